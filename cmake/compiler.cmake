@@ -1,0 +1,18 @@
+# Warnings, sanitizers, and the floating point rules that keep the bits the same everywhere.
+add_compile_options(
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wswitch> $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+
+# No contraction into fused multiply-add: it changes bits with the processor.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+
+set(WARPFOLD_SANITIZE "" CACHE STRING "address, undefined or thread; a list such as address,undefined")
+if(WARPFOLD_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${WARPFOLD_SANITIZE}>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+  add_link_options(-fsanitize=${WARPFOLD_SANITIZE})
+endif()
+
+include_directories(${CMAKE_SOURCE_DIR})

@@ -1,0 +1,167 @@
+#include "kernels/plan.h"
+
+#include <algorithm>
+#include <bitset>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+// A maximal run of neighbouring dimensions that are all reduced or all kept.
+struct Run {
+  bool reduced;
+  std::int64_t length;
+};
+
+absl::Status CheckShape(const ReduceSpec& spec) {
+  if (spec.shape.size() > static_cast<std::size_t>(kMaxRank)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor.shape: rank ", spec.shape.size(), " is above the limit of ", kMaxRank));
+  }
+  // The bound holds for the product of the nonzero dimensions, as in NumPy: strides of empty tensors must fit too.
+  std::int64_t bytes = static_cast<std::int64_t>(ElementBytes(spec.dtype));
+  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
+    const std::int64_t length = spec.shape[d];
+    if (length < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor.shape: dimension ", d, " is negative: ", length));
+    }
+    if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) {
+      return absl::InvalidArgumentError("tensor.shape: the tensor's byte count does not fit in int64");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOps(const std::vector<Op>& ops) {
+  if (ops.empty()) return absl::InvalidArgumentError("ops: at least one op is required");
+  std::bitset<kOpCount> seen;
+  for (const Op op : ops) {
+    if (seen.test(static_cast<std::size_t>(op))) {
+      return absl::InvalidArgumentError(absl::StrCat("ops: ", Name(op), " is listed twice"));
+    }
+    seen.set(static_cast<std::size_t>(op));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::bitset<kMaxRank>> ReducedAxes(const ReduceSpec& spec) {
+  const std::int64_t rank = static_cast<std::int64_t>(spec.shape.size());
+  std::bitset<kMaxRank> reduced;
+  if (spec.axes.empty()) {
+    for (std::int64_t d = 0; d < rank; ++d) reduced.set(static_cast<std::size_t>(d));
+    return reduced;
+  }
+  for (const std::int64_t axis : spec.axes) {
+    if (axis < -rank || axis >= rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axes: ", axis, " is out of range for a tensor of rank ", rank));
+    }
+    const std::size_t d = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    if (reduced.test(d)) {
+      return absl::InvalidArgumentError(absl::StrCat("axes: axis ", d, " is listed twice"));
+    }
+    reduced.set(d);
+  }
+  return reduced;
+}
+
+std::vector<Run> CollapseRuns(const std::vector<std::int64_t>& shape,
+                              const std::bitset<kMaxRank>& reduced) {
+  std::vector<Run> runs;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (!runs.empty() && runs.back().reduced == reduced.test(d)) {
+      runs.back().length *= shape[d];
+    } else {
+      runs.push_back({reduced.test(d), shape[d]});
+    }
+  }
+  return runs;
+}
+
+Geometry MakeGeometry(const std::vector<Run>& runs) {
+  Geometry geometry;
+  // Walk from the innermost run outwards: kept runs widen what lies behind the next reduced run.
+  auto run = runs.rbegin();
+  for (; run != runs.rend() && !run->reduced; ++run) geometry.inner *= run->length;
+  if (run == runs.rend()) {  // nothing longer than 1 is reduced: every element is its own result
+    std::swap(geometry.outer, geometry.inner);
+    return geometry;
+  }
+  geometry.reduce = run->length;
+  std::int64_t inner = geometry.inner;
+  for (++run; run != runs.rend(); ++run) {
+    geometry.outer *= run->length;
+    if (run->reduced) {
+      geometry.folds.push_back({1, run->length, inner});
+    } else {
+      inner *= run->length;
+      for (Geometry::Fold& fold : geometry.folds) fold.outer *= run->length;
+    }
+  }
+  // A fold's outer extent counts the reduced runs outside it too: they have not been folded yet when its turn comes.
+  for (std::size_t f = 0; f < geometry.folds.size(); ++f) {
+    for (std::size_t g = f + 1; g < geometry.folds.size(); ++g) {
+      geometry.folds[f].outer *= geometry.folds[g].count;
+    }
+  }
+  return geometry;
+}
+
+}  // namespace
+
+std::int64_t Plan::result_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Op op : ops) {
+    bytes += output_count * static_cast<std::int64_t>(ElementBytes(ResultDType(op, dtype)));
+  }
+  return bytes;
+}
+
+absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
+  if (absl::Status status = CheckShape(spec); !status.ok()) return status;
+  if (absl::Status status = CheckOps(spec.ops); !status.ok()) return status;
+  absl::StatusOr<std::bitset<kMaxRank>> reduced = ReducedAxes(spec);
+  if (!reduced.ok()) return reduced.status();
+
+  Plan plan;
+  plan.dtype = spec.dtype;
+  plan.ops = spec.ops;
+  plan.output_count = 1;
+  plan.reduced_count = 1;
+  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
+    if (reduced->test(d)) {
+      plan.reduced_count *= spec.shape[d];
+      if (spec.keepdims) plan.result_shape.push_back(1);
+    } else {
+      plan.output_count *= spec.shape[d];
+      plan.result_shape.push_back(spec.shape[d]);
+    }
+  }
+  plan.element_count = plan.output_count * plan.reduced_count;
+  plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(spec.dtype));
+  if (plan.reduced_count == 0 && plan.output_count > 0) {
+    for (const Op op : spec.ops) {
+      if (op == Op::kMin || op == Op::kMax) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("ops: ", Name(op), " of no elements has no answer"));
+      }
+    }
+    // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
+    if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kOpCount)) {
+      return absl::InvalidArgumentError("tensor.shape: the results' byte count does not fit in int64");
+    }
+  }
+  if (plan.element_count > 0) {
+    plan.geometry = MakeGeometry(CollapseRuns(spec.shape, *reduced));
+  } else {
+    plan.geometry = {.outer = plan.output_count, .reduce = 0, .inner = 1, .folds = {}};
+  }
+  return plan;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,69 @@
+// What a request asks for, checked once and turned into a shape that the kernels can walk.
+//
+// Step of a request: between the front end (which decodes it) and the device (which runs it). Everything below this file may
+// assume that a Plan is right: axes are unique and in range, byte counts fit, min and max have something to look at.
+// Pure functions, no state; safe from any thread.
+#ifndef WARPFOLD_KERNELS_PLAN_H_
+#define WARPFOLD_KERNELS_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/types.h"
+
+namespace warpfold {
+
+inline constexpr int kMaxRank = 32;
+
+// A reduction as a client states it.
+struct ReduceSpec {
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;  // C order; empty is a scalar
+  std::vector<Op> ops;              // at least one, none twice
+  std::vector<std::int64_t> axes;   // in [-rank, rank), none twice; empty is all
+  bool keepdims = false;
+};
+
+// The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce, inner] around its last
+// reduced run of dimensions. Elements fold along `reduce` first. Reduced runs further out are left as `folds`: each takes
+// states shaped [outer, count, inner] to [outer, inner], from the innermost run to the outermost.
+//   shape [8, 3, 5, 7], axes {0, 2}  ->  outer 24, reduce 5, inner 7; folds {{outer 1, count 8, inner 21}}
+struct Geometry {
+  struct Fold {
+    std::int64_t outer = 1;
+    std::int64_t count = 1;
+    std::int64_t inner = 1;
+  };
+  std::int64_t outer = 1;
+  std::int64_t reduce = 1;
+  std::int64_t inner = 1;
+  std::vector<Fold> folds;
+
+  std::int64_t element_count() const { return outer * reduce * inner; }
+  // States after the elements have been folded along `reduce`.
+  std::int64_t row_count() const { return outer * inner; }
+};
+
+struct Plan {
+  DType dtype = DType::kF32;
+  std::vector<Op> ops;
+  Geometry geometry;
+  std::vector<std::int64_t> result_shape;
+  std::int64_t element_count = 0;
+  std::int64_t input_bytes = 0;
+  std::int64_t output_count = 0;   // elements of one op's result
+  std::int64_t reduced_count = 0;  // elements behind each of them
+
+  // Bytes of all results together.
+  std::int64_t result_bytes() const;
+};
+
+// Checks `spec` and plans it. INVALID_ARGUMENT, the message starting with the field's name in the proto: `tensor.shape`
+// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, min or max of nothing), `axes` (twice,
+// out of range).
+absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_PLAN_H_
