@@ -27,6 +27,8 @@ endif()
 if(WARPFOLD_HAS_CUDA)
   message(STATUS "warpfold: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures "
                  "${CMAKE_CUDA_ARCHITECTURES}; the binaries hold the CUDA and the CPU backend")
+  set(WARPFOLD_BACKENDS "CUDA and CPU" CACHE INTERNAL "What `make build` says in the end")
 else()
   message(STATUS "warpfold: no CUDA; the binaries hold the CPU backend only")
+  set(WARPFOLD_BACKENDS "CPU only (no nvcc, or WARPFOLD_CUDA=OFF)" CACHE INTERNAL "What `make build` says in the end")
 endif()

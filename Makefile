@@ -1,0 +1,76 @@
+# Thin front for people; CMake (CMakePresets.json) does the work. `make` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+# More CMake options for a first configure, such as CMAKE_ARGS=-DWARPFOLD_CUDA=OFF.
+CMAKE_ARGS ?=
+CCACHE := $(shell command -v ccache)
+ifneq ($(CCACHE),)
+launchers := -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache
+endif
+
+.PHONY: help
+help: ## This list
+	@echo 'warpfold: make TARGET [PRESET=release|debug|asan|ubsan|tsan] [JOBS=n] [CMAKE_ARGS=...]'
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
+
+.PHONY: setup
+setup: ## Install the packages of deploy/packages.txt (root or sudo; no time when nothing is missing)
+	@deploy/setup.sh deploy/packages.txt
+
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	@cmake --preset $(PRESET) $(launchers) $(CMAKE_ARGS)
+
+.PHONY: build
+build: setup $(BUILD)/build.ninja ## Build everything; with nvcc the binaries hold the CUDA and the CPU backend
+	@cmake --build $(BUILD) -j $(JOBS)
+	@sed -n 's|^WARPFOLD_BACKENDS:INTERNAL=|warpfold: $(BUILD) is built; backends: |p' $(BUILD)/CMakeCache.txt
+
+.PHONY: test
+test: build ## Build and run every test; the tests in tests/gpu skip, and say so, where no GPU answers
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: demo
+demo: build ## Describe a real model checkpoint, tensor by tensor, and check the answers against NumPy
+	@client/demo/run.sh $(BUILD)
+
+.PHONY: bench
+bench: bench-kernels bench-service ## Both benchmarks
+
+.PHONY: bench-kernels
+bench-kernels: build ## Kernel speed against CUB and the reduce0..reduce6 ladder (needs a GPU; BENCH_ARGS=...)
+	@$(BUILD)/bench/kernels/warpfold_bench_kernels $(BENCH_ARGS)
+
+.PHONY: bench-service
+bench-service: build ## Service speed against a null server in the same run (BENCH_ARGS=...)
+	@python3 bench/service/run.py --build $(BUILD) $(BENCH_ARGS)
+
+.PHONY: bundle
+bundle: build ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
+	@deploy/bundle.sh $(BUILD) bundle
+
+.PHONY: lint
+lint: ## clang-format, clang-tidy with -Wthread-safety, shellcheck, hadolint, compose files
+	@deploy/setup.sh deploy/packages.txt deploy/packages-lint.txt
+	@JOBS=$(JOBS) tests/lint/run.sh
+
+.PHONY: format
+format: ## Apply clang-format to every tracked source
+	@tests/lint/run.sh --fix-format
+
+.PHONY: image
+image: ## The container image, GPU variant (docker, podman or buildah)
+	@deploy/image.sh gpu
+
+.PHONY: image-cpu
+image-cpu: ## The container image, CPU variant
+	@deploy/image.sh cpu
+
+.PHONY: clean
+clean: ## Remove build/ and bundle/
+	@rm -rf build bundle
