@@ -1,0 +1,198 @@
+"""The rules of the tree: which folder may include what, and a few that no compiler checks.
+
+A rule looks at one file of the tree and yields what is wrong with it. It knows the tree only through `Tree`, so that the
+test can plant a violation in a tree made up in memory (tree_test.py).
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+CXX = {".h", ".cc", ".cu", ".cuh"}
+HEADERS = {".h", ".cuh"}
+SCRIPTS = {".py", ".sh"}
+SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody reads the file
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
+
+
+@dataclass
+class Tree:
+    """Text of every file, by its path from the root, '/' between folders."""
+
+    files: dict[str, str]
+    _closures: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, root: Path) -> "Tree":
+        files = {}
+        for path in sorted(root.rglob("*")):
+            relative = path.relative_to(root)
+            top = relative.parts[0]
+            if top in ("bundle", ".git", ".demo") or top.startswith("build"):
+                continue
+            if path.suffix in CXX | SCRIPTS and "__pycache__" not in relative.parts and path.is_file():
+                files[relative.as_posix()] = path.read_text(encoding="utf-8")
+        return cls(files)
+
+    def includes(self, path: str) -> list[str]:
+        """What the file names in its #include lines."""
+        return INCLUDE.findall(self.files[path])
+
+    def closure(self, path: str) -> dict[str, list[str]]:
+        """Every name that including `path` pulls in through our own headers, with the way there."""
+        if path not in self._closures:
+            found = {}
+            todo = [(path, [path])]
+            while todo:
+                file, way = todo.pop()
+                for name in self.includes(file):
+                    if name not in found:
+                        found[name] = way
+                        if name in self.files:
+                            todo.append((name, way + [name]))
+            self._closures[path] = found
+        return self._closures[path]
+
+
+# What a name in an #include line belongs to.
+KINDS = {
+    "gRPC or protobuf": re.compile(r"^(grpc|grpcpp|grpc\+\+|google/(protobuf|rpc)|warpfold/v\d+)/"),
+    "CUDA": re.compile(r"^(cuda(_\w+)?\.(h|hpp)|cuda_runtime(_api)?\.h|(cooperative_groups|cub|thrust|cuda)/.*"
+                       r"|cooperative_groups\.h|nvml\.h|cu(blas|rand|fft)\w*\.h|device_launch_parameters\.h)$"),
+    "a log library": re.compile(r"^spdlog/"),
+    "prometheus-cpp": re.compile(r"^prometheus/"),
+    "the server": re.compile(r"^server/"),
+    "the server's front end": re.compile(r"^server/frontend/"),
+    "a client": re.compile(r"^client/"),
+    "a test or a bench": re.compile(r"^(tests|bench)/"),
+}
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Files under `folders` (of `suffixes`) never include these kinds; `deep`: not through our own headers either."""
+
+    folders: tuple[str, ...]
+    forbidden: tuple[str, ...]
+    but: tuple[str, ...] = ()
+    suffixes: frozenset = frozenset(CXX)
+    deep: bool = True
+
+
+WIRE = "gRPC or protobuf"
+EDGES = [
+    Edge(("kernels",), (WIRE, "a log library", "prometheus-cpp", "the server", "a client")),
+    Edge(("kernels",), ("CUDA",), but=("kernels/cuda", "kernels/host_device.h"), suffixes=frozenset({".h", ".cc"})),
+    Edge(("server/core",), (WIRE, "CUDA", "the server's front end")),
+    Edge(("server",), (WIRE,), but=("server/frontend",), deep=False),
+    Edge(("server/device",), (WIRE, "the server's front end", "prometheus-cpp")),
+    Edge(("server",), ("CUDA",), but=("server/device/cuda",), deep=False),
+    Edge(("server/device/cpu",), ("CUDA",)),
+    Edge(("server", "kernels", "client"), ("a test or a bench",)),
+    Edge(("server",), ("a client",)),
+    Edge(("client",), ("the server",)),
+    Edge(("",), (WIRE, "a log library"), suffixes=frozenset({".cu", ".cuh"})),
+]
+
+
+def inside(path: str, folder: str) -> bool:
+    return folder == "" or path == folder or path.startswith(folder + "/")
+
+
+def include_edges(tree: Tree, path: str):
+    """#include edges go downward only."""
+    suffix = PurePosixPath(path).suffix
+    if suffix not in CXX:
+        return
+    for edge in EDGES:
+        if suffix not in edge.suffixes or not any(inside(path, f) for f in edge.folders):
+            continue
+        if any(inside(path, f) for f in edge.but):
+            continue
+        found = tree.closure(path) if edge.deep else {name: [path] for name in tree.includes(path)}
+        for name, way in found.items():
+            for kind in edge.forbidden:
+                if KINDS[kind].match(name):
+                    yield f"includes {kind}: {' -> '.join(way + [name])}"
+
+
+def code_only(text: str) -> str:
+    """The text without comments and without what stands in string literals; lines keep their numbers."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+    return pattern.sub(lambda m: '""' if m[0][0] == '"' else re.sub(r"[^\n]", "", m[0]), text)
+
+
+WAITING_CALL = re.compile(r"\b(cudaDeviceSynchronize|cudaMemcpy|cudaMemcpy2D|cudaMemset|cudaMemcpyToSymbol)\s*\(")
+
+
+def waiting_cuda_calls(tree: Tree, path: str):
+    """Nothing on the serving path waits for a whole device: no synchronous CUDA call in server/ or kernels/."""
+    if PurePosixPath(path).suffix not in CXX or not (inside(path, "server") or inside(path, "kernels")):
+        return
+    for number, line in enumerate(code_only(tree.files[path]).splitlines(), 1):
+        if match := WAITING_CALL.search(line):
+            yield f"line {number}: {match[1]} waits for the device; use the stream's own, asynchronous call"
+
+
+def header_guards(tree: Tree, path: str):
+    """A header's guard is its path."""
+    if PurePosixPath(path).suffix not in HEADERS:
+        return
+    guard = "WARPFOLD_" + re.sub(r"[^A-Z0-9]", "_", path.upper()) + "_"
+    if not re.search(rf"^#ifndef {guard}\n#define {guard}$", tree.files[path], re.MULTILINE):
+        yield f"its include guard is not {guard}"
+    elif not re.search(rf"^#endif  // {guard}\n?\Z", tree.files[path], re.MULTILINE):
+        yield f"does not end in '#endif  // {guard}'"
+
+
+def file_length(tree: Tree, path: str):
+    """A file that nobody can read in one go has a part missing."""
+    count = tree.files[path].count("\n")
+    if count > SOURCE_LINES_MAX:
+        yield f"has {count} lines, more than {SOURCE_LINES_MAX}"
+
+
+def white_space(tree: Tree, path: str):
+    """No tabs, no blanks at line ends, one line feed at the end."""
+    text = tree.files[path]
+    for number, line in enumerate(text.splitlines(), 1):
+        if "\t" in line:
+            yield f"line {number}: a tab"
+        if line != line.rstrip():
+            yield f"line {number}: blanks at its end"
+    if text and (not text.endswith("\n") or text.endswith("\n\n")):
+        yield "does not end in one line feed"
+
+
+def default_in_switch_over_own_enum(tree: Tree, path: str):
+    """A switch over one of our enums (`case DType::kX`) has no default, so that a new member fails to compile."""
+    if PurePosixPath(path).suffix not in CXX:
+        return
+    text = code_only(tree.files[path])
+    for match in re.finditer(r"\bswitch\s*\(", text):
+        body = braces(text, text.find("{", match.end()))
+        if re.search(r"\bcase\s+[\w:]*::k[A-Z]\w*\s*:", body) and re.search(r"\bdefault\s*:", body):
+            yield f"line {text.count(chr(10), 0, match.start()) + 1}: a switch over our enum has a default"
+
+
+def braces(text: str, start: int) -> str:
+    """The text from the '{' at `start` to its '}', without what stands in braces further in."""
+    depth, kept = 0, []
+    for char in text[start:]:
+        depth += (char == "{") - (char == "}")
+        if depth == 1:
+            kept.append(char)
+        if depth == 0:
+            break
+    return "".join(kept)
+
+
+RULES = [include_edges, waiting_cuda_calls, header_guards, file_length, white_space, default_in_switch_over_own_enum]
+
+
+def findings(tree: Tree, rules=RULES):
+    for path in tree.files:
+        for rule in rules:
+            for what in rule(tree, path):
+                yield f"{path}: {what}"

@@ -1,0 +1,150 @@
+"""Checks the rules of the tree (rules.py) on the tree, and each rule on violations planted for it.
+
+Usage: tree_test.py ROOT [unittest's arguments]
+"""
+
+import sys
+import unittest
+from pathlib import Path
+
+import rules
+
+ROOT = Path(".")
+
+
+def guarded(path, body=""):
+    guard = "WARPFOLD_" + "".join(c if c.isalnum() else "_" for c in path.upper()) + "_"
+    return f"#ifndef {guard}\n#define {guard}\n{body}\n#endif  // {guard}\n"
+
+
+def found(rule, files):
+    return list(rules.findings(rules.Tree(files), [rule]))
+
+
+class TheTree(unittest.TestCase):
+    def test_follows_every_rule(self):
+        tree = rules.Tree.read(ROOT)
+        self.assertGreater(len(tree.files), 10, f"{ROOT} does not look like the project")
+        wrong = list(rules.findings(tree))
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+
+
+class IncludeEdges(unittest.TestCase):
+    # (file, an #include that it must not have)
+    FORBIDDEN = [
+        ("kernels/a.cc", "server/core/b.h"),
+        ("kernels/a.h", "grpcpp/grpcpp.h"),
+        ("kernels/a.cc", "google/protobuf/message.h"),
+        ("kernels/a.cc", "spdlog/spdlog.h"),
+        ("kernels/a.cc", "prometheus/counter.h"),
+        ("kernels/a.cc", "client/cpp/client.h"),
+        ("kernels/a.h", "cuda_runtime.h"),
+        ("kernels/cpu/a.cc", "cuda_fp16.h"),
+        ("kernels/cuda/a.cu", "warpfold/v1/reduction.pb.h"),
+        ("kernels/cuda/a.cu", "spdlog/spdlog.h"),
+        ("tests/gpu/a.cu", "grpcpp/grpcpp.h"),
+        ("bench/kernels/a.cuh", "google/protobuf/arena.h"),
+        ("server/core/a.cc", "grpc/grpc.h"),
+        ("server/core/a.cc", "warpfold/v1/reduction.pb.h"),
+        ("server/core/a.cc", "cuda.h"),
+        ("server/core/a.cc", "cuda_runtime_api.h"),
+        ("server/core/a.h", "server/frontend/b.h"),
+        ("server/device/a.h", "grpcpp/server.h"),
+        ("server/device/cuda/a.cc", "prometheus/gauge.h"),
+        ("server/device/a.cc", "cuda_runtime.h"),
+        ("server/device/cpu/a.cc", "cub/cub.cuh"),
+        ("server/observe/a.cc", "grpcpp/grpcpp.h"),
+        ("server/observe/a.cc", "nvml.h"),
+        ("server/server.cc", "grpcpp/server_builder.h"),
+        ("server/main.cc", "google/rpc/status.pb.h"),
+        ("server/main.cc", "client/cpp/client.h"),
+        ("server/core/a.cc", "tests/server/fake.h"),
+        ("client/cpp/a.cc", "server/config.h"),
+        ("client/cpp/a.cc", "bench/service/b.h"),
+    ]
+    ALLOWED = [
+        ("kernels/cuda/a.cu", "cuda_runtime.h"),
+        ("kernels/cuda/a.h", "cuda_runtime_api.h"),
+        ("kernels/a.cc", "absl/status/status.h"),
+        ("server/core/a.cc", "kernels/plan.h"),
+        ("server/device/cuda/a.cc", "cuda_runtime_api.h"),
+        ("server/frontend/a.cc", "grpcpp/grpcpp.h"),
+        ("server/frontend/a.cc", "warpfold/v1/reduction.pb.h"),
+        ("server/server.cc", "server/frontend/b.h"),
+        ("server/observe/a.cc", "prometheus/counter.h"),
+        ("client/cpp/a.cc", "grpcpp/grpcpp.h"),
+        ("client/cpp/a.cc", "kernels/types.h"),
+        ("tests/e2e/a.cc", "grpcpp/grpcpp.h"),
+        ("bench/service/a.cc", "server/config.h"),
+    ]
+
+    def test_each_forbidden_include_is_found(self):
+        for path, name in self.FORBIDDEN:
+            for line in (f'#include "{name}"', f"#include <{name}>", f"  #  include <{name}>  // why"):
+                with self.subTest(path=path, line=line):
+                    self.assertTrue(found(rules.include_edges, {path: line + "\n"}))
+
+    def test_what_is_allowed_stays_allowed(self):
+        for path, name in self.ALLOWED:
+            with self.subTest(path=path, name=name):
+                self.assertFalse(found(rules.include_edges, {path: f'#include "{name}"\n'}))
+
+    def test_an_include_through_our_own_headers_is_found(self):
+        files = {
+            "server/core/scheduler.cc": '#include "server/device/executor.h"\n',
+            "server/device/executor.h": '#include "server/device/cuda/stream.h"\n',
+            "server/device/cuda/stream.h": "#include <cuda_runtime.h>\n",
+        }
+        self.assertIn(
+            "server/core/scheduler.cc: includes CUDA: server/core/scheduler.cc -> server/device/executor.h -> "
+            "server/device/cuda/stream.h -> cuda_runtime.h",
+            found(rules.include_edges, files),
+        )
+
+    def test_a_comment_is_no_include(self):
+        self.assertFalse(found(rules.include_edges, {"kernels/a.cc": "// never #include <grpcpp/grpcpp.h>\n"}))
+
+
+class OtherRules(unittest.TestCase):
+    def test_waiting_cuda_calls_are_found(self):
+        for call in ("cudaDeviceSynchronize()", "cudaMemcpy(a, b, n, kind)", "cudaMemset (p, 0, n)"):
+            for path in ("server/device/cuda/a.cc", "kernels/cuda/a.cu"):
+                with self.subTest(call=call, path=path):
+                    self.assertTrue(found(rules.waiting_cuda_calls, {path: f"int x;\n  Check({call});\n"}))
+        for path, text in (
+            ("server/device/cuda/a.cc", "cudaMemcpyAsync(a, b, n, kind, stream);\n"),
+            ("server/device/cuda/a.cc", "// not cudaDeviceSynchronize(): it waits for every stream\n"),
+            ("server/device/cuda/a.cc", 'Log("cudaMemcpy(");\n'),
+            ("tests/gpu/a.cc", "cudaDeviceSynchronize();\n"),
+        ):
+            with self.subTest(path=path, text=text):
+                self.assertFalse(found(rules.waiting_cuda_calls, {path: text}))
+
+    def test_a_wrong_header_guard_is_found(self):
+        self.assertFalse(found(rules.header_guards, {"server/core/a_b.h": guarded("server/core/a_b.h")}))
+        self.assertFalse(found(rules.header_guards, {"kernels/cuda/a.cuh": guarded("kernels/cuda/a.cuh")}))
+        for text in (guarded("server/a_b.h"), "#pragma once\n", guarded("server/core/a_b.h").replace("#endif  // ", "#endif // ")):
+            with self.subTest(text=text):
+                self.assertTrue(found(rules.header_guards, {"server/core/a_b.h": text}))
+
+    def test_a_long_file_is_found(self):
+        self.assertFalse(found(rules.file_length, {"server/a.cc": "\n" * rules.SOURCE_LINES_MAX}))
+        self.assertTrue(found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)}))
+
+    def test_untidy_white_space_is_found(self):
+        self.assertFalse(found(rules.white_space, {"a.cc": "int a;\n"}))
+        for text in ("\tint a;\n", "int a; \n", "int a;", "int a;\n\n"):
+            with self.subTest(text=text):
+                self.assertTrue(found(rules.white_space, {"a.cc": text}))
+
+    def test_a_default_over_our_enum_is_found(self):
+        body = "switch (op) {\n  case Op::kSum:\n    return 1;\n  %s\n}\n"
+        self.assertTrue(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % "default: return 2;"}))
+        self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % ""}))
+        own_inside_other = "switch (n) {\n  case 1: {\n" + body % "" + "  }\n  default: return 3;\n}\n"
+        self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": own_inside_other}))
+
+
+if __name__ == "__main__":
+    ROOT = Path(sys.argv.pop(1))
+    unittest.main()
