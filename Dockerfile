@@ -1,0 +1,37 @@
+# warpfold-server and the command line client in a small image that runs as nobody.
+#
+# GPU (default):  docker build -t warpfold .
+# CPU:            docker build -t warpfold:cpu --build-arg BUILD_BASE=debian:12.12-slim \
+#                   --build-arg RUNTIME_BASE=debian:12.12-slim --build-arg WARPFOLD_CUDA=OFF .
+# Both bases must be of one distribution. docs/operations.md says how to build without a container engine.
+ARG BUILD_BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04
+ARG RUNTIME_BASE=nvidia/cuda:13.0.1-base-ubuntu24.04
+
+FROM ${BUILD_BASE} AS build
+WORKDIR /src
+COPY deploy/setup.sh deploy/packages.txt deploy/
+RUN deploy/setup.sh deploy/packages.txt
+COPY . .
+ARG WARPFOLD_CUDA=ON
+RUN cmake --preset release -DWARPFOLD_CUDA="${WARPFOLD_CUDA}" -DWARPFOLD_TESTS=OFF -DWARPFOLD_BENCH=OFF \
+  && cmake --build --preset release \
+  && deploy/stage.sh /opt/warpfold build/release/server/warpfold-server build/release/client/cpp/warpfold
+
+FROM ${RUNTIME_BASE}
+LABEL org.opencontainers.image.title="warpfold" \
+      org.opencontainers.image.description="Reductions of tensors on GPUs, as a gRPC service" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# The libraries come along in /opt/warpfold/lib: nothing is installed here.
+COPY --from=build /opt/warpfold /opt/warpfold
+COPY LICENSE /opt/warpfold/LICENSE
+ENV PATH=/opt/warpfold/bin:$PATH \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+USER 65532:65532
+# 50051: gRPC; 9464: Prometheus.
+EXPOSE 50051 9464
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["warpfold", "info", "--server=127.0.0.1:50051"]
+ENTRYPOINT ["warpfold-server"]
+CMD ["--listen-address=0.0.0.0:50051", "--metrics-address=0.0.0.0:9464"]

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Makes bundle/: everything that a GPU host needs to check and measure warpfold, and nothing to install there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'HELP'
+Usage: deploy/bundle.sh [BUILD [DESTINATION]]
+
+Puts the server, the command line client, the GPU and end-to-end tests and the benches of BUILD (default:
+build/release) with the libraries they need into DESTINATION (default: bundle). Copy it to any x86-64 Linux with glibc
+2.36 or later and, for the GPU, an NVIDIA driver; there, DESTINATION/gpu-check runs the tests on the GPU.
+HELP
+}
+
+case "${1:-}" in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+esac
+build=${1:-build/release}
+destination=${2:-bundle}
+size_max_mib=60
+
+rm -rf "$destination"
+deploy/stage.sh "$destination" \
+  "$build/server/warpfold-server" \
+  "$build/client/cpp/warpfold" \
+  "$build/tests/gpu/warpfold_gpu_test" \
+  "$build/tests/e2e/warpfold_e2e_test" \
+  "$build/bench/kernels/warpfold_bench_kernels" \
+  "$build/bench/service/warpfold_bench" \
+  "$build/bench/service/warpfold_null_server"
+install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
+install -m 644 bench/service/run.py "$destination/bench-service.py"
+install -m 644 LICENSE "$destination/LICENSE"
+git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null || echo unknown >"$destination/VERSION"
+
+size_mib=$(($(du -sk "$destination" | cut -f1) / 1024 + 1))
+if [ "$size_mib" -gt "$size_max_mib" ]; then
+  echo "bundle: $destination has $size_mib MiB, more than $size_max_mib" >&2
+  exit 1
+fi
+echo "bundle: $destination, $size_mib MiB; run $destination/gpu-check on a GPU host"
