@@ -6,6 +6,7 @@ add_compile_options(
 # No contraction into fused multiply-add: it changes bits with the processor.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
 
 set(WARPFOLD_SANITIZE "" CACHE STRING "address, undefined or thread; a list such as address,undefined")
 if(WARPFOLD_SANITIZE)

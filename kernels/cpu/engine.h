@@ -1,0 +1,275 @@
+// The CPU folds for one fusion of components: tasks, trees and the scalar paths around the SIMD loops.
+#ifndef WARPFOLD_KERNELS_CPU_ENGINE_H_
+#define WARPFOLD_KERNELS_CPU_ENGINE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/canonical.h"
+#include "kernels/cpu/reduce.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/extent.h"
+#include "kernels/finish.h"
+#include "kernels/fold.h"
+
+namespace warpfold::cpu {
+
+template <class F>
+class EngineOf {
+ public:
+  using T = typename F::Element;
+  using State = typename F::State;
+
+  static void FoldElements(const T* data, const Extent& extent, const Output& output,
+                           ParallelFor parallel_for) {
+    if (extent.inner > 1) {
+      FoldColumns(data, extent, output, parallel_for);
+    } else if (extent.count * static_cast<std::int64_t>(sizeof(T)) <= kTaskBytes) {
+      FoldWholeRows(data, extent, output, parallel_for);
+    } else {
+      FoldLongRows(data, extent, output, parallel_for);
+    }
+  }
+
+  static void FoldStates(const State* states, const Extent& extent, const Output& output,
+                         ParallelFor parallel_for) {
+    constexpr std::int64_t kOutputsPerTask = 1024;
+    parallel_for(CeilDiv(extent.outputs(), kOutputsPerTask), [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * kOutputsPerTask, extent.outputs());
+      for (std::int64_t i = task * kOutputsPerTask; i < end; ++i) {
+        const std::int64_t plane = i / extent.inner;
+        const State* first = states + plane * extent.count * extent.inner + i % extent.inner;
+        Emit(output, i, Tree(0, extent.count, [&](std::int64_t k) { return first[k * extent.inner]; }));
+      }
+    });
+  }
+
+  static void PushStates(const State* states, std::int64_t width, std::int64_t index,
+                         State* stack) {
+    for (std::int64_t c = 0; c < width; ++c) PushColumn(states[c], c, width, index, stack);
+  }
+
+  static void DrainStack(const State* stack, std::int64_t width, std::int64_t count,
+                         const Output& output) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      State state = F::IdentityState();
+      for (int level = 0; (count >> level) != 0; ++level) {
+        if ((count >> level) & 1) state = F::Combine(stack[level * width + c], state);
+      }
+      Emit(output, c, state);
+    }
+  }
+
+  static void AccumulateRow(const T* data, std::int64_t first_column, std::int64_t width,
+                            std::int64_t row, std::int64_t rows, std::int64_t inner, State* leaves,
+                            State* stack) {
+    const bool leaf_ends = row % kLeafRows == kLeafRows - 1 || row == rows - 1;
+    for (std::int64_t i = 0; i < width; ++i) {
+      const std::int64_t column = first_column + i;
+      State leaf = F::Promote(F::Lift(data[i]));
+      if (row % kLeafRows != 0) leaf = F::Combine(leaves[column], leaf);
+      if (leaf_ends) {
+        PushColumn(leaf, column, inner, row / kLeafRows, stack);
+      } else {
+        leaves[column] = leaf;
+      }
+    }
+  }
+
+ private:
+  // A task's share of the data: large against the cost of handing it out, small against a core's L2.
+  static constexpr std::int64_t kTaskBytes = 256 << 10;
+  static constexpr std::int64_t kTaskTiles = kTaskBytes / static_cast<std::int64_t>(kTileBytes);
+
+  // The binary tree over [first, first + count): its left part is the largest power of two that leaves a right part.
+  template <typename Leaf>
+  static State Tree(std::int64_t first, std::int64_t count, const Leaf& leaf) {
+    if (count == 1) return leaf(first);
+    const std::int64_t left = PowerOfTwoAtLeast(count) / 2;
+    const State left_state = Tree(first, left, leaf);
+    return F::Combine(left_state, Tree(first + left, count - left, leaf));
+  }
+
+  static void PushColumn(State state, std::int64_t column, std::int64_t width, std::int64_t index,
+                         State* stack) {
+    int level = 0;
+    for (; (index >> level) & 1; ++level) {
+      state = F::Combine(stack[level * width + column], state);
+    }
+    stack[level * width + column] = state;
+  }
+
+  static void Emit(const Output& output, std::int64_t index, const State& state) {
+    if (output.states != nullptr) {
+      static_cast<State*>(output.states)[index] = state;
+      return;
+    }
+    int128 sum = 0;
+    if (!WriteResults<F>(output.targets, output.first_result + index, state, &sum)) {
+      ReportOverflow(output.overflow, output.first_result + index, sum);
+    }
+  }
+
+  static void ReportOverflow(Overflow* report, std::int64_t index, int128 sum) {
+    std::atomic_ref<std::int32_t> lock(report->lock);
+    while (lock.exchange(1, std::memory_order_acquire) != 0) {
+    }
+    if (index < report->output_index) {
+      report->output_index = index;
+      report->high = static_cast<std::int64_t>(sum >> 64);
+      report->low = static_cast<std::uint64_t>(sum);
+    }
+    lock.store(0, std::memory_order_release);
+  }
+
+  static State FoldTile(const T* tile, int count) {
+    State state;
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      F::template Get<C>(state) = C::Promote(GetSimdLoops<T, C>().fold_tile(tile, count));
+    });
+    return state;
+  }
+
+  static State FoldTiles(const T* row, std::int64_t row_elements, std::int64_t first,
+                         std::int64_t count) {
+    return Tree(first, count, [&](std::int64_t tile) {
+      const std::int64_t begin = tile * kTileElements<T>;
+      return FoldTile(row + begin, static_cast<int>(std::min<std::int64_t>(
+                                       kTileElements<T>, row_elements - begin)));
+    });
+  }
+
+  // A row of one vector for each of a few lanes: what fold_tile computes, without its fixed cost.
+  static State FoldShortRow(const T* row, int count) {
+    constexpr int kVector = kVectorElements<T>;
+    typename F::Acc acc[kRowElements<T>];
+    const int lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(count, kVector)));
+    for (int i = 0; i < lanes * kVector; ++i) acc[i] = i < count ? F::Lift(row[i]) : F::Identity();
+    for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
+      for (int i = 0; i < width; ++i) acc[i] = F::Combine(acc[2 * i], acc[2 * i + 1]);
+    }
+    for (int half = lanes / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) acc[i] = F::Combine(acc[i], acc[i + half]);
+    }
+    return F::Promote(acc[0]);
+  }
+
+  static void FoldWholeRows(const T* data, const Extent& extent, const Output& output,
+                            ParallelFor parallel_for) {
+    const std::int64_t row_bytes = extent.count * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t rows_per_task = std::max<std::int64_t>(1, kTaskBytes / row_bytes);
+    const bool is_short = extent.count <= kRowElements<T> / 4;
+    parallel_for(CeilDiv(extent.outer, rows_per_task), [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
+      for (std::int64_t row = task * rows_per_task; row < end; ++row) {
+        const T* elements = data + row * extent.count;
+        Emit(output, row,
+             is_short ? FoldShortRow(elements, static_cast<int>(extent.count))
+                      : FoldTiles(elements, extent.count, 0,
+                                  CeilDiv(extent.count, kTileElements<T>)));
+      }
+    });
+  }
+
+  static void FoldLongRows(const T* data, const Extent& extent, const Output& output,
+                           ParallelFor parallel_for) {
+    const std::int64_t tiles = CeilDiv(extent.count, kTileElements<T>);
+    const std::int64_t parts = CeilDiv(tiles, kTaskTiles);
+    std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
+    parallel_for(extent.outer * parts, [&](std::int64_t task) {
+      const std::int64_t row = task / parts;
+      const std::int64_t first = task % parts * kTaskTiles;
+      partials[static_cast<std::size_t>(task)] =
+          FoldTiles(data + row * extent.count, extent.count, first,
+                    std::min(kTaskTiles, tiles - first));
+    });
+    FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
+  }
+
+  // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole leaves.
+  struct ColumnTasks {
+    std::int64_t columns;           // of a block
+    std::int64_t blocks_per_plane;
+    std::int64_t leaves;            // of a part, a power of two
+    std::int64_t parts;
+
+    explicit ColumnTasks(const Extent& extent) {
+      constexpr std::int64_t kMaxColumns = 512;
+      columns = std::min(extent.inner, kMaxColumns);
+      blocks_per_plane = CeilDiv(extent.inner, columns);
+      const std::int64_t leaf_bytes = kLeafRows * columns * static_cast<std::int64_t>(sizeof(T));
+      leaves = PowerOfTwoAtLeast(std::max<std::int64_t>(1, kTaskBytes / leaf_bytes));
+      parts = CeilDiv(CeilDiv(extent.count, kLeafRows), leaves);
+    }
+  };
+
+  static void FoldColumns(const T* data, const Extent& extent, const Output& output,
+                          ParallelFor parallel_for) {
+    const ColumnTasks tasks(extent);
+    std::vector<State> partials(
+        static_cast<std::size_t>(tasks.parts > 1 ? tasks.parts * extent.outputs() : 0));
+    const std::int64_t blocks = extent.outer * tasks.blocks_per_plane;
+    parallel_for(blocks * tasks.parts, [&](std::int64_t task) {
+      const std::int64_t part = task / blocks;
+      const std::int64_t plane = task % blocks / tasks.blocks_per_plane;
+      const std::int64_t first_column = task % tasks.blocks_per_plane * tasks.columns;
+      const std::int64_t columns = std::min(tasks.columns, extent.inner - first_column);
+      const std::int64_t first_row = part * tasks.leaves * kLeafRows;
+      const std::int64_t rows = std::min(tasks.leaves * kLeafRows, extent.count - first_row);
+      std::vector<State> states(static_cast<std::size_t>(columns));
+      FoldColumnBlock(data + (plane * extent.count + first_row) * extent.inner + first_column,
+                      extent.inner, rows, columns, states.data());
+      const std::int64_t first_output = plane * extent.inner + first_column;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const State& state = states[static_cast<std::size_t>(c)];
+        if (tasks.parts > 1) {
+          partials[static_cast<std::size_t>(part * extent.outputs() + first_output + c)] = state;
+        } else {
+          Emit(output, first_output + c, state);
+        }
+      }
+    });
+    if (tasks.parts > 1) {
+      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, output, parallel_for);
+    }
+  }
+
+  // `rows` rows of `columns` columns, `stride` apart, to one state a column. A component at a time: the block stays in L2.
+  static void FoldColumnBlock(const T* data, std::int64_t stride, std::int64_t rows,
+                              std::int64_t columns, State* states) {
+    const std::int64_t leaves = CeilDiv(rows, kLeafRows);
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      using Acc = typename C::Acc;
+      const SimdLoops<T, C>& loops = GetSimdLoops<T, C>();
+      // Levels of the tree's stack, and the leaf on its way in.
+      std::vector<Acc> stack(static_cast<std::size_t>((StackLevels(leaves) + 1) * columns));
+      Acc* top = stack.data() + StackLevels(leaves) * columns;
+      for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+        const std::int64_t row = leaf * kLeafRows;
+        loops.fold_leaf(data + row * stride, stride,
+                        static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns,
+                        top);
+        int level = 0;
+        for (; (leaf >> level) & 1; ++level) {
+          loops.combine(stack.data() + level * columns, top, columns);
+        }
+        std::copy(top, top + columns, stack.data() + level * columns);
+      }
+      std::fill(top, top + columns, C::Identity());
+      for (int level = 0; (leaves >> level) != 0; ++level) {
+        if ((leaves >> level) & 1) loops.combine(stack.data() + level * columns, top, columns);
+      }
+      for (std::int64_t c = 0; c < columns; ++c) {
+        F::template Get<C>(states[c]) = C::Promote(top[c]);
+      }
+    });
+  }
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_ENGINE_H_

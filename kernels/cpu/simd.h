@@ -1,0 +1,34 @@
+// The inner loops of the CPU backend, compiled for every SIMD width and chosen at run time by what the processor has. Bits do
+// not depend on the width: a lane of a vector only ever adds what the canonical order says it adds.
+#ifndef WARPFOLD_KERNELS_CPU_SIMD_H_
+#define WARPFOLD_KERNELS_CPU_SIMD_H_
+
+#include <cstdint>
+
+namespace warpfold::cpu {
+
+// One component's loops over elements of T; Acc is Component::Acc.
+template <typename T, class Component>
+struct SimdLoops {
+  using Acc = typename Component::Acc;
+
+  // A row tile's first `count` elements, 1 to kTileElements<T>, folded.
+  Acc (*fold_tile)(const T* tile, int count);
+
+  // out[c] = the leaf of column c: `rows` elements, 1 to kLeafRows, `stride` apart, in order.
+  void (*fold_leaf)(const T* data, std::int64_t stride, int rows, std::int64_t columns, Acc* out);
+
+  // right[c] = Combine(left[c], right[c]).
+  void (*combine)(const Acc* left, Acc* right, std::int64_t columns);
+};
+
+// The loops for this processor. Cheap after the first call; safe from any thread.
+template <typename T, class Component>
+const SimdLoops<T, Component>& GetSimdLoops();
+
+// "AVX3", "AVX2", "NEON": the width in use, for logs and results of benchmarks.
+const char* SimdTargetName();
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_SIMD_H_

@@ -1,0 +1,209 @@
+// From the host interface (reduce.h) to launches, for one element type. Each reduce_<dtype>.cu instantiates one of these, so
+// that they compile side by side.
+#ifndef WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
+#define WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/canonical.h"
+#include "kernels/cuda/engine.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/row_kernels.cuh"
+#include "kernels/cuda/stack_kernels.cuh"
+#include "kernels/cuda/tree_kernel.cuh"
+
+namespace warpfold::cuda {
+
+template <class F>
+Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
+  return {static_cast<typename F::State*>(output.states), outputs, output.targets,
+          output.first_result, output.overflow};
+}
+
+template <class F>
+class EngineOf final : public Engine {
+ public:
+  using T = typename F::Element;
+  using State = typename F::State;
+
+  std::size_t ElementsScratchBytes(const Extent& extent, const DeviceShape& device) const override {
+    // The data's alignment is not known here and may change the number of partials.
+    std::size_t bytes = 0;
+    for (const bool aligned : {false, true}) {
+      const std::int64_t parts = PlanFirstPass(extent, aligned, device).parts;
+      if (parts == 1) continue;
+      const Extent partials{1, parts, extent.outputs()};
+      bytes = std::max(bytes, PartialBytes(partials) + StatesScratchBytes(partials));
+    }
+    return bytes;
+  }
+
+  std::size_t StatesScratchBytes(const Extent& extent) const override {
+    std::size_t bytes = 0;
+    std::int64_t count = extent.count;
+    while ((count = PlanStates(extent.outputs(), count).parts) > 1) {
+      bytes += PartialBytes({1, count, extent.outputs()});
+    }
+    return bytes;
+  }
+
+  cudaError_t FoldElements(const void* d_data, const Extent& extent, const Output& output,
+                           void* d_scratch, const DeviceShape& device,
+                           cudaStream_t stream) const override {
+    const T* data = static_cast<const T*>(d_data);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(d_data) % kVectorBytes == 0;
+    const FirstPass pass = PlanFirstPass(extent, aligned, device);
+    Sink<F> sink = SinkFor<F>(output, extent.outputs());
+    if (pass.parts > 1) sink.d_states = static_cast<State*>(d_scratch);
+    const cudaError_t error = LaunchFirstPass(data, extent, pass, sink, stream);
+    if (error != cudaSuccess || pass.parts == 1) return error;
+    const Extent partials{1, pass.parts, extent.outputs()};
+    return FoldStates(d_scratch, partials, output,
+                      static_cast<char*>(d_scratch) + PartialBytes(partials), stream);
+  }
+
+  cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
+                         void* d_scratch, cudaStream_t stream) const override {
+    Extent left = extent;
+    const State* states = static_cast<const State*>(d_states);
+    State* scratch = static_cast<State*>(d_scratch);
+    while (true) {
+      const TreeLaunch launch = PlanStates(left.outputs(), left.count);
+      Sink<F> sink = SinkFor<F>(output, left.outputs());
+      if (launch.parts > 1) sink.d_states = scratch;
+      const StateLeaves<F> leaves{states, left.count, left.inner};
+      const cudaError_t error = LaunchTree<1, 8, 32>(leaves, left.outer, launch, sink, stream);
+      if (error != cudaSuccess || launch.parts == 1) return error;
+      // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer * inner].
+      states = scratch;
+      scratch += launch.parts * left.outputs();
+      left = {1, launch.parts, left.outputs()};
+    }
+  }
+
+  cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
+                         void* d_stack, cudaStream_t stream) const override {
+    PushKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
+        static_cast<const State*>(d_states), width, index, static_cast<State*>(d_stack));
+    return cudaGetLastError();
+  }
+
+  cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
+                         const Output& output, cudaStream_t stream) const override {
+    DrainKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
+        static_cast<const State*>(d_stack), width, count, SinkFor<F>(output, width));
+    return cudaGetLastError();
+  }
+
+  cudaError_t AccumulateRow(const void* d_data, std::int64_t first_column, std::int64_t width,
+                            std::int64_t row, std::int64_t rows, std::int64_t inner,
+                            void* d_leaves, void* d_stack, cudaStream_t stream) const override {
+    AccumulateRowKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
+        static_cast<const T*>(d_data), first_column, width, row, rows, inner,
+        static_cast<State*>(d_leaves), static_cast<State*>(d_stack));
+    return cudaGetLastError();
+  }
+
+ private:
+  static std::size_t PartialBytes(const Extent& extent) {
+    return static_cast<std::size_t>(extent.count * extent.outputs()) * sizeof(State);
+  }
+  static unsigned StackBlocks(std::int64_t width) {
+    return static_cast<unsigned>(CeilDiv(width, kStackThreads));
+  }
+
+  // The first pass over elements: one of three kernels, and how it is launched.
+  struct FirstPass {
+    enum class Kind { kShortRows, kRows, kColumns };
+    Kind kind = Kind::kRows;
+    bool vectors = false;  // loads of 16 bytes
+    ShortRowLaunch short_rows;
+    RowLaunch rows;
+    TreeLaunch columns;
+    std::int64_t parts = 1;  // partials an output
+  };
+
+  // `aligned`: the data starts on 16 bytes.
+  static FirstPass PlanFirstPass(const Extent& extent, bool aligned, const DeviceShape& device) {
+    constexpr int kVector = kVectorElements<T>;
+    FirstPass pass;
+    if (extent.inner > 1) {
+      pass.kind = FirstPass::Kind::kColumns;
+      pass.vectors = aligned && extent.inner % kVector == 0;
+      pass.columns = PlanColumns(extent.outputs() / (pass.vectors ? kVector : 1),
+                                 CeilDiv(extent.count, kLeafRows), device);
+      pass.parts = pass.columns.parts;
+      return pass;
+    }
+    pass.vectors = aligned && (extent.outer == 1 || extent.count % kVector == 0);
+    // Up to half a warp of vectors a row; from there on the other half would idle in a warp of its own.
+    if (extent.count <= kRowElements<T> / 2) {
+      pass.kind = FirstPass::Kind::kShortRows;
+      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector);
+      return pass;
+    }
+    pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>), device);
+    pass.parts = pass.rows.blocks_per_row;
+    return pass;
+  }
+
+  static cudaError_t LaunchFirstPass(const T* data, const Extent& extent, const FirstPass& pass,
+                                     const Sink<F>& sink, cudaStream_t stream) {
+    switch (pass.kind) {
+      case FirstPass::Kind::kShortRows: {
+        const auto kernel = pass.vectors ? ShortRowKernel<F, true> : ShortRowKernel<F, false>;
+        kernel<<<static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, 0, stream>>>(
+            data, extent.outer, static_cast<int>(extent.count), pass.short_rows, sink);
+        return cudaGetLastError();
+      }
+      case FirstPass::Kind::kRows: {
+        const auto kernel = RowKernelFor(pass.rows.warps, pass.vectors);
+        kernel<<<static_cast<unsigned>(pass.rows.blocks), pass.rows.warps * 32, 0, stream>>>(
+            data, extent.outer, extent.count, pass.rows, sink);
+        return cudaGetLastError();
+      }
+      case FirstPass::Kind::kColumns:
+        if (pass.vectors) {
+          return LaunchTree<1, 8>(
+              ColumnLeaves<F, kVectorElements<T>>{data, extent.count, extent.inner}, extent.outer,
+              pass.columns, sink, stream);
+        }
+        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner}, extent.outer,
+                                pass.columns, sink, stream);
+    }
+    __builtin_unreachable();
+  }
+
+  static auto RowKernelFor(int warps, bool vectors) {
+    if (warps == 16) return vectors ? RowKernel<F, 16, true> : RowKernel<F, 16, false>;
+    if (warps == 8) return vectors ? RowKernel<F, 8, true> : RowKernel<F, 8, false>;
+    return vectors ? RowKernel<F, 4, true> : RowKernel<F, 4, false>;
+  }
+
+  // Launches the instantiation whose leaves a thread are launch.leaves, one of kLeaves.
+  template <int... kLeaves, class Leaves>
+  static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
+                                const Sink<F>& sink, cudaStream_t stream) {
+    const auto launch_one = [&](auto kernel) {
+      kernel<<<static_cast<unsigned>(launch.blocks()), launch.threads_x * launch.threads_y, 0,
+               stream>>>(leaves, outer, launch, sink);
+    };
+    ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
+    return cudaGetLastError();
+  }
+};
+
+// The engine of T and `bundle`; engines have no state.
+template <typename T>
+const Engine& EngineFor(Bundle bundle) {
+  return VisitBundle<T>(bundle, [](auto fold) -> const Engine& {
+    static constexpr EngineOf<typename decltype(fold)::type> kEngine;
+    return kEngine;
+  });
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_ENGINE_CUH_

@@ -1,0 +1,48 @@
+// The type-erased inside of reduce.h: one Engine for each dtype and bundle.
+#ifndef WARPFOLD_KERNELS_CUDA_ENGINE_H_
+#define WARPFOLD_KERNELS_CUDA_ENGINE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/extent.h"
+#include "kernels/finish.h"
+#include "kernels/fold.h"
+
+namespace warpfold::cuda {
+
+// The functions of reduce.h, without the Job that chose the engine.
+class Engine {
+ public:
+  virtual std::size_t ElementsScratchBytes(const Extent& extent, const DeviceShape& device) const = 0;
+  virtual std::size_t StatesScratchBytes(const Extent& extent) const = 0;
+  virtual cudaError_t FoldElements(const void* d_data, const Extent& extent, const Output& output,
+                                   void* d_scratch, const DeviceShape& device,
+                                   cudaStream_t stream) const = 0;
+  virtual cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
+                                 void* d_scratch, cudaStream_t stream) const = 0;
+  virtual cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
+                                 void* d_stack, cudaStream_t stream) const = 0;
+  virtual cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
+                                 const Output& output, cudaStream_t stream) const = 0;
+  virtual cudaError_t AccumulateRow(const void* d_data, std::int64_t first_column,
+                                    std::int64_t width, std::int64_t row, std::int64_t rows,
+                                    std::int64_t inner, void* d_leaves, void* d_stack,
+                                    cudaStream_t stream) const = 0;
+
+ protected:
+  ~Engine() = default;
+};
+
+// Each in its own .cu.
+const Engine& EngineI32(Bundle bundle);
+const Engine& EngineI64(Bundle bundle);
+const Engine& EngineF32(Bundle bundle);
+const Engine& EngineF64(Bundle bundle);
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_ENGINE_H_

@@ -1,0 +1,59 @@
+#include "kernels/cuda/reduce.h"
+
+#include "kernels/cuda/engine.h"
+
+namespace warpfold::cuda {
+namespace {
+
+const Engine& EngineOfJob(const Job& job) {
+  switch (job.dtype) {
+    case DType::kI32:
+      return EngineI32(job.bundle);
+    case DType::kI64:
+      return EngineI64(job.bundle);
+    case DType::kF32:
+      return EngineF32(job.bundle);
+    case DType::kF64:
+      return EngineF64(job.bundle);
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+std::size_t ElementsScratchBytes(const Job& job, const Extent& extent) {
+  return EngineOfJob(job).ElementsScratchBytes(extent, job.device);
+}
+
+std::size_t StatesScratchBytes(const Job& job, const Extent& extent) {
+  return EngineOfJob(job).StatesScratchBytes(extent);
+}
+
+cudaError_t FoldElements(const Job& job, const void* d_data, const Extent& extent,
+                         const Output& output, void* d_scratch, cudaStream_t stream) {
+  return EngineOfJob(job).FoldElements(d_data, extent, output, d_scratch, job.device, stream);
+}
+
+cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& extent,
+                       const Output& output, void* d_scratch, cudaStream_t stream) {
+  return EngineOfJob(job).FoldStates(d_states, extent, output, d_scratch, stream);
+}
+
+cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width, std::int64_t index,
+                       void* d_stack, cudaStream_t stream) {
+  return EngineOfJob(job).PushStates(d_states, width, index, d_stack, stream);
+}
+
+cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width, std::int64_t count,
+                       const Output& output, cudaStream_t stream) {
+  return EngineOfJob(job).DrainStack(d_stack, width, count, output, stream);
+}
+
+cudaError_t AccumulateRow(const Job& job, const void* d_data, std::int64_t first_column,
+                          std::int64_t width, std::int64_t row, std::int64_t rows,
+                          std::int64_t inner, void* d_leaves, void* d_stack, cudaStream_t stream) {
+  return EngineOfJob(job).AccumulateRow(d_data, first_column, width, row, rows, inner, d_leaves,
+                                        d_stack, stream);
+}
+
+}  // namespace warpfold::cuda

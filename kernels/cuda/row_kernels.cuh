@@ -1,0 +1,167 @@
+// First pass over contiguous rows: reduce6 of the seven steps, with the shuffles and 16-byte loads of today's GPUs.
+//
+// A lane adds several elements while it loads (kTileRows vectors), the vector's elements fold, the lanes fold by halves: that is
+// a tile. The tiles of a block fold as a binary tree over the tile index and leave one state: the result, or a partial for the
+// second pass. docs/order.md is the definition of this order.
+#ifndef WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
+#define WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
+
+#include <cstdint>
+
+#include "kernels/canonical.h"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/sink.cuh"
+#include "kernels/cuda/warp.cuh"
+
+namespace warpfold::cuda {
+
+// 16 bytes, read once and not kept in L1.
+__device__ __forceinline__ uint4 LoadVector(const void* address) {
+  return __ldcs(static_cast<const uint4*>(address));
+}
+
+// Neighbouring pairs of a lane's vector: ((v0 + v1) + (v2 + v3)) + ...
+template <class F, int kCount>
+__device__ __forceinline__ typename F::Acc FoldVector(typename F::Acc (&acc)[kCount]) {
+#pragma unroll
+  for (int step = 1; step < kCount; step *= 2) {
+#pragma unroll
+    for (int v = 0; v < kCount; v += 2 * step) acc[v] = F::Combine(acc[v], acc[v + step]);
+  }
+  return acc[0];
+}
+
+// Adds the lane's columns of a tile of which all elements exist and whose base is 16-byte aligned.
+template <class F>
+__device__ __forceinline__ void AddWholeTile(const typename F::Element* tile, int lane,
+                                             typename F::Acc (&acc)[kVectorElements<typename F::Element>]) {
+  using T = typename F::Element;
+  constexpr int kVector = kVectorElements<T>;
+  uint4 raw[kTileRows];
+#pragma unroll
+  for (int row = 0; row < kTileRows; ++row) {
+    raw[row] = LoadVector(tile + row * kRowElements<T> + lane * kVector);
+  }
+#pragma unroll
+  for (int row = 0; row < kTileRows; ++row) {
+    T x[kVector];
+    memcpy(x, &raw[row], sizeof(x));
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) {
+      acc[v] = row == 0 ? F::Lift(x[v]) : F::Combine(acc[v], F::Lift(x[v]));
+    }
+  }
+}
+
+// The same for a tile that ends after `count` elements or starts anywhere.
+template <class F>
+__device__ __forceinline__ void AddPartTile(const typename F::Element* tile, int count, int lane,
+                                            typename F::Acc (&acc)[kVectorElements<typename F::Element>]) {
+  using T = typename F::Element;
+  constexpr int kVector = kVectorElements<T>;
+#pragma unroll
+  for (int row = 0; row < kTileRows; ++row) {
+    if (row * kRowElements<T> >= count) break;
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) {
+      const int i = row * kRowElements<T> + lane * kVector + v;
+      if (i < count) acc[v] = F::Combine(acc[v], F::Lift(__ldcs(tile + i)));
+    }
+  }
+}
+
+// A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
+template <class F, bool kAligned>
+__device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* tile, int count,
+                                                    int lane) {
+  using T = typename F::Element;
+  typename F::Acc acc[kVectorElements<T>];
+#pragma unroll
+  for (auto& a : acc) a = F::Identity();
+  if (kAligned && count == kTileElements<T>) {
+    AddWholeTile<F>(tile, lane, acc);
+  } else {
+    AddPartTile<F>(tile, count, lane, acc);
+  }
+  return FoldLanesByHalves<F>(FoldVector<F>(acc), kLanes);
+}
+
+// Block: launch.warps warps. kAligned: every row starts on 16 bytes.
+template <class F, int kWarps, bool kAligned>
+__global__ void __launch_bounds__(kWarps * 32)
+    RowKernel(const typename F::Element* __restrict__ data, std::int64_t rows,
+              std::int64_t row_elements, RowLaunch launch, Sink<F> sink) {
+  using T = typename F::Element;
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const std::int64_t row_block = launch.blocks_per_row == 1 ? blockIdx.x : blockIdx.x / launch.blocks_per_row;
+  const std::int64_t part = blockIdx.x - row_block * launch.blocks_per_row;
+  const std::int64_t row = row_block * (kWarps / launch.warps_per_row) + warp / launch.warps_per_row;
+  const std::int64_t tile = part * kWarps + warp % launch.warps_per_row;
+
+  const std::int64_t first = tile * kTileElements<T>;
+  const std::int64_t left = row < rows ? row_elements - first : 0;
+  const int count = static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>);
+  const typename F::State state =
+      F::Promote(FoldTile<F, kAligned>(data + row * row_elements + first, count, lane));
+
+  if (launch.warps_per_row == 1) {
+    if (lane == 0 && row < rows) sink.Put(part, row, state);
+    return;
+  }
+  __shared__ typename F::State tiles[kWarps];
+  if (lane == 0) tiles[warp] = state;
+  __syncthreads();
+  if (warp != 0) return;
+  const typename F::State folded = FoldLanesByNeighbours<F>(tiles[lane % kWarps], 1, launch.warps_per_row);
+  const std::int64_t my_row = row_block * (kWarps / launch.warps_per_row) + lane / launch.warps_per_row;
+  if (lane < kWarps && lane % launch.warps_per_row == 0 && my_row < rows) {
+    sink.Put(part, my_row, folded);
+  }
+}
+
+// Rows of at most half a warp's load: `launch.lanes` lanes hold a row in one vector each.
+template <class F, bool kAligned>
+__global__ void __launch_bounds__(kShortRowThreads)
+    ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t rows,
+                   int row_elements, ShortRowLaunch launch, Sink<F> sink) {
+  using T = typename F::Element;
+  constexpr int kVector = kVectorElements<T>;
+  const int rows_per_step = kShortRowThreads / launch.lanes;
+  const std::int64_t first_row = std::int64_t{blockIdx.x} * rows_per_step * kShortRowBatch +
+                                 threadIdx.x / launch.lanes;
+  const int lane = threadIdx.x % launch.lanes;
+  const int count = row_elements - lane * kVector;  // of this lane's vector, may exceed it or be negative
+
+  T x[kShortRowBatch][kVector];
+#pragma unroll
+  for (int b = 0; b < kShortRowBatch; ++b) {
+    const std::int64_t row = first_row + b * rows_per_step;
+    if (row >= rows) continue;
+    const T* vector = data + row * row_elements + lane * kVector;
+    if (kAligned && count >= kVector) {
+      const uint4 raw = LoadVector(vector);
+      memcpy(x[b], &raw, sizeof(raw));
+    } else {
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) {
+        if (v < count) x[b][v] = __ldcs(vector + v);
+      }
+    }
+  }
+#pragma unroll
+  for (int b = 0; b < kShortRowBatch; ++b) {
+    const std::int64_t row = first_row + b * rows_per_step;
+    typename F::Acc acc[kVector];
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) {
+      acc[v] = row < rows && v < count ? F::Lift(x[b][v]) : F::Identity();
+    }
+    const typename F::Acc folded = FoldLanesByHalves<F>(FoldVector<F>(acc), launch.lanes);
+    if (lane == 0 && row < rows) sink.Put(0, row, F::Promote(folded));
+  }
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_

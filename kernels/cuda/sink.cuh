@@ -1,0 +1,49 @@
+// Where a kernel leaves its states: in an array for the next pass, or, in the last pass, finished in the result arrays.
+#ifndef WARPFOLD_KERNELS_CUDA_SINK_CUH_
+#define WARPFOLD_KERNELS_CUDA_SINK_CUH_
+
+#include <cstdint>
+
+#include "kernels/finish.h"
+
+namespace warpfold::cuda {
+
+// Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because threads of a warp make
+// progress independently since Volta.
+__device__ inline void ReportOverflow(Overflow* report, std::int64_t index, int128 sum) {
+  while (atomicCAS(&report->lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  volatile Overflow* shared = report;
+  if (index < shared->output_index) {
+    shared->output_index = index;
+    shared->high = static_cast<std::int64_t>(sum >> 64);
+    shared->low = static_cast<std::uint64_t>(sum);
+  }
+  __threadfence();
+  atomicExch(&report->lock, 0);
+}
+
+template <class F>
+struct Sink {
+  typename F::State* d_states = nullptr;  // [partial][output]; null: write results
+  std::int64_t outputs = 0;
+  ResultTargets targets;
+  std::int64_t first_result = 0;  // the result index of output 0
+  Overflow* d_overflow = nullptr;
+
+  __device__ void Put(std::int64_t partial, std::int64_t output,
+                      const typename F::State& state) const {
+    if (d_states != nullptr) {
+      d_states[partial * outputs + output] = state;
+      return;
+    }
+    int128 sum = 0;
+    const std::int64_t index = first_result + output;
+    if (!WriteResults<F>(targets, index, state, &sum)) ReportOverflow(d_overflow, index, sum);
+  }
+};
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_SINK_CUH_

@@ -1,0 +1,149 @@
+// Folds along an index whose neighbours are `inner` apart: the first pass over columns, and the second pass over partials.
+//
+// A thread folds `kLeaves` neighbouring leaves in registers, threads y fold through shuffles and then shared memory: one binary
+// tree over the leaf index, whatever the block's shape. docs/order.md is the definition of this order.
+#ifndef WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
+#define WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
+
+#include <cstdint>
+
+#include "kernels/canonical.h"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/sink.cuh"
+#include "kernels/cuda/warp.cuh"
+
+namespace warpfold::cuda {
+
+// Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a time.
+template <class F, int kVectorWidth>
+struct ColumnLeaves {
+  using Fold = F;
+  using Value = typename F::Acc;
+  using T = typename F::Element;
+  static constexpr int kVector = kVectorWidth;
+  static constexpr int kRows = kLeafRows;
+  const T* data;  // the first of the columns, at count 0
+  std::int64_t count;
+  std::int64_t inner;
+
+  __device__ static Value Identity() { return F::Identity(); }
+  __device__ static typename F::State Promote(const Value& value) { return F::Promote(value); }
+
+  __device__ void Fold1(std::int64_t leaf, Value (&out)[kVector]) const {
+    struct alignas(sizeof(T) * kVector) Vector {
+      T x[kVector];
+    };
+    const std::int64_t first = leaf * kRows;
+    const int rows = count - first < kRows ? static_cast<int>(count - first) : kRows;
+    Vector vectors[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first + r) * inner);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= rows) break;
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) {
+        const Value lifted = F::Lift(vectors[r].x[v]);
+        out[v] = r == 0 ? lifted : F::Combine(out[v], lifted);
+      }
+    }
+  }
+};
+
+// Leaves of a state array: one state each.
+template <class F>
+struct StateLeaves {
+  using Fold = F;
+  using Value = typename F::State;
+  static constexpr int kVector = 1;
+  static constexpr int kRows = 1;
+  const typename F::State* data;
+  std::int64_t count;
+  std::int64_t inner;
+
+  __device__ static Value Identity() { return F::IdentityState(); }
+  __device__ static typename F::State Promote(const Value& value) { return value; }
+  __device__ void Fold1(std::int64_t leaf, Value (&out)[1]) const { out[0] = data[leaf * inner]; }
+};
+
+// kLeaves neighbouring leaves from `leaf` on; those past the end are the identity.
+template <class Leaves, int kLeaves>
+__device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t leaf,
+                                           typename Leaves::Value (&out)[Leaves::kVector]) {
+  if constexpr (kLeaves == 1) {
+    if (leaf * Leaves::kRows < leaves.count) {
+      leaves.Fold1(leaf, out);
+    } else {
+#pragma unroll
+      for (auto& value : out) value = Leaves::Identity();
+    }
+  } else {
+    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf, out);
+    typename Leaves::Value right[Leaves::kVector];
+    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf + kLeaves / 2, right);
+#pragma unroll
+    for (int v = 0; v < Leaves::kVector; ++v) out[v] = Leaves::Fold::Combine(out[v], right[v]);
+  }
+}
+
+inline constexpr int kTreeThreadsMax = 512;
+
+// Thread t of a block is output group t % threads_x, part y = t / threads_x. Leaves::data is the array's base here.
+template <class Leaves, int kLeaves>
+__global__ void __launch_bounds__(kTreeThreadsMax)
+    TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch, Sink<typename Leaves::Fold> sink) {
+  using F = typename Leaves::Fold;
+  using State = typename F::State;
+  constexpr int kVector = Leaves::kVector;
+  const int x = threadIdx.x % launch.threads_x;
+  const int y = threadIdx.x / launch.threads_x;
+  const std::int64_t part = launch.blocks_x == 1 ? blockIdx.x : blockIdx.x / launch.blocks_x;
+  const std::int64_t group = (blockIdx.x - part * launch.blocks_x) * launch.threads_x + x;
+  const std::int64_t groups_per_outer = leaves.inner / kVector;
+  const bool in_range = group < outer * groups_per_outer;
+
+  typename Leaves::Value values[kVector];
+#pragma unroll
+  for (auto& value : values) value = Leaves::Identity();
+  if (in_range) {
+    const std::int64_t plane = outer == 1 ? 0 : group / groups_per_outer;
+    const std::int64_t column = (group - plane * groups_per_outer) * kVector;
+    Leaves mine = leaves;
+    mine.data += plane * leaves.count * leaves.inner + column;
+    FoldLeaves<Leaves, kLeaves>(mine, (part * launch.threads_y + y) * kLeaves, values);
+  }
+
+  if (launch.threads_y == 1) {
+    if (!in_range) return;
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) sink.Put(part, group * kVector + v, Leaves::Promote(values[v]));
+    return;
+  }
+
+  // Threads y: those of one warp through shuffles, then one state a warp and group through shared memory.
+  __shared__ State warp_states[kTreeThreadsMax / 32][32];
+  const int warp = threadIdx.x / 32;
+  const int warps_in_use = launch.threads_x * launch.threads_y / 32;
+#pragma unroll
+  for (int v = 0; v < kVector; ++v) {
+    State state = FoldLanesByNeighbours<F>(Leaves::Promote(values[v]), launch.threads_x, 32);
+    if (warps_in_use > 1) {
+      if (threadIdx.x % 32 < launch.threads_x) warp_states[warp][x] = state;
+      for (int step = 1; step < warps_in_use; step *= 2) {
+        __syncthreads();
+        if (warp % (2 * step) == 0 && threadIdx.x % 32 < launch.threads_x) {
+          warp_states[warp][x] = F::Combine(warp_states[warp][x], warp_states[warp + step][x]);
+        }
+      }
+      if (warp == 0) state = warp_states[0][x];
+      __syncthreads();  // before the next column overwrites the states
+    }
+    if (y == 0 && in_range) sink.Put(part, group * kVector + v, state);
+  }
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_

@@ -1,0 +1,46 @@
+// Folds between the lanes of a warp.
+#ifndef WARPFOLD_KERNELS_CUDA_WARP_CUH_
+#define WARPFOLD_KERNELS_CUDA_WARP_CUH_
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/canonical.h"
+
+namespace warpfold::cuda {
+
+inline constexpr unsigned kFullWarp = 0xffffffffu;
+
+// Any trivially copyable value from the lane whose number differs in `lane_mask`.
+template <typename Value>
+__device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
+  static_assert(sizeof(Value) % sizeof(std::uint32_t) == 0);
+  constexpr int kWords = sizeof(Value) / sizeof(std::uint32_t);
+  std::uint32_t words[kWords];
+  memcpy(words, &value, sizeof(Value));
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) words[w] = __shfl_xor_sync(kFullWarp, words[w], lane_mask);
+  Value other;
+  memcpy(&other, words, sizeof(Value));
+  return other;
+}
+
+// Lanes by halves: the fold inside a row tile. `lanes` is a power of two; every group of that many neighbouring lanes folds on
+// its own and all its lanes get the result.
+template <class F>
+__device__ __forceinline__ typename F::Acc FoldLanesByHalves(typename F::Acc acc, int lanes) {
+  for (int half = lanes / 2; half > 0; half /= 2) acc = F::Combine(acc, ShuffleXor(acc, half));
+  return acc;
+}
+
+// Neighbours first: the binary tree over an index, where lane numbers are indices in units of `stride` lanes.
+template <class F>
+__device__ __forceinline__ typename F::State FoldLanesByNeighbours(typename F::State state,
+                                                                   int stride, int end) {
+  for (int step = stride; step < end; step *= 2) state = F::Combine(state, ShuffleXor(state, step));
+  return state;
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_WARP_CUH_

@@ -1,0 +1,20 @@
+// What a fold walks over, on every backend.
+#ifndef WARPFOLD_KERNELS_EXTENT_H_
+#define WARPFOLD_KERNELS_EXTENT_H_
+
+#include <cstdint>
+
+namespace warpfold {
+
+// A tensor, or an array of states, in C order as [outer, count, inner], folded along `count`.
+struct Extent {
+  std::int64_t outer = 1;
+  std::int64_t count = 1;
+  std::int64_t inner = 1;
+
+  std::int64_t outputs() const { return outer * inner; }
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_EXTENT_H_

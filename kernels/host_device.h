@@ -1,0 +1,29 @@
+// Marks the functions that the CPU and the GPU compile from one text: that is how both give the same bits.
+#ifndef WARPFOLD_KERNELS_HOST_DEVICE_H_
+#define WARPFOLD_KERNELS_HOST_DEVICE_H_
+
+#include <cstring>
+
+#ifdef __CUDACC__
+#define WARPFOLD_HD __host__ __device__ __forceinline__
+#else
+#define WARPFOLD_HD inline __attribute__((always_inline))  // into loops compiled for wider SIMD
+#endif
+
+namespace warpfold {
+
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
+// std::bit_cast, which nvcc 13.0 does not offer in device code without relaxed constexpr.
+template <typename To, typename From>
+WARPFOLD_HD To BitCast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_HOST_DEVICE_H_
