@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes bundle/: everything that a GPU host needs to check and measure warpfold, and nothing to install there.
+# Makes bundle/: everything that a GPU host needs to check and measure warpfold, and nothing to
+# install there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,9 +8,10 @@ usage() {
   cat <<'HELP'
 Usage: deploy/bundle.sh [BUILD [DESTINATION]]
 
-Puts the server, the command line client, the GPU and end-to-end tests and the benches of BUILD (default:
-build/release) with the libraries they need into DESTINATION (default: bundle). Copy it to any x86-64 Linux with glibc
-2.36 or later and, for the GPU, an NVIDIA driver; there, DESTINATION/gpu-check runs the tests on the GPU.
+Puts the server, the command line client, the GPU and end-to-end tests and the benches of BUILD
+(default: build/release) with the libraries they need into DESTINATION (default: bundle). Copy it
+to any x86-64 Linux with glibc 2.36 or later and, for the GPU, an NVIDIA driver; there,
+DESTINATION/gpu-check runs the tests on the GPU.
 HELP
 }
 
@@ -35,7 +37,8 @@ deploy/stage.sh "$destination" \
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 644 bench/service/run.py "$destination/bench-service.py"
 install -m 644 LICENSE "$destination/LICENSE"
-git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null || echo unknown >"$destination/VERSION"
+git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
+  echo unknown >"$destination/VERSION"
 
 size_mib=$(($(du -sk "$destination" | cut -f1) / 1024 + 1))
 if [ "$size_mib" -gt "$size_max_mib" ]; then

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Checks warpfold on this machine's GPU, with what is in the bundle alone. The last line counts: 'N passed, N failed'.
+# Checks warpfold on this machine's GPU, with what is in the bundle alone. The last line counts: 'N
+# passed, N failed'.
 set -euo pipefail
 
 usage() {
   cat <<'HELP'
 Usage: gpu-check [--backend=cuda|cpu]
 
-Runs the GPU tests and the end-to-end test, which starts the bundle's server on the GPU and sends it requests. A test
-that skips counts as failed where its GPU is missing. Exit status: 0 when all passed, 1 when any failed or none ran.
---backend=cpu runs the end-to-end test alone, on the CPU backend: it checks that the bundle is whole where there is no GPU.
+Runs the GPU tests and the end-to-end test, which starts the bundle's server on the GPU and sends
+it requests. A test that skips counts as failed where its GPU is missing. Exit status: 0 when all
+passed, 1 when any failed or none ran. --backend=cpu runs the end-to-end test alone, on the CPU
+backend: it checks that the bundle is whole where there is no GPU.
 HELP
 }
 
@@ -73,7 +75,8 @@ run_tests() {
 }
 
 # First the shortest way to a clear answer: does the server start on this backend at all?
-"$here/bin/warpfold-server" --backend="$backend" --listen-address=127.0.0.1:0 --metrics-address=127.0.0.1:0 \
+"$here/bin/warpfold-server" --backend="$backend" \
+  --listen-address=127.0.0.1:0 --metrics-address=127.0.0.1:0 \
   --port-file="$scratch/port" >"$scratch/server.log" 2>&1 &
 server_pid=$!
 for _ in $(seq 300); do

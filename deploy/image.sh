@@ -7,8 +7,9 @@ usage() {
   cat <<'HELP'
 Usage: deploy/image.sh [gpu|cpu]
 
-Builds warpfold:gpu or warpfold:cpu from the Dockerfile with docker, podman or buildah, the first one found. Without any of
-them, and without a registry, deploy/prove-image.sh builds the same Dockerfile.
+Builds warpfold:gpu or warpfold:cpu from the Dockerfile with docker, podman or buildah, the first
+one found. Without any of them, and without a registry, deploy/prove-image.sh builds the same
+Dockerfile.
 HELP
 }
 

@@ -6,9 +6,9 @@ usage() {
   cat <<'HELP'
 Usage: deploy/setup.sh [LIST...]
 
-Installs the packages named in each LIST (default: deploy/packages.txt) with apt-get, as root or through
-sudo. Packages that are already there cost nothing: when none is missing, apt-get is not called at all.
-In a list, '#' starts a comment.
+Installs the packages named in each LIST (default: deploy/packages.txt) with apt-get, as root or
+through sudo. Packages that are already there cost nothing: when none is missing, apt-get is not
+called at all. In a list, '#' starts a comment.
 HELP
 }
 
@@ -25,7 +25,7 @@ if [ ${#lists[@]} -eq 0 ]; then
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  echo "setup: this is not a Debian or Ubuntu system; install the equivalents of ${lists[*]} yourself" >&2
+  echo "setup: not a Debian or Ubuntu system; install the equivalents of ${lists[*]} yourself" >&2
   exit 0
 fi
 

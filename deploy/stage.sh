@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Lays programs and the shared libraries that they need into one relocatable folder. The image and the bundle are
-# made of it: neither needs gRPC's packages installed, nor to know what the distribution calls them.
+# Lays programs and the shared libraries that they need into one relocatable folder. The image and
+# the bundle are made of it: neither needs gRPC's packages installed, nor to know what the
+# distribution calls them.
 set -euo pipefail
 
 usage() {
   cat <<'HELP'
 Usage: deploy/stage.sh DESTINATION PROGRAM...
 
-Copies each PROGRAM to DESTINATION/bin and every shared library that one of them needs to DESTINATION/lib,
-stripped, with run paths relative to themselves. Left to the host: glibc's own libraries, and the
-GPU driver's (libcuda, libnvidia-*), which have to match its kernel.
+Copies each PROGRAM to DESTINATION/bin and every shared library that one of them needs to
+DESTINATION/lib, stripped, with run paths relative to themselves. Left to the host: glibc's own
+libraries, and the GPU driver's (libcuda, libnvidia-*), which have to match its kernel.
 HELP
 }
 
@@ -36,8 +37,9 @@ done
 # The host's: the loader, glibc, the driver.
 is_host_library() {
   case "$1" in
-    linux-vdso.so.* | ld-linux*.so.* | libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | \
-      libresolv.so.* | libutil.so.* | libanl.so.* | libmvec.so.* | libcuda.so.* | libnvidia-*.so.*) return 0 ;;
+    linux-vdso.so.* | ld-linux*.so.* | libc.so.* | libm.so.* | libmvec.so.* | libpthread.so.* | \
+      libdl.so.* | librt.so.* | libresolv.so.* | libutil.so.* | libanl.so.*) return 0 ;;
+    libcuda.so.* | libnvidia-*.so.*) return 0 ;;
   esac
   return 1
 }
@@ -56,7 +58,8 @@ for program in "$@"; do
   staged=$destination/bin/$(basename "$program")
   install -m 755 "$program" "$staged"
   strip "$staged"
-  # RPATH, not RUNPATH: it also serves the libraries' own needs, and LD_LIBRARY_PATH does not override it.
+  # RPATH, not RUNPATH: it also serves the libraries' own needs, and LD_LIBRARY_PATH does not
+  # override it.
   patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$staged"
   while read -r name _ path _; do
     if [ -z "$path" ] || is_host_library "$name" || [ -e "$destination/lib/$name" ]; then

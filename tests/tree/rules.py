@@ -1,7 +1,7 @@
 """The rules of the tree: which folder may include what, and a few that no compiler checks.
 
-A rule looks at one file of the tree and yields what is wrong with it. It knows the tree only through `Tree`, so that the
-test can plant a violation in a tree made up in memory (tree_test.py).
+A rule looks at one file of the tree and yields what is wrong with it. It knows the tree only
+through `Tree`, so that the test can plant a violation in a tree made up in memory (tree_test.py).
 """
 
 import re
@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 CXX = {".h", ".cc", ".cu", ".cuh"}
 HEADERS = {".h", ".cuh"}
 SCRIPTS = {".py", ".sh"}
+COLUMNS_MAX = 100
 SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody reads the file
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
@@ -31,7 +32,11 @@ class Tree:
             top = relative.parts[0]
             if top in ("bundle", ".git", ".demo") or top.startswith("build"):
                 continue
-            if path.suffix in CXX | SCRIPTS and "__pycache__" not in relative.parts and path.is_file():
+            if (
+                path.suffix in CXX | SCRIPTS
+                and "__pycache__" not in relative.parts
+                and path.is_file()
+            ):
                 files[relative.as_posix()] = path.read_text(encoding="utf-8")
         return cls(files)
 
@@ -58,8 +63,10 @@ class Tree:
 # What a name in an #include line belongs to.
 KINDS = {
     "gRPC or protobuf": re.compile(r"^(grpc|grpcpp|grpc\+\+|google/(protobuf|rpc)|warpfold/v\d+)/"),
-    "CUDA": re.compile(r"^(cuda(_\w+)?\.(h|hpp)|cuda_runtime(_api)?\.h|(cooperative_groups|cub|thrust|cuda)/.*"
-                       r"|cooperative_groups\.h|nvml\.h|cu(blas|rand|fft)\w*\.h|device_launch_parameters\.h)$"),
+    "CUDA": re.compile(
+        r"^(cuda(_\w+)?\.(h|hpp)|cuda_runtime(_api)?\.h|(cooperative_groups|cub|thrust|cuda)/.*"
+        r"|cooperative_groups\.h|nvml\.h|cu(blas|rand|fft)\w*\.h|device_launch_parameters\.h)$"
+    ),
     "a log library": re.compile(r"^spdlog/"),
     "prometheus-cpp": re.compile(r"^prometheus/"),
     "the server": re.compile(r"^server/"),
@@ -71,7 +78,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Edge:
-    """Files under `folders` (of `suffixes`) never include these kinds; `deep`: not through our own headers either."""
+    """Files of `suffixes` under `folders` never include these kinds.
+
+    `deep`: not through our own headers either.
+    """
 
     folders: tuple[str, ...]
     forbidden: tuple[str, ...]
@@ -83,7 +93,12 @@ class Edge:
 WIRE = "gRPC or protobuf"
 EDGES = [
     Edge(("kernels",), (WIRE, "a log library", "prometheus-cpp", "the server", "a client")),
-    Edge(("kernels",), ("CUDA",), but=("kernels/cuda", "kernels/host_device.h"), suffixes=frozenset({".h", ".cc"})),
+    Edge(
+        ("kernels",),
+        ("CUDA",),
+        but=("kernels/cuda", "kernels/host_device.h"),
+        suffixes=frozenset({".h", ".cc"}),
+    ),
     Edge(("server/core",), (WIRE, "CUDA", "the server's front end")),
     Edge(("server",), (WIRE,), but=("server/frontend",), deep=False),
     Edge(("server/device",), (WIRE, "the server's front end", "prometheus-cpp")),
@@ -118,21 +133,25 @@ def include_edges(tree: Tree, path: str):
 
 
 def code_only(text: str) -> str:
-    """The text without comments and without what stands in string literals; lines keep their numbers."""
+    """The text without comments and the insides of strings; lines keep their numbers."""
     pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
     return pattern.sub(lambda m: '""' if m[0][0] == '"' else re.sub(r"[^\n]", "", m[0]), text)
 
 
-WAITING_CALL = re.compile(r"\b(cudaDeviceSynchronize|cudaMemcpy|cudaMemcpy2D|cudaMemset|cudaMemcpyToSymbol)\s*\(")
+WAITING_CALL = re.compile(
+    r"\b(cudaDeviceSynchronize|cudaMemcpy|cudaMemcpy2D|cudaMemset|cudaMemcpyToSymbol)\s*\("
+)
 
 
 def waiting_cuda_calls(tree: Tree, path: str):
-    """Nothing on the serving path waits for a whole device: no synchronous CUDA call in server/ or kernels/."""
-    if PurePosixPath(path).suffix not in CXX or not (inside(path, "server") or inside(path, "kernels")):
+    """No synchronous CUDA call on the serving path, server/ and kernels/."""
+    if PurePosixPath(path).suffix not in CXX or not (
+        inside(path, "server") or inside(path, "kernels")
+    ):
         return
     for number, line in enumerate(code_only(tree.files[path]).splitlines(), 1):
         if match := WAITING_CALL.search(line):
-            yield f"line {number}: {match[1]} waits for the device; use the stream's own, asynchronous call"
+            yield f"line {number}: {match[1]} waits for the device; use the call with a stream"
 
 
 def header_guards(tree: Tree, path: str):
@@ -165,15 +184,24 @@ def white_space(tree: Tree, path: str):
         yield "does not end in one line feed"
 
 
+def script_width(tree: Tree, path: str):
+    """Scripts keep to the 100 columns that clang-format gives the C++ sources."""
+    if PurePosixPath(path).suffix in SCRIPTS:
+        for number, line in enumerate(tree.files[path].splitlines(), 1):
+            if len(line) > COLUMNS_MAX:
+                yield f"line {number} has {len(line)} columns, more than {COLUMNS_MAX}"
+
+
 def default_in_switch_over_own_enum(tree: Tree, path: str):
-    """A switch over one of our enums (`case DType::kX`) has no default, so that a new member fails to compile."""
+    """A switch over our own enum (`case DType::kX`) has none: a new member must not compile."""
     if PurePosixPath(path).suffix not in CXX:
         return
     text = code_only(tree.files[path])
     for match in re.finditer(r"\bswitch\s*\(", text):
         body = braces(text, text.find("{", match.end()))
         if re.search(r"\bcase\s+[\w:]*::k[A-Z]\w*\s*:", body) and re.search(r"\bdefault\s*:", body):
-            yield f"line {text.count(chr(10), 0, match.start()) + 1}: a switch over our enum has a default"
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"line {line}: a switch over our enum has a default"
 
 
 def braces(text: str, start: int) -> str:
@@ -188,7 +216,15 @@ def braces(text: str, start: int) -> str:
     return "".join(kept)
 
 
-RULES = [include_edges, waiting_cuda_calls, header_guards, file_length, white_space, default_in_switch_over_own_enum]
+RULES = [
+    include_edges,
+    waiting_cuda_calls,
+    header_guards,
+    file_length,
+    white_space,
+    script_width,
+    default_in_switch_over_own_enum,
+]
 
 
 def findings(tree: Tree, rules=RULES):

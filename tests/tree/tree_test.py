@@ -26,7 +26,8 @@ class TheTree(unittest.TestCase):
         tree = rules.Tree.read(ROOT)
         self.assertGreater(len(tree.files), 10, f"{ROOT} does not look like the project")
         wrong = list(rules.findings(tree))
-        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+        if wrong:
+            self.fail("\n" + "\n".join(wrong))
 
 
 class IncludeEdges(unittest.TestCase):
@@ -80,7 +81,11 @@ class IncludeEdges(unittest.TestCase):
 
     def test_each_forbidden_include_is_found(self):
         for path, name in self.FORBIDDEN:
-            for line in (f'#include "{name}"', f"#include <{name}>", f"  #  include <{name}>  // why"):
+            for line in (
+                f'#include "{name}"',
+                f"#include <{name}>",
+                f"  #  include <{name}>  // why",
+            ):
                 with self.subTest(path=path, line=line):
                     self.assertTrue(found(rules.include_edges, {path: line + "\n"}))
 
@@ -96,24 +101,35 @@ class IncludeEdges(unittest.TestCase):
             "server/device/cuda/stream.h": "#include <cuda_runtime.h>\n",
         }
         self.assertIn(
-            "server/core/scheduler.cc: includes CUDA: server/core/scheduler.cc -> server/device/executor.h -> "
-            "server/device/cuda/stream.h -> cuda_runtime.h",
+            "server/core/scheduler.cc: includes CUDA: server/core/scheduler.cc -> "
+            "server/device/executor.h -> server/device/cuda/stream.h -> cuda_runtime.h",
             found(rules.include_edges, files),
         )
 
     def test_a_comment_is_no_include(self):
-        self.assertFalse(found(rules.include_edges, {"kernels/a.cc": "// never #include <grpcpp/grpcpp.h>\n"}))
+        self.assertFalse(
+            found(rules.include_edges, {"kernels/a.cc": "// never #include <grpcpp/grpcpp.h>\n"})
+        )
 
 
 class OtherRules(unittest.TestCase):
     def test_waiting_cuda_calls_are_found(self):
-        for call in ("cudaDeviceSynchronize()", "cudaMemcpy(a, b, n, kind)", "cudaMemset (p, 0, n)"):
+        for call in (
+            "cudaDeviceSynchronize()",
+            "cudaMemcpy(a, b, n, kind)",
+            "cudaMemset (p, 0, n)",
+        ):
             for path in ("server/device/cuda/a.cc", "kernels/cuda/a.cu"):
                 with self.subTest(call=call, path=path):
-                    self.assertTrue(found(rules.waiting_cuda_calls, {path: f"int x;\n  Check({call});\n"}))
+                    self.assertTrue(
+                        found(rules.waiting_cuda_calls, {path: f"int x;\n  Check({call});\n"})
+                    )
         for path, text in (
             ("server/device/cuda/a.cc", "cudaMemcpyAsync(a, b, n, kind, stream);\n"),
-            ("server/device/cuda/a.cc", "// not cudaDeviceSynchronize(): it waits for every stream\n"),
+            (
+                "server/device/cuda/a.cc",
+                "// not cudaDeviceSynchronize(): it waits for every stream\n",
+            ),
             ("server/device/cuda/a.cc", 'Log("cudaMemcpy(");\n'),
             ("tests/gpu/a.cc", "cudaDeviceSynchronize();\n"),
         ):
@@ -121,15 +137,25 @@ class OtherRules(unittest.TestCase):
                 self.assertFalse(found(rules.waiting_cuda_calls, {path: text}))
 
     def test_a_wrong_header_guard_is_found(self):
-        self.assertFalse(found(rules.header_guards, {"server/core/a_b.h": guarded("server/core/a_b.h")}))
-        self.assertFalse(found(rules.header_guards, {"kernels/cuda/a.cuh": guarded("kernels/cuda/a.cuh")}))
-        for text in (guarded("server/a_b.h"), "#pragma once\n", guarded("server/core/a_b.h").replace("#endif  // ", "#endif // ")):
+        self.assertFalse(
+            found(rules.header_guards, {"server/core/a_b.h": guarded("server/core/a_b.h")})
+        )
+        self.assertFalse(
+            found(rules.header_guards, {"kernels/cuda/a.cuh": guarded("kernels/cuda/a.cuh")})
+        )
+        for text in (
+            guarded("server/a_b.h"),
+            "#pragma once\n",
+            guarded("server/core/a_b.h").replace("#endif  // ", "#endif // "),
+        ):
             with self.subTest(text=text):
                 self.assertTrue(found(rules.header_guards, {"server/core/a_b.h": text}))
 
     def test_a_long_file_is_found(self):
         self.assertFalse(found(rules.file_length, {"server/a.cc": "\n" * rules.SOURCE_LINES_MAX}))
-        self.assertTrue(found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)}))
+        self.assertTrue(
+            found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)})
+        )
 
     def test_untidy_white_space_is_found(self):
         self.assertFalse(found(rules.white_space, {"a.cc": "int a;\n"}))
@@ -137,12 +163,26 @@ class OtherRules(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertTrue(found(rules.white_space, {"a.cc": text}))
 
+    def test_a_wide_script_is_found(self):
+        line = "#" * rules.COLUMNS_MAX
+        self.assertFalse(found(rules.script_width, {"a.sh": line + "\n"}))
+        self.assertTrue(found(rules.script_width, {"a.sh": line + "#\n"}))
+        self.assertTrue(found(rules.script_width, {"a.py": line + "#\n"}))
+
     def test_a_default_over_our_enum_is_found(self):
         body = "switch (op) {\n  case Op::kSum:\n    return 1;\n  %s\n}\n"
-        self.assertTrue(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % "default: return 2;"}))
+        self.assertTrue(
+            found(
+                rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % "default: return 2;"}
+            )
+        )
         self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % ""}))
-        own_inside_other = "switch (n) {\n  case 1: {\n" + body % "" + "  }\n  default: return 3;\n}\n"
-        self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": own_inside_other}))
+        own_inside_other = (
+            "switch (n) {\n  case 1: {\n" + body % "" + "  }\n  default: return 3;\n}\n"
+        )
+        self.assertFalse(
+            found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": own_inside_other})
+        )
 
 
 if __name__ == "__main__":
