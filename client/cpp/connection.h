@@ -1,0 +1,92 @@
+// One connection to a server, and one attempt at one call on it: bytes out, bytes back. The layer
+// below Client: it knows methods and messages as names and slices, and nothing of ops, retries or
+// results. The load generator drives it directly.
+//
+// A payload is lent to gRPC, not copied (payload_loan.h). Every call returns only after gRPC has
+// given the payload back, so the caller may free it at once, whatever the outcome was. That return
+// is immediate except when the peer has stopped reading from its socket: then bytes wait in the
+// transport beyond the deadline, until the kernel declares the connection dead after
+// ConnectionOptions::stalled_peer_timeout.
+//
+// The calling thread polls its own completion queue: no thread hop, which a callback would cost on
+// every call.
+//
+// Thread safety: a Connection may be used by any number of threads; each call blocks its caller.
+// Failure: CallReply::status, as gRPC gave it.
+#ifndef WARPFOLD_CLIENT_CPP_CONNECTION_H_
+#define WARPFOLD_CLIENT_CPP_CONNECTION_H_
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+namespace warpfold::client {
+
+inline constexpr char kReduceMethod[] = "/warpfold.v1.ReductionService/Reduce";
+inline constexpr char kReduceStreamMethod[] = "/warpfold.v1.ReductionService/ReduceStream";
+inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/GetServerInfo";
+
+struct ConnectionOptions {
+  // Null means no TLS.
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // The largest answer that is accepted; a larger one is RESOURCE_EXHAUSTED. gRPC's own default is
+  // 4 MiB.
+  int response_bytes_max = 1 << 30;
+  // How long sent bytes may stay unacknowledged, or a full socket unread, before the connection is
+  // given up.
+  std::chrono::milliseconds stalled_peer_timeout{10'000};
+  // The first wait before gRPC connects again after a failure; it doubles up to 2 s.
+  std::chrono::milliseconds reconnect_backoff{100};
+};
+
+// What bounds one attempt.
+struct CallLimits {
+  std::chrono::system_clock::time_point deadline;
+  std::stop_token stop;  // a stop request cancels the call
+};
+
+struct CallReply {
+  grpc::Status status;
+  std::optional<std::int64_t> pushback_ms;  // the trailer grpc-retry-pushback-ms
+  grpc::ByteBuffer response;                // valid when the status is OK
+};
+
+// Called on the calling thread with the payload bytes handed to the transport so far in this
+// attempt.
+using ProgressCallback = std::function<void(std::int64_t sent_bytes)>;
+
+class Connection {
+ public:
+  // Returns at once; the connection is made by the first call. `target` is any gRPC target, such as
+  // "localhost:50051".
+  Connection(const std::string& target, const ConnectionOptions& options);
+
+  // One unary call whose message is `head` followed by `payload`.
+  CallReply Unary(const char* method, const std::string& head, std::span<const std::byte> payload,
+                  const CallLimits& limits);
+
+  // One client-streaming call: the message `header`, then `payload` in chunks of `chunk_bytes` (the
+  // last one shorter), then the half-close. Stops sending as soon as the server has answered.
+  // REQUIRES: chunk_bytes > 0.
+  CallReply Stream(const char* method, const std::string& header,
+                   std::span<const std::byte> payload, std::size_t chunk_bytes,
+                   const CallLimits& limits, const ProgressCallback& progress);
+
+ private:
+  grpc::GenericStub stub_;
+};
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CONNECTION_H_

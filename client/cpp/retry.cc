@@ -1,0 +1,60 @@
+#include "client/cpp/retry.h"
+
+#include <algorithm>
+
+#include "google/protobuf/any.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace warpfold::client {
+
+using std::chrono::milliseconds;
+
+std::optional<milliseconds> PushbackOf(const grpc::Status& status,
+                                       std::optional<std::int64_t> pushback_trailer_ms) {
+  if (pushback_trailer_ms.has_value()) return milliseconds(*pushback_trailer_ms);
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return std::nullopt;
+  for (const google::protobuf::Any& detail : details.details()) {
+    google::rpc::RetryInfo info;
+    if (!detail.UnpackTo(&info)) continue;
+    // RetryInfo is in nanoseconds: round up, so that a retry never comes too early.
+    const std::int64_t seconds = std::clamp<std::int64_t>(info.retry_delay().seconds(), -1, 86'400);
+    return std::chrono::ceil<milliseconds>(std::chrono::seconds(seconds) +
+                                           std::chrono::nanoseconds(info.retry_delay().nanos()));
+  }
+  return std::nullopt;
+}
+
+Retrier::Retrier(const RetryPolicy& policy, std::uint64_t seed)
+    : policy_(policy), backoff_(policy.backoff_first), random_(seed) {}
+
+std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
+                                               std::optional<milliseconds> pushback,
+                                               milliseconds time_left) {
+  const bool full = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+  const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  if (!full && !unavailable) return std::nullopt;
+  if (full && !pushback.has_value()) return std::nullopt;  // over a limit: it will never fit
+  if (pushback.has_value() && *pushback < milliseconds(0)) return std::nullopt;
+  if (attempts_ >= policy_.attempts_max) return std::nullopt;
+
+  // Never earlier than the server asked; jitter on top spreads the clients that were refused
+  // together.
+  milliseconds delay = Jittered(backoff_);
+  if (pushback.has_value()) delay = *pushback + std::min(delay, *pushback / 4);
+  if (delay >= time_left) return std::nullopt;
+
+  ++attempts_;
+  const auto grown = std::chrono::duration<double, std::milli>(backoff_) * policy_.backoff_factor;
+  backoff_ = std::min(std::chrono::duration_cast<milliseconds>(grown), policy_.backoff_max);
+  return delay;
+}
+
+milliseconds Retrier::Jittered(milliseconds delay) {
+  std::uniform_real_distribution<double> factor(1.0 - policy_.jitter, 1.0 + policy_.jitter);
+  return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double, std::milli>(delay) *
+                                                  factor(random_));
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,105 @@
+#include "client/cpp/tensor.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace warpfold::client {
+namespace {
+
+std::string LowerCaseAfter(const std::string& name, std::size_t prefix_length) {
+  std::string lower = name.substr(prefix_length);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+}  // namespace
+
+std::size_t ElementBytes(DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_BOOL:
+    case v1::DTYPE_I8:
+    case v1::DTYPE_U8:
+      return 1;
+    case v1::DTYPE_I16:
+    case v1::DTYPE_U16:
+    case v1::DTYPE_F16:
+    case v1::DTYPE_BF16:
+      return 2;
+    case v1::DTYPE_I32:
+    case v1::DTYPE_U32:
+    case v1::DTYPE_F32:
+      return 4;
+    case v1::DTYPE_I64:
+    case v1::DTYPE_U64:
+    case v1::DTYPE_F64:
+      return 8;
+    default:  // proto3 enums are open: a newer server may send a number that this client does not
+              // know
+      return 0;
+  }
+}
+
+std::string Name(DType dtype) {
+  if (!v1::DType_IsValid(dtype)) return absl::StrCat("dtype ", static_cast<int>(dtype));
+  return LowerCaseAfter(v1::DType_Name(dtype), sizeof("DTYPE_") - 1);
+}
+
+std::string Name(Op op) {
+  if (!v1::Op_IsValid(op)) return absl::StrCat("op ", static_cast<int>(op));
+  return LowerCaseAfter(v1::Op_Name(op), sizeof("OP_") - 1);
+}
+
+absl::StatusOr<Op> ParseOp(std::string_view name) {
+  std::vector<std::string> names;
+  for (int number = v1::OP_UNSPECIFIED + 1; number <= v1::Op_MAX; ++number) {
+    if (!v1::Op_IsValid(number)) continue;
+    names.push_back(Name(static_cast<Op>(number)));
+    if (names.back() == name) return static_cast<Op>(number);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("op: '", std::string(name), "' is none of ", absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<std::int64_t> ElementCount(std::span<const std::int64_t> shape) {
+  std::int64_t count_without_zeros = 1;
+  bool has_zero = false;
+  for (const std::int64_t length : shape) {
+    if (length < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape: ", ShapeText(shape), " has a negative dimension"));
+    }
+    if (length == 0) {
+      has_zero = true;
+    } else if (__builtin_mul_overflow(count_without_zeros, length, &count_without_zeros)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape: the product of ", ShapeText(shape), " does not fit 63 bits"));
+    }
+  }
+  return has_zero ? 0 : count_without_zeros;
+}
+
+absl::StatusOr<std::int64_t> TensorBytes(DType dtype, std::span<const std::int64_t> shape) {
+  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
+  if (element_bytes == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("dtype: ", Name(dtype), " has no size"));
+  }
+  absl::StatusOr<std::int64_t> count = ElementCount(shape);
+  if (!count.ok()) return count;
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(*count, element_bytes, &bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shape: the bytes of ", ShapeText(shape), " do not fit 63 bits"));
+  }
+  return bytes;
+}
+
+std::string ShapeText(std::span<const std::int64_t> shape) {
+  return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace warpfold::client

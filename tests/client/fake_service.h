@@ -1,0 +1,93 @@
+// A small in-process server for the client's tests: the contract's ReductionService with naive
+// loops, which can be told to fail, to hang, and to lie. Independent of the real server: no code is
+// shared.
+//
+// Thread safety: the settings are to be changed between calls only; the counters may be read at any
+// time.
+#ifndef WARPFOLD_TESTS_CLIENT_FAKE_SERVICE_H_
+#define WARPFOLD_TESTS_CLIENT_FAKE_SERVICE_H_
+
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "warpfold/v1/reduction.grpc.pb.h"
+
+namespace warpfold::client {
+
+// SUM, MIN, MAX and MEAN of `data` by loops over indices, as the contract says (without its NaN
+// rule for MIN and MAX).
+grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& data,
+                         v1::ReduceResponse& response);
+
+class FakeService final : public v1::ReductionService::Service {
+ public:
+  struct Failure {
+    grpc::StatusCode code = grpc::StatusCode::OK;
+    std::string message;
+    std::optional<int> pushback_trailer_ms;
+    std::optional<int> retry_info_ms;
+  };
+
+  FakeService();
+
+  // The next `count` Reduce or ReduceStream calls fail so.
+  void FailNext(int count, const Failure& failure);
+  // Reduce and ReduceStream do not answer, nor read, before `release`.
+  void HangUntil(absl::Notification* release) { release_ = release; }
+  // Answers Reduce with this instead of the truth.
+  void AnswerWith(const v1::ReduceResponse& lie) { lie_ = lie; }
+
+  v1::GetServerInfoResponse& info() { return info_; }
+  int unary_calls() const { return unary_calls_; }
+  int stream_calls() const { return stream_calls_; }
+  std::vector<std::size_t> last_chunk_sizes() const;
+
+  grpc::Status Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
+                      v1::ReduceResponse* response) override;
+  grpc::Status ReduceStream(grpc::ServerContext* context,
+                            grpc::ServerReader<v1::ReduceStreamRequest>* reader,
+                            v1::ReduceResponse* response) override;
+  grpc::Status GetServerInfo(grpc::ServerContext* context, const v1::GetServerInfoRequest* request,
+                             v1::GetServerInfoResponse* response) override;
+
+ private:
+  // The planned failure of this call, or OK.
+  grpc::Status NextFailure(grpc::ServerContext& context);
+
+  mutable std::mutex mutex_;
+  int failures_left_ = 0;
+  Failure failure_;
+  std::vector<std::size_t> chunk_sizes_;
+  absl::Notification* release_ = nullptr;
+  std::optional<v1::ReduceResponse> lie_;
+  v1::GetServerInfoResponse info_;
+  std::atomic<int> unary_calls_ = 0;
+  std::atomic<int> stream_calls_ = 0;
+};
+
+// `service` on a free port of the loopback interface, until the end of the object.
+class FakeServer {
+ public:
+  FakeServer();
+  ~FakeServer();
+  FakeService& service() { return service_; }
+  const std::string& address() const { return address_; }
+  void Stop();
+
+ private:
+  FakeService service_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_TESTS_CLIENT_FAKE_SERVICE_H_
