@@ -1,0 +1,213 @@
+// The CPU backend against the canonical order walked one element at a time, bit for bit, and against exact arithmetic.
+#include "kernels/cpu/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/canonical.h"
+#include "kernels/plan.h"
+#include "tests/kernels/tensors.h"
+
+namespace warpfold {
+namespace {
+
+// Runs tasks in a random order: what a task does must not depend on which tasks ran before it.
+class Shuffled {
+ public:
+  explicit Shuffled(std::uint64_t seed) : random_(seed) {}
+  void operator()(std::int64_t count, cpu::Task task) const {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+    std::shuffle(order.begin(), order.end(), random_);
+    for (const std::int64_t i : order) task(i);
+  }
+
+ private:
+  mutable std::mt19937_64 random_;
+};
+
+struct Results {
+  std::vector<std::string> bytes;
+  Overflow overflow;
+};
+
+// The whole plan on host memory: elements, then the folds further out.
+Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for) {
+  const cpu::Job job{plan.dtype, BundleFor(plan.ops)};
+  Results results;
+  Output output;
+  output.overflow = &results.overflow;
+  output.targets.reduced_count = plan.reduced_count;
+  results.bytes.resize(plan.ops.size());
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    results.bytes[i].resize(static_cast<std::size_t>(plan.output_count) *
+                            ElementBytes(ResultDType(plan.ops[i], plan.dtype)));
+    output.targets.ops[i] = plan.ops[i];
+    output.targets.arrays[i] = results.bytes[i].data();
+  }
+  output.targets.count = static_cast<int>(plan.ops.size());
+
+  const Geometry& g = plan.geometry;
+  std::vector<std::vector<char>> states(g.folds.size());
+  const std::size_t state_bytes = StateBytes(job.dtype, job.bundle);
+  const auto next = [&](std::size_t fold, std::int64_t count) {
+    if (fold == g.folds.size()) return output;
+    states[fold].resize(static_cast<std::size_t>(count) * state_bytes);
+    Output between;
+    between.states = states[fold].data();
+    return between;
+  };
+  cpu::FoldElements(job, data, {g.outer, g.reduce, g.inner}, next(0, g.row_count()), parallel_for);
+  for (std::size_t f = 0; f < g.folds.size(); ++f) {
+    const Extent extent{g.folds[f].outer, g.folds[f].count, g.folds[f].inner};
+    cpu::FoldStates(job, states[f].data(), extent, next(f + 1, extent.outputs()), parallel_for);
+  }
+  return results;
+}
+
+class CpuReduce : public ::testing::TestWithParam<DType> {};
+
+TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::mt19937_64 random(20260101);
+    for (int i = 0; i < 400; ++i) {
+      testing::Case c = testing::RandomCase(GetParam(), i % 20 == 0 ? 300000 : 20000, random);
+      const absl::StatusOr<Plan> plan = MakePlan(c.spec);
+      ASSERT_TRUE(plan.ok()) << plan.status() << c.ToString();
+      std::vector<T> data = testing::RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
+      if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+        for (T& x : data) x >>= 20;  // sums that fit
+      }
+      if constexpr (std::is_floating_point_v<T>) {
+        if (i % 7 == 0) data[random() % data.size()] = std::numeric_limits<T>::infinity();
+        if (i % 11 == 0) data[random() % data.size()] = -std::numeric_limits<T>::quiet_NaN();
+      }
+      const Results results = Reduce(*plan, data.data(), Shuffled(i));
+      const std::vector<std::string> expected = testing::ExpectedResults<T>(*plan, c.spec, data);
+      for (std::size_t op = 0; op < expected.size(); ++op) {
+        ASSERT_EQ(results.bytes[op], expected[op]) << "case " << i << ": " << c.ToString() << ", " << Name(c.spec.ops[op]);
+      }
+    }
+  });
+}
+
+TEST_P(CpuReduce, GivesEachOpTheSameBitsAloneAsFused) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::mt19937_64 random(7);
+    const std::vector<T> data = testing::RandomElements<T>(50000, random);
+    ReduceSpec spec{.dtype = GetParam(), .shape = {50, 1000}, .ops = {Op::kMin, Op::kMax, Op::kMean}, .axes = {0}};
+    const Results fused = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+    for (std::size_t i = 0; i < spec.ops.size(); ++i) {
+      ReduceSpec alone = spec;
+      alone.ops = {spec.ops[i]};
+      EXPECT_EQ(Reduce(*MakePlan(alone), data.data(), cpu::Serial).bytes[0], fused.bytes[i]) << Name(spec.ops[i]);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDTypes, CpuReduce, ::testing::ValuesIn(kAllDTypes),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+// |error| <= depth * 2^-53 * sum|x| for a summation tree of that depth (Higham, Accuracy and Stability, 4.2), then one rounding
+// of the result. The depth of an element in a row of n: 8 additions in its column, log2 of the columns and of the tiles.
+TEST(CpuReduceAccuracy, F32SumIsTheExactSumRoundedWithinTheTreeBound) {
+  std::mt19937_64 random(11);
+  const std::vector<float> data = testing::RandomElements<float>(1 << 20, random);
+  reference::Quad exact = 0, magnitude = 0;
+  for (const float x : data) {
+    exact += x;
+    magnitude += std::fabs(x);
+  }
+  const ReduceSpec spec{.dtype = DType::kF32, .shape = {1 << 20}, .ops = {Op::kSum}};
+  const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+  float sum;
+  std::memcpy(&sum, results.bytes[0].data(), sizeof(sum));
+  const double depth = 8 + 7 + 10;
+  const double bound = depth * 0x1p-53 * static_cast<double>(magnitude) +
+                       0x1p-24 * std::fabs(static_cast<double>(exact));
+  EXPECT_LE(std::fabs(static_cast<double>(exact - static_cast<reference::Quad>(sum))), bound);
+}
+
+TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
+  const std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  // Rows: fits, overflows, overflows more, fits.
+  const std::vector<std::int64_t> data = {big, 0, big, 3, big, big, -big, big};
+  const ReduceSpec spec{.dtype = DType::kI64, .shape = {4, 2}, .ops = {Op::kSum}, .axes = {1}};
+  const Results results = Reduce(*MakePlan(spec), data.data(), Shuffled(3));
+  EXPECT_EQ(results.overflow.output_index, 1);
+  EXPECT_EQ(results.overflow.high, 0);
+  EXPECT_EQ(results.overflow.low, static_cast<std::uint64_t>(big) + 3);
+}
+
+TEST(CpuReduceOverflow, DoesNotReportSumsAtTheEdgeOfInt64) {
+  const std::vector<std::int64_t> data = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1,
+                                          std::numeric_limits<std::int64_t>::min()};
+  const ReduceSpec spec{.dtype = DType::kI64, .shape = {3}, .ops = {Op::kSum}};
+  const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+  EXPECT_EQ(results.overflow.output_index, Overflow::kNone);
+}
+
+TEST(CpuReduceZeros, KeepsTheSignOfASumOfNegativeZeros) {
+  for (const std::int64_t n : {1, 3, 100, 5000}) {
+    const std::vector<float> data(static_cast<std::size_t>(n), -0.0f);
+    const ReduceSpec spec{.dtype = DType::kF32, .shape = {n}, .ops = {Op::kSum}};
+    const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+    EXPECT_EQ(results.bytes[0], std::string("\0\0\0\x80", 4)) << n;
+  }
+}
+
+// States pushed one after another give the bits of the tree over all of them, for any number.
+TEST(CpuStack, DrainsToTheTree) {
+  std::mt19937_64 random(5);
+  const cpu::Job job{DType::kF64, Bundle::kSum};
+  constexpr std::int64_t kWidth = 3;
+  for (std::int64_t count = 1; count < 70; ++count) {
+    const std::vector<double> states = testing::RandomElements<double>(static_cast<std::size_t>(count * kWidth), random);
+    std::vector<double> stack(static_cast<std::size_t>(StackLevels(count) * kWidth));
+    for (std::int64_t i = 0; i < count; ++i) {
+      cpu::PushStates(job, states.data() + i * kWidth, kWidth, i, stack.data());
+    }
+    std::vector<double> drained(kWidth), folded(kWidth);
+    Output output;
+    output.states = drained.data();
+    cpu::DrainStack(job, stack.data(), kWidth, count, output);
+    output.states = folded.data();
+    cpu::FoldStates(job, states.data(), {1, count, kWidth}, output, cpu::Serial);
+    EXPECT_EQ(std::memcmp(drained.data(), folded.data(), sizeof(double) * kWidth), 0) << count;
+  }
+}
+
+// Rows fed in slices of any width give the bits of the whole tensor.
+TEST(CpuAccumulateRow, GivesTheBitsOfTheWholeTensor) {
+  std::mt19937_64 random(6);
+  const cpu::Job job{DType::kF32, Bundle::kSum};
+  for (const std::int64_t rows : {1, 7, 8, 9, 64, 77}) {
+    constexpr std::int64_t kInner = 50;
+    const std::vector<float> data = testing::RandomElements<float>(static_cast<std::size_t>(rows * kInner), random);
+    std::vector<double> leaves(kInner), stack(static_cast<std::size_t>(StackLevels(rows) * kInner));
+    std::vector<double> accumulated(kInner), whole(kInner);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = 0; column < kInner;) {
+        const std::int64_t width = std::min<std::int64_t>(kInner - column, 1 + static_cast<std::int64_t>(random() % 20));
+        cpu::AccumulateRow(job, data.data() + row * kInner + column, column, width, row, rows, kInner, leaves.data(), stack.data());
+        column += width;
+      }
+    }
+    Output output;
+    output.states = accumulated.data();
+    cpu::DrainStack(job, stack.data(), kInner, CeilDiv(rows, kLeafRows), output);
+    output.states = whole.data();
+    cpu::FoldElements(job, data.data(), {1, rows, kInner}, output, cpu::Serial);
+    EXPECT_EQ(std::memcmp(accumulated.data(), whole.data(), sizeof(double) * kInner), 0) << rows;
+  }
+}
+
+}  // namespace
+}  // namespace warpfold

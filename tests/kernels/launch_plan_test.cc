@@ -1,0 +1,82 @@
+// Launch shapes cover every element once, keep the blocks that CUDA allows, and fold aligned powers of two.
+#include "kernels/cuda/launch_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "kernels/canonical.h"
+
+namespace warpfold::cuda {
+namespace {
+
+constexpr std::int64_t kSizes[] = {1, 2, 3, 7, 8, 9, 31, 32, 33, 511, 512, 513, 4095, 4096, 4097, 1 << 20, 123456789, std::int64_t{1} << 33};
+
+bool IsPowerOfTwo(std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
+
+TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
+  for (const int sms : {1, 20, 132}) {
+    for (const std::int64_t rows : kSizes) {
+      for (const std::int64_t tiles : kSizes) {
+        if (rows > (std::int64_t{1} << 40) / tiles) continue;
+        const RowLaunch launch = PlanRows(rows, tiles, {.sm_count = sms});
+        EXPECT_TRUE(launch.warps == 4 || launch.warps == 8 || launch.warps == 16);
+        EXPECT_TRUE(IsPowerOfTwo(launch.warps_per_row));
+        if (launch.blocks_per_row == 1) {
+          EXPECT_GE(launch.warps_per_row, tiles);
+          EXPECT_GE(launch.blocks * (launch.warps / launch.warps_per_row), rows);
+        } else {
+          EXPECT_EQ(launch.warps_per_row, launch.warps);
+          EXPECT_EQ(launch.blocks_per_row, CeilDiv(tiles, launch.warps));
+          EXPECT_EQ(launch.blocks, rows * launch.blocks_per_row);
+        }
+      }
+    }
+  }
+}
+
+void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t leaves) {
+  EXPECT_LE(launch.threads_x * launch.threads_y, 512);
+  EXPECT_EQ(launch.threads_x * launch.threads_y % 32, 0);
+  EXPECT_TRUE(IsPowerOfTwo(launch.threads_y));
+  EXPECT_TRUE(launch.threads_y == 1 || launch.threads_x <= 32);
+  EXPECT_GE(launch.blocks_x * launch.threads_x, groups);
+  EXPECT_GE(launch.parts * launch.threads_y * launch.leaves, leaves);
+  EXPECT_LT((launch.parts - 1) * launch.threads_y * launch.leaves, leaves);
+}
+
+TEST(PlanColumns, CoversEveryLeafOnce) {
+  for (const std::int64_t groups : kSizes) {
+    for (const std::int64_t leaves : kSizes) ExpectSoundTree(PlanColumns(groups, leaves, {}), groups, leaves);
+  }
+}
+
+TEST(PlanStates, CoversEveryStateOnceAndEnds) {
+  for (const std::int64_t groups : kSizes) {
+    for (const std::int64_t states : kSizes) {
+      std::int64_t left = states;
+      int passes = 0;
+      do {
+        const TreeLaunch launch = PlanStates(groups, left);
+        ExpectSoundTree(launch, groups, left);
+        left = launch.parts;
+        ++passes;
+      } while (left > 1);
+      EXPECT_LE(passes, 6) << groups << " outputs, " << states << " states";
+    }
+  }
+}
+
+TEST(PlanShortRows, GivesARowEnoughLanes) {
+  for (const std::int64_t rows : kSizes) {
+    for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
+      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4);
+      EXPECT_TRUE(IsPowerOfTwo(launch.lanes));
+      EXPECT_GE(launch.lanes * 4, elements);
+      EXPECT_GE(launch.blocks * (kShortRowThreads / launch.lanes) * kShortRowBatch, rows);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpfold::cuda

@@ -1,0 +1,109 @@
+#include "kernels/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace warpfold {
+namespace {
+
+ReduceSpec Spec(std::vector<std::int64_t> shape, std::vector<std::int64_t> axes = {},
+                std::vector<Op> ops = {Op::kSum}) {
+  return {.dtype = DType::kF32, .shape = std::move(shape), .ops = std::move(ops), .axes = std::move(axes)};
+}
+
+void ExpectRefused(const ReduceSpec& spec, const std::string& start) {
+  const absl::StatusOr<Plan> plan = MakePlan(spec);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(plan.status().message()).rfind(start, 0), 0u) << plan.status();
+}
+
+TEST(MakePlan, SeesAContiguousTensorAsOneRow) {
+  const Plan plan = *MakePlan(Spec({4, 5, 6}));
+  EXPECT_EQ(plan.geometry.outer, 1);
+  EXPECT_EQ(plan.geometry.reduce, 120);
+  EXPECT_EQ(plan.geometry.inner, 1);
+  EXPECT_TRUE(plan.geometry.folds.empty());
+  EXPECT_EQ(plan.input_bytes, 480);
+  EXPECT_TRUE(plan.result_shape.empty());
+}
+
+TEST(MakePlan, KeepsOuterReducedRunsAsFolds) {
+  const Plan plan = *MakePlan(Spec({8, 3, 5, 7}, {0, 2}));
+  EXPECT_EQ(plan.geometry.outer, 24);
+  EXPECT_EQ(plan.geometry.reduce, 5);
+  EXPECT_EQ(plan.geometry.inner, 7);
+  ASSERT_EQ(plan.geometry.folds.size(), 1u);
+  EXPECT_EQ(plan.geometry.folds[0].outer, 1);
+  EXPECT_EQ(plan.geometry.folds[0].count, 8);
+  EXPECT_EQ(plan.geometry.folds[0].inner, 21);
+  EXPECT_EQ(plan.result_shape, (std::vector<std::int64_t>{3, 7}));
+}
+
+TEST(MakePlan, FoldsInnermostRunsFirst) {
+  const Plan plan = *MakePlan(Spec({2, 3, 4, 5, 6, 7}, {0, 2, 4}));
+  EXPECT_EQ(plan.geometry.outer, 2 * 3 * 4 * 5);
+  EXPECT_EQ(plan.geometry.reduce, 6);
+  ASSERT_EQ(plan.geometry.folds.size(), 2u);
+  EXPECT_EQ(plan.geometry.folds[0].outer, 2 * 3);
+  EXPECT_EQ(plan.geometry.folds[0].count, 4);
+  EXPECT_EQ(plan.geometry.folds[0].inner, 5 * 7);
+  EXPECT_EQ(plan.geometry.folds[1].outer, 1);
+  EXPECT_EQ(plan.geometry.folds[1].count, 2);
+  EXPECT_EQ(plan.geometry.folds[1].inner, 3 * 5 * 7);
+}
+
+TEST(MakePlan, DropsDimensionsOfLengthOne) {
+  const Plan plan = *MakePlan(Spec({1, 6, 1, 1, 4}, {1, 3}));
+  EXPECT_EQ(plan.geometry.outer, 1);
+  EXPECT_EQ(plan.geometry.reduce, 6);
+  EXPECT_EQ(plan.geometry.inner, 4);
+}
+
+TEST(MakePlan, ReducesAScalarToItself) {
+  const Plan plan = *MakePlan(Spec({}));
+  EXPECT_EQ(plan.element_count, 1);
+  EXPECT_EQ(plan.output_count, 1);
+  EXPECT_EQ(plan.reduced_count, 1);
+}
+
+TEST(MakePlan, KeepsReducedAxesWithLengthOneWhenAsked) {
+  ReduceSpec spec = Spec({4, 5, 6}, {-2});
+  spec.keepdims = true;
+  EXPECT_EQ(MakePlan(spec)->result_shape, (std::vector<std::int64_t>{4, 1, 6}));
+}
+
+TEST(MakePlan, AddsUpTheBytesOfAllResults) {
+  ReduceSpec spec{.dtype = DType::kI32, .shape = {10, 3}, .ops = {Op::kSum, Op::kMin, Op::kMean}, .axes = {1}};
+  EXPECT_EQ(MakePlan(spec)->result_bytes(), 10 * (8 + 4 + 8));
+}
+
+TEST(MakePlan, AcceptsEmptySumsAndEmptyResults) {
+  EXPECT_EQ(MakePlan(Spec({0}))->reduced_count, 0);
+  EXPECT_EQ(MakePlan(Spec({0, 3}, {1}, {Op::kMin}))->output_count, 0);
+}
+
+TEST(MakePlan, RefusesBadShapes) {
+  ExpectRefused(Spec({3, -1}), "tensor.shape: dimension 1 is negative");
+  ExpectRefused(Spec({std::int64_t{1} << 31, std::int64_t{1} << 31}), "tensor.shape: the tensor's byte count");
+  ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}), "tensor.shape: the tensor's byte count");
+  ExpectRefused(Spec(std::vector<std::int64_t>(33, 1)), "tensor.shape: rank 33");
+}
+
+TEST(MakePlan, RefusesBadOps) {
+  ExpectRefused(Spec({3}, {}, {}), "ops: at least one");
+  ExpectRefused(Spec({3}, {}, {Op::kSum, Op::kMin, Op::kSum}), "ops: sum is listed twice");
+  ExpectRefused(Spec({0}, {}, {Op::kSum, Op::kMax}), "ops: max of no elements");
+  ExpectRefused(Spec({3, 0}, {1}, {Op::kMin}), "ops: min of no elements");
+}
+
+TEST(MakePlan, RefusesBadAxes) {
+  ExpectRefused(Spec({3, 4}, {2}), "axes: 2 is out of range");
+  ExpectRefused(Spec({3, 4}, {-3}), "axes: -3 is out of range");
+  ExpectRefused(Spec({3, 4}, {1, -1}), "axes: axis 1 is listed twice");
+  ExpectRefused(Spec({}, {0}), "axes: 0 is out of range");
+}
+
+}  // namespace
+}  // namespace warpfold
