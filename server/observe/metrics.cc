@@ -1,0 +1,244 @@
+#include "server/observe/metrics.h"
+
+#include <ctime>
+#include <map>
+
+#include "prometheus/gauge.h"
+
+namespace warpfold {
+namespace {
+
+// From 50 us, under which one loopback round trip does not get, to a minute, over which nobody
+// waits.
+const prometheus::Histogram::BucketBoundaries& LatencyBuckets() {
+  static const auto& buckets = *new prometheus::Histogram::BucketBoundaries{
+      50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
+      0.1,   0.2,    0.5,    1.0,    2.0,  5.0,  10.0, 30.0,  60.0};
+  return buckets;
+}
+
+// Stages are shorter than requests: a small reduction takes 5 to 20 us.
+const prometheus::Histogram::BucketBoundaries& StageBuckets() {
+  static const auto& buckets = *new prometheus::Histogram::BucketBoundaries{
+      2e-6,  5e-6,  10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3,
+      20e-3, 50e-3, 0.1,   0.2,   0.5,   1.0,    2.0,    5.0,    10.0, 30.0, 60.0};
+  return buckets;
+}
+
+const char* CallType(Method method) {
+  switch (method) {
+    case Method::kReduceStream:
+      return "client_stream";
+    case Method::kReduceMany:
+      return "bidi_stream";
+    case Method::kReduce:
+    case Method::kMerge:
+    case Method::kGetServerInfo:
+      return "unary";
+  }
+  __builtin_unreachable();
+}
+
+const char* Name(Stage stage) {
+  switch (stage) {
+    case Stage::kReceive:
+      return "receive";
+    case Stage::kQueue:
+      return "queue";
+    case Stage::kHostToDevice:
+      return "host_to_device";
+    case Stage::kKernel:
+      return "kernel";
+    case Stage::kDeviceToHost:
+      return "device_to_host";
+    case Stage::kReply:
+      return "reply";
+  }
+  __builtin_unreachable();
+}
+
+constexpr Method kMethods[] = {Method::kReduce, Method::kReduceStream, Method::kReduceMany,
+                               Method::kMerge, Method::kGetServerInfo};
+
+// The codes that a request for a tensor can end with; the others stay without a series.
+constexpr absl::StatusCode kRequestCodes[] = {
+    absl::StatusCode::kOk,         absl::StatusCode::kCancelled,
+    absl::StatusCode::kUnknown,    absl::StatusCode::kInvalidArgument,
+    absl::StatusCode::kNotFound,   absl::StatusCode::kDeadlineExceeded,
+    absl::StatusCode::kOutOfRange, absl::StatusCode::kResourceExhausted,
+    absl::StatusCode::kInternal,   absl::StatusCode::kUnimplemented,
+    absl::StatusCode::kUnavailable};
+
+template <typename Enum>
+constexpr std::size_t Index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+double Seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+const char* Name(Method method) {
+  switch (method) {
+    case Method::kReduce:
+      return "Reduce";
+    case Method::kReduceStream:
+      return "ReduceStream";
+    case Method::kReduceMany:
+      return "ReduceMany";
+    case Method::kMerge:
+      return "Merge";
+    case Method::kGetServerInfo:
+      return "GetServerInfo";
+  }
+  __builtin_unreachable();
+}
+
+const char* CodeName(absl::StatusCode code) {
+  static constexpr const char* kNames[] = {
+      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+      "DataLoss", "Unauthenticated"};
+  const std::size_t index = Index(code);
+  return index < std::size(kNames) ? kNames[index] : "Unknown";
+}
+
+Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
+  AddRequestSeries();
+  AddStageSeries();
+  AddCallSeries();
+  AddInfoSeries(build);
+}
+
+void Metrics::AddRequestSeries() {
+  auto& requests = prometheus::BuildCounter()
+                       .Name("warpfold_requests_total")
+                       .Help("Tensors answered, by method, op, dtype and status code.")
+                       .Register(*registry_);
+  auto& durations = prometheus::BuildHistogram()
+                        .Name("warpfold_request_duration_seconds")
+                        .Help("From a request's first byte known to the server to its answer.")
+                        .Register(*registry_);
+  for (std::size_t m = 0; m < kTensorMethodCount; ++m) {
+    MethodSeries& series = methods_[m];
+    const std::string method = Name(kMethods[m]);
+    series.duration = &durations.Add({{"method", method}}, LatencyBuckets());
+    for (const absl::StatusCode code : kRequestCodes) {
+      const std::string code_name = CodeName(code);
+      for (std::size_t o = 0; o < kOpLabelCount; ++o) {
+        const std::string op = o < kOpCount ? Name(kAllOps[o]) : "multiple";
+        for (std::size_t d = 0; d < kDTypeCount; ++d) {
+          series.requests[o][d][Index(code)] = &requests.Add({{"method", method},
+                                                              {"op", op},
+                                                              {"dtype", Name(kAllDTypes[d])},
+                                                              {"code", code_name}});
+        }
+      }
+      series.refused_undecoded[Index(code)] = &requests.Add(
+          {{"method", method}, {"op", "none"}, {"dtype", "none"}, {"code", code_name}});
+    }
+  }
+}
+
+void Metrics::AddStageSeries() {
+  auto& stages = prometheus::BuildHistogram()
+                     .Name("warpfold_stage_duration_seconds")
+                     .Help("Time of answered requests in each stage; stages may overlap.")
+                     .Register(*registry_);
+  for (std::size_t s = 0; s < kStageCount; ++s) {
+    stages_[s] = &stages.Add({{"stage", Name(static_cast<Stage>(s))}}, StageBuckets());
+  }
+  auto& bytes = prometheus::BuildCounter()
+                    .Name("warpfold_payload_bytes_total")
+                    .Help("Tensor bytes reduced.")
+                    .Register(*registry_);
+  auto& elements = prometheus::BuildCounter()
+                       .Name("warpfold_elements_total")
+                       .Help("Tensor elements reduced.")
+                       .Register(*registry_);
+  for (std::size_t d = 0; d < kDTypeCount; ++d) {
+    bytes_[d] = &bytes.Add({{"dtype", Name(kAllDTypes[d])}});
+    elements_[d] = &elements.Add({{"dtype", Name(kAllDTypes[d])}});
+  }
+}
+
+void Metrics::AddCallSeries() {
+  auto& started = prometheus::BuildCounter()
+                      .Name("grpc_server_started_total")
+                      .Help("RPCs started on the server.")
+                      .Register(*registry_);
+  auto& handled = prometheus::BuildCounter()
+                      .Name("grpc_server_handled_total")
+                      .Help("RPCs completed on the server, whatever their status.")
+                      .Register(*registry_);
+  auto& durations = prometheus::BuildHistogram()
+                        .Name("grpc_server_handling_seconds")
+                        .Help("Time from an RPC's start to its end on the server.")
+                        .Register(*registry_);
+  for (const Method method : kMethods) {
+    CallSeries& series = calls_[Index(method)];
+    const prometheus::Labels labels{{"grpc_type", CallType(method)},
+                                    {"grpc_service", "warpfold.v1.ReductionService"},
+                                    {"grpc_method", Name(method)}};
+    series.started = &started.Add(labels);
+    series.duration = &durations.Add(labels, LatencyBuckets());
+    for (std::size_t c = 0; c < kCodeCount; ++c) {
+      prometheus::Labels with_code = labels;
+      with_code["grpc_code"] = CodeName(static_cast<absl::StatusCode>(c));
+      series.handled[c] = &handled.Add(with_code);
+    }
+  }
+}
+
+void Metrics::AddInfoSeries(const BuildInfo& build) {
+  prometheus::BuildGauge()
+      .Name("warpfold_build_info")
+      .Help("Always 1; what runs is in the labels.")
+      .Register(*registry_)
+      .Add({{"version", build.version}, {"backend", build.backend}, {"compiler", build.compiler}})
+      .Set(1);
+  prometheus::BuildGauge()
+      .Name("process_start_time_seconds")
+      .Help("When the process started, in seconds since the epoch.")
+      .Register(*registry_)
+      .Add({})
+      .Set(static_cast<double>(std::time(nullptr)));
+}
+
+prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) const {
+  const MethodSeries& series = methods_[Index(record.method)];
+  const ByCode* by_code = &series.refused_undecoded;
+  if (record.plan != nullptr) {
+    const std::size_t op =
+        record.plan->ops.size() == 1 ? Index(record.plan->ops.front()) : kOpCount;
+    by_code = &series.requests[op][Index(record.plan->dtype)];
+  }
+  prometheus::Counter* counter = (*by_code)[Index(record.code)];
+  return counter != nullptr ? *counter : *(*by_code)[Index(absl::StatusCode::kUnknown)];
+}
+
+void Metrics::CountRequest(const RequestRecord& record) {
+  RequestCounter(record).Increment();
+  methods_[Index(record.method)].duration->Observe(Seconds(record.total));
+  if (record.code != absl::StatusCode::kOk || record.plan == nullptr) return;
+  for (std::size_t s = 0; s < kStageCount; ++s) stages_[s]->Observe(Seconds(record.stages[s]));
+  const std::size_t dtype = Index(record.plan->dtype);
+  bytes_[dtype]->Increment(static_cast<double>(record.plan->input_bytes));
+  elements_[dtype]->Increment(static_cast<double>(record.plan->element_count));
+}
+
+void Metrics::CountCallStarted(Method method) { calls_[Index(method)].started->Increment(); }
+
+void Metrics::CountCallHandled(Method method, absl::StatusCode code,
+                               std::chrono::nanoseconds duration) {
+  CallSeries& series = calls_[Index(method)];
+  const std::size_t index =
+      Index(code) < kCodeCount ? Index(code) : Index(absl::StatusCode::kUnknown);
+  series.handled[index]->Increment();
+  series.duration->Observe(Seconds(duration));
+}
+
+}  // namespace warpfold

@@ -1,0 +1,84 @@
+#include "server/observe/occupancy.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "prometheus/client_metric.h"
+#include "prometheus/metric_type.h"
+
+namespace warpfold {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+ClientMetric Sample(MetricType type, double value) {
+  ClientMetric metric;
+  if (type == MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+  return metric;
+}
+
+MetricFamily Plain(MetricType type, const char* name, const char* help, double value) {
+  return {name, help, type, {Sample(type, value)}};
+}
+
+MetricFamily Labelled(MetricType type, const char* name, const char* help, const char* label,
+                      std::initializer_list<std::pair<const char*, double>> values) {
+  MetricFamily family{name, help, type, {}};
+  for (const auto& [label_value, value] : values) {
+    ClientMetric metric = Sample(type, value);
+    metric.label.push_back({label, label_value});
+    family.metric.push_back(std::move(metric));
+  }
+  return family;
+}
+
+// 0 where /proc does not say.
+double ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t pages_total = 0;
+  std::int64_t pages_resident = 0;
+  statm >> pages_total >> pages_resident;
+  return static_cast<double>(pages_resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+std::vector<MetricFamily> OccupancyCollector::Collect() const {
+  const Occupancy now = probe_();
+  return {
+      Plain(MetricType::Gauge, "warpfold_queue_depth", "Requests waiting for a device.",
+            now.queue_depth),
+      Labelled(MetricType::Gauge, "warpfold_streams",
+               "Lanes (CUDA streams with their buffers), in use and in total.", "state",
+               {{"in_use", now.streams_in_use}, {"total", now.streams_total}}),
+      Labelled(MetricType::Gauge, "warpfold_pinned_pool_bytes",
+               "Bytes of the lanes' staging slabs, in use and in total.", "state",
+               {{"in_use", now.pinned_bytes_in_use}, {"total", now.pinned_bytes_total}}),
+      Plain(MetricType::Gauge, "warpfold_requests_in_flight", "Requests admitted and not answered.",
+            now.requests_in_flight),
+      Plain(MetricType::Gauge, "warpfold_bytes_in_flight",
+            "Payload bytes held by admitted requests.", now.bytes_in_flight),
+      Labelled(MetricType::Counter, "warpfold_admission_refusals_total",
+               "Requests refused for load or size, by what was full.", "reason",
+               {{"requests", now.refusals_requests},
+                {"bytes", now.refusals_bytes},
+                {"too_large", now.refusals_too_large},
+                {"queue", now.refusals_queue},
+                {"draining", now.refusals_draining}}),
+      Plain(MetricType::Gauge, "process_resident_memory_bytes", "Resident memory of the process.",
+            ResidentBytes()),
+  };
+}
+
+}  // namespace warpfold

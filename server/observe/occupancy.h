@@ -1,0 +1,45 @@
+// What the server holds right now, as gauges: queue, lanes, pinned memory, requests and bytes in
+// flight, refusals so far.
+//
+// Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
+// pays nothing for them.
+#ifndef WARPFOLD_SERVER_OBSERVE_OCCUPANCY_H_
+#define WARPFOLD_SERVER_OBSERVE_OCCUPANCY_H_
+
+#include <functional>
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
+
+namespace warpfold {
+
+struct Occupancy {
+  double queue_depth = 0;
+  double streams_in_use = 0;
+  double streams_total = 0;
+  double pinned_bytes_in_use = 0;
+  double pinned_bytes_total = 0;
+  double requests_in_flight = 0;
+  double bytes_in_flight = 0;
+  double refusals_requests = 0;
+  double refusals_bytes = 0;
+  double refusals_too_large = 0;
+  double refusals_queue = 0;
+  double refusals_draining = 0;
+};
+
+// Turns an Occupancy into metric families. `probe` is called from the metrics server's threads and
+// must be safe there.
+class OccupancyCollector final : public prometheus::Collectable {
+ public:
+  explicit OccupancyCollector(std::function<Occupancy()> probe) : probe_(std::move(probe)) {}
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::function<Occupancy()> probe_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_OBSERVE_OCCUPANCY_H_
