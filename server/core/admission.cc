@@ -1,0 +1,83 @@
+#include "server/core/admission.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+
+AdmissionTicket::AdmissionTicket(AdmissionTicket&& other) noexcept
+    : controller_(std::exchange(other.controller_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
+  if (this != &other) {
+    Release();
+    controller_ = std::exchange(other.controller_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+AdmissionTicket::~AdmissionTicket() { Release(); }
+
+void AdmissionTicket::Hold(std::int64_t bytes) {
+  if (controller_ == nullptr) return;
+  bytes_ += bytes;
+  controller_->Return(0, -bytes);
+}
+
+void AdmissionTicket::Release() {
+  if (controller_ == nullptr) return;
+  std::exchange(controller_, nullptr)->Return(1, std::exchange(bytes_, 0));
+}
+
+absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) {
+    ++state_.refused_closed;
+    return absl::UnavailableError("the server is shutting down");
+  }
+  if (payload_bytes > options_.max_bytes_in_flight) {
+    ++state_.refused_too_large;
+    return RefusalStatus(NeverFits{},
+                         absl::StrCat("the payload of ", payload_bytes, " bytes is above the ",
+                                      options_.max_bytes_in_flight,
+                                      " bytes this server holds at a time: use ReduceStream"));
+  }
+  if (state_.requests_in_flight >= options_.max_requests_in_flight) {
+    ++state_.refused_requests;
+    return RefusalStatus(RetryLater{options_.retry_delay},
+                         absl::StrCat("the limit of ", options_.max_requests_in_flight,
+                                      " requests in flight is reached"));
+  }
+  if (state_.bytes_in_flight + payload_bytes > options_.max_bytes_in_flight) {
+    ++state_.refused_bytes;
+    return RefusalStatus(RetryLater{options_.retry_delay},
+                         absl::StrCat("the limit of ", options_.max_bytes_in_flight,
+                                      " payload bytes in flight is reached"));
+  }
+  ++state_.requests_in_flight;
+  state_.bytes_in_flight += payload_bytes;
+  return AdmissionTicket(this, payload_bytes);
+}
+
+void AdmissionController::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+}
+
+AdmissionState AdmissionController::state() const {
+  absl::MutexLock lock(&mutex_);
+  return state_;
+}
+
+void AdmissionController::Return(std::int64_t requests, std::int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  state_.requests_in_flight -= requests;
+  state_.bytes_in_flight -= bytes;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,94 @@
+// Who may come in: requests and payload bytes in flight, counted and bounded.
+//
+// Step of a request: 2, decide, before any memory is taken for it. The contract is that of
+// TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
+// only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
+// retried after the delay it names, the second never fits.
+//
+// Safe from any thread. Tickets give back what they hold in their destructor and must not outlive
+// the controller.
+#ifndef WARPFOLD_SERVER_CORE_ADMISSION_H_
+#define WARPFOLD_SERVER_CORE_ADMISSION_H_
+
+#include <chrono>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+namespace warpfold {
+
+class AdmissionController;
+
+// The right of one request to be in the server. Move-only; a moved-from or default ticket holds
+// nothing.
+class AdmissionTicket {
+ public:
+  AdmissionTicket() = default;
+  AdmissionTicket(AdmissionTicket&& other) noexcept;
+  AdmissionTicket& operator=(AdmissionTicket&& other) noexcept;
+  ~AdmissionTicket();
+
+  // Counts `bytes` more (or, negative, fewer) as held. Never refused: a stream that has a lane
+  // holds at most a few chunks, so the number of lanes bounds what is added here, and ending a
+  // stream halfway would only waste what it already sent.
+  void Hold(std::int64_t bytes);
+
+  // Gives everything back now.
+  void Release();
+
+ private:
+  friend class AdmissionController;
+  AdmissionTicket(AdmissionController* controller, std::int64_t bytes)
+      : controller_(controller), bytes_(bytes) {}
+
+  AdmissionController* controller_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+struct AdmissionOptions {
+  std::int64_t max_requests_in_flight = 1024;
+  std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
+  // What a refused client is told to wait: a few times a typical small request, so that the queue
+  // has moved on by then.
+  std::chrono::milliseconds retry_delay{100};
+};
+
+struct AdmissionState {
+  std::int64_t requests_in_flight = 0;
+  std::int64_t bytes_in_flight = 0;
+  std::uint64_t refused_requests = 0;   // too many requests in flight
+  std::uint64_t refused_bytes = 0;      // too many bytes in flight
+  std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
+  std::uint64_t refused_closed = 0;     // draining
+};
+
+class AdmissionController {
+ public:
+  explicit AdmissionController(const AdmissionOptions& options) : options_(options) {}
+  AdmissionController(const AdmissionController&) = delete;
+  AdmissionController& operator=(const AdmissionController&) = delete;
+
+  // Admits a request that holds `payload_bytes` >= 0. RESOURCE_EXHAUSTED with RetryLater: full;
+  // with NeverFits: larger than the whole budget. UNAVAILABLE: closed.
+  absl::StatusOr<AdmissionTicket> Admit(std::int64_t payload_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits nothing from now on: the server drains.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  AdmissionState state() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class AdmissionTicket;
+  void Return(std::int64_t requests, std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const AdmissionOptions options_;
+  mutable absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  AdmissionState state_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_ADMISSION_H_

@@ -1,0 +1,125 @@
+#include "server/core/device_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/lane_run.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+namespace {
+
+int ClientLanesMax(int lanes) { return lanes < 4 ? lanes : lanes - std::max(1, lanes / 8); }
+
+}  // namespace
+
+DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& options)
+    : executor_(executor), options_(options), client_lanes_max_(ClientLanesMax(options.lanes)) {}
+
+absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
+    Executor& executor, const SchedulerOptions& options) {
+  std::unique_ptr<DeviceScheduler> scheduler(new DeviceScheduler(executor, options));
+  for (int i = 0; i < options.lanes; ++i) {
+    absl::StatusOr<std::unique_ptr<Lane>> lane = executor.MakeLane();
+    if (!lane.ok()) {
+      return absl::Status(lane.status().code(),
+                          absl::StrCat("lane ", i, " of ", options.lanes, " on ",
+                                       executor.info().name, ": ", lane.status().message()));
+    }
+    scheduler->lanes_.push_back(*std::move(lane));
+  }
+  for (const std::unique_ptr<Lane>& lane : scheduler->lanes_) {
+    scheduler->threads_.emplace_back(
+        [self = scheduler.get(), lane = lane.get()] { self->RunLane(*lane); });
+  }
+  return scheduler;
+}
+
+DeviceScheduler::~DeviceScheduler() {
+  Drain();
+  threads_.clear();
+}
+
+absl::Status DeviceScheduler::Submit(Work* work) {
+  const Clock::time_point now = Clock::now();
+  absl::MutexLock lock(&mutex_);
+  if (draining_) return absl::UnavailableError("the server is shutting down");
+  if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
+    ++refused_;
+    return RefusalStatus(
+        RetryLater{options_.retry_delay},
+        absl::StrCat("the queue of ", options_.queue_depth_max, " requests is full"));
+  }
+  queue_.push_back({work, now});
+  work_ready_.Signal();
+  return absl::OkStatus();
+}
+
+bool DeviceScheduler::Withdraw(Work* work) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                  [work](const Queued& queued) { return queued.work == work; });
+  if (found == queue_.end()) return false;
+  queue_.erase(found);
+  return true;
+}
+
+void DeviceScheduler::Drain() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+  work_ready_.SignalAll();
+}
+
+SchedulerState DeviceScheduler::state() const {
+  absl::MutexLock lock(&mutex_);
+  return {.queued = static_cast<std::int64_t>(queue_.size()),
+          .lanes_in_use = lanes_in_use_,
+          .lanes = options_.lanes,
+          .refused_queue = refused_};
+}
+
+std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::NextRunnable() {
+  if (client_lanes_ < client_lanes_max_) return queue_.begin();
+  return std::find_if(queue_.begin(), queue_.end(),
+                      [](const Queued& queued) { return !queued.work->waits_for_client(); });
+}
+
+DeviceScheduler::Queued DeviceScheduler::Take() {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    const auto next = NextRunnable();
+    if (next != queue_.end()) {
+      const Queued taken = *next;
+      queue_.erase(next);
+      ++lanes_in_use_;
+      if (taken.work->waits_for_client()) ++client_lanes_;
+      return taken;
+    }
+    // A draining lane may leave while streams still wait for one of the client lanes: those lanes
+    // take them in turn.
+    if (draining_) return {};
+    work_ready_.Wait(&mutex_);
+  }
+}
+
+void DeviceScheduler::GiveBack(bool waited_for_client) {
+  absl::MutexLock lock(&mutex_);
+  --lanes_in_use_;
+  if (waited_for_client) --client_lanes_;
+}
+
+void DeviceScheduler::RunLane(Lane& lane) {
+  while (true) {
+    const Queued taken = Take();
+    if (taken.work == nullptr) return;
+    const bool waits_for_client = taken.work->waits_for_client();
+    WorkReport report = RunOnLane(lane, *taken.work, taken.since);
+    report.device = &executor_.info();
+    // Before Done: a client that has its answer finds the lane free.
+    GiveBack(waits_for_client);
+    taken.work->Done(std::move(report));
+  }
+}
+
+}  // namespace warpfold

@@ -1,0 +1,101 @@
+// The queue in front of one device: a bounded FIFO, and one thread per lane that takes work from
+// it.
+//
+// Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
+// batch scheduler's: Submit answers at once; on OK the scheduler borrows the work until it calls
+// Done, exactly once; on any error it never touches it.
+//
+// Safe from any thread. Failure of one work is that work's own: its lane is abandoned and takes the
+// next.
+#ifndef WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
+#define WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/core/work.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+struct SchedulerOptions {
+  int lanes = 8;
+  int queue_depth_max = 1024;
+  std::chrono::milliseconds retry_delay{100};
+};
+
+struct SchedulerState {
+  std::int64_t queued = 0;
+  std::int64_t lanes_in_use = 0;
+  std::int64_t lanes = 0;
+  std::uint64_t refused_queue = 0;
+  std::int64_t load() const { return queued + lanes_in_use; }
+};
+
+class DeviceScheduler {
+ public:
+  // Makes the lanes and starts their threads. `executor` must outlive the scheduler.
+  static absl::StatusOr<std::unique_ptr<DeviceScheduler>> Create(Executor& executor,
+                                                                 const SchedulerOptions& options);
+
+  // Drains, then joins the lanes' threads.
+  ~DeviceScheduler();
+
+  // Queues `work`. RESOURCE_EXHAUSTED with RetryLater: the queue is full. UNAVAILABLE: draining.
+  absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
+  // False when a lane has it or had it; a running work ends by itself once Wanted() says so.
+  bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes nothing more; what was accepted is finished.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  SchedulerState state() const ABSL_LOCKS_EXCLUDED(mutex_);
+  const DeviceInfo& device() const { return executor_.info(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Queued {
+    Work* work = nullptr;
+    Clock::time_point since;
+  };
+
+  DeviceScheduler(Executor& executor, const SchedulerOptions& options);
+  void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the next work and takes it; null work when drained. One at a time now; taking several
+  // small ones at once for one launch changes this function and RunLane alone.
+  Queued Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The oldest work that may run now, or queue_.end().
+  std::deque<Queued>::iterator NextRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Executor& executor_;
+  const SchedulerOptions options_;
+  // Lanes that may wait for clients at a time. With four lanes and more one in eight, at least one,
+  // is kept for requests whose bytes are all here, so that slow senders cannot stop them.
+  const int client_lanes_max_;
+
+  mutable absl::Mutex mutex_;
+  absl::CondVar work_ready_;
+  std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  int client_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int lanes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::jthread> threads_;  // last: joined before anything above goes
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_

@@ -1,0 +1,36 @@
+#include "server/core/refusal.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
+
+}  // namespace
+
+absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message) {
+  absl::Status status = absl::ResourceExhaustedError(message);
+  if (const RetryLater* later = std::get_if<RetryLater>(&refusal)) {
+    status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later->delay.count())));
+  }
+  return status;
+}
+
+std::optional<Refusal> RefusalOf(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return std::nullopt;
+  const absl::optional<absl::Cord> delay = status.GetPayload(kRetryDelayKey);
+  std::int64_t delay_ms = 0;
+  if (delay.has_value() && absl::SimpleAtoi(std::string(*delay), &delay_ms)) {
+    return RetryLater{std::chrono::milliseconds(delay_ms)};
+  }
+  return NeverFits{};
+}
+
+}  // namespace warpfold

@@ -1,0 +1,38 @@
+// What "no" means: whether the same request may fit later, or never will.
+//
+// Step of a request: 2, decide. Admission and the schedulers refuse with RESOURCE_EXHAUSTED; the
+// front end tells the client how long to wait, or nothing at all when waiting is useless. The kind
+// travels inside the absl::Status, so that it survives every layer that only passes a status on.
+// Pure functions, safe from any thread.
+#ifndef WARPFOLD_SERVER_CORE_REFUSAL_H_
+#define WARPFOLD_SERVER_CORE_REFUSAL_H_
+
+#include <chrono>
+#include <optional>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace warpfold {
+
+// Something is full now: the same request may fit after `delay`.
+struct RetryLater {
+  std::chrono::milliseconds delay{0};
+};
+
+// The request is over a limit of this server and never fits.
+struct NeverFits {};
+
+using Refusal = std::variant<RetryLater, NeverFits>;
+
+// A RESOURCE_EXHAUSTED status that carries `refusal`.
+absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message);
+
+// The refusal inside `status`; none when it is not RESOURCE_EXHAUSTED. One without a kind never
+// fits: that is what a device says when its scratch memory is too small.
+std::optional<Refusal> RefusalOf(const absl::Status& status);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_REFUSAL_H_

@@ -1,0 +1,58 @@
+#include "server/core/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace warpfold {
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
+    const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options) {
+  if (executors.empty()) return absl::FailedPreconditionError("no device");
+  std::vector<std::unique_ptr<DeviceScheduler>> devices;
+  for (const std::unique_ptr<Executor>& executor : executors) {
+    absl::StatusOr<std::unique_ptr<DeviceScheduler>> device =
+        DeviceScheduler::Create(*executor, options);
+    if (!device.ok()) return device.status();
+    devices.push_back(*std::move(device));
+  }
+  return std::unique_ptr<Scheduler>(new Scheduler(std::move(devices)));
+}
+
+absl::Status Scheduler::Submit(Work* work) {
+  if (devices_.size() == 1) return devices_.front()->Submit(work);
+  // Loads may change between the look and the submit; a choice that is off by one is as good.
+  DeviceScheduler* least = nullptr;
+  std::int64_t least_load = 0;
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+    const std::int64_t load = device->state().load();
+    if (least == nullptr || load < least_load) {
+      least = device.get();
+      least_load = load;
+    }
+  }
+  return least->Submit(work);
+}
+
+bool Scheduler::Withdraw(Work* work) {
+  return std::any_of(
+      devices_.begin(), devices_.end(),
+      [work](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(work); });
+}
+
+void Scheduler::Drain() {
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) device->Drain();
+}
+
+SchedulerState Scheduler::state() const {
+  SchedulerState sum;
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+    const SchedulerState state = device->state();
+    sum.queued += state.queued;
+    sum.lanes_in_use += state.lanes_in_use;
+    sum.lanes += state.lanes;
+    sum.refused_queue += state.refused_queue;
+  }
+  return sum;
+}
+
+}  // namespace warpfold

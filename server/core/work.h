@@ -1,0 +1,68 @@
+// What the scheduler knows of a request: its plan, its bytes, whether anybody still wants it, and
+// whom to tell.
+//
+// Step of a request: 2, decide; the front end implements these for its three methods. No gRPC in
+// here.
+#ifndef WARPFOLD_SERVER_CORE_WORK_H_
+#define WARPFOLD_SERVER_CORE_WORK_H_
+
+#include <chrono>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/plan.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// Where a lane's thread pulls a request's bytes from. All calls come from that one thread.
+class PayloadSource {
+ public:
+  virtual ~PayloadSource() = default;
+
+  // A lane is held now; bytes may start to flow. A source whose client is still sending reads
+  // nothing before this, so that a queued request costs no memory.
+  virtual void Open() = 0;
+
+  // Fills all of `out` with the next bytes, copied once, straight from where they were received.
+  // May wait for the client. CANCELLED, DEADLINE_EXCEEDED (also when the client is silent for too
+  // long), INVALID_ARGUMENT (the client broke its promise).
+  virtual absl::Status ReadInto(absl::Span<std::byte> out) = 0;
+
+  // Called once after the last byte: checks that nothing follows. May wait for the client to
+  // half-close. Errors as above.
+  virtual absl::Status ExpectEnd() = 0;
+};
+
+struct WorkReport {
+  absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
+  std::chrono::nanoseconds queue{0};    // from Submit until a lane took it
+  std::chrono::nanoseconds receive{0};  // from then until the last payload byte was staged
+  const DeviceInfo* device = nullptr;   // null when no device was asked
+};
+
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  // Valid and unchanged from Submit until Done.
+  virtual const Plan& plan() const = 0;
+  virtual PayloadSource& payload() = 0;
+
+  // The payload may keep a lane waiting for the client.
+  virtual bool waits_for_client() const = 0;
+
+  // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
+  // waits.
+  virtual absl::Status Wanted() const = 0;
+
+  // The end: called once, by a lane's thread, with no lock held. The work may delete itself in
+  // here.
+  virtual void Done(WorkReport report) = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_WORK_H_
