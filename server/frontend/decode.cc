@@ -1,0 +1,143 @@
+#include "server/frontend/decode.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+namespace {
+
+absl::StatusOr<DType> DecodeDType(v1::DType dtype) {
+  for (const DType known : kAllDTypes) {
+    if (ToProto(known) == dtype) return known;
+  }
+  if (dtype == v1::DTYPE_UNSPECIFIED) {
+    return absl::InvalidArgumentError("tensor.dtype: is not given");
+  }
+  if (!v1::DType_IsValid(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor.dtype: ", static_cast<int>(dtype), " is unknown"));
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("tensor.dtype: ", v1::DType_Name(dtype), " is not in this server yet"));
+}
+
+absl::StatusOr<Op> DecodeOp(v1::Op op) {
+  for (const Op known : kAllOps) {
+    if (ToProto(known) == op) return known;
+  }
+  if (op == v1::OP_UNSPECIFIED) return absl::InvalidArgumentError("ops: OP_UNSPECIFIED is no op");
+  if (!v1::Op_IsValid(op)) {
+    return absl::InvalidArgumentError(absl::StrCat("ops: ", static_cast<int>(op), " is unknown"));
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("ops: ", v1::Op_Name(op), " is not in this server yet"));
+}
+
+// Options of the contract that this server does not have. `correction` is for VAR and STD; the ops
+// here ignore it.
+absl::Status CheckOptions(const v1::ReduceRequest& message) {
+  if (!v1::NanPolicy_IsValid(message.nan_policy())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nan_policy: ", static_cast<int>(message.nan_policy()), " is unknown"));
+  }
+  if (message.nan_policy() != v1::NAN_POLICY_PROPAGATE) {
+    return absl::UnimplementedError("nan_policy: OMIT is not in this server yet");
+  }
+  if (message.return_state()) {
+    return absl::UnimplementedError("return_state: partial states are not in this server yet");
+  }
+  if (message.has_tensor_id()) {
+    return absl::UnimplementedError("tensor_id: resident tensors are not in this server yet");
+  }
+  if (message.has_memory()) {
+    return absl::UnimplementedError("memory: memory regions are not in this server yet");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSizes(const v1::ReduceRequest& message, const Limits& limits) {
+  if (message.request_id().size() > static_cast<std::size_t>(limits.max_request_id_bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("request_id: ", message.request_id().size(),
+                                                   " bytes are above the limit of ",
+                                                   limits.max_request_id_bytes));
+  }
+  if (message.ops_size() > limits.max_ops) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ops: ", message.ops_size(), " are above the limit of ", limits.max_ops));
+  }
+  if (!message.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlan(const Plan& plan, const Limits& limits) {
+  if (plan.input_bytes > limits.max_tensor_bytes) {
+    return RefusalStatus(
+        NeverFits{}, absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
+                                  limits.max_tensor_bytes));
+  }
+  // Per op first: the sum over ops cannot overflow once one op's results fit.
+  const bool one_fits = plan.output_count <= limits.max_result_bytes;
+  if (!one_fits || plan.result_bytes() > limits.max_result_bytes) {
+    return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the results are above the limit of ",
+                                                   limits.max_result_bytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::Op ToProto(Op op) {
+  switch (op) {
+    case Op::kSum:
+      return v1::OP_SUM;
+    case Op::kMin:
+      return v1::OP_MIN;
+    case Op::kMax:
+      return v1::OP_MAX;
+    case Op::kMean:
+      return v1::OP_MEAN;
+  }
+  __builtin_unreachable();
+}
+
+v1::DType ToProto(DType dtype) {
+  switch (dtype) {
+    case DType::kI32:
+      return v1::DTYPE_I32;
+    case DType::kI64:
+      return v1::DTYPE_I64;
+    case DType::kF32:
+      return v1::DTYPE_F32;
+    case DType::kF64:
+      return v1::DTYPE_F64;
+  }
+  __builtin_unreachable();
+}
+
+absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
+  if (absl::Status status = CheckSizes(message, limits); !status.ok()) return status;
+  absl::StatusOr<DType> dtype = DecodeDType(message.tensor().dtype());
+  if (!dtype.ok()) return dtype.status();
+  ReduceSpec spec;
+  spec.dtype = *dtype;
+  spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
+  spec.axes.assign(message.axes().begin(), message.axes().end());
+  spec.keepdims = message.keepdims();
+  for (const int op : message.ops()) {
+    absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));
+    if (!known.ok()) return known.status();
+    spec.ops.push_back(*known);
+  }
+  if (absl::Status status = CheckOptions(message); !status.ok()) return status;
+  absl::StatusOr<Plan> plan = MakePlan(spec);
+  if (!plan.ok()) return plan.status();
+  if (absl::Status status = CheckPlan(*plan, limits); !status.ok()) return status;
+  return Request{message.request_id(), *std::move(plan)};
+}
+
+}  // namespace warpfold

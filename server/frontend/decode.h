@@ -1,0 +1,33 @@
+// A ReduceRequest as the client wrote it, turned once into a domain request that cannot be wrong.
+//
+// Step of a request: 1, wire to domain. Below this nobody sees protobuf enums, strings or unchecked
+// sizes. Pure functions.
+#ifndef WARPFOLD_SERVER_FRONTEND_DECODE_H_
+#define WARPFOLD_SERVER_FRONTEND_DECODE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/plan.h"
+#include "server/core/limits.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold {
+
+struct Request {
+  std::string request_id;
+  Plan plan;
+};
+
+// Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:
+// wrong in any server. UNIMPLEMENTED, naming the field: in the contract, not in this server.
+// RESOURCE_EXHAUSTED that never fits: above a limit.
+absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
+
+// The contract's names for what this server has.
+v1::Op ToProto(Op op);
+v1::DType ToProto(DType dtype);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_DECODE_H_

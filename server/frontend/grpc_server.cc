@@ -1,0 +1,115 @@
+#include "server/frontend/grpc_server.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "server/frontend/decode.h"
+#include "server/frontend/service.h"
+
+namespace warpfold {
+namespace {
+
+// A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
+constexpr int kHeaderSlackBytes = 64 << 10;
+constexpr char kServiceName[] = "warpfold.v1.ReductionService";
+
+v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
+  v1::GetServerInfoResponse info;
+  info.set_version(options.version);
+  info.set_backend(options.backend);
+  for (const DeviceInfo& device : options.devices) {
+    v1::Device* out = info.add_devices();
+    out->set_name(device.name);
+    out->set_model(device.model);
+    out->set_memory_bytes(device.memory_bytes);
+  }
+  const Limits& limits = options.limits;
+  v1::Limits* out = info.mutable_limits();
+  out->set_max_tensor_bytes(limits.max_tensor_bytes);
+  out->set_max_message_bytes(limits.max_message_bytes);
+  out->set_max_result_bytes(limits.max_result_bytes);
+  out->set_max_rank(limits.max_rank);
+  out->set_max_ops(limits.max_ops);
+  out->set_max_requests_in_flight(limits.max_requests_in_flight);
+  out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
+  out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
+  for (const Op op : kAllOps) info.add_ops(ToProto(op));
+  for (const DType dtype : kAllDTypes) info.add_dtypes(ToProto(dtype));
+  return info;
+}
+
+int MaxReceiveBytes(const Limits& limits) {
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(kMax, limits.max_message_bytes + kHeaderSlackBytes));
+}
+
+class GrpcServerImpl final : public GrpcServer {
+ public:
+  GrpcServerImpl(Services services, v1::GetServerInfoResponse info)
+      : service_(std::move(services), std::move(info)) {}
+  ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
+
+  absl::Status Listen(const GrpcServerOptions& options) {
+    // Both before the builder, which copies what it finds.
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    // Two servers on one port would share its connections silently.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
+    // Only reflection uses the synchronous API.
+    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
+    builder.AddListeningPort(options.listen_address, grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port_ == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("listen-address: cannot listen on ", options.listen_address));
+    }
+    SetServing(true);
+    return absl::OkStatus();
+  }
+
+  int port() const override { return port_; }
+  void StopServing() override { SetServing(false); }
+
+  void Shutdown(std::chrono::milliseconds grace) override {
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + grace);
+    server_->Wait();
+    server_ = nullptr;
+  }
+
+ private:
+  void SetServing(bool serving) {
+    grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
+    if (health == nullptr) return;
+    health->SetServingStatus(kServiceName, serving);
+    health->SetServingStatus(serving);
+  }
+
+  ReductionServiceImpl service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
+                                                              AdmissionController& admission,
+                                                              Scheduler& scheduler,
+                                                              Metrics& metrics, Log& log) {
+  auto server = std::make_unique<GrpcServerImpl>(
+      Services{options.limits, admission, scheduler, metrics, log}, MakeInfo(options));
+  if (absl::Status status = server->Listen(options); !status.ok()) return status;
+  return server;
+}
+
+}  // namespace warpfold

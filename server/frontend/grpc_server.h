@@ -1,0 +1,53 @@
+// The gRPC server: our service, health checking and reflection on one port.
+//
+// Step of a request: 1. Start, Shutdown and destruction belong to one thread.
+#ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
+#define WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/core/admission.h"
+#include "server/core/limits.h"
+#include "server/core/scheduler.h"
+#include "server/device/executor.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+
+namespace warpfold {
+
+struct GrpcServerOptions {
+  std::string listen_address;  // "0.0.0.0:50051"; port 0 takes any
+  Limits limits;
+  std::string version;
+  std::string backend;
+  std::vector<DeviceInfo> devices;
+};
+
+class GrpcServer {
+ public:
+  virtual ~GrpcServer() = default;
+
+  // Listens and serves; health says SERVING when this returns. `admission`, `scheduler`, `metrics`
+  // and `log` must outlive the server. UNAVAILABLE, naming the address: cannot listen there.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
+                                                           AdmissionController& admission,
+                                                           Scheduler& scheduler, Metrics& metrics,
+                                                           Log& log);
+
+  virtual int port() const = 0;
+
+  // Health says NOT_SERVING to everyone who asks or watches; calls are still served.
+  virtual void StopServing() = 0;
+
+  // Takes no new calls, lets the running ones end for `grace`, then cancels what is left. Returns
+  // when all are gone.
+  virtual void Shutdown(std::chrono::milliseconds grace) = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_

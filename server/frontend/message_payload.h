@@ -1,0 +1,48 @@
+// The payload of a tensor that came in one message: all of it is here already.
+#ifndef WARPFOLD_SERVER_FRONTEND_MESSAGE_PAYLOAD_H_
+#define WARPFOLD_SERVER_FRONTEND_MESSAGE_PAYLOAD_H_
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/core/work.h"
+#include "server/frontend/decode.h"
+#include "server/frontend/wire_message.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold {
+
+class MessagePayload final : public PayloadSource {
+ public:
+  void Set(SliceRun bytes) { bytes_ = std::move(bytes); }
+  void Clear() { bytes_.Clear(); }
+
+  void Open() override {}
+  // The front end compared the byte count with the plan: `out` is always filled.
+  absl::Status ReadInto(absl::Span<std::byte> out) override {
+    if (bytes_.ReadInto(out) == out.size()) return absl::OkStatus();
+    return absl::InternalError("the payload is shorter than its plan");
+  }
+  absl::Status ExpectEnd() override { return absl::OkStatus(); }
+
+ private:
+  SliceRun bytes_;
+};
+
+// A ReduceRequest message taken apart: everything but the payload in `header`.
+struct TensorMessage {
+  v1::ReduceRequest header;
+  WireMessage wire;
+};
+
+// INVALID_ARGUMENT: malformed, or more than one source.
+absl::StatusOr<TensorMessage> ParseTensorMessage(grpc::ByteBuffer* buffer);
+
+// OK when `wire` carries exactly the bytes that `plan` needs; INVALID_ARGUMENT `data` otherwise.
+absl::Status CheckData(const WireMessage& wire, const Plan& plan);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_MESSAGE_PAYLOAD_H_

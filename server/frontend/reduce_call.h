@@ -1,0 +1,46 @@
+// Reduce: one tensor in one message.
+//
+// Step of a request: 1. The reaction that starts the call parses, admits and queues; the answer is
+// sent by the lane's thread.
+#ifndef WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_
+
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/frontend/call_record.h"
+#include "server/frontend/job.h"
+#include "server/frontend/message_payload.h"
+
+namespace warpfold {
+
+class ReduceCall final : public grpc::ServerUnaryReactor, private Job {
+ public:
+  // Begins to serve the call; never waits. The reactor deletes itself when gRPC is done with it.
+  // `request` is emptied.
+  static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
+                                         grpc::ByteBuffer* request, grpc::ByteBuffer* response);
+
+  void OnCancel() override { Cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  ReduceCall(Services& services, grpc::CallbackServerContext* context, grpc::ByteBuffer* response);
+
+  absl::Status Serve(grpc::ByteBuffer* request);
+  void FinishWith(const absl::Status& status);
+
+  PayloadSource& payload() override { return payload_; }
+  bool waits_for_client() const override { return false; }
+  void DropPayload() override { payload_.Clear(); }
+  void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
+
+  grpc::CallbackServerContext* const context_;
+  grpc::ByteBuffer* const response_;
+  CallRecord record_;
+  MessagePayload payload_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_

@@ -1,0 +1,50 @@
+#include "server/frontend/status.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+namespace {
+
+std::optional<std::chrono::milliseconds> RetryDelay(const absl::Status& status) {
+  const std::optional<Refusal> refusal = RefusalOf(status);
+  if (!refusal.has_value()) return std::nullopt;
+  const RetryLater* later = std::get_if<RetryLater>(&*refusal);
+  if (later == nullptr) return std::nullopt;
+  return later->delay;
+}
+
+}  // namespace
+
+google::rpc::Status ToRpcStatus(const absl::Status& status) {
+  google::rpc::Status rpc;
+  rpc.set_code(static_cast<int>(status.code()));
+  rpc.set_message(std::string(status.message()));
+  if (const auto delay = RetryDelay(status); delay.has_value()) {
+    google::rpc::RetryInfo info;
+    info.mutable_retry_delay()->set_seconds(delay->count() / 1000);
+    info.mutable_retry_delay()->set_nanos(static_cast<int>(delay->count() % 1000) * 1'000'000);
+    rpc.add_details()->PackFrom(info);
+  }
+  return rpc;
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase* context) {
+  if (status.ok()) return grpc::Status::OK;
+  std::string details;
+  if (const auto delay = RetryDelay(status); delay.has_value()) {
+    context->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                 std::string(absl::StrCat(delay->count())));
+    details = ToRpcStatus(status).SerializeAsString();
+  }
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                      details);
+}
+
+}  // namespace warpfold

@@ -1,0 +1,76 @@
+// A received message that carries a payload, taken apart without copying the payload.
+//
+// Step of a request: 1, wire to domain. ReduceRequest.data and ReduceStreamRequest.chunk are both
+// field 15. This finds that field in the slices that the transport received, keeps them by
+// reference, and leaves all other fields, usually a few dozen bytes in front of it, to protobuf.
+// Any order of fields is read; the payload field may come once.
+//
+// Not safe for concurrent use; movable. Malformed bytes are INVALID_ARGUMENT, never undefined
+// behaviour.
+#ifndef WARPFOLD_SERVER_FRONTEND_WIRE_MESSAGE_H_
+#define WARPFOLD_SERVER_FRONTEND_WIRE_MESSAGE_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "google/protobuf/message_lite.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+
+namespace warpfold {
+
+inline constexpr int kPayloadField = 15;
+
+// A run of bytes in received slices, read from the front. Owns references to the slices.
+class SliceRun {
+ public:
+  SliceRun() = default;
+  // The `size_bytes` bytes that start `offset_bytes` into `slices`. REQUIRES: they are there.
+  SliceRun(std::vector<grpc::Slice> slices, std::size_t offset_bytes, std::size_t size_bytes);
+
+  std::size_t size_bytes() const { return size_bytes_; }
+
+  // Copies as much as fits into the front of `out` and moves past it. Returns the bytes copied.
+  std::size_t ReadInto(absl::Span<std::byte> out);
+
+  // Lets go of the slices.
+  void Clear();
+
+ private:
+  std::vector<grpc::Slice> slices_;
+  std::size_t slice_ = 0;   // the one that holds the next byte
+  std::size_t offset_ = 0;  // of the next byte in it
+  std::size_t size_bytes_ = 0;
+};
+
+class WireMessage {
+ public:
+  // Takes `buffer` apart; keeps references to its slices, not to it. INVALID_ARGUMENT, the message
+  // starting with `payload_name`: the payload field comes twice, is cut short or is not bytes;
+  // starting with "message": other malformed bytes.
+  static absl::StatusOr<WireMessage> Split(grpc::ByteBuffer* buffer, const char* payload_name);
+
+  // Parses every field but the payload. INVALID_ARGUMENT: malformed.
+  absl::Status ParseHeader(google::protobuf::MessageLite* message) const;
+
+  bool has_payload() const { return payload_.has_value(); }
+  // REQUIRES: has_payload(); once.
+  SliceRun TakePayload() { return *std::move(payload_); }
+  std::size_t payload_bytes() const { return has_payload() ? payload_->size_bytes() : 0; }
+
+ private:
+  // The header is either the front of the first slice, the usual case, or a copy of its parts.
+  std::optional<grpc::Slice> front_;
+  std::size_t front_bytes_ = 0;
+  std::string copy_;
+  std::optional<SliceRun> payload_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_WIRE_MESSAGE_H_
