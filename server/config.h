@@ -1,0 +1,67 @@
+// Every limit and option of the server, with its unit and default.
+//
+// Read once at start: flags before WARPFOLD_* environment variables before the file of --config
+// before the defaults below. Plain values; constant while the server runs.
+#ifndef WARPFOLD_SERVER_CONFIG_H_
+#define WARPFOLD_SERVER_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/core/limits.h"
+#include "server/device/backend.h"
+#include "server/observe/log.h"
+
+namespace CLI {
+class App;
+}
+
+namespace warpfold {
+
+// The flag of each field is its name with dashes; config.cc holds the table of help texts.
+struct Config {
+  // Where to listen. Port 0 takes any free port.
+  std::string listen_address = "0.0.0.0:50051";
+  std::string metrics_address = "0.0.0.0:9464";  // empty: no metrics page
+  std::string port_file;                         // empty: none written
+
+  // The device.
+  Backend backend = Backend::kAuto;
+  int streams = 0;  // lanes per device; 0: 8 on CUDA, max(2, processors) on the CPU
+  std::int64_t slab_bytes = std::int64_t{4} << 20;
+  int slabs_per_stream = 4;
+  std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
+
+  // One request.
+  std::int64_t max_tensor_bytes = std::int64_t{1} << 40;
+  std::int64_t max_message_bytes = std::int64_t{64} << 20;
+  std::int64_t max_result_bytes = std::int64_t{64} << 20;
+
+  // All requests together.
+  std::int64_t max_requests_in_flight = 1024;
+  std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
+  int queue_depth_max = 1024;  // per device
+
+  // Time.
+  std::int64_t stream_idle_timeout_ms = 30000;
+  std::int64_t drain_timeout_ms = 20000;
+
+  // Log.
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
+
+  // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
+  absl::Status Validate() const;
+
+  Limits limits() const;
+  LaneOptions lane_options() const;
+};
+
+// Declares the flags on `app`, bound to `config`, which must outlive the parse.
+void AddFlags(CLI::App& app, Config& config);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CONFIG_H_

@@ -1,0 +1,152 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/observe/occupancy.h"
+#include "server/version.h"
+
+namespace warpfold {
+namespace {
+
+const char* Name(Backend backend) {
+  switch (backend) {
+    case Backend::kAuto:
+      return "auto";
+    case Backend::kCuda:
+      return "cuda";
+    case Backend::kCpu:
+      return "cpu";
+  }
+  __builtin_unreachable();
+}
+
+int LaneCount(const Config& config, Backend backend) {
+  if (config.streams > 0) return config.streams;
+  if (backend == Backend::kCuda) return 8;
+  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
+                double lane_bytes) {
+  const AdmissionState admitted = admission.state();
+  const SchedulerState scheduled = scheduler.state();
+  Occupancy now;
+  now.queue_depth = static_cast<double>(scheduled.queued);
+  now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
+  now.streams_total = static_cast<double>(scheduled.lanes);
+  now.pinned_bytes_in_use = now.streams_in_use * lane_bytes;
+  now.pinned_bytes_total = now.streams_total * lane_bytes;
+  now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
+  now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
+  now.refusals_requests = static_cast<double>(admitted.refused_requests);
+  now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
+  now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
+  now.refusals_draining = static_cast<double>(admitted.refused_closed);
+  now.refusals_queue = static_cast<double>(scheduled.refused_queue);
+  return now;
+}
+
+}  // namespace
+
+Server::Server(const Config& config, Log& log, Devices devices)
+    : config_(config),
+      log_(log),
+      devices_(std::move(devices)),
+      admission_({.max_requests_in_flight = config.max_requests_in_flight,
+                  .max_bytes_in_flight = config.max_bytes_in_flight}),
+      metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log) {
+  absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
+  if (!devices.ok()) return devices.status();
+  for (const std::unique_ptr<Executor>& executor : devices->executors) {
+    log.Write(LogLevel::kInfo, "device",
+              {{"backend", Name(devices->backend)},
+               {"reason", devices->reason},
+               {"name", executor->info().name},
+               {"model", executor->info().model}});
+  }
+  std::unique_ptr<Server> server(new Server(config, log, *std::move(devices)));
+  if (absl::Status status = server->StartParts(); !status.ok()) return status;
+  return server;
+}
+
+absl::Status Server::StartParts() {
+  const int lanes = LaneCount(config_, devices_.backend);
+  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
+      devices_.executors, {.lanes = lanes, .queue_depth_max = config_.queue_depth_max});
+  if (!scheduler.ok()) return scheduler.status();
+  scheduler_ = *std::move(scheduler);
+
+  if (!config_.metrics_address.empty()) {
+    const double lane_bytes =
+        static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
+    auto occupancy = std::make_shared<OccupancyCollector>(
+        [this, lane_bytes] { return Probe(admission_, *scheduler_, lane_bytes); });
+    absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
+        MetricsServer::Start(config_.metrics_address, {metrics_.registry(), occupancy});
+    if (!metrics_server.ok()) return metrics_server.status();
+    metrics_server_ = *std::move(metrics_server);
+  }
+
+  GrpcServerOptions options{.listen_address = config_.listen_address,
+                            .limits = config_.limits(),
+                            .version = kVersion,
+                            .backend = Name(devices_.backend),
+                            .devices = {}};
+  for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
+  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
+      GrpcServer::Start(options, admission_, *scheduler_, metrics_, log_);
+  if (!grpc.ok()) return grpc.status();
+  grpc_ = *std::move(grpc);
+
+  log_.Write(LogLevel::kInfo, "serving",
+             {{"version", kVersion},
+              {"grpc_port", std::to_string(grpc_port())},
+              {"metrics_port", std::to_string(metrics_port())},
+              {"streams", std::to_string(lanes)}});
+  return WritePortFile();
+}
+
+// Written beside and renamed, so that a reader sees both ports or no file.
+absl::Status Server::WritePortFile() const {
+  if (config_.port_file.empty()) return absl::OkStatus();
+  const std::string unfinished = config_.port_file + ".part";
+  {
+    std::ofstream file(unfinished, std::ios::trunc);
+    file << grpc_port() << ' ' << metrics_port() << '\n';
+    file.close();
+    if (!file) {
+      return absl::UnavailableError(absl::StrCat("port-file: cannot write ", unfinished));
+    }
+  }
+  if (std::rename(unfinished.c_str(), config_.port_file.c_str()) != 0) {
+    return absl::UnavailableError(absl::StrCat("port-file: cannot write ", config_.port_file));
+  }
+  return absl::OkStatus();
+}
+
+void Server::Drain() {
+  const auto start = std::chrono::steady_clock::now();
+  log_.Write(LogLevel::kInfo, "draining",
+             {{"drain_timeout_ms", std::to_string(config_.drain_timeout_ms)}});
+  grpc_->StopServing();
+  admission_.Close();
+  grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
+  scheduler_->Drain();
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - start);
+  log_.Write(LogLevel::kInfo, "drained", {{"took_ms", std::to_string(took.count())}});
+}
+
+}  // namespace warpfold
