@@ -1,0 +1,35 @@
+#include "server/device/cpu/cpu_executor.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "server/device/cpu/cpu_lane.h"
+
+namespace warpfold {
+namespace {
+
+// "model name : AMD EPYC ..." on x86; other processors do not say.
+std::string ProcessorModel() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+}  // namespace
+
+CpuExecutor::CpuExecutor(const LaneOptions& options) : options_(options) {
+  info_.name = "cpu";
+  info_.model = ProcessorModel();
+  info_.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+absl::StatusOr<std::unique_ptr<Lane>> CpuExecutor::MakeLane() {
+  return std::make_unique<CpuLane>(options_);
+}
+
+}  // namespace warpfold

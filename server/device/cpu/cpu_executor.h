@@ -1,0 +1,26 @@
+// The embedded default: reductions on the host's processors, where there is no GPU.
+#ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_EXECUTOR_H_
+#define WARPFOLD_SERVER_DEVICE_CPU_CPU_EXECUTOR_H_
+
+#include <memory>
+
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// Lanes fold each slab as soon as it is full, on all cores when it is worth handing out. Slabs are ordinary memory, one a lane.
+class CpuExecutor final : public Executor {
+ public:
+  explicit CpuExecutor(const LaneOptions& options);
+
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+
+ private:
+  LaneOptions options_;
+  DeviceInfo info_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CPU_CPU_EXECUTOR_H_

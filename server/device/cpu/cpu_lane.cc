@@ -1,0 +1,136 @@
+#include "server/device/cpu/cpu_lane.h"
+
+#include <tbb/parallel_for.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+// Slabs start on a cache line; the kernels ask for the element's alignment only.
+constexpr std::size_t kSlabAlignment = 64;
+
+void ParallelTasks(std::int64_t count, cpu::Task task) {
+  if (count == 1) {
+    task(0);
+  } else {
+    tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) { task(i); });
+  }
+}
+
+class StopWatch {
+ public:
+  std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+absl::Status CpuBackend::FoldElements(const void* data, const Extent& extent, const Output& output,
+                                      void* /*scratch*/) {
+  cpu::FoldElements(job_, data, extent, output, ParallelTasks);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::FoldStates(const void* states, const Extent& extent, const Output& output,
+                                    void* /*scratch*/) {
+  cpu::FoldStates(job_, states, extent, output, ParallelTasks);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::PushStates(const void* states, std::int64_t width, std::int64_t index,
+                                    void* stack) {
+  cpu::PushStates(job_, states, width, index, stack);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::DrainStack(const void* stack, std::int64_t width, std::int64_t count,
+                                    const Output& output) {
+  cpu::DrainStack(job_, stack, width, count, output);
+  return absl::OkStatus();
+}
+
+absl::Status CpuBackend::AccumulateRow(const void* data, std::int64_t column, std::int64_t columns,
+                                       std::int64_t row, std::int64_t rows, std::int64_t inner,
+                                       void* leaves, void* stack) {
+  cpu::AccumulateRow(job_, data, column, columns, row, rows, inner, leaves, stack);
+  return absl::OkStatus();
+}
+
+CpuLane::Reduction::Reduction(const Plan& p, const LaneOptions& options)
+    : cutter(p, options.slab_bytes),
+      backend({p.dtype, BundleFor(p.ops)}),
+      scratch_layout(p, cutter, backend),
+      result_layout(p) {}
+
+CpuLane::CpuLane(const LaneOptions& options)
+    : options_(options),
+      slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
+            [](std::byte* p) { std::free(p); }) {}
+
+absl::Status CpuLane::Begin(const Plan& plan) {
+  plan_ = &plan;
+  if (plan.element_count == 0) return absl::OkStatus();
+  Reduction& r = reduction_.emplace(plan, options_);
+  if (r.memory_bytes() > options_.scratch_bytes) {
+    const std::size_t needed = r.memory_bytes();
+    Abandon();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("tensor.shape: partial states and results take ", needed,
+                     " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
+  }
+  r.memory = std::make_unique_for_overwrite<std::byte[]>(r.memory_bytes());
+  Output results;
+  results.targets = r.result_layout.Targets(plan, r.memory.get() + r.scratch_layout.total_bytes);
+  results.overflow = &r.overflow;
+  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.memory.get(), results);
+  r.piece = r.cutter.Next();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
+  Reduction& r = *reduction_;
+  return absl::MakeSpan(slab_.get() + r.filled, r.piece.bytes - r.filled);
+}
+
+absl::Status CpuLane::Commit(std::size_t byte_count) {
+  Reduction& r = *reduction_;
+  r.filled += byte_count;
+  if (r.filled < r.piece.bytes) return absl::OkStatus();
+  const StopWatch watch;
+  const absl::Status status = r.folding->Fold(r.backend, slab_.get(), r.piece);
+  r.kernel_time += watch.elapsed();
+  r.filled = 0;
+  if (!r.cutter.done()) r.piece = r.cutter.Next();
+  return status;
+}
+
+absl::StatusOr<Outcome> CpuLane::Finish() {
+  Outcome outcome;
+  absl::Status status;
+  if (plan_->element_count == 0) {
+    outcome.results = EmptyResults(*plan_);
+  } else {
+    Reduction& r = *reduction_;
+    const StopWatch watch;
+    status = r.folding->Finish(r.backend);
+    outcome.times.kernel = r.kernel_time + watch.elapsed();
+    if (status.ok()) status = OverflowStatus(r.overflow);
+    outcome.results = r.result_layout.Extract(
+        reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
+  }
+  Abandon();
+  if (!status.ok()) return status;
+  return outcome;
+}
+
+void CpuLane::Abandon() {
+  plan_ = nullptr;
+  reduction_.reset();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,79 @@
+// A Lane on the CPU: one slab, folded where it lies. See server/device/executor.h for the contract.
+#ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
+#define WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "kernels/cpu/reduce.h"
+#include "server/device/executor.h"
+#include "server/device/folding.h"
+#include "server/device/pieces.h"
+#include "server/device/results.h"
+
+namespace warpfold {
+
+// The Backend that Folding drives: kernels/cpu with its tasks on oneTBB.
+class CpuBackend {
+ public:
+  explicit CpuBackend(const cpu::Job& job) : job_(job) {}
+
+  std::size_t ElementsScratchBytes(const Extent&) const { return 0; }
+  std::size_t StatesScratchBytes(const Extent&) const { return 0; }
+  absl::Status FoldElements(const void* data, const Extent& extent, const Output& output,
+                            void* scratch);
+  absl::Status FoldStates(const void* states, const Extent& extent, const Output& output,
+                          void* scratch);
+  absl::Status PushStates(const void* states, std::int64_t width, std::int64_t index, void* stack);
+  absl::Status DrainStack(const void* stack, std::int64_t width, std::int64_t count,
+                          const Output& output);
+  absl::Status AccumulateRow(const void* data, std::int64_t column, std::int64_t columns,
+                             std::int64_t row, std::int64_t rows, std::int64_t inner, void* leaves,
+                             void* stack);
+
+ private:
+  cpu::Job job_;
+};
+
+class CpuLane final : public Lane {
+ public:
+  explicit CpuLane(const LaneOptions& options);
+
+  absl::Status Begin(const Plan& plan) override;
+  absl::StatusOr<absl::Span<std::byte>> Buffer() override;
+  absl::Status Commit(std::size_t byte_count) override;
+  absl::StatusOr<Outcome> Finish() override;
+  void Abandon() override;
+
+ private:
+  // What the reduction of a tensor that has elements holds.
+  struct Reduction {
+    Reduction(const Plan& plan, const LaneOptions& options);
+
+    PieceCutter cutter;
+    CpuBackend backend;
+    ScratchLayout scratch_layout;
+    ResultLayout result_layout;
+    Overflow overflow;
+    std::unique_ptr<std::byte[]> memory;  // scratch, then results
+    std::optional<Folding<CpuBackend>> folding;
+    Piece piece;             // being filled
+    std::size_t filled = 0;  // bytes of it
+    std::chrono::nanoseconds kernel_time{0};
+
+    std::size_t memory_bytes() const {
+      return scratch_layout.total_bytes + result_layout.total_bytes();
+    }
+  };
+
+  LaneOptions options_;
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
+  const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
+  std::optional<Reduction> reduction_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_

@@ -1,0 +1,81 @@
+#include "server/device/cuda/cuda_executor.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/reduce.h"
+#include "server/device/cuda/cuda_lane.h"
+#include "server/device/cuda/cuda_resources.h"
+
+namespace warpfold {
+namespace {
+
+// Fails where the binary holds no machine code for the GPU, instead of on the first request.
+absl::Status CheckKernelsRun() {
+  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<cuda::UniqueDeviceMemory> memory = cuda::AllocateDevice(64);
+  if (!memory.ok()) return memory.status();
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(memory->get(), 0, 64, stream->get()));
+  const cuda::Job job{.dtype = DType::kF32, .bundle = Bundle::kSum, .device = {}};
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cuda::PushStates(job, memory->get(), 1, 0, memory->get() + 32, stream->get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream->get()));
+  return absl::OkStatus();
+}
+
+// Requests that need more scratch than a lane owns allocate it in stream order; memory once taken stays with the pool, so that
+// such a request costs microseconds and cannot fail later for what others have taken since.
+absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
+  cudaMemPool_t pool = nullptr;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaDeviceGetDefaultMemPool(&pool, ordinal));
+  std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
+  if (!stream.ok()) return stream.status();
+  void* memory = nullptr;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&memory, bytes, stream->get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaFreeAsync(memory, stream->get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream->get()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
+                                                             const LaneOptions& options) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  cudaDeviceProp properties;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, ordinal));
+  if (absl::Status status = CheckKernelsRun(); !status.ok()) return status;
+  if (absl::Status status = SetScratchAside(ordinal, options.scratch_bytes); !status.ok()) {
+    return status;
+  }
+  std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, options));
+  executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
+                     .model = properties.name,
+                     .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
+  executor->shape_ = {.sm_count = properties.multiProcessorCount};
+  return executor;
+}
+
+absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
+  return CudaLane::Make(ordinal_, shape_, options_);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(
+    const LaneOptions& options) {
+  int count = 0;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceCount(&count));
+  std::vector<std::unique_ptr<Executor>> executors;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    absl::StatusOr<std::unique_ptr<Executor>> executor = CudaExecutor::Open(ordinal, options);
+    if (!executor.ok()) return executor.status();
+    executors.push_back(*std::move(executor));
+  }
+  if (executors.empty()) return absl::UnavailableError("CUDA: no visible device");
+  return executors;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,36 @@
+// The visible GPUs, one Executor each.
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/cuda/launch_plan.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+class CudaExecutor final : public Executor {
+ public:
+  // Opens GPU `ordinal`, checks that this binary's kernels run on it, and sets `options.scratch_bytes` of its memory aside.
+  static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const LaneOptions& options);
+
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+
+ private:
+  CudaExecutor(int ordinal, const LaneOptions& options) : ordinal_(ordinal), options_(options) {}
+
+  int ordinal_;
+  LaneOptions options_;
+  DeviceInfo info_;
+  cuda::DeviceShape shape_;
+};
+
+// Opens all visible GPUs (CUDA_VISIBLE_DEVICES chooses). UNAVAILABLE, in the driver's words, when there is none.
+absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(const LaneOptions& options);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_

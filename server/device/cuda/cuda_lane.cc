@@ -1,0 +1,237 @@
+#include "server/device/cuda/cuda_lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+// The overflow report comes first in the lane's own memory, with the results behind it: one copy fetches both.
+constexpr std::size_t kOverflowBytes = 256;
+// Results and scratch of a lane; enough for every tensor of one slab that is reduced to a few thousand results.
+constexpr std::size_t kOwnBytes = std::size_t{1} << 20;
+
+absl::StatusOr<std::chrono::nanoseconds> Elapsed(const cuda::UniqueEvent& from,
+                                                 const cuda::UniqueEvent& to) {
+  float milliseconds = 0;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&milliseconds, from.get(), to.get()));
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6f));
+}
+
+}  // namespace
+
+CudaLane::Reduction::Reduction(const Plan& plan, const LaneOptions& options, const cuda::Job& job,
+                               cudaStream_t stream)
+    : cutter(plan, options.slab_bytes),
+      backend(job, stream),
+      scratch_layout(plan, cutter, backend),
+      result_layout(plan) {}
+
+absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
+                                                     const LaneOptions& options) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options));
+  if (absl::Status status = lane->Allocate(); !status.ok()) return status;
+  return lane;
+}
+
+CudaLane::~CudaLane() { Abandon(); }
+
+absl::Status CudaLane::Allocate() {
+  const std::size_t slab_count = static_cast<std::size_t>(options_.slabs_per_lane);
+  const std::size_t ring_bytes = slab_count * options_.slab_bytes;
+  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
+  if (!stream.ok()) return stream.status();
+  stream_ = *std::move(stream);
+  absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(ring_bytes);
+  if (!pinned.ok()) return pinned.status();
+  pinned_ = *std::move(pinned);
+  absl::StatusOr<cuda::UniqueDeviceMemory> memory =
+      cuda::AllocateDevice(ring_bytes + kOverflowBytes + kOwnBytes);
+  if (!memory.ok()) return memory.status();
+  d_memory_ = *std::move(memory);
+
+  slabs_.resize(slab_count);
+  std::vector<cuda::UniqueEvent*> events = {&finish_begins_, &finish_ends_, &results_copied_};
+  for (std::size_t i = 0; i < slab_count; ++i) {
+    slabs_[i].pinned = pinned_.get() + i * options_.slab_bytes;
+    slabs_[i].d_data = d_memory_.get() + i * options_.slab_bytes;
+    events.insert(events.end(), {&slabs_[i].copy_begins, &slabs_[i].copy_ends, &slabs_[i].fold_ends});
+  }
+  for (cuda::UniqueEvent* event : events) {
+    absl::StatusOr<cuda::UniqueEvent> made = cuda::MakeTimingEvent();
+    if (!made.ok()) return made.status();
+    *event = *std::move(made);
+  }
+  return ResetOverflow();
+}
+
+absl::Status CudaLane::ResetOverflow() {
+  const Overflow none;
+  std::memcpy(pinned_.get(), &none, sizeof(none));
+  std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_overflow, pinned_.get(), sizeof(none),
+                                                cudaMemcpyHostToDevice, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+  return absl::OkStatus();
+}
+
+absl::Status CudaLane::Begin(const Plan& plan) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  plan_ = &plan;
+  if (plan.element_count == 0) return absl::OkStatus();
+  const cuda::Job job{.dtype = plan.dtype, .bundle = BundleFor(plan.ops), .device = shape_};
+  Reduction& r = reduction_.emplace(plan, options_, job, stream_.get());
+  if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
+    Abandon();
+    return status;
+  }
+  r.piece = r.cutter.Next();
+  return absl::OkStatus();
+}
+
+absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
+  std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
+  const std::size_t result_bytes = (r.result_layout.total_bytes() + 255) / 256 * 256;
+  const std::size_t needed = result_bytes + r.scratch_layout.total_bytes;
+  const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
+  if (needed <= kOwnBytes && kOverflowBytes + result_bytes <= ring_bytes) {
+    r.d_results = d_overflow + kOverflowBytes;
+  } else if (needed <= options_.scratch_bytes) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, needed, stream_.get()));
+    r.d_results = static_cast<std::byte*>(r.d_pooled);
+  } else {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("tensor.shape: partial states and results take ", needed,
+                     " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
+  }
+  Output results;
+  results.targets = r.result_layout.Targets(plan, r.d_results);
+  results.overflow = reinterpret_cast<Overflow*>(d_overflow);
+  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.d_results + result_bytes, results);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
+  Reduction& r = *reduction_;
+  Slab& slab = slabs_[r.slab];
+  if (absl::Status status = Release(slab); !status.ok()) return status;
+  return absl::MakeSpan(slab.pinned + r.filled, r.piece.bytes - r.filled);
+}
+
+// Waits until the device no longer touches `slab` and counts its times.
+absl::Status CudaLane::Release(Slab& slab) {
+  if (!slab.in_flight) return absl::OkStatus();
+  slab.in_flight = false;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(slab.fold_ends.get()));
+  absl::StatusOr<std::chrono::nanoseconds> copy = Elapsed(slab.copy_begins, slab.copy_ends);
+  if (!copy.ok()) return copy.status();
+  absl::StatusOr<std::chrono::nanoseconds> fold = Elapsed(slab.copy_ends, slab.fold_ends);
+  if (!fold.ok()) return fold.status();
+  reduction_->times.host_to_device += *copy;
+  reduction_->times.kernel += *fold;
+  return absl::OkStatus();
+}
+
+absl::Status CudaLane::Commit(std::size_t byte_count) {
+  Reduction& r = *reduction_;
+  r.filled += byte_count;
+  if (r.filled < r.piece.bytes) return absl::OkStatus();
+
+  Slab& slab = slabs_[r.slab];
+  slab.in_flight = true;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(slab.d_data, slab.pinned, r.piece.bytes,
+                                                cudaMemcpyHostToDevice, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
+  if (absl::Status status = r.folding->Fold(r.backend, slab.d_data, r.piece); !status.ok()) {
+    return status;
+  }
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.fold_ends.get(), stream_.get()));
+  r.filled = 0;
+  r.slab = (r.slab + 1) % slabs_.size();
+  if (!r.cutter.done()) r.piece = r.cutter.Next();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outcome> CudaLane::Finish() {
+  absl::StatusOr<Outcome> outcome = Outcome{};
+  if (plan_->element_count == 0) {
+    outcome->results = EmptyResults(*plan_);
+  } else {
+    outcome = CollectResults();
+  }
+  Abandon();
+  return outcome;
+}
+
+absl::StatusOr<Outcome> CudaLane::CollectResults() {
+  Reduction& r = *reduction_;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_begins_.get(), stream_.get()));
+  if (absl::Status status = r.folding->Finish(r.backend); !status.ok()) return status;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_ends_.get(), stream_.get()));
+  absl::StatusOr<std::vector<std::string>> results = CopyResults();
+  if (!results.ok()) return results.status();
+
+  for (Slab& slab : slabs_) {
+    if (absl::Status status = Release(slab); !status.ok()) return status;
+  }
+  absl::StatusOr<std::chrono::nanoseconds> finish = Elapsed(finish_begins_, finish_ends_);
+  if (!finish.ok()) return finish.status();
+  absl::StatusOr<std::chrono::nanoseconds> copy = Elapsed(finish_ends_, results_copied_);
+  if (!copy.ok()) return copy.status();
+  r.times.kernel += *finish;
+  r.times.device_to_host = *copy;
+  return Outcome{*std::move(results), r.times};
+}
+
+// The overflow report and the results, through the pinned slabs: nothing else uses them once the last piece is in the stream.
+absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
+  Reduction& r = *reduction_;
+  const std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
+  const std::size_t result_bytes = r.result_layout.total_bytes();
+  const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
+  const bool own_memory = r.d_pooled == nullptr;
+  const std::size_t first_bytes = kOverflowBytes + (own_memory ? result_bytes : 0);
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_.get(), d_overflow, first_bytes,
+                                                cudaMemcpyDeviceToHost, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(results_copied_.get(), stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+
+  Overflow overflow;
+  std::memcpy(&overflow, pinned_.get(), sizeof(overflow));
+  if (absl::Status refused = OverflowStatus(overflow); !refused.ok()) {
+    absl::Status reset = ResetOverflow();
+    return reset.ok() ? refused : reset;
+  }
+  if (own_memory) {
+    return r.result_layout.Extract(reinterpret_cast<const char*>(pinned_.get() + kOverflowBytes));
+  }
+  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(result_bytes);
+  for (std::size_t done = 0; done < result_bytes;) {
+    const std::size_t bytes = std::min(ring_bytes, result_bytes - done);
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_.get(), r.d_results + done, bytes,
+                                                  cudaMemcpyDeviceToHost, stream_.get()));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(results_copied_.get(), stream_.get()));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+    std::memcpy(block.get() + done, pinned_.get(), bytes);
+    done += bytes;
+  }
+  return r.result_layout.Extract(block.get());
+}
+
+void CudaLane::Abandon() {
+  if (reduction_) {
+    // Errors here were, or will be, reported by the calls that need the device.
+    (void)cudaStreamSynchronize(stream_.get());
+    if (reduction_->d_pooled != nullptr) (void)cudaFreeAsync(reduction_->d_pooled, stream_.get());
+    for (Slab& slab : slabs_) slab.in_flight = false;
+  }
+  plan_ = nullptr;
+  reduction_.reset();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,114 @@
+// A Lane on a GPU: an exclusive stream, a ring of pinned slabs with their twins on the device, and scratch. See
+// server/device/executor.h for the contract.
+//
+// While one slab is being filled, the ones before it are on their way to the device or being folded there, all in the order of
+// the one stream. A slab's events say when the host may write it again and how long its stages took.
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/cuda/reduce.h"
+#include "server/device/cuda/cuda_resources.h"
+#include "server/device/executor.h"
+#include "server/device/folding.h"
+#include "server/device/pieces.h"
+#include "server/device/results.h"
+
+namespace warpfold {
+
+// The Backend that Folding drives: kernels/cuda on one stream.
+class CudaBackend {
+ public:
+  CudaBackend(const cuda::Job& job, cudaStream_t stream) : job_(job), stream_(stream) {}
+
+  std::size_t ElementsScratchBytes(const Extent& extent) const {
+    return cuda::ElementsScratchBytes(job_, extent);
+  }
+  std::size_t StatesScratchBytes(const Extent& extent) const {
+    return cuda::StatesScratchBytes(job_, extent);
+  }
+  absl::Status FoldElements(const void* d_data, const Extent& extent, const Output& output,
+                            void* d_scratch);
+  absl::Status FoldStates(const void* d_states, const Extent& extent, const Output& output,
+                          void* d_scratch);
+  absl::Status PushStates(const void* d_states, std::int64_t width, std::int64_t index,
+                          void* d_stack);
+  absl::Status DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
+                          const Output& output);
+  absl::Status AccumulateRow(const void* d_data, std::int64_t column, std::int64_t columns,
+                             std::int64_t row, std::int64_t rows, std::int64_t inner,
+                             void* d_leaves, void* d_stack);
+
+ private:
+  cuda::Job job_;
+  cudaStream_t stream_;
+};
+
+class CudaLane final : public Lane {
+ public:
+  static absl::StatusOr<std::unique_ptr<Lane>> Make(int ordinal, const cuda::DeviceShape& shape,
+                                                    const LaneOptions& options);
+  ~CudaLane() override;
+
+  absl::Status Begin(const Plan& plan) override;
+  absl::StatusOr<absl::Span<std::byte>> Buffer() override;
+  absl::Status Commit(std::size_t byte_count) override;
+  absl::StatusOr<Outcome> Finish() override;
+  void Abandon() override;
+
+ private:
+  struct Slab {
+    std::byte* pinned = nullptr;
+    std::byte* d_data = nullptr;
+    cuda::UniqueEvent copy_begins, copy_ends, fold_ends;
+    bool in_flight = false;
+  };
+
+  // What the reduction of a tensor that has elements holds.
+  struct Reduction {
+    Reduction(const Plan& plan, const LaneOptions& options, const cuda::Job& job,
+              cudaStream_t stream);
+
+    PieceCutter cutter;
+    CudaBackend backend;
+    ScratchLayout scratch_layout;
+    ResultLayout result_layout;
+    std::byte* d_results = nullptr;
+    void* d_pooled = nullptr;  // results and scratch, when the lane's own memory is too small
+    std::optional<Folding<CudaBackend>> folding;
+    Piece piece;             // being filled
+    std::size_t filled = 0;  // bytes of it
+    std::size_t slab = 0;    // that holds it
+    DeviceTimes times;
+  };
+
+  CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options)
+      : ordinal_(ordinal), shape_(shape), options_(options) {}
+  absl::Status Allocate();
+  absl::Status TakeMemory(const Plan& plan, Reduction& reduction);
+  absl::Status Release(Slab& slab);
+  absl::StatusOr<Outcome> CollectResults();
+  absl::StatusOr<std::vector<std::string>> CopyResults();
+  absl::Status ResetOverflow();
+
+  int ordinal_;
+  cuda::DeviceShape shape_;
+  LaneOptions options_;
+  cuda::UniqueStream stream_;
+  cuda::UniquePinnedMemory pinned_;
+  cuda::UniqueDeviceMemory d_memory_;  // slabs, then the overflow report, then results and scratch
+  std::vector<Slab> slabs_;
+  cuda::UniqueEvent finish_begins_, finish_ends_, results_copied_;
+  const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
+  std::optional<Reduction> reduction_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_

@@ -1,0 +1,56 @@
+// Owners of CUDA objects, and CUDA errors as statuses. All calls report failure; none is ignored but in destructors, where an
+// error can only repeat what an earlier call has said.
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace warpfold::cuda {
+
+// OK, RESOURCE_EXHAUSTED when device or pinned memory ran out, UNAVAILABLE for everything else: after most CUDA errors the
+// context is lost for good. `what` names the call.
+absl::Status ToStatus(cudaError_t error, const char* what);
+
+struct StreamDeleter {
+  void operator()(cudaStream_t stream) const { (void)cudaStreamDestroy(stream); }
+};
+using UniqueStream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, StreamDeleter>;
+
+struct EventDeleter {
+  void operator()(cudaEvent_t event) const { (void)cudaEventDestroy(event); }
+};
+using UniqueEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EventDeleter>;
+
+struct DeviceDeleter {
+  void operator()(std::byte* memory) const { (void)cudaFree(memory); }
+};
+using UniqueDeviceMemory = std::unique_ptr<std::byte, DeviceDeleter>;
+
+struct PinnedDeleter {
+  void operator()(std::byte* memory) const { (void)cudaFreeHost(memory); }
+};
+using UniquePinnedMemory = std::unique_ptr<std::byte, PinnedDeleter>;
+
+absl::StatusOr<UniqueStream> MakeStream();
+absl::StatusOr<UniqueEvent> MakeTimingEvent();
+absl::StatusOr<UniqueDeviceMemory> AllocateDevice(std::size_t bytes);
+absl::StatusOr<UniquePinnedMemory> AllocatePinned(std::size_t bytes);
+
+}  // namespace warpfold::cuda
+
+// Returns the status of a CUDA call from the enclosing function unless it succeeded.
+#define WARPFOLD_RETURN_IF_CUDA_ERROR(call)                                       \
+  do {                                                                            \
+    if (const cudaError_t cuda_error = (call); cuda_error != cudaSuccess) {       \
+      return ::warpfold::cuda::ToStatus(cuda_error, #call);                       \
+    }                                                                             \
+  } while (false)
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_

@@ -1,0 +1,163 @@
+// One reduction as a sequence of kernel calls: which fold runs on each piece, where its states wait, what ends it. The same text
+// drives both backends, so that they cannot drift apart.
+//
+// A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream bound, each returning
+// absl::Status: FoldElements, FoldStates, PushStates, DrainStack, AccumulateRow, and the two scratch sizes.
+#ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
+#define WARPFOLD_SERVER_DEVICE_FOLDING_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/canonical.h"
+#include "kernels/extent.h"
+#include "kernels/finish.h"
+#include "kernels/fold.h"
+#include "kernels/plan.h"
+#include "server/device/pieces.h"
+
+namespace warpfold {
+
+// Scratch memory of one reduction, laid out in one block.
+//   states[i]  the states that fold i of the geometry reads; none when there are no folds
+//   stack      of the plane that is being received, when planes are larger than a slab
+//   leaf       a piece's states on their way to the stack, or the running leaves of long rows
+//   partials   the kernels' own, between their passes
+class ScratchLayout {
+ public:
+  template <class Backend>
+  ScratchLayout(const Plan& plan, const PieceCutter& cutter, const Backend& backend) {
+    const Geometry& g = plan.geometry;
+    const std::size_t state_bytes = StateBytes(plan.dtype, BundleFor(plan.ops));
+    const auto bytes_of = [&](std::int64_t states) {
+      return static_cast<std::size_t>(states) * state_bytes;
+    };
+    std::int64_t rows = g.row_count();
+    for (const Geometry::Fold& fold : g.folds) {
+      states.push_back(Take(bytes_of(rows)));
+      rows = fold.outer * fold.inner;
+    }
+    stack = Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
+    leaf = Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
+
+    std::size_t partial_bytes = 0;
+    switch (cutter.kind()) {
+      case PieceKind::kPlanes:
+        // The last piece may hold fewer planes, which can take more partials each.
+        for (const std::int64_t planes : {std::min(cutter.largest(), g.outer), g.outer % cutter.largest()}) {
+          if (planes > 0) partial_bytes = std::max(partial_bytes, backend.ElementsScratchBytes({planes, g.reduce, g.inner}));
+        }
+        break;
+      case PieceKind::kSubtree:
+        for (const std::int64_t count : {cutter.largest(), g.reduce % cutter.largest()}) {
+          if (count > 0) partial_bytes = std::max(partial_bytes, backend.ElementsScratchBytes({1, count, g.inner}));
+        }
+        break;
+      case PieceKind::kRowPart:
+        break;
+    }
+    for (const Geometry::Fold& fold : g.folds) {
+      partial_bytes = std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
+    }
+    partials = Take(partial_bytes);
+  }
+
+  std::vector<std::size_t> states;
+  std::size_t stack = 0;
+  std::size_t leaf = 0;
+  std::size_t partials = 0;
+  std::size_t total_bytes = 0;
+
+ private:
+  std::size_t Take(std::size_t bytes) {
+    constexpr std::size_t kAlignment = 256;
+    const std::size_t offset = total_bytes;
+    total_bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+};
+
+// Drives a backend through one reduction. REQUIRES of the caller: pieces in the order of the plan's PieceCutter.
+template <class Backend>
+class Folding {
+ public:
+  // `scratch` has layout.total_bytes; `results` points at the final arrays.
+  Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch, const Output& results)
+      : geometry_(plan.geometry),
+        state_bytes_(StateBytes(plan.dtype, BundleFor(plan.ops))),
+        kind_(kind),
+        layout_(layout),
+        scratch_(static_cast<char*>(scratch)),
+        results_(results) {}
+
+  absl::Status Fold(Backend& backend, const void* data, const Piece& piece) {
+    const std::int64_t inner = geometry_.inner;
+    switch (kind_) {
+      case PieceKind::kPlanes:
+        return backend.FoldElements(data, {piece.planes, piece.rows, inner},
+                                    RowOutput(piece.plane), At(layout_.partials));
+      case PieceKind::kSubtree: {
+        Output leaf;
+        leaf.states = At(layout_.leaf);
+        absl::Status status =
+            backend.FoldElements(data, {1, piece.rows, inner}, leaf, At(layout_.partials));
+        if (!status.ok()) return status;
+        status = backend.PushStates(leaf.states, inner, piece.index, At(layout_.stack));
+        if (!status.ok() || !piece.ends_plane) return status;
+        return backend.DrainStack(At(layout_.stack), inner, piece.index + 1, RowOutput(piece.plane));
+      }
+      case PieceKind::kRowPart: {
+        const absl::Status status = backend.AccumulateRow(
+            data, piece.column, piece.columns, piece.index, geometry_.reduce, inner,
+            At(layout_.leaf), At(layout_.stack));
+        if (!status.ok() || !piece.ends_plane) return status;
+        return backend.DrainStack(At(layout_.stack), inner, CeilDiv(geometry_.reduce, kLeafRows),
+                                  RowOutput(piece.plane));
+      }
+    }
+    __builtin_unreachable();
+  }
+
+  // After the last piece: the folds further out.
+  absl::Status Finish(Backend& backend) {
+    for (std::size_t f = 0; f < geometry_.folds.size(); ++f) {
+      const Geometry::Fold& fold = geometry_.folds[f];
+      Output output = results_;
+      if (f + 1 < geometry_.folds.size()) output.states = At(layout_.states[f + 1]);
+      const absl::Status status =
+          backend.FoldStates(At(layout_.states[f]), {fold.outer, fold.count, fold.inner}, output,
+                             At(layout_.partials));
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void* At(std::size_t offset) const { return scratch_ + offset; }
+
+  // Where the states of planes from `plane` on go: to the first fold, or, when there is none, finished to the results.
+  Output RowOutput(std::int64_t plane) const {
+    Output output = results_;
+    const std::int64_t row = plane * geometry_.inner;
+    if (geometry_.folds.empty()) {
+      output.first_result = row;
+    } else {
+      output.states = scratch_ + layout_.states[0] + static_cast<std::size_t>(row) * state_bytes_;
+    }
+    return output;
+  }
+
+  Geometry geometry_;
+  std::size_t state_bytes_;
+  PieceKind kind_;
+  ScratchLayout layout_;
+  char* scratch_;
+  Output results_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_FOLDING_H_

@@ -1,0 +1,42 @@
+// The result arrays of one reduction in one block of memory, and their way into an Outcome.
+#ifndef WARPFOLD_SERVER_DEVICE_RESULTS_H_
+#define WARPFOLD_SERVER_DEVICE_RESULTS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/finish.h"
+#include "kernels/plan.h"
+
+namespace warpfold {
+
+// One array an op, 16-byte aligned, from offset 0 on.
+class ResultLayout {
+ public:
+  explicit ResultLayout(const Plan& plan);
+
+  std::size_t total_bytes() const { return total_bytes_; }
+
+  // The kernels' view of a block that starts at `base`.
+  ResultTargets Targets(const Plan& plan, void* base) const;
+
+  // The op's bytes out of a block in host memory.
+  std::vector<std::string> Extract(const char* base) const;
+
+ private:
+  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> bytes_;
+  std::size_t total_bytes_ = 0;
+};
+
+// The results of a tensor with no elements: zeros for SUM, NaN for MEAN. REQUIRES: plan.element_count == 0.
+std::vector<std::string> EmptyResults(const Plan& plan);
+
+// OUT_OF_RANGE with the exact sum when `overflow` holds one; OK otherwise.
+absl::Status OverflowStatus(const Overflow& overflow);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_RESULTS_H_

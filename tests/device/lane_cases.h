@@ -1,0 +1,143 @@
+// What every Lane must do, on any backend: the canonical bits, however the bytes arrive. Shared by the CPU tests and the GPU
+// tests.
+#ifndef WARPFOLD_TESTS_DEVICE_LANE_CASES_H_
+#define WARPFOLD_TESTS_DEVICE_LANE_CASES_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/device/executor.h"
+#include "tests/kernels/tensors.h"
+
+namespace warpfold::testing {
+
+// Feeds `data` through the lane in commits of random sizes.
+inline absl::StatusOr<Outcome> Feed(Lane& lane, const Plan& plan, const void* data,
+                                    std::mt19937_64& random) {
+  absl::Status status = lane.Begin(plan);
+  if (!status.ok()) return status;
+  const char* from = static_cast<const char*>(data);
+  for (std::int64_t sent = 0; sent < plan.input_bytes;) {
+    absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
+    if (!buffer.ok()) return buffer.status();
+    EXPECT_FALSE(buffer->empty());
+    const std::size_t bytes = random() % 3 == 0 ? 1 + random() % buffer->size() : buffer->size();
+    std::memcpy(buffer->data(), from + sent, bytes);
+    status = lane.Commit(bytes);
+    if (!status.ok()) return status;
+    sent += static_cast<std::int64_t>(bytes);
+  }
+  return lane.Finish();
+}
+
+template <typename T>
+void ExpectCanonicalBits(Lane& lane, const Case& c, std::mt19937_64& random) {
+  const absl::StatusOr<Plan> plan = MakePlan(c.spec);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<T> data = RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
+  if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+    for (T& x : data) x >>= 24;  // sums that fit
+  }
+  const absl::StatusOr<Outcome> outcome = Feed(lane, *plan, data.data(), random);
+  ASSERT_TRUE(outcome.ok()) << outcome.status() << c.ToString();
+  const std::vector<std::string> expected = ExpectedResults<T>(*plan, c.spec, data);
+  ASSERT_EQ(outcome->results.size(), expected.size());
+  for (std::size_t op = 0; op < expected.size(); ++op) {
+    ASSERT_EQ(outcome->results[op], expected[op]) << c.ToString() << ", " << Name(c.spec.ops[op]);
+  }
+}
+
+// Random shapes, and the shapes that take each kind of piece with 64 KiB slabs: whole planes, subtrees of long rows and tall
+// columns, parts of very wide rows; with and without folds further out.
+inline void GivesCanonicalBitsHoweverTheBytesArrive(Lane& lane, int random_cases) {
+  const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
+      {{100, 1000}, {1}},        {{3, 100000}, {1}},       {{100000, 3}, {0}},
+      {{2, 30000, 5}, {1}},      {{37, 9001}, {0}},        {{2, 17, 9001}, {1}},
+      {{3, 4, 20000}, {0, 2}},   {{3, 2, 9, 9001}, {0, 2}}, {{2, 3, 4, 5, 600}, {0, 2, 4}},
+      {{300000}, {}},            {{70000, 1}, {1}},        {{40, 50, 60}, {}},
+  };
+  std::mt19937_64 random(42);
+  for (const DType dtype : kAllDTypes) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      Case c;
+      c.spec.dtype = dtype;
+      c.spec.ops = {Op::kMean, Op::kMin, Op::kSum, Op::kMax};
+      for (const auto& [shape, axes] : shapes) {
+        c.spec.shape = shape;
+        c.spec.axes = axes;
+        ExpectCanonicalBits<T>(lane, c, random);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+      for (int i = 0; i < random_cases; ++i) {
+        Case random_case = RandomCase(dtype, 200000, random);
+        if (i % 2) random_case.spec.ops = {kAllOps[random() % kOpCount]};
+        ExpectCanonicalBits<T>(lane, random_case, random);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    });
+  }
+}
+
+inline void AnswersEmptyTensors(Lane& lane) {
+  std::mt19937_64 random(1);
+  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {2, 0}, .ops = {Op::kSum, Op::kMean}, .axes = {1}});
+  const absl::StatusOr<Outcome> outcome = Feed(lane, plan, nullptr, random);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->results[0], std::string(8, '\0'));
+  EXPECT_EQ(outcome->results[1], std::string("\0\0\xc0\x7f\0\0\xc0\x7f", 8));
+}
+
+inline void RefusesSumsThatDoNotFit(Lane& lane) {
+  std::mt19937_64 random(1);
+  const std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  const Plan plan = *MakePlan({.dtype = DType::kI64, .shape = {3, 2}, .ops = {Op::kSum}, .axes = {1}});
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const std::int64_t bad[] = {1, 2, -big, -big, big, big};
+    const absl::StatusOr<Outcome> outcome = Feed(lane, plan, bad, random);
+    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kOutOfRange);
+    EXPECT_EQ(std::string(outcome.status().message()),
+              "ops: the sum of output element 1 is -18446744073709551614, which does not fit in int64");
+  }
+  const std::int64_t good[] = {1, 2, 3, 4, big, 0};
+  EXPECT_TRUE(Feed(lane, plan, good, random).ok()) << "the refusal outlived its request";
+}
+
+inline void ServesTheNextRequestAfterAbandon(Lane& lane) {
+  std::mt19937_64 random(9);
+  Case c;
+  c.spec = {.dtype = DType::kF32, .shape = {3, 100000}, .ops = {Op::kSum}, .axes = {1}};
+  const Plan plan = *MakePlan(c.spec);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{200000}}) {
+    ASSERT_TRUE(lane.Begin(plan).ok());
+    for (std::size_t sent = 0; sent < bytes;) {
+      absl::Span<std::byte> buffer = *lane.Buffer();
+      const std::size_t step = std::min(buffer.size(), bytes - sent);
+      std::memset(buffer.data(), 0x7f, step);
+      ASSERT_TRUE(lane.Commit(step).ok());
+      sent += step;
+    }
+    lane.Abandon();
+    ExpectCanonicalBits<float>(lane, c, random);
+  }
+}
+
+// REQUIRES: a lane with less than 16 MiB of scratch.
+inline void RefusesWhatItsScratchCannotHold(Lane& lane) {
+  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {4, 1 << 22}, .ops = {Op::kSum}, .axes = {0}});
+  const absl::Status status = lane.Begin(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  std::mt19937_64 random(1);
+  Case c;
+  c.spec = {.dtype = DType::kF32, .shape = {1000}, .ops = {Op::kSum}};
+  ExpectCanonicalBits<float>(lane, c, random);
+}
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_DEVICE_LANE_CASES_H_

@@ -1,0 +1,64 @@
+// The CUDA lanes do what every Lane must do, alone and side by side.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "server/device/backend.h"
+#include "tests/device/lane_cases.h"
+
+namespace warpfold {
+namespace {
+
+class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+    options_.slab_bytes = GetParam();
+    options_.slabs_per_lane = 3;
+    options_.scratch_bytes = 8 << 20;
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options_);
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    lane_ = MakeLane();
+  }
+  std::unique_ptr<Lane> MakeLane() { return *devices_.executors[0]->MakeLane(); }
+
+  LaneOptions options_;
+  Devices devices_;
+  std::unique_ptr<Lane> lane_;
+};
+
+TEST_P(GpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
+  testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
+}
+TEST_P(GpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
+TEST_P(GpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
+TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
+  testing::ServesTheNextRequestAfterAbandon(*lane_);
+}
+TEST_P(GpuLaneTest, RefusesWhatItsScratchCannotHold) {
+  testing::RefusesWhatItsScratchCannotHold(*lane_);
+}
+
+TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {
+  for (const int streams : {2, 8}) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < streams; ++t) {
+      threads.emplace_back([this, t] {
+        std::unique_ptr<Lane> lane = MakeLane();
+        std::mt19937_64 random(static_cast<std::uint64_t>(t));
+        for (int i = 0; i < 20; ++i) {
+          testing::ExpectCanonicalBits<float>(*lane, testing::RandomCase(DType::kF32, 300000, random), random);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SlabBytes, GpuLaneTest,
+                         ::testing::Values(std::size_t{64} << 10, std::size_t{4} << 20),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+}  // namespace
+}  // namespace warpfold
