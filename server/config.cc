@@ -67,7 +67,7 @@ void AddFlags(CLI::App& app, Config& config) {
   Flag(app, "--listen-address", config.listen_address,
        "host:port of the gRPC service; port 0: any");
   Flag(app, "--metrics-address", config.metrics_address,
-       "host:port of the Prometheus page; port 0: any; empty: none");
+       "host:port of the Prometheus page; port 0: any; none: no page");
   Flag(app, "--port-file", config.port_file,
        "File that gets 'grpc_port metrics_port' once both are served");
   Choice(app, "--backend", config.backend, "Device to reduce on; auto: CUDA if a GPU answers",

@@ -24,7 +24,7 @@ namespace warpfold {
 struct Config {
   // Where to listen. Port 0 takes any free port.
   std::string listen_address = "0.0.0.0:50051";
-  std::string metrics_address = "0.0.0.0:9464";  // empty: no metrics page
+  std::string metrics_address = "0.0.0.0:9464";  // "none" or empty: no metrics page
   std::string port_file;                         // empty: none written
 
   // The device.
@@ -55,6 +55,7 @@ struct Config {
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
 
+  bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   Limits limits() const;
   LaneOptions lane_options() const;
 };

@@ -88,7 +88,7 @@ absl::Status Server::StartParts() {
   if (!scheduler.ok()) return scheduler.status();
   scheduler_ = *std::move(scheduler);
 
-  if (!config_.metrics_address.empty()) {
+  if (config_.serves_metrics()) {
     const double lane_bytes =
         static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
     auto occupancy = std::make_shared<OccupancyCollector>(

@@ -1,0 +1,194 @@
+// What operators rely on: health, reflection, GetServerInfo, the metrics page, start-up errors,
+// draining.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/served_test.h"
+
+namespace warpfold::e2e {
+namespace {
+
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kService[] = "warpfold.v1.ReductionService";
+
+// HealthCheckRequest{service}, by hand: the health proto is not among the installed headers.
+std::string HealthRequest(const std::string& service) {
+  return std::string("\x0a") + static_cast<char>(service.size()) + service;
+}
+constexpr char kServing[] = "\x08\x01";
+
+class OperationsTest : public ServedTest {};
+
+TEST_F(OperationsTest, HealthServesTheServerAndTheService) {
+  for (const std::string& service : {std::string(), std::string(kService)}) {
+    const RawReply reply = RawCall(client().channel(), kHealthCheck, HealthRequest(service));
+    EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+    EXPECT_EQ(reply.bytes, kServing);
+  }
+  EXPECT_EQ(RawCall(client().channel(), kHealthCheck, HealthRequest("other")).status.error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(OperationsTest, ReflectionListsTheService) {
+  // ServerReflectionRequest{list_services: "*"}.
+  const RawReply reply =
+      RawCall(client().channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              "\x3a\x01*");
+  EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+  EXPECT_NE(reply.bytes.find(kService), std::string::npos);
+  EXPECT_NE(reply.bytes.find("grpc.health.v1.Health"), std::string::npos);
+}
+
+TEST_F(OperationsTest, ReflectionGivesTheContract) {
+  // ServerReflectionRequest{file_containing_symbol: kService}.
+  const std::string symbol = kService;
+  const RawReply reply =
+      RawCall(client().channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              std::string("\x22") + static_cast<char>(symbol.size()) + symbol);
+  EXPECT_TRUE(reply.status.ok());
+  EXPECT_NE(reply.bytes.find("ReduceStreamRequest"), std::string::npos);
+}
+
+TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(client().stub().GetServerInfo(&context, {}, &info).ok());
+  EXPECT_FALSE(info.version().empty());
+  EXPECT_TRUE(info.backend() == "cpu" || info.backend() == "cuda") << info.backend();
+  ASSERT_GE(info.devices_size(), 1);
+  EXPECT_FALSE(info.devices(0).model().empty());
+  EXPECT_EQ(info.limits().max_message_bytes(), 64 << 20);
+  EXPECT_EQ(info.limits().max_rank(), 32);
+  EXPECT_EQ(info.ops_size(), 4);
+  EXPECT_EQ(info.dtypes_size(), 4);
+}
+
+TEST_F(OperationsTest, TheMetricsPageCountsARequestInAllItsSeries) {
+  const int port = server().metrics_port();
+  const std::string one =
+      "warpfold_requests_total{code=\"OK\",dtype=\"f32\",method=\"Reduce\",op=\"max\"}";
+  const std::string handled =
+      "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"Reduce\",grpc_service=\"warpfold."
+      "v1.ReductionService\",grpc_type=\"unary\"}";
+  const std::string before = MetricsPage(port);
+  v1::ReduceResponse response;
+  ASSERT_TRUE(client().Reduce(F32Ones(1000, v1::OP_MAX), &response).ok());
+  const std::string after = MetricsPage(port);
+  const auto grown = [&](const std::string& series) {
+    return MetricValue(after, series) - MetricValue(before, series);
+  };
+  EXPECT_EQ(grown(one), 1);
+  EXPECT_EQ(grown(handled), 1);
+  EXPECT_EQ(grown("warpfold_request_duration_seconds_count{method=\"Reduce\"}"), 1);
+  EXPECT_EQ(grown("warpfold_payload_bytes_total{dtype=\"f32\"}"), 4000);
+  EXPECT_EQ(grown("warpfold_elements_total{dtype=\"f32\"}"), 1000);
+  for (const char* stage :
+       {"receive", "queue", "host_to_device", "kernel", "device_to_host", "reply"}) {
+    EXPECT_EQ(grown(std::string("warpfold_stage_duration_seconds_count{stage=\"") + stage + "\"}"),
+              1)
+        << stage;
+  }
+}
+
+TEST_F(OperationsTest, RefusalsAreCountedWithTheirCode) {
+  const std::string series =
+      "warpfold_requests_total{code=\"InvalidArgument\",dtype=\"none\",method=\"Reduce\",op="
+      "\"none\"}";
+  const double before = MetricValue(MetricsPage(server().metrics_port()), series);
+  v1::ReduceResponse response;
+  EXPECT_FALSE(client().Reduce({}, &response).ok());
+  EXPECT_EQ(MetricValue(MetricsPage(server().metrics_port()), series), before + 1);
+}
+
+TEST_F(OperationsTest, LabelsDoNotGrowWithWhatClientsSend) {
+  const auto lines = [](const std::string& page) {
+    return std::count(page.begin(), page.end(), '\n');
+  };
+  v1::ReduceResponse response;
+  EXPECT_TRUE(client().Reduce(F32Ones(1), &response).ok());
+  const std::string before = MetricsPage(server().metrics_port());
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "/warpfold.v1.ReductionService/Unknown" + std::to_string(i);
+    RawCall(client().channel(), name, "");
+    v1::ReduceRequest request = F32Ones(1, static_cast<v1::Op>(1000 + i));
+    request.set_request_id(std::to_string(i));
+    client().Reduce(request, &response);
+  }
+  EXPECT_EQ(lines(MetricsPage(server().metrics_port())), lines(before));
+}
+
+TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
+  for (const std::string& flag : {std::string("--slab-bytes=5"), std::string("--streams=-1"),
+                                  std::string("--backend=abacus"), std::string("--no-such-flag")}) {
+    std::string errors;
+    EXPECT_EQ(RunServerBinary({flag, "--listen-address=127.0.0.1:0"}, &errors), 2) << flag;
+    EXPECT_NE(errors.find(flag.substr(2, flag.find('=') - 2)), std::string::npos) << errors;
+  }
+}
+
+TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
+  const auto server = ServerProcess::Start();
+  ASSERT_NE(server, nullptr);
+  std::string errors;
+  const std::string grpc = "127.0.0.1:" + std::to_string(server->grpc_port());
+  EXPECT_EQ(RunServerBinary({"--listen-address=" + grpc, "--metrics-address=none"}, &errors), 1);
+  EXPECT_NE(errors.find("listen-address: cannot listen on " + grpc), std::string::npos) << errors;
+  errors.clear();
+  const std::string metrics = "127.0.0.1:" + std::to_string(server->metrics_port());
+  EXPECT_EQ(
+      RunServerBinary({"--listen-address=127.0.0.1:0", "--metrics-address=" + metrics}, &errors),
+      1);
+  EXPECT_NE(errors.find("metrics-address: cannot listen on " + metrics), std::string::npos)
+      << errors;
+}
+
+TEST(DrainTest, SigtermFinishesWhatRunsRefusesTheRestAndExitsWithZero) {
+  const auto server = ServerProcess::Start();
+  ASSERT_NE(server, nullptr);
+  Client client(*server);
+  grpc::ClientContext context;
+  v1::ReduceResponse response;
+  const auto writer = client.stub().ReduceStream(&context, &response);
+  ASSERT_TRUE(writer->Write(Header(F32Request({2}))));
+  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  grpc::ClientContext many_context;
+  const auto many = client.stub().ReduceMany(&many_context);
+  ASSERT_TRUE(many->Write(F32Ones(1)));
+  v1::ReduceManyResponse answer;
+  ASSERT_TRUE(many->Read(&answer));
+  EXPECT_FALSE(answer.has_status());
+
+  server->Signal(SIGTERM);
+  // The open stream sees the drain begin: its items are refused as for another server to serve.
+  do {
+    ASSERT_TRUE(many->Write(F32Ones(1)));
+    ASSERT_TRUE(many->Read(&answer));
+  } while (!answer.has_status());
+  EXPECT_EQ(answer.status().code(), static_cast<int>(grpc::StatusCode::UNAVAILABLE));
+  many->WritesDone();
+  EXPECT_TRUE(many->Finish().ok());
+
+  EXPECT_TRUE(writer->Write(Chunk(std::string(8, '\0'))));
+  writer->WritesDone();
+  EXPECT_TRUE(writer->Finish().ok()) << "an accepted stream must be finished";
+  EXPECT_EQ(server->Wait(), 0);
+}
+
+TEST(DrainTest, AStreamThatOutlastsTheDrainTimeoutIsCancelledAndTheExitIsClean) {
+  const auto server = ServerProcess::Start({"--drain-timeout-ms=50"});
+  ASSERT_NE(server, nullptr);
+  Client client(*server);
+  grpc::ClientContext context;
+  v1::ReduceResponse response;
+  const auto writer = client.stub().ReduceStream(&context, &response);
+  ASSERT_TRUE(writer->Write(Header(F32Request({2}))));
+  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  server->Signal(SIGTERM);
+  EXPECT_FALSE(writer->Finish().ok());
+  EXPECT_EQ(server->Wait(), 0);
+}
+
+}  // namespace
+}  // namespace warpfold::e2e
