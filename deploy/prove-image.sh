@@ -49,9 +49,11 @@ configured() {
 image_tool() { buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 
 container=
+root=
 server=
 cleanup() {
   if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
+  if [ -n "$root" ]; then umount "$root/proc" 2>/dev/null || true; fi
   if [ -n "$container" ]; then image_tool rm "$container" >/dev/null || true; fi
   if [ "${WARPFOLD_KEEP:-0}" != 1 ]; then
     image_tool rm --all >/dev/null || true
@@ -87,6 +89,7 @@ grep -E 'warpfold: ' "$work/build.log" || true
 echo "== run: from the built root"
 container=$(image_tool from --pull-never "$image")
 root=$(image_tool mount "$container")
+mount --bind /proc "$root/proc"  # as in any container; the loader finds $ORIGIN through it
 user=$(configured '{{.OCIv1.Config.User}}')
 path=$(configured '{{range .OCIv1.Config.Env}}{{println .}}{{end}}' | sed -n 's/^PATH=//p')
 mapfile -t command < <(configured '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}'

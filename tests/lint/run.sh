@@ -64,7 +64,7 @@ check_tidy() {
   clang=$(tool clang++)
   # Configured by clang, so that the recorded commands are ones that clang-tidy understands whole.
   cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=Debug \
-    -DWARPFOLD_CUDA=OFF >"$build.cmake.log" 2>&1 || { cat "$build.cmake.log" >&2; return 1; }
+    -DWARPFOLD_CUDA=OFF >"$build/cmake.log" 2>&1 || { cat "$build/cmake.log" >&2; return 1; }
   # The generated protobuf headers, and nothing else, have to be there.
   local generated
   mapfile -t generated < <(ninja -C "$build" -t targets all |
@@ -93,7 +93,7 @@ PYTHON
     return 1
   fi
   printf '%s\n' "${sources[@]}" | xargs -P "$jobs" -n 1 "$clang_tidy" -p "$build/tidy" --quiet \
-    --extra-arg=-Wthread-safety --extra-arg=-Wthread-safety-beta 2>"$build.tidy.log" ||
+    --extra-arg=-Wthread-safety --extra-arg=-Wthread-safety-beta 2>"$build/tidy.log" ||
     return 1
   echo "  ${#sources[@]} sources"
 }
