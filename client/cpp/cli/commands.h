@@ -1,0 +1,58 @@
+// The subcommands of `warpfold`: what each does once its flags are parsed. Output goes to stdout; a
+// failure is returned and printed by main.
+//
+// Failure: absl::Status. INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, UNIMPLEMENTED,
+// FAILED_PRECONDITION and PERMISSION_DENIED are the input's or the user's (exit code 2), every
+// other code is the server's or the network's (exit code 1). Thread safety: one command runs at a
+// time.
+#ifndef WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
+#define WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cpp/client.h"
+
+namespace warpfold::client {
+
+struct ServerFlags {
+  std::string server = "localhost:50051";
+  double timeout_s = 60;
+  bool json = false;
+};
+
+struct ReduceFlags {
+  std::string file;
+  std::vector<std::string> ops;
+  std::vector<std::int64_t> axes;
+  bool keepdims = false;
+  std::string output;  // empty: none
+};
+
+struct DescribeFlags {
+  std::string file;
+  int jobs = 4;  // tensors in flight; each job has a connection of its own
+};
+
+absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
+absl::Status RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+absl::Status RunInfo(const ServerFlags& server);
+
+// For the commands themselves.
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
+bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
+// "f32, f64, i32"
+std::string DTypeNames(const v1::GetServerInfoResponse& info);
+// Whether the failure is the input's or the user's.
+bool IsInputFault(const absl::Status& status);
+// `status` with "`path`: " before its message when it is an input fault, else as it is.
+absl::Status InFile(const std::string& path, const absl::Status& status);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_

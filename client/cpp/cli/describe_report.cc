@@ -1,0 +1,93 @@
+#include "client/cpp/cli/describe_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cpp/cli/element.h"
+#include "client/cpp/cli/progress_bar.h"
+#include "client/cpp/cli/table.h"
+
+namespace warpfold::client {
+namespace {
+
+std::string Cell(const std::optional<Tensor>& scalar) {
+  return scalar.has_value() ? ElementShortText(scalar->dtype, scalar->data.data()) : "-";
+}
+
+nlohmann::json Value(const std::optional<Tensor>& scalar) {
+  if (!scalar.has_value()) return nullptr;
+  return ElementJson(scalar->dtype, scalar->data.data());
+}
+
+// Bytes of the tensors that were reduced.
+std::int64_t ReducedBytes(const DescribeReport& report) {
+  std::int64_t bytes = 0;
+  for (const TensorSummary& tensor : report.tensors) {
+    if (tensor.mean.has_value()) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
+double GigabytesPerSecond(const DescribeReport& report) {
+  const double seconds = report.elapsed.count();
+  return seconds > 0 ? static_cast<double>(ReducedBytes(report)) / seconds / 1e9 : 0;
+}
+
+}  // namespace
+
+std::string ReportText(const DescribeReport& report) {
+  const bool has_notes = std::any_of(report.tensors.begin(), report.tensors.end(),
+                                     [](const TensorSummary& t) { return !t.note.empty(); });
+  std::vector<Column> columns = {{"NAME"},
+                                 {"SHAPE"},
+                                 {"DTYPE"},
+                                 {"COUNT", Align::kRight},
+                                 {"MIN", Align::kRight},
+                                 {"MAX", Align::kRight},
+                                 {"MEAN", Align::kRight}};
+  if (has_notes) columns.push_back({"NOTE"});
+  Table table(columns);
+  for (const TensorSummary& tensor : report.tensors) {
+    std::vector<std::string> row = {
+        Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
+        absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
+        Cell(tensor.mean)};
+    if (has_notes) row.push_back(Printable(tensor.note));
+    table.AddRow(std::move(row));
+  }
+  const std::size_t count = report.tensors.size();
+  return absl::StrCat(table.Text(),
+                      absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", count,
+                                      count == 1 ? "" : "s", BytesText(ReducedBytes(report)),
+                                      report.elapsed.count(), GigabytesPerSecond(report)),
+                      report.device.empty() ? "" : absl::StrCat(", on ", Printable(report.device)),
+                      "\n");
+}
+
+nlohmann::ordered_json ReportJson(const DescribeReport& report) {
+  nlohmann::ordered_json tensors = nlohmann::json::array();
+  for (const TensorSummary& tensor : report.tensors) {
+    tensors.push_back(
+        {{"name", tensor.name},
+         {"dtype", tensor.dtype_name},
+         {"shape", tensor.shape},
+         {"count", tensor.count},
+         {"bytes", tensor.bytes},
+         {"min", Value(tensor.min)},
+         {"max", Value(tensor.max)},
+         {"mean", Value(tensor.mean)},
+         {"sum", Value(tensor.sum)},
+         {"note", tensor.note.empty() ? nlohmann::json(nullptr) : nlohmann::json(tensor.note)}});
+  }
+  return {{"file", report.file},
+          {"device", report.device},
+          {"tensors", tensors},
+          {"total",
+           {{"tensors", report.tensors.size()},
+            {"bytes", ReducedBytes(report)},
+            {"seconds", report.elapsed.count()},
+            {"gb_per_second", GigabytesPerSecond(report)}}}};
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,161 @@
+#include "client/cpp/cli/element.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+
+namespace warpfold::client {
+namespace {
+
+template <typename T>
+T Load(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+float FromF16(std::uint16_t bits) {
+  const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  if (exponent == 0x1f) {
+    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
+                         : sign * std::numeric_limits<float>::infinity();
+  }
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  return sign * std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25);
+}
+
+float FromBf16(std::uint16_t bits) {
+  const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
+  return Load<float>(reinterpret_cast<const char*>(&wide));
+}
+
+// Calls `visitor` with the element as bool, std::int64_t, std::uint64_t, float or double.
+template <typename Visitor>
+auto VisitElement(DType dtype, const char* data, const Visitor& visitor) {
+  switch (dtype) {
+    case v1::DTYPE_BOOL:
+      return visitor(Load<char>(data) != 0);
+    case v1::DTYPE_I8:
+      return visitor(std::int64_t{Load<std::int8_t>(data)});
+    case v1::DTYPE_I16:
+      return visitor(std::int64_t{Load<std::int16_t>(data)});
+    case v1::DTYPE_I32:
+      return visitor(std::int64_t{Load<std::int32_t>(data)});
+    case v1::DTYPE_I64:
+      return visitor(Load<std::int64_t>(data));
+    case v1::DTYPE_U8:
+      return visitor(std::uint64_t{Load<std::uint8_t>(data)});
+    case v1::DTYPE_U16:
+      return visitor(std::uint64_t{Load<std::uint16_t>(data)});
+    case v1::DTYPE_U32:
+      return visitor(std::uint64_t{Load<std::uint32_t>(data)});
+    case v1::DTYPE_U64:
+      return visitor(Load<std::uint64_t>(data));
+    case v1::DTYPE_F16:
+      return visitor(FromF16(Load<std::uint16_t>(data)));
+    case v1::DTYPE_BF16:
+      return visitor(FromBf16(Load<std::uint16_t>(data)));
+    case v1::DTYPE_F32:
+      return visitor(Load<float>(data));
+    case v1::DTYPE_F64:
+      return visitor(Load<double>(data));
+    default:  // proto3 enums are open; the library has refused results of unknown dtypes
+      return visitor(std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+template <typename T>
+std::string ShortestDigits(T value, std::chars_format format) {
+  char buffer[512];  // the longest fixed f64 below 1e16 takes some 25
+  const auto end = std::to_chars(std::begin(buffer), std::end(buffer), value, format).ptr;
+  return {std::begin(buffer), end};
+}
+
+template <typename T>
+std::string FloatText(T value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  const T magnitude = std::fabs(value);
+  if (magnitude != 0 && (magnitude < T(1e-4) || magnitude >= T(1e16))) {
+    return ShortestDigits(value, std::chars_format::scientific);
+  }
+  std::string digits = ShortestDigits(value, std::chars_format::fixed);
+  if (digits.find('.') == std::string::npos) digits += ".0";
+  return digits;
+}
+
+template <typename T>
+nlohmann::json FloatJson(T value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+  // The double nearest to the shortest digits of `value`: an f32 then prints as 0.1, not as
+  // 0.10000000149011612.
+  const std::string digits = ShortestDigits(value, std::chars_format::scientific);
+  double shortest = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), shortest);
+  return shortest;
+}
+
+}  // namespace
+
+std::string ElementText(DType dtype, const char* data) {
+  return VisitElement(dtype, data, [](auto value) -> std::string {
+    if constexpr (std::is_same_v<decltype(value), bool>) {
+      return value ? "True" : "False";
+    } else if constexpr (std::is_integral_v<decltype(value)>) {
+      return std::to_string(value);
+    } else {
+      return FloatText(value);
+    }
+  });
+}
+
+std::string ElementShortText(DType dtype, const char* data) {
+  return VisitElement(dtype, data, [&](auto value) -> std::string {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      return absl::StrFormat("%.6g", value);
+    } else {
+      return ElementText(dtype, data);
+    }
+  });
+}
+
+nlohmann::json ElementJson(DType dtype, const char* data) {
+  return VisitElement(dtype, data, [](auto value) -> nlohmann::json {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      return FloatJson(value);
+    } else {
+      return value;
+    }
+  });
+}
+
+nlohmann::json ElementsJson(const Tensor& tensor) {
+  nlohmann::json list = nlohmann::json::array();
+  const std::size_t element_bytes = ElementBytes(tensor.dtype);
+  for (std::size_t at = 0; at + element_bytes <= tensor.data.size(); at += element_bytes) {
+    list.push_back(ElementJson(tensor.dtype, tensor.data.data() + at));
+  }
+  return list;
+}
+
+std::string Printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(&out, "\\x%02x", byte);
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,124 @@
+// `warpfold info`: what a server is. Also what the commands share.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/element.h"
+#include "client/cpp/cli/progress_bar.h"
+#include "client/cpp/cli/table.h"
+
+namespace warpfold::client {
+namespace {
+
+using Limit = std::pair<std::string, std::int64_t>;
+
+// Every field of Limits by its name in the contract, so that a new limit shows without a change
+// here.
+std::vector<Limit> LimitsOf(const v1::GetServerInfoResponse& info) {
+  std::vector<Limit> limits;
+  const google::protobuf::Descriptor& fields = *v1::Limits::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    if (fields.field(i)->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_INT64) continue;
+    limits.emplace_back(fields.field(i)->name(),
+                        info.limits().GetReflection()->GetInt64(info.limits(), fields.field(i)));
+  }
+  return limits;
+}
+
+std::string OpNames(const v1::GetServerInfoResponse& info) {
+  return absl::StrJoin(info.ops(), ", ", [](std::string* out, int op) {
+    absl::StrAppend(out, Name(static_cast<Op>(op)));
+  });
+}
+
+nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerInfoResponse& info) {
+  nlohmann::ordered_json out = {{"server", target},
+                                {"version", info.version()},
+                                {"backend", info.backend()},
+                                {"devices", nlohmann::json::array()},
+                                {"ops", nlohmann::json::array()},
+                                {"dtypes", nlohmann::json::array()},
+                                {"limits", nlohmann::json::object()}};
+  for (const v1::Device& device : info.devices()) {
+    out["devices"].push_back({{"name", device.name()},
+                              {"model", device.model()},
+                              {"memory_bytes", device.memory_bytes()}});
+  }
+  for (const int op : info.ops()) out["ops"].push_back(Name(static_cast<Op>(op)));
+  for (const int dtype : info.dtypes()) out["dtypes"].push_back(Name(static_cast<DType>(dtype)));
+  for (const auto& [name, value] : LimitsOf(info)) out["limits"][name] = value;
+  return out;
+}
+
+std::string InfoText(const std::string& target, const v1::GetServerInfoResponse& info) {
+  Table table({{"SERVER"}, {target}});
+  table.AddRow({"version", Printable(info.version())});
+  table.AddRow({"backend", Printable(info.backend())});
+  for (const v1::Device& device : info.devices()) {
+    table.AddRow({"device", Printable(absl::StrCat(device.name(), ": ", device.model(), ", ",
+                                                   BytesText(device.memory_bytes())))});
+  }
+  table.AddRow({"ops", OpNames(info)});
+  table.AddRow({"dtypes", DTypeNames(info)});
+  for (const auto& [name, value] : LimitsOf(info)) {
+    const bool bytes = absl::EndsWith(name, "bytes") || absl::StrContains(name, "_bytes_");
+    table.AddRow(
+        {name, bytes ? absl::StrCat(value, " (", BytesText(value), ")") : absl::StrCat(value)});
+  }
+  return table.Text();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags) {
+  ClientOptions options;
+  options.timeout =
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(flags.timeout_s));
+  return Client::Connect(flags.server, options);
+}
+
+bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype) {
+  return std::find(info.dtypes().begin(), info.dtypes().end(), dtype) != info.dtypes().end();
+}
+
+std::string DTypeNames(const v1::GetServerInfoResponse& info) {
+  return absl::StrJoin(info.dtypes(), ", ", [](std::string* out, int dtype) {
+    absl::StrAppend(out, Name(static_cast<DType>(dtype)));
+  });
+}
+
+bool IsInputFault(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
+      return true;
+    default:  // gRPC may add codes; what is not known to be the input's is not blamed on it
+      return false;
+  }
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  if (!IsInputFault(status)) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+absl::Status RunInfo(const ServerFlags& server) {
+  const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
+  if (!client.ok()) return client.status();
+  const v1::GetServerInfoResponse& info = (*client)->server_info();
+  if (server.json) {
+    std::cout << InfoJson(server.server, info).dump(2) << "\n";
+  } else {
+    std::cout << InfoText(server.server, info);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold::client

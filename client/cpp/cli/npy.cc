@@ -1,0 +1,223 @@
+#include "client/cpp/cli/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpfold::client {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kHeaderAlignment = 64;
+
+struct NpyDType {
+  const char* descr;  // without the byte order
+  DType dtype;
+};
+constexpr NpyDType kDTypes[] = {
+    {"b1", v1::DTYPE_BOOL}, {"i1", v1::DTYPE_I8},  {"u1", v1::DTYPE_U8},  {"i2", v1::DTYPE_I16},
+    {"u2", v1::DTYPE_U16},  {"i4", v1::DTYPE_I32}, {"u4", v1::DTYPE_U32}, {"i8", v1::DTYPE_I64},
+    {"u8", v1::DTYPE_U64},  {"f2", v1::DTYPE_F16}, {"f4", v1::DTYPE_F32}, {"f8", v1::DTYPE_F64},
+};
+
+struct Header {
+  std::optional<std::string> descr;
+  std::optional<bool> fortran_order;
+  std::optional<std::vector<std::int64_t>> shape;
+};
+
+// Reads the one kind of Python literal that a header is. Every method leaves `text_` at the next
+// token.
+class HeaderParser {
+ public:
+  explicit HeaderParser(std::string_view text) : text_(text) {}
+
+  absl::StatusOr<Header> Parse() {
+    if (!Take('{')) return Broken("a '{'");
+    while (!Take('}')) {
+      const std::optional<std::string> key = String();
+      if (!key.has_value() || !Take(':')) return Broken("a key and a ':'");
+      if (absl::Status value = Value(*key); !value.ok()) return value;
+      if (!Take(',') && !Next('}')) return Broken("a ',' or a '}'");
+    }
+    SkipSpace();
+    if (!text_.empty()) return Broken("nothing after the '}'");
+    if (!header_.descr || !header_.fortran_order || !header_.shape) {
+      return absl::InvalidArgumentError(
+          "npy header: needs the keys descr, fortran_order and shape");
+    }
+    return header_;
+  }
+
+ private:
+  absl::Status Value(const std::string& key) {
+    if (key == "descr" && !header_.descr) {
+      if (Next('[')) {
+        return absl::InvalidArgumentError(
+            "descr: the file holds records (a structured dtype); save one field by itself");
+      }
+      header_.descr = String();
+      return header_.descr ? absl::OkStatus() : Broken("descr as a string");
+    }
+    if (key == "fortran_order" && !header_.fortran_order) {
+      if (TakeWord("True")) header_.fortran_order = true;
+      if (TakeWord("False")) header_.fortran_order = false;
+      return header_.fortran_order ? absl::OkStatus() : Broken("True or False");
+    }
+    if (key == "shape" && !header_.shape) {
+      header_.shape = Tuple();
+      return header_.shape ? absl::OkStatus()
+                           : Broken("shape as a tuple of lengths that fit 63 bits");
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("npy header: the key '", key, "' is unknown or comes twice"));
+  }
+
+  absl::Status Broken(const char* expected) const {
+    return absl::InvalidArgumentError(absl::StrCat("npy header: expected ", expected, " at '",
+                                                   std::string(text_.substr(0, 20)), "'"));
+  }
+
+  void SkipSpace() {
+    while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n')) text_.remove_prefix(1);
+  }
+
+  bool Next(char c) {
+    SkipSpace();
+    return !text_.empty() && text_[0] == c;
+  }
+
+  bool Take(char c) {
+    if (!Next(c)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  bool TakeWord(std::string_view word) {
+    SkipSpace();
+    if (!text_.starts_with(word)) return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+
+  std::optional<std::string> String() {
+    SkipSpace();
+    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"')) return std::nullopt;
+    const std::size_t end = text_.find(text_[0], 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string value(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+
+  std::optional<std::vector<std::int64_t>> Tuple() {
+    std::vector<std::int64_t> lengths;
+    if (!Take('(')) return std::nullopt;
+    while (!Take(')')) {
+      SkipSpace();
+      std::int64_t length = 0;
+      const auto parsed = std::from_chars(text_.data(), text_.data() + text_.size(), length);
+      if (parsed.ec != std::errc()) return std::nullopt;
+      text_.remove_prefix(static_cast<std::size_t>(parsed.ptr - text_.data()));
+      TakeWord("L");  // Python 2 wrote its long integers so
+      if (!Take(',') && !Next(')')) return std::nullopt;
+      lengths.push_back(length);
+    }
+    return lengths;
+  }
+
+  std::string_view text_;
+  Header header_;
+};
+
+absl::StatusOr<DType> ParseDescr(const std::string& descr) {
+  std::string_view name = descr;
+  char order = '|';
+  if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
+    order = name[0];
+    name.remove_prefix(1);
+  }
+  if (name.starts_with('O')) {
+    return absl::InvalidArgumentError("descr: the file holds Python objects, not numbers");
+  }
+  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                   [&](const NpyDType& d) { return name == d.descr; });
+  if (known == std::end(kDTypes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
+  }
+  if (order == '>' && ElementBytes(known->dtype) > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "descr: '", descr, "' is big-endian; save it as a.astype('<", std::string(name), "')"));
+  }
+  return known->dtype;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorView> ParseNpy(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (!text.starts_with(kMagic)) return absl::InvalidArgumentError("is not a .npy file");
+  const int version = text.size() > kMagic.size() ? static_cast<int>(file[kMagic.size()]) : 0;
+  const std::size_t length_bytes = version == 1 ? 2 : 4;
+  const std::size_t header_start = kMagic.size() + 2 + length_bytes;
+  if (text.size() < header_start) return absl::InvalidArgumentError("truncated in its npy header");
+  if (version < 1 || version > 3) {
+    return absl::InvalidArgumentError(absl::StrCat("npy version ", version, " is unknown"));
+  }
+  std::size_t header_bytes = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) {
+    header_bytes = header_bytes << 8 | static_cast<std::size_t>(file[kMagic.size() + 2 + i]);
+  }
+  if (header_bytes > text.size() - header_start) {
+    return absl::InvalidArgumentError(absl::StrCat("truncated: an npy header of ", header_bytes,
+                                                   " bytes, but only ", text.size() - header_start,
+                                                   " are there"));
+  }
+  const absl::StatusOr<Header> header =
+      HeaderParser(text.substr(header_start, header_bytes)).Parse();
+  if (!header.ok()) return header.status();
+  const absl::StatusOr<DType> dtype = ParseDescr(*header->descr);
+  if (!dtype.ok()) return dtype.status();
+  if (*header->fortran_order && header->shape->size() > 1) {
+    return absl::InvalidArgumentError(
+        "fortran_order: the array is in Fortran order; save np.ascontiguousarray(a)");
+  }
+  const absl::StatusOr<std::int64_t> bytes = TensorBytes(*dtype, *header->shape);
+  if (!bytes.ok()) return bytes.status();
+  const std::span<const std::byte> data = file.subspan(header_start + header_bytes);
+  if (data.size() != static_cast<std::size_t>(*bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        data.size() < static_cast<std::size_t>(*bytes) ? "truncated: " : "bytes left over: ",
+        Name(*dtype), " ", ShapeText(*header->shape), " is ", *bytes, " bytes, but ", data.size(),
+        " follow the header"));
+  }
+  return TensorView{*dtype, *header->shape, data};
+}
+
+absl::StatusOr<std::string> NpyBytes(const Tensor& tensor) {
+  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                   [&](const NpyDType& d) { return tensor.dtype == d.dtype; });
+  if (known == std::end(kDTypes)) {
+    return absl::UnimplementedError(absl::StrCat("NumPy has no dtype for ", Name(tensor.dtype)));
+  }
+  std::string header =
+      absl::StrCat("{'descr': '", ElementBytes(tensor.dtype) > 1 ? "<" : "|", known->descr,
+                   "', 'fortran_order': False, 'shape': ", ShapeText(tensor.shape), ", }");
+  const std::size_t fixed_bytes = kMagic.size() + 4;
+  const std::size_t unpadded = fixed_bytes + header.size() + 1;
+  header.append((kHeaderAlignment - unpadded % kHeaderAlignment) % kHeaderAlignment, ' ');
+  header.push_back('\n');
+  std::string file(kMagic);
+  file.append(
+      {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)});
+  return file + header + tensor.data;
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,113 @@
+// `warpfold reduce`: one .npy file, some ops, some axes.
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/cli/array_text.h"
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/element.h"
+#include "client/cpp/cli/mapped_file.h"
+#include "client/cpp/cli/npy.h"
+#include "client/cpp/cli/progress_bar.h"
+
+namespace warpfold::client {
+namespace {
+
+nlohmann::ordered_json AnswerJson(const ReduceFlags& flags, const TensorView& tensor,
+                                  const ReduceAnswer& answer) {
+  nlohmann::ordered_json out = {{"file", flags.file},
+                                {"dtype", Name(tensor.dtype)},
+                                {"shape", tensor.shape},
+                                {"axes", flags.axes},
+                                {"keepdims", flags.keepdims},
+                                {"device", answer.device},
+                                {"results", nlohmann::json::array()}};
+  for (const ReduceResult& result : answer.results) {
+    out["results"].push_back(nlohmann::ordered_json{{"op", Name(result.op)},
+                                                    {"dtype", Name(result.tensor.dtype)},
+                                                    {"shape", result.tensor.shape},
+                                                    {"values", ElementsJson(result.tensor)}});
+  }
+  return out;
+}
+
+// One op prints its value and nothing else, for use in scripts; several are labelled.
+std::string AnswerText(const ReduceAnswer& answer) {
+  if (answer.results.size() == 1) return ArrayText(answer.results[0].tensor) + "\n";
+  std::string text;
+  for (const ReduceResult& result : answer.results) {
+    const char* separator = result.tensor.shape.size() > 1 ? ":\n" : ": ";
+    absl::StrAppend(&text, Name(result.op), separator, ArrayText(result.tensor), "\n");
+  }
+  return text;
+}
+
+absl::Status WriteOutput(const std::string& path, const Tensor& tensor) {
+  const absl::StatusOr<std::string> bytes = NpyBytes(tensor);
+  if (!bytes.ok()) return bytes.status();
+  std::ofstream file(path, std::ios::binary);
+  file << *bytes;
+  file.close();
+  if (!file) return absl::InvalidArgumentError(absl::StrCat("--output: cannot write ", path));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
+  ReduceOptions options;
+  for (const std::string& name : flags.ops) {
+    const absl::StatusOr<Op> op = ParseOp(name);
+    if (!op.ok()) return op.status();
+    options.ops.push_back(*op);
+  }
+  if (!flags.output.empty() && options.ops.size() != 1) {
+    return absl::InvalidArgumentError("--output: takes exactly one op");
+  }
+  options.axes = flags.axes;
+  options.keepdims = flags.keepdims;
+
+  const absl::StatusOr<UniqueMappedFile> file = UniqueMappedFile::Open(flags.file);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<TensorView> tensor = ParseNpy(file->bytes());
+  if (!tensor.ok()) return InFile(flags.file, tensor.status());
+
+  const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
+  if (!client.ok()) return client.status();
+  const v1::GetServerInfoResponse& info = (*client)->server_info();
+  if (!ServerHas(info, tensor->dtype)) {
+    return InFile(flags.file, absl::InvalidArgumentError(absl::StrCat(
+                                  "dtype: this server does not reduce ", Name(tensor->dtype),
+                                  "; it has ", DTypeNames(info))));
+  }
+  absl::StatusOr<ReduceAnswer> answer;
+  {
+    ProgressBar bar(static_cast<std::int64_t>(tensor->data.size()), isatty(STDERR_FILENO) == 1);
+    std::int64_t shown_bytes = 0;
+    options.progress = [&](std::int64_t sent_bytes) {
+      bar.Advance(sent_bytes - shown_bytes);
+      shown_bytes = sent_bytes;
+    };
+    answer = (*client)->Reduce(*tensor, options);
+  }
+  if (!answer.ok()) return InFile(flags.file, answer.status());
+  if (!flags.output.empty()) {
+    if (absl::Status written = WriteOutput(flags.output, answer->results[0].tensor);
+        !written.ok()) {
+      return written;
+    }
+  }
+  if (server.json) {
+    std::cout << AnswerJson(flags, *tensor, *answer)
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
+  } else if (flags.output.empty()) {
+    std::cout << AnswerText(*answer);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,290 @@
+// The program `warpfold` as its user meets it: exit codes, stdout, stderr; against the fake
+// service.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "client/cpp/cli/npy.h"
+#include "tests/client/fake_service.h"
+
+namespace warpfold::client {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+class CliTest : public testing::Test {
+ protected:
+  CliTest() {
+    std::string pattern = testing::TempDir() + "/warpfold-cli-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~CliTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ / name; }
+
+  std::string WriteFile(const std::string& name, const std::string& bytes) const {
+    std::ofstream(Path(name), std::ios::binary) << bytes;
+    return Path(name);
+  }
+
+  template <typename T>
+  std::string WriteArray(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
+                         const std::vector<T>& values) const {
+    const Tensor tensor{dtype,
+                        std::move(shape),
+                        {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}};
+    return WriteFile(name, *NpyBytes(tensor));
+  }
+
+  static std::string SafetensorsFile(const std::string& header, const std::string& data) {
+    std::string length(8, '\0');
+    for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i));
+    return length + header + data;
+  }
+
+  // Runs the program with `arguments` (split by the shell) against the fake server.
+  Outcome Run(const std::string& arguments) const {
+    return RunAt("WARPFOLD_SERVER_ADDRESS=" + server_.address(), arguments);
+  }
+
+  Outcome RunAt(const std::string& environment, const std::string& arguments) const {
+    const std::string command =
+        environment + " '" WARPFOLD_CLI "' " + arguments + " 2>'" + Path("stderr") + "'";
+    Outcome outcome;
+    FILE* pipe = popen(command.c_str(), "r");
+    char buffer[4096];
+    for (std::size_t n = 0; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+      outcome.out.append(buffer, n);
+    }
+    const int status = pclose(pipe);
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ostringstream err;
+    err << std::ifstream(Path("stderr")).rdbuf();
+    outcome.err = err.str();
+    return outcome;
+  }
+
+  // A failure of the given kind whose message holds `problem`, on one line, with nothing on stdout.
+  void ExpectFailure(const std::string& arguments, int exit_code,
+                     const std::string& problem) const {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(problem)) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+  }
+
+  FakeServer server_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(CliTest, ReducePrintsOneOpBareAndSeveralLabelled) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(Run("reduce " + file + " --op sum").out, "21.0\n");
+  EXPECT_EQ(Run("reduce " + file + " --op sum,mean --axis 0").out,
+            "sum: [5. 7. 9.]\nmean: [2.5 3.5 4.5]\n");
+  EXPECT_EQ(Run("reduce " + file + " --op max --axis -1 --keepdims").out, "[[3.]\n [6.]]\n");
+  EXPECT_EQ(Run("reduce " + file + " --op min --axis 0,1").out, "1.0\n");
+}
+
+TEST_F(CliTest, ReduceJsonNamesEverything) {
+  const auto file = WriteArray<std::int64_t>("a.npy", v1::DTYPE_I64, {2}, {INT64_MAX - 5, 5});
+  const Outcome outcome = Run("--json reduce " + file + " --op sum,mean");
+  const json answer = json::parse(outcome.out);
+  EXPECT_EQ(answer["dtype"], "i64");
+  EXPECT_EQ(answer["shape"], json::array({2}));
+  EXPECT_EQ(answer["device"], "fake");
+  EXPECT_EQ(answer["results"][0]["op"], "sum");
+  EXPECT_EQ(answer["results"][0]["values"][0].get<std::int64_t>(), INT64_MAX);
+  EXPECT_EQ(answer["results"][1]["dtype"], "f64");
+}
+
+TEST_F(CliTest, ReduceWritesItsResultAsNpy) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  const Outcome outcome = Run("reduce " + file + " --op sum --axis 1 --output " + Path("out.npy"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(Run("reduce " + Path("out.npy") + " --op max").out, "7.0\n");
+  ExpectFailure("reduce " + file + " --op sum,min --output x.npy", 2,
+                "--output: takes exactly one");
+  ExpectFailure("reduce " + file + " --op sum --output /nowhere/x.npy", 2, "cannot write /nowhere");
+}
+
+TEST_F(CliTest, LargeFilesAreStreamedWithoutBeingAsked) {
+  const auto file =
+      WriteArray<float>("big.npy", v1::DTYPE_F32, {3 << 20}, std::vector<float>(3 << 20, 0.5f));
+  EXPECT_EQ(Run("reduce " + file + " --op sum").out, "1572864.0\n");
+  EXPECT_EQ(server_.service().stream_calls(), 1);
+  EXPECT_EQ(server_.service().unary_calls(), 0);
+}
+
+TEST_F(CliTest, BadArraysAreExitCode2AndNameTheFile) {
+  const std::string npy = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  std::ifstream in(npy, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    std::string copy = bytes;
+    copy.replace(copy.find(from), from.size(), to);
+    return WriteFile("broken.npy", copy);
+  };
+  ExpectFailure("reduce " + WriteFile("t.npy", bytes.substr(0, bytes.size() - 1)) + " --op sum", 2,
+                "t.npy: truncated");
+  std::string fortran = *NpyBytes({v1::DTYPE_F32, {1, 2}, "12345678"});
+  fortran.replace(fortran.find("False"), 5, "True ");
+  ExpectFailure("reduce " + WriteFile("f.npy", fortran) + " --op sum", 2, "in Fortran order");
+  ExpectFailure("reduce " + broken("<f4", ">f4") + " --op sum", 2, "broken.npy: descr: '>f4'");
+  ExpectFailure("reduce " + broken("<f4", "|O8") + " --op sum", 2, "Python objects");
+  ExpectFailure("reduce " + WriteFile("e.npy", "") + " --op sum", 2, "e.npy: is not a .npy file");
+  ExpectFailure("reduce " + Path("missing.npy") + " --op sum", 2, "missing.npy");
+  ExpectFailure("reduce " + folder_.string() + " --op sum", 2, "is not a regular file");
+  const auto u8 = WriteArray<std::uint8_t>("u8.npy", v1::DTYPE_U8, {2}, {1, 2});
+  ExpectFailure("reduce " + u8 + " --op sum", 2,
+                "u8.npy: dtype: this server does not reduce u8; it has i32, i64, f32, f64");
+}
+
+TEST_F(CliTest, WrongUsageIsExitCode2) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  ExpectFailure("", 2, "subcommand");
+  ExpectFailure("reduce " + file, 2, "--op is required");
+  ExpectFailure("reduce " + file + " --op average", 2, "op: 'average' is none of sum, min");
+  ExpectFailure("reduce " + file + " --op sum --axis x", 2, "--axis");
+  ExpectFailure("reduce " + file + " --op sum --axis 3", 2, "a.npy: axes: 3 is out of range");
+  ExpectFailure("reduce " + file + " --op prod", 2, "ops: not in this server");
+  ExpectFailure("describe", 2, "FILE is required");
+  ExpectFailure("describe " + file + " --jobs 0", 2, "--jobs");
+  ExpectFailure("--timeout 0 info", 2, "--timeout");
+  ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "ends in neither .npy nor .safetensors");
+}
+
+TEST_F(CliTest, AServerThatIsNotThereIsExitCode1) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  server_.Stop();
+  for (const auto& command :
+       std::vector<std::string>{"reduce " + file + " --op sum", "describe " + file, "info"}) {
+    ExpectFailure("--timeout 0.5 " + command, 1, server_.address());
+  }
+}
+
+TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode1) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  absl::Notification release;
+  server_.service().HangUntil(&release);
+  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 1, "Deadline");
+  ExpectFailure("--timeout 0.2 describe " + file, 1, "Deadline");
+  release.Notify();
+}
+
+TEST_F(CliTest, TheServerFlagWinsOverTheEnvironment) {
+  const Outcome outcome =
+      RunAt("WARPFOLD_SERVER_ADDRESS=127.0.0.1:1", "info --server " + server_.address());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST_F(CliTest, InfoShowsWhatTheServerSays) {
+  const Outcome text = Run("info");
+  EXPECT_THAT(text.out, HasSubstr("version                 fake-1"));
+  EXPECT_THAT(text.out, HasSubstr("naive loops, 1.00 GiB"));
+  EXPECT_THAT(text.out, HasSubstr("sum, min, max, mean"));
+  const json info = json::parse(Run("info --json").out);
+  EXPECT_EQ(info["limits"]["max_message_bytes"], 64 << 20);
+  EXPECT_EQ(info["dtypes"], json::array({"i32", "i64", "f32", "f64"}));
+  EXPECT_THAT(Run("--version").out, StartsWith("warpfold "));
+  EXPECT_EQ(Run("--help").exit_code, 0);
+}
+
+TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
+  const float values[] = {1, 2, 3, -4};
+  const std::string data(reinterpret_cast<const char*>(values), sizeof(values));
+  const auto file =
+      WriteFile("m.safetensors",
+                SafetensorsFile(R"({"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+                                R"("half":{"dtype":"F16","shape":[1],"data_offsets":[16,18]},)"
+                                R"("f8":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[18,20]},)"
+                                R"("none":{"dtype":"F32","shape":[0],"data_offsets":[20,20]}})",
+                                data + "abcd"));
+  const Outcome text = Run("describe " + file);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("w     (2, 2)  f32          4   -4    3   0.5\n"));
+  EXPECT_THAT(text.out, HasSubstr("this server does not reduce f16"));
+  EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E4M3"));
+  EXPECT_THAT(text.out, HasSubstr("4 tensors, 16 B in"));
+  EXPECT_EQ(text.err, "");  // no progress bar where there is no terminal
+
+  const json report = json::parse(Run("describe --json " + file).out);
+  ASSERT_EQ(report["tensors"].size(), 4u);
+  EXPECT_EQ(report["tensors"][0]["sum"], 2.0);
+  EXPECT_EQ(report["tensors"][0]["min"], -4.0);
+  EXPECT_TRUE(report["tensors"][1]["mean"].is_null());
+  EXPECT_EQ(report["total"]["tensors"], 4);
+}
+
+TEST_F(CliTest, DescribeReadsNpyAndManyTensorsByManyJobs) {
+  const auto npy = WriteArray<std::int32_t>("ints.npy", v1::DTYPE_I32, {3}, {1, 2, 6});
+  const json one = json::parse(Run("describe --json " + npy).out);
+  EXPECT_EQ(one["tensors"][0]["name"], "ints");
+  EXPECT_EQ(one["tensors"][0]["mean"], 3.0);
+
+  json header;
+  std::vector<std::int32_t> values;
+  for (int i = 0; i < 200; ++i) {
+    header["t" + std::to_string(i)] = {
+        {"dtype", "I32"}, {"shape", {2}}, {"data_offsets", {8 * i, 8 * i + 8}}};
+    values.insert(values.end(), {i, -1});
+  }
+  const std::string data(reinterpret_cast<const char*>(values.data()), values.size() * 4);
+  const auto file = WriteFile("many.safetensors", SafetensorsFile(header.dump(), data));
+  const json report = json::parse(Run("describe --json --jobs 8 " + file).out);
+  ASSERT_EQ(report["tensors"].size(), 200u);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(report["tensors"][i]["max"], i);
+}
+
+TEST_F(CliTest, ASumThatDoesNotFitLeavesTheOtherAnswers) {
+  const auto file = WriteArray<std::int64_t>("a.npy", v1::DTYPE_I64, {2}, {1, 3});
+  server_.service().FailNext(1, {grpc::StatusCode::OUT_OF_RANGE, "the sum is 2^64", {}, {}});
+  const json tensor = json::parse(Run("describe --json " + file).out)["tensors"][0];
+  EXPECT_TRUE(tensor["sum"].is_null());
+  EXPECT_EQ(tensor["mean"], 2.0);
+  EXPECT_EQ(tensor["note"], "no sum: the sum is 2^64");
+  server_.service().FailNext(1, {grpc::StatusCode::OUT_OF_RANGE, "the sum is 2^64", {}, {}});
+  ExpectFailure("reduce " + file + " --op sum", 2, "the sum is 2^64");
+}
+
+TEST_F(CliTest, BadCheckpointsAreExitCode2) {
+  const auto fails = [&](const std::string& bytes, const std::string& problem) {
+    ExpectFailure("describe " + WriteFile("bad.safetensors", bytes), 2,
+                  "bad.safetensors: " + problem);
+  };
+  const auto with_offsets = [&](const std::string& offsets) {
+    return SafetensorsFile(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + offsets + "}}",
+                           "abcd");
+  };
+  fails("", "truncated");
+  fails(SafetensorsFile(R"({"a":{"dty)", ""), "header: ");
+  fails(with_offsets("[0,8]"), "tensor 'a': data_offsets [0, 8] are outside");
+  fails(with_offsets("[0,2]"), "tensor 'a': data_offsets span 2 bytes");
+  fails(std::string(8, '\xff') + "{}", "header: a length of 18446744073709551615");
+  fails(SafetensorsFile("{\"\\u001b[2J\":{}}", ""), "tensor '\\x1b[2J'");
+}
+
+TEST_F(CliTest, AFailureInMidFileIsTheServersAndNamesTheTensor) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {1}, {1});
+  server_.service().FailNext(1, {grpc::StatusCode::INTERNAL, "planned", {}, {}});
+  ExpectFailure("describe " + file, 1, "tensor 'a': planned");
+}
+
+}  // namespace
+}  // namespace warpfold::client
