@@ -52,13 +52,16 @@ container=
 root=
 server=
 cleanup() {
-  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; fi
+  if [ -n "$server" ]; then
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+  fi
   if [ -n "$root" ]; then umount "$root/proc" 2>/dev/null || true; fi
   if [ -n "$container" ]; then image_tool rm "$container" >/dev/null || true; fi
   if [ "${WARPFOLD_KEEP:-0}" != 1 ]; then
     image_tool rm --all >/dev/null || true
     image_tool rmi --all --force >/dev/null || true
-    rm -rf "$work/storage" "$work/run" "$work/base"
+    rm -rf --one-file-system "$work/storage" "$work/run" "$work/base"
   fi
 }
 trap cleanup EXIT
@@ -98,18 +101,25 @@ mapfile -t health < <(configured '{{range .Docker.Config.Healthcheck.Test}}{{pri
   sed '1{/^CMD$/d}')
 echo "user: $user; stop signal: $(configured '{{.OCIv1.Config.StopSignal}}'); ${command[*]}"
 # The image's own user, path and arguments; `env -i`: nothing of this shell's environment helps.
-inside() { chroot --userspec="$user" "$root" /usr/bin/env -i PATH="$path" "$@"; }
+inside=(chroot --userspec="$user" "$root" /usr/bin/env -i PATH="$path")
 
-inside "${command[@]}" >"$work/server.log" 2>&1 &
+if "${inside[@]}" "${health[@]}" >/dev/null 2>&1; then
+  echo "prove-image: another server answers here already; stop it first" >&2
+  exit 1
+fi
+"${inside[@]}" "${command[@]}" >"$work/server.log" 2>&1 &
 server=$!
 for attempt in $(seq 100); do
-  if inside "${health[@]}" >"$work/health.log" 2>&1; then break; fi
+  sleep 0.1
+  # Alive first: an answer that is not this server's proves nothing.
+  if kill -0 "$server" 2>/dev/null && "${inside[@]}" "${health[@]}" >"$work/health.log" 2>&1; then
+    break
+  fi
   if [ "$attempt" = 100 ] || ! kill -0 "$server" 2>/dev/null; then
-    cat "$work/server.log" "$work/health.log" >&2
+    cat "$work/server.log" >&2
     echo "prove-image: the server never became healthy" >&2
     exit 1
   fi
-  sleep 0.1
 done
 echo "health check: ${health[*]}"
 cat "$work/health.log"
@@ -130,7 +140,7 @@ with open(sys.argv[1], "wb") as f:
     f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
     f.write(struct.pack("<4f", 1, 2, 3, 4))
 PYTHON
-answer=$(inside warpfold reduce /tmp/ten.npy --op sum --server=127.0.0.1:50051)
+answer=$("${inside[@]}" warpfold reduce /tmp/ten.npy --op sum --server=127.0.0.1:50051)
 echo "warpfold reduce: $answer"
 if ! grep -qw 10 <<<"$answer"; then
   echo "prove-image: 1 + 2 + 3 + 4 is not in the answer" >&2
