@@ -4,6 +4,7 @@ A rule looks at one file of the tree and yields what is wrong with it. It knows 
 through `Tree`, so that the test can plant a violation in a tree made up in memory (tree_test.py).
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,13 @@ SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody read
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 
 
+def is_made(folder: str, at_root: bool) -> bool:
+    """Whether a folder holds what a build made, or what is not of the project."""
+    if at_root and (folder == "bundle" or folder.startswith("build")):
+        return True
+    return folder.startswith(".") or folder == "__pycache__"
+
+
 @dataclass
 class Tree:
     """Text of every file, by its path from the root, '/' between folders."""
@@ -27,17 +35,13 @@ class Tree:
     @classmethod
     def read(cls, root: Path) -> "Tree":
         files = {}
-        for path in sorted(root.rglob("*")):
-            relative = path.relative_to(root)
-            top = relative.parts[0]
-            if top in ("bundle", ".git", ".demo") or top.startswith("build"):
-                continue
-            if (
-                path.suffix in CXX | SCRIPTS
-                and "__pycache__" not in relative.parts
-                and path.is_file()
-            ):
-                files[relative.as_posix()] = path.read_text(encoding="utf-8")
+        for folder, folders, names in os.walk(root):
+            at_root = Path(folder) == root
+            folders[:] = sorted(f for f in folders if not is_made(f, at_root))
+            for path in (Path(folder) / name for name in sorted(names)):
+                if path.suffix in CXX | SCRIPTS:
+                    relative = path.relative_to(root).as_posix()
+                    files[relative] = path.read_text(encoding="utf-8")
         return cls(files)
 
     def includes(self, path: str) -> list[str]:
@@ -199,7 +203,9 @@ def default_in_switch_over_own_enum(tree: Tree, path: str):
     text = code_only(tree.files[path])
     for match in re.finditer(r"\bswitch\s*\(", text):
         body = braces(text, text.find("{", match.end()))
-        if re.search(r"\bcase\s+[\w:]*::k[A-Z]\w*\s*:", body) and re.search(r"\bdefault\s*:", body):
+        if re.search(r"\bcase\s+(?!absl::|grpc::)[\w:]*::k[A-Z]\w*\s*:", body) and re.search(
+            r"\bdefault\s*:", body
+        ):
             line = text.count("\n", 0, match.start()) + 1
             yield f"line {line}: a switch over our enum has a default"
 

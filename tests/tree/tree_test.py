@@ -177,6 +177,10 @@ class OtherRules(unittest.TestCase):
             )
         )
         self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": body % ""}))
+        theirs = (
+            "switch (code) {\n  case absl::StatusCode::kOk: return 1;\n  default: return 2;\n}\n"
+        )
+        self.assertFalse(found(rules.default_in_switch_over_own_enum, {"kernels/a.cc": theirs}))
         own_inside_other = (
             "switch (n) {\n  case 1: {\n" + body % "" + "  }\n  default: return 3;\n}\n"
         )
