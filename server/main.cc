@@ -58,7 +58,7 @@ int Main(int argc, char** argv) {
   CLI::App app{
       "Reduces tensors on GPUs, as a gRPC service (warpfold.v1).\n"
       "Every option can also come from the environment (WARPFOLD_SLAB_BYTES for --slab-bytes) or\n"
-      "from the file of --config; flags win over the environment, the environment over the file.\n"
+      "from the file of --config; flags win over the file, the file over the environment.\n"
       "Bytes take units: 4MiB."};
   app.set_version_flag("--version", std::string("warpfold-server ") + kVersion);
   Config config;

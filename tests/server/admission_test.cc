@@ -1,0 +1,114 @@
+#include "server/core/admission.h"
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+namespace {
+
+AdmissionOptions Options(std::int64_t requests, std::int64_t bytes) {
+  return {.max_requests_in_flight = requests,
+          .max_bytes_in_flight = bytes,
+          .retry_delay = std::chrono::milliseconds(7)};
+}
+
+bool MayRetry(const absl::Status& status) {
+  const std::optional<Refusal> refusal = RefusalOf(status);
+  return refusal.has_value() && std::holds_alternative<RetryLater>(*refusal);
+}
+
+TEST(RefusalTest, RetryDelaySurvivesTheStatus) {
+  const absl::Status status = RefusalStatus(RetryLater{std::chrono::milliseconds(42)}, "full");
+  const std::optional<Refusal> refusal = RefusalOf(status);
+  ASSERT_TRUE(refusal.has_value());
+  ASSERT_TRUE(std::holds_alternative<RetryLater>(*refusal));
+  EXPECT_EQ(std::get<RetryLater>(*refusal).delay.count(), 42);
+}
+
+TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
+  const std::optional<Refusal> refusal = RefusalOf(absl::ResourceExhaustedError("scratch"));
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*refusal));
+  EXPECT_FALSE(RefusalOf(absl::InternalError("bug")).has_value());
+}
+
+TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {
+  AdmissionController admission(Options(2, 100));
+  absl::StatusOr<AdmissionTicket> first = admission.Admit(1);
+  absl::StatusOr<AdmissionTicket> second = admission.Admit(1);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const absl::Status third = admission.Admit(1).status();
+  EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(MayRetry(third));
+  EXPECT_EQ(admission.state().refused_requests, 1U);
+  first->Release();
+  EXPECT_TRUE(admission.Admit(1).ok());
+}
+
+TEST(AdmissionTest, BytesAboveTheBudgetMayRetryUntilTheyFit) {
+  AdmissionController admission(Options(10, 100));
+  absl::StatusOr<AdmissionTicket> first = admission.Admit(60);
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(MayRetry(admission.Admit(41).status()));
+  EXPECT_TRUE(admission.Admit(40).ok());
+  EXPECT_EQ(admission.state().refused_bytes, 1U);
+}
+
+TEST(AdmissionTest, OneRequestAboveTheWholeBudgetNeverFits) {
+  AdmissionController admission(Options(10, 100));
+  const absl::Status status = admission.Admit(101).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(MayRetry(status));
+  EXPECT_EQ(admission.state().refused_too_large, 1U);
+}
+
+TEST(AdmissionTest, TicketsGiveBackOnceHoweverTheyMove) {
+  AdmissionController admission(Options(10, 100));
+  {
+    AdmissionTicket ticket = *admission.Admit(10);
+    AdmissionTicket moved = std::move(ticket);
+    moved.Hold(25);
+    EXPECT_EQ(admission.state().bytes_in_flight, 35);
+    moved.Hold(-5);
+    ticket.Hold(1000);  // holds nothing any more
+    EXPECT_EQ(admission.state().bytes_in_flight, 30);
+    AdmissionTicket other = *admission.Admit(1);
+    other = std::move(moved);
+    EXPECT_EQ(admission.state().requests_in_flight, 1);
+    EXPECT_EQ(admission.state().bytes_in_flight, 30);
+  }
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+TEST(AdmissionTest, AClosedControllerSendsEverybodyElsewhere) {
+  AdmissionController admission(Options(10, 100));
+  admission.Close();
+  EXPECT_EQ(admission.Admit(0).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(AdmissionTest, ManyThreadsNeverExceedTheLimits) {
+  AdmissionController admission(Options(3, 1000));
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&admission] {
+      for (int i = 0; i < 2000; ++i) {
+        absl::StatusOr<AdmissionTicket> ticket = admission.Admit(10);
+        EXPECT_LE(admission.state().requests_in_flight, 3);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+}  // namespace
+}  // namespace warpfold

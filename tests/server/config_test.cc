@@ -1,0 +1,91 @@
+#include "server/config.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+// Parses `arguments`; throws CLI::ParseError as the server's main sees it.
+Config Parse(std::vector<std::string> arguments) {
+  CLI::App app;
+  Config config;
+  AddFlags(app, config);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  app.parse(reversed);
+  return config;
+}
+
+std::string WriteFile(const std::string& text) {
+  std::string path = testing::TempDir() + "warpfold_config_test.toml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(ConfigTest, DefaultsAreValid) {
+  const Config config = Parse({});
+  EXPECT_TRUE(config.Validate().ok()) << config.Validate();
+  EXPECT_EQ(config.max_message_bytes, 64 << 20);
+  EXPECT_EQ(config.limits().stream_idle_timeout.count(), 30000);
+}
+
+TEST(ConfigTest, BytesTakeUnits) {
+  EXPECT_EQ(Parse({"--slab-bytes=1MiB"}).slab_bytes, 1 << 20);
+  EXPECT_EQ(Parse({"--slab-bytes", "65536"}).slab_bytes, 65536);
+}
+
+TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
+  const std::string file = WriteFile("streams = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
+  setenv("WARPFOLD_QUEUE_DEPTH_MAX", "5", 1);
+  setenv("WARPFOLD_SLABS_PER_STREAM", "6", 1);
+  setenv("WARPFOLD_MAX_TENSOR_BYTES", "8KiB", 1);
+  const Config config = Parse({"--config", file, "--slabs-per-stream=7"});
+  unsetenv("WARPFOLD_QUEUE_DEPTH_MAX");
+  unsetenv("WARPFOLD_SLABS_PER_STREAM");
+  unsetenv("WARPFOLD_MAX_TENSOR_BYTES");
+  EXPECT_EQ(config.streams, 3);
+  EXPECT_EQ(config.queue_depth_max, 4);
+  EXPECT_EQ(config.slabs_per_stream, 7);
+  EXPECT_EQ(config.max_tensor_bytes, 8192);
+  EXPECT_EQ(config.log_format, LogFormat::kJson);
+}
+
+TEST(ConfigTest, UnknownKeysInTheFileAreRefused) {
+  EXPECT_THROW(Parse({"--config", WriteFile("strems = 3\n")}), CLI::ParseError);
+}
+
+TEST(ConfigTest, UnknownChoicesAreRefused) {
+  EXPECT_THROW(Parse({"--backend=abacus"}), CLI::ParseError);
+  EXPECT_THROW(Parse({"--log-level=loud"}), CLI::ParseError);
+}
+
+TEST(ConfigTest, ValidateNamesTheBadField) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"--slab-bytes=65537", "slab-bytes: "},
+      {"--slab-bytes=0", "slab-bytes: "},
+      {"--slabs-per-stream=1", "slabs-per-stream: "},
+      {"--streams=-1", "streams: "},
+      {"--scratch-bytes=0", "scratch-bytes: "},
+      {"--max-tensor-bytes=0", "max-tensor-bytes: "},
+      {"--max-message-bytes=2GiB", "max-message-bytes: "},
+      {"--max-result-bytes=0", "max-result-bytes: "},
+      {"--max-requests-in-flight=0", "max-requests-in-flight: "},
+      {"--max-bytes-in-flight=1", "max-bytes-in-flight: "},
+      {"--queue-depth-max=0", "queue-depth-max: "},
+      {"--stream-idle-timeout-ms=0", "stream-idle-timeout-ms: "},
+      {"--drain-timeout-ms=-1", "drain-timeout-ms: "},
+  };
+  for (const auto& [flag, start] : bad) {
+    const absl::Status status = Parse({flag}).Validate();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << flag;
+    EXPECT_EQ(std::string(status.message()).rfind(start, 0), 0U) << status;
+  }
+}
+
+}  // namespace
+}  // namespace warpfold

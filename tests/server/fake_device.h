@@ -1,0 +1,168 @@
+// A device that tests control: its lanes add up int64 elements and wait where they are told to.
+#ifndef WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
+#define WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "server/core/work.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// What a fake device saw.
+struct FakeCounts {
+  int begun = 0;
+  int finished = 0;
+  int abandoned = 0;
+};
+
+class FakeDevice final : public Executor {
+ public:
+  explicit FakeDevice(std::string name = "fake:0", std::size_t slab_bytes = 64)
+      : info_{std::move(name), "fake", 0}, slab_bytes_(slab_bytes) {}
+
+  const DeviceInfo& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
+    return std::make_unique<FakeLane>(*this);
+  }
+
+  // The next Begin answers `status`.
+  void FailBegin(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    begin_status_ = std::move(status);
+  }
+  FakeCounts counts() const {
+    absl::MutexLock lock(&mutex_);
+    return counts_;
+  }
+
+ private:
+  // Sums int64 elements, whatever the plan says.
+  class FakeLane final : public Lane {
+   public:
+    explicit FakeLane(FakeDevice& device) : device_(device), slab_(device.slab_bytes_) {}
+    absl::Status Begin(const Plan& plan) override {
+      missing_bytes_ = plan.input_bytes;
+      sum_ = 0;
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.begun;
+      return std::exchange(device_.begin_status_, absl::OkStatus());
+    }
+    absl::StatusOr<absl::Span<std::byte>> Buffer() override { return absl::MakeSpan(slab_); }
+    absl::Status Commit(std::size_t byte_count) override {
+      missing_bytes_ -= static_cast<std::int64_t>(byte_count);
+      for (std::size_t i = 0; i + 8 <= byte_count; i += 8) {
+        std::int64_t element;
+        std::memcpy(&element, slab_.data() + i, sizeof(element));
+        sum_ += element;
+      }
+      return absl::OkStatus();
+    }
+    absl::StatusOr<Outcome> Finish() override {
+      if (missing_bytes_ != 0) return absl::InternalError("Finish before all bytes came");
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.finished;
+      std::string bytes(8, '\0');
+      std::memcpy(bytes.data(), &sum_, 8);
+      return Outcome{.results = {bytes}, .times = {}};
+    }
+    void Abandon() override {
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.abandoned;
+    }
+
+   private:
+    FakeDevice& device_;
+    std::vector<std::byte> slab_;
+    std::int64_t missing_bytes_ = 0;
+    std::int64_t sum_ = 0;
+  };
+
+  const DeviceInfo info_;
+  const std::size_t slab_bytes_;
+  mutable absl::Mutex mutex_;
+  FakeCounts counts_ ABSL_GUARDED_BY(mutex_);
+  absl::Status begin_status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A payload of the elements 1..n that waits, when given one, for a gate before its first byte.
+class FakePayload final : public PayloadSource {
+ public:
+  FakePayload(std::int64_t count, absl::Notification* gate) : gate_(gate) {
+    for (std::int64_t i = 1; i <= count; ++i) elements_.push_back(i);
+  }
+  void FailRead(absl::Status status) { failure_ = std::move(status); }
+  absl::Notification& opened() { return opened_; }
+
+  void Open() override { opened_.Notify(); }
+  absl::Status ReadInto(absl::Span<std::byte> out) override {
+    if (gate_ != nullptr) gate_->WaitForNotification();
+    if (!failure_.ok()) return failure_;
+    std::memcpy(out.data(), reinterpret_cast<const char*>(elements_.data()) + at_, out.size());
+    at_ += out.size();
+    return absl::OkStatus();
+  }
+  absl::Status ExpectEnd() override { return absl::OkStatus(); }
+
+ private:
+  absl::Notification* const gate_;
+  absl::Notification opened_;
+  std::vector<std::int64_t> elements_;
+  std::size_t at_ = 0;
+  absl::Status failure_;
+};
+
+class FakeWork final : public Work {
+ public:
+  explicit FakeWork(std::int64_t count = 4, absl::Notification* gate = nullptr,
+                    bool waits_for_client = false)
+      : payload_(count, gate), waits_for_client_(waits_for_client) {
+    plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+  }
+
+  void Cancel() {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  FakePayload& fake_payload() { return payload_; }
+  // Waits for Done and returns what it brought.
+  const WorkReport& Await() {
+    done_.WaitForNotification();
+    return report_;
+  }
+  bool is_done() const { return done_.HasBeenNotified(); }
+
+  const Plan& plan() const override { return plan_; }
+  PayloadSource& payload() override { return payload_; }
+  bool waits_for_client() const override { return waits_for_client_; }
+  absl::Status Wanted() const override {
+    absl::MutexLock lock(&mutex_);
+    return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
+  }
+  void Done(WorkReport report) override {
+    report_ = std::move(report);
+    done_.Notify();  // fails a check when it comes twice
+  }
+
+ private:
+  Plan plan_;
+  FakePayload payload_;
+  const bool waits_for_client_;
+  mutable absl::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  WorkReport report_;
+  absl::Notification done_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/observe/metrics_server.h"
+#include "server/observe/occupancy.h"
+#include "spdlog/sinks/ostream_sink.h"
+
+namespace warpfold {
+namespace {
+
+Plan ExamplePlan(std::vector<Op> ops) {
+  return *MakePlan({.dtype = DType::kI32, .shape = {10}, .ops = std::move(ops), .axes = {}});
+}
+
+const prometheus::ClientMetric* Find(const std::vector<prometheus::MetricFamily>& families,
+                                     const std::string& name,
+                                     const std::map<std::string, std::string>& labels) {
+  for (const prometheus::MetricFamily& family : families) {
+    if (family.name != name) continue;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      std::map<std::string, std::string> found;
+      for (const auto& label : metric.label) found[label.name] = label.value;
+      if (found == labels) return &metric;
+    }
+  }
+  return nullptr;
+}
+
+double Counted(const Metrics& metrics, const std::string& op, const std::string& code) {
+  const auto families = metrics.registry()->Collect();
+  const prometheus::ClientMetric* metric = Find(
+      families, "warpfold_requests_total",
+      {{"method", "Reduce"}, {"op", op}, {"dtype", op == "none" ? "none" : "i32"}, {"code", code}});
+  return metric != nullptr ? metric->counter.value : -1;
+}
+
+TEST(MetricsTest, EverySeriesExistsFromTheStartWithValueZero) {
+  const Metrics metrics({});
+  EXPECT_EQ(Counted(metrics, "sum", "OK"), 0);
+  EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 0);
+  EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 0);
+}
+
+TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
+  Metrics metrics({});
+  const Plan one = ExamplePlan({Op::kMean});
+  const Plan two = ExamplePlan({Op::kMean, Op::kMax});
+  metrics.CountRequest({.method = Method::kReduce, .plan = &one});
+  metrics.CountRequest({.method = Method::kReduce, .plan = &two});
+  metrics.CountRequest({.plan = &two, .code = absl::StatusCode::kOutOfRange});
+  metrics.CountRequest({.plan = nullptr, .code = absl::StatusCode::kInvalidArgument});
+  EXPECT_EQ(Counted(metrics, "mean", "OK"), 1);
+  EXPECT_EQ(Counted(metrics, "multiple", "OK"), 1);
+  EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 1);
+  EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 1);
+  const auto families = metrics.registry()->Collect();
+  EXPECT_EQ(Find(families, "warpfold_elements_total", {{"dtype", "i32"}})->counter.value, 20);
+  EXPECT_EQ(Find(families, "warpfold_payload_bytes_total", {{"dtype", "i32"}})->counter.value, 80);
+}
+
+TEST(MetricsTest, ACodeThatNoRequestEndsWithIsCountedAsUnknown) {
+  Metrics metrics({});
+  metrics.CountRequest({.plan = nullptr, .code = absl::StatusCode::kDataLoss});
+  EXPECT_EQ(Counted(metrics, "none", "Unknown"), 1);
+}
+
+TEST(MetricsServerTest, ATakenPortIsAnErrorThatNamesIt) {
+  const Metrics metrics({});
+  auto first = MetricsServer::Start("127.0.0.1:0", {metrics.registry()});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string address = "127.0.0.1:" + std::to_string((*first)->port());
+  const absl::Status status = MetricsServer::Start(address, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(std::string(status.message()).find(address), std::string::npos);
+}
+
+const char* TypeName(prometheus::MetricType type) {
+  switch (type) {
+    case prometheus::MetricType::Counter:
+      return "counter";
+    case prometheus::MetricType::Gauge:
+      return "gauge";
+    case prometheus::MetricType::Histogram:
+      return "histogram";
+    default:
+      return "other";
+  }
+}
+
+// "name | type | labels" of every family, and of every row of the table in docs/metrics.md.
+std::set<std::string> Registered() {
+  const Metrics metrics({});
+  auto families = metrics.registry()->Collect();
+  for (auto& family : OccupancyCollector([] { return Occupancy(); }).Collect()) {
+    families.push_back(std::move(family));
+  }
+  std::set<std::string> rows;
+  for (const prometheus::MetricFamily& family : families) {
+    std::set<std::string> labels;
+    for (const auto& metric : family.metric) {
+      for (const auto& label : metric.label) labels.insert(label.name);
+    }
+    std::string joined;
+    for (const std::string& label : labels) joined += (joined.empty() ? "" : ", ") + label;
+    rows.insert(family.name + " | " + TypeName(family.type) + " | " + joined);
+  }
+  return rows;
+}
+
+std::set<std::string> Documented() {
+  std::ifstream file(WARPFOLD_METRICS_DOC);
+  EXPECT_TRUE(file.good()) << WARPFOLD_METRICS_DOC;
+  const std::regex row(R"(^\| `(\w+)` \| (\w+) \| ([^|]*?) *\|.*)");
+  std::set<std::string> rows;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, row)) continue;
+    rows.insert(match[1].str() + " | " + match[2].str() + " | " + match[3].str());
+  }
+  return rows;
+}
+
+TEST(MetricsDocTest, TheTableListsExactlyWhatIsServed) { EXPECT_EQ(Documented(), Registered()); }
+
+std::string Logged(LogFormat format, LogLevel level, std::string_view message) {
+  std::ostringstream out;
+  Log log(LogLevel::kInfo, format, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
+  log.Write(level, message, {{"request_id", "a \"b\"\nc\xff"}});
+  return out.str();
+}
+
+TEST(LogTest, JsonLinesParseWhateverTheFieldsHold) {
+  const std::string line = Logged(LogFormat::kJson, LogLevel::kWarning, "over {} the {0} top");
+  const nlohmann::json json = nlohmann::json::parse(line);
+  EXPECT_EQ(json.at("level"), "warning");
+  EXPECT_EQ(json.at("message"), "over {} the {0} top");
+  EXPECT_EQ(json.at("request_id").get<std::string>().substr(0, 7), "a \"b\"\nc");
+}
+
+TEST(LogTest, AFieldCannotForgeALine) {
+  const std::string line = Logged(LogFormat::kText, LogLevel::kInfo, "text");
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+  EXPECT_NE(line.find("request_id=\"a \\\"b\\\"\\nc"), std::string::npos) << line;
+}
+
+TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
+  EXPECT_EQ(Logged(LogFormat::kText, LogLevel::kDebug, "quiet"), "");
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,213 @@
+#include "server/core/scheduler.h"
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/core/refusal.h"
+#include "tests/server/fake_device.h"
+
+namespace warpfold {
+namespace {
+
+std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int lanes, int queue_depth_max = 100) {
+  absl::StatusOr<std::unique_ptr<DeviceScheduler>> scheduler =
+      DeviceScheduler::Create(device, {.lanes = lanes, .queue_depth_max = queue_depth_max});
+  EXPECT_TRUE(scheduler.ok());
+  return *std::move(scheduler);
+}
+
+std::int64_t Sum(const WorkReport& report) {
+  EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
+  std::int64_t sum = -1;
+  if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
+  return sum;
+}
+
+TEST(DeviceSchedulerTest, WorkIsReducedAndReportedOnceWithItsDevice) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  FakeWork work(100);  // several slabs of 64 bytes
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  EXPECT_EQ(Sum(work.Await()), 5050);
+  EXPECT_EQ(work.Await().device->name, "fake:0");
+  EXPECT_GE(work.Await().receive.count(), 0);
+}
+
+TEST(DeviceSchedulerTest, WorkWithoutBytesIsFinishedToo) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  FakeWork work(0);
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  EXPECT_EQ(Sum(work.Await()), 0);
+}
+
+TEST(DeviceSchedulerTest, FullQueueRefusesAtOnceAndMayRetry) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1, 2);
+  absl::Notification gate;
+  FakeWork running(4, &gate);
+  FakeWork queued[2];
+  FakeWork refused;
+  ASSERT_TRUE(scheduler->Submit(&running).ok());
+  running.fake_payload().opened().WaitForNotification();
+  for (FakeWork& work : queued) ASSERT_TRUE(scheduler->Submit(&work).ok());
+  const absl::Status status = scheduler->Submit(&refused);
+  ASSERT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status)));
+  EXPECT_EQ(scheduler->state().refused_queue, 1U);
+  EXPECT_EQ(scheduler->state().queued, 2);
+  gate.Notify();
+  for (FakeWork& work : queued) work.Await();
+  EXPECT_FALSE(refused.is_done());
+}
+
+TEST(DeviceSchedulerTest, WithdrawnWorkNeverRunsAndRunningWorkCannotBeWithdrawn) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  absl::Notification gate;
+  FakeWork running(4, &gate);
+  FakeWork queued;
+  ASSERT_TRUE(scheduler->Submit(&running).ok());
+  running.fake_payload().opened().WaitForNotification();
+  ASSERT_TRUE(scheduler->Submit(&queued).ok());
+  EXPECT_TRUE(scheduler->Withdraw(&queued));
+  EXPECT_FALSE(scheduler->Withdraw(&queued));
+  EXPECT_FALSE(scheduler->Withdraw(&running));
+  gate.Notify();
+  running.Await();
+  EXPECT_FALSE(queued.is_done());
+  EXPECT_EQ(device.counts().begun, 1);
+}
+
+TEST(DeviceSchedulerTest, CancelledWorkIsDroppedBeforeItReachesTheDevice) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  FakeWork work;
+  work.Cancel();
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  EXPECT_EQ(work.Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(device.counts().begun, 0);
+}
+
+TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  absl::Notification gate;
+  FakeWork work(100, &gate);
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  work.fake_payload().opened().WaitForNotification();
+  work.Cancel();
+  gate.Notify();
+  EXPECT_EQ(work.Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(device.counts().abandoned, 1);
+  FakeWork next;
+  ASSERT_TRUE(scheduler->Submit(&next).ok());
+  EXPECT_EQ(Sum(next.Await()), 10);
+}
+
+TEST(DeviceSchedulerTest, AFailedReadAbandonsTheLaneAndKeepsItsStatus) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  FakeWork work;
+  work.fake_payload().FailRead(absl::InvalidArgumentError("chunk: short"));
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  EXPECT_EQ(work.Await().outcome.status(), absl::InvalidArgumentError("chunk: short"));
+  EXPECT_EQ(device.counts().abandoned, 1);
+}
+
+TEST(DeviceSchedulerTest, AFailedBeginNeverOpensThePayload) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  device.FailBegin(absl::ResourceExhaustedError("scratch"));
+  FakeWork work;
+  ASSERT_TRUE(scheduler->Submit(&work).ok());
+  const absl::Status status = work.Await().outcome.status();
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status)));
+  EXPECT_FALSE(work.fake_payload().opened().HasBeenNotified());
+}
+
+TEST(DeviceSchedulerTest, SlowSendersLeaveALaneForWholeRequests) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 4);
+  absl::Notification gate;
+  std::vector<std::unique_ptr<FakeWork>> slow;
+  for (int i = 0; i < 5; ++i) {
+    slow.push_back(std::make_unique<FakeWork>(4, &gate, /*waits_for_client=*/true));
+    ASSERT_TRUE(scheduler->Submit(slow.back().get()).ok());
+  }
+  FakeWork whole;
+  ASSERT_TRUE(scheduler->Submit(&whole).ok());
+  EXPECT_EQ(Sum(whole.Await()), 10);
+  EXPECT_EQ(scheduler->state().queued, 2);
+  gate.Notify();
+  for (const auto& work : slow) EXPECT_EQ(Sum(work->Await()), 10);
+}
+
+TEST(DeviceSchedulerTest, DrainFinishesWhatWasAcceptedAndTakesNothingMore) {
+  FakeDevice device;
+  auto scheduler = Make(device, 2);
+  absl::Notification gate;
+  std::vector<std::unique_ptr<FakeWork>> accepted;
+  for (int i = 0; i < 8; ++i) {
+    accepted.push_back(std::make_unique<FakeWork>(4, &gate, i % 2 == 0));
+    ASSERT_TRUE(scheduler->Submit(accepted.back().get()).ok());
+  }
+  scheduler->Drain();
+  FakeWork late;
+  EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
+  gate.Notify();
+  scheduler = nullptr;
+  for (const auto& work : accepted) {
+    ASSERT_TRUE(work->is_done());
+    EXPECT_EQ(Sum(work->Await()), 10);
+  }
+}
+
+TEST(DeviceSchedulerTest, ManySubmittersAndCancellersLoseNothing) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 4, 1 << 20);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&scheduler, t] {
+      std::vector<std::unique_ptr<FakeWork>> works;
+      for (int i = 0; i < 500; ++i) {
+        works.push_back(std::make_unique<FakeWork>(4, nullptr, (i + t) % 3 == 0));
+        ASSERT_TRUE(scheduler->Submit(works.back().get()).ok());
+        if (i % 5 == 0 && scheduler->Withdraw(works.back().get())) works.pop_back();
+      }
+      for (const auto& work : works) EXPECT_EQ(Sum(work->Await()), 10);
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(scheduler->state().load(), 0);
+}
+
+TEST(SchedulerTest, WorkGoesToTheLeastLoadedDevice) {
+  std::vector<std::unique_ptr<Executor>> devices;
+  devices.push_back(std::make_unique<FakeDevice>("fake:0"));
+  devices.push_back(std::make_unique<FakeDevice>("fake:1"));
+  auto scheduler = Scheduler::Create(devices, {.lanes = 1, .queue_depth_max = 10});
+  ASSERT_TRUE(scheduler.ok());
+  absl::Notification gate;
+  FakeWork first(4, &gate);
+  FakeWork second(4, &gate);
+  ASSERT_TRUE((*scheduler)->Submit(&first).ok());
+  ASSERT_TRUE((*scheduler)->Submit(&second).ok());
+  first.fake_payload().opened().WaitForNotification();
+  second.fake_payload().opened().WaitForNotification();  // both run: on two devices
+  EXPECT_EQ((*scheduler)->state().lanes_in_use, 2);
+  FakeWork third;
+  ASSERT_TRUE((*scheduler)->Submit(&third).ok());
+  EXPECT_TRUE((*scheduler)->Withdraw(&third));
+  gate.Notify();
+  EXPECT_NE(first.Await().device->name, second.Await().device->name);
+}
+
+TEST(SchedulerTest, NoDeviceIsAnError) { EXPECT_FALSE(Scheduler::Create({}, {}).ok()); }
+
+}  // namespace
+}  // namespace warpfold

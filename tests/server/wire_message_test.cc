@@ -1,0 +1,179 @@
+#include "server/frontend/wire_message.h"
+
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/frontend/message_payload.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold {
+namespace {
+
+constexpr std::uint32_t kSeed = 71;
+
+// `bytes` as a buffer of slices of at most `slice_bytes`.
+grpc::ByteBuffer Sliced(const std::string& bytes, std::size_t slice_bytes) {
+  std::vector<grpc::Slice> slices;
+  for (std::size_t at = 0; at < bytes.size(); at += slice_bytes) {
+    slices.emplace_back(bytes.substr(at, slice_bytes));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+std::string PayloadOf(WireMessage& message) {
+  if (!message.has_payload()) return "";
+  std::string bytes(message.payload_bytes(), '\0');
+  SliceRun run = message.TakePayload();
+  EXPECT_EQ(run.ReadInto(absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.data()), bytes.size())),
+            bytes.size());
+  return bytes;
+}
+
+v1::ReduceRequest Example(std::size_t payload_bytes) {
+  v1::ReduceRequest request;
+  request.set_request_id("an id");
+  request.mutable_tensor()->set_dtype(v1::DTYPE_F64);
+  for (const std::int64_t length : {1L, 300L, 1L << 40}) {
+    request.mutable_tensor()->add_shape(length);
+  }
+  request.add_ops(v1::OP_SUM);
+  request.add_ops(v1::OP_MAX);
+  request.add_axes(-1);
+  request.set_keepdims(true);
+  std::string data;
+  for (std::size_t i = 0; i < payload_bytes; ++i) data += static_cast<char>(i * 131);
+  request.set_data(data);
+  return request;
+}
+
+TEST(WireMessageTest, SplittingAtAnySliceSizeGivesWhatProtobufReads) {
+  for (const std::size_t payload_bytes : {0UL, 1UL, 127UL, 128UL, 5000UL}) {
+    const v1::ReduceRequest wanted = Example(payload_bytes);
+    const std::string bytes = wanted.SerializeAsString();
+    for (std::size_t slice_bytes = 1; slice_bytes <= bytes.size();
+         slice_bytes += slice_bytes < 80 ? 1 : 997) {
+      grpc::ByteBuffer buffer = Sliced(bytes, slice_bytes);
+      absl::StatusOr<WireMessage> message = WireMessage::Split(&buffer, "data");
+      ASSERT_TRUE(message.ok()) << message.status();
+      v1::ReduceRequest header;
+      ASSERT_TRUE(message->ParseHeader(&header).ok());
+      ASSERT_EQ(PayloadOf(*message), wanted.data());
+      header.set_data(wanted.data());
+      ASSERT_EQ(header.SerializeAsString(), bytes);
+    }
+  }
+}
+
+TEST(WireMessageTest, ThePayloadOutlivesTheBuffer) {
+  const v1::ReduceRequest wanted = Example(100'000);
+  WireMessage message;
+  {
+    grpc::ByteBuffer buffer = Sliced(wanted.SerializeAsString(), 1000);
+    message = *WireMessage::Split(&buffer, "data");
+  }
+  EXPECT_EQ(PayloadOf(message), wanted.data());
+}
+
+TEST(WireMessageTest, FieldsAfterThePayloadAreReadToo) {
+  v1::ReduceRequest payload;
+  payload.set_data("12345678");
+  v1::ReduceRequest rest = Example(0);
+  rest.clear_data();
+  grpc::ByteBuffer buffer = Sliced(payload.SerializeAsString() + rest.SerializeAsString(), 7);
+  absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_EQ(message->header.request_id(), "an id");
+  EXPECT_EQ(PayloadOf(message->wire), "12345678");
+}
+
+TEST(WireMessageTest, AnEmptyMessageHasNeitherPayloadNorFields) {
+  grpc::ByteBuffer empty;
+  absl::StatusOr<WireMessage> message = WireMessage::Split(&empty, "data");
+  ASSERT_TRUE(message.ok());
+  EXPECT_FALSE(message->has_payload());
+  v1::ReduceRequest header;
+  EXPECT_TRUE(message->ParseHeader(&header).ok());
+}
+
+TEST(WireMessageTest, EveryTruncationOfThePayloadIsRefused) {
+  const std::string bytes = Example(300).SerializeAsString();
+  const std::size_t payload_at = bytes.size() - 300;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    grpc::ByteBuffer buffer = Sliced(bytes.substr(0, size), 16);
+    absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+    if (size >= payload_at - 2) {  // the length and the payload
+      EXPECT_FALSE(message.ok()) << size;
+    } else if (message.ok()) {  // cut between two fields: well-formed, but without a payload
+      EXPECT_FALSE(message->wire.has_payload()) << size;
+    }
+  }
+}
+
+TEST(WireMessageTest, VarintGarbageIsRefused) {
+  const std::string endless(11, '\xff');
+  for (const std::string& bytes :
+       {endless, std::string("\x7a") + endless,            // a length that does not end
+        std::string("\x7a\xff\xff\xff\xff\x0f"),           // a length of 4 GiB
+        std::string("\x7a\xff\xff\xff\xff\x07"),           // a length of 2 GiB - 1
+        std::string("\x78\x01"),                           // field 15 as a varint
+        std::string("\x00\x00", 2), std::string("\x07"),   // field 0; wire type 7
+        std::string("\x0c"), std::string(200, '\x0b')}) {  // an end without a start; starts only
+    grpc::ByteBuffer buffer = Sliced(bytes, 3);
+    absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+    EXPECT_EQ(message.status().code(), absl::StatusCode::kInvalidArgument)
+        << testing::PrintToString(bytes);
+  }
+}
+
+TEST(WireMessageTest, APayloadThatComesTwiceIsRefused) {
+  v1::ReduceRequest payload;
+  payload.set_data("1");
+  grpc::ByteBuffer buffer = Sliced(payload.SerializeAsString() + payload.SerializeAsString(), 2);
+  EXPECT_EQ(WireMessage::Split(&buffer, "data").status().message(),
+            "data: comes twice in one message");
+}
+
+// Whatever the bytes: no crash, and what is accepted is what protobuf accepts, with the same
+// payload.
+TEST(WireMessageTest, RandomMutationsAgreeWithProtobuf) {
+  std::cout << "seed " << kSeed << '\n';
+  std::mt19937 random(kSeed);
+  int accepted = 0;
+  for (int round = 0; round < 30000; ++round) {
+    std::string bytes = Example(random() % 64).SerializeAsString();
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+      const std::size_t at = random() % bytes.size();
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes.erase(at, 1 + random() % 4);
+          break;
+        case 2:
+          bytes.insert(at, 1, static_cast<char>(random()));
+          break;
+        case 3:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+          break;
+      }
+      if (bytes.empty()) bytes = "\x7a";
+    }
+    grpc::ByteBuffer buffer = Sliced(bytes, 1 + random() % 40);
+    absl::StatusOr<TensorMessage> ours = ParseTensorMessage(&buffer);
+    if (!ours.ok()) continue;
+    ++accepted;
+    v1::ReduceRequest theirs;
+    ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
+    if (!ours->wire.has_payload()) continue;
+    ASSERT_EQ(PayloadOf(ours->wire), theirs.data()) << testing::PrintToString(bytes);
+  }
+  EXPECT_GT(accepted, 1000);
+}
+
+}  // namespace
+}  // namespace warpfold
