@@ -25,9 +25,14 @@ build=${1:-build/release}
 destination=${2:-bundle}
 size_max_mib=60
 
+server=$build/server/warpfold-server
+if [ -x "$server" ] && [ ! -x "$build/bench/kernels/warpfold_bench_kernels" ]; then
+  echo "bundle: $build was built without CUDA, and the bundle is for GPU hosts" >&2
+  exit 1
+fi
 rm -rf "$destination"
 deploy/stage.sh "$destination" \
-  "$build/server/warpfold-server" \
+  "$server" \
   "$build/client/cpp/warpfold" \
   "$build/tests/gpu/warpfold_gpu_test" \
   "$build/tests/e2e/warpfold_e2e_test" \
