@@ -182,7 +182,7 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
 grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                                  v1::ReduceResponse* response) {
   ++unary_calls_;
-  if (release_ != nullptr) release_->WaitForNotification();
+  if (hangs_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   if (lie_.has_value()) {
     *response = *lie_;
@@ -195,7 +195,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
                                        grpc::ServerReader<v1::ReduceStreamRequest>* reader,
                                        v1::ReduceResponse* response) {
   ++stream_calls_;
-  if (release_ != nullptr) release_->WaitForNotification();
+  if (hangs_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   v1::ReduceStreamRequest part;
   if (!reader->Read(&part) || !part.has_header()) {
@@ -234,6 +234,9 @@ FakeServer::FakeServer() {
 
 FakeServer::~FakeServer() { Stop(); }
 
-void FakeServer::Stop() { server_->Shutdown(std::chrono::system_clock::now()); }
+void FakeServer::Stop() {
+  service_.Release();
+  server_->Shutdown(std::chrono::system_clock::now());
+}
 
 }  // namespace warpfold::client

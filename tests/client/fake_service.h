@@ -40,8 +40,11 @@ class FakeService final : public v1::ReductionService::Service {
 
   // The next `count` Reduce or ReduceStream calls fail so.
   void FailNext(int count, const Failure& failure);
-  // Reduce and ReduceStream do not answer, nor read, before `release`.
-  void HangUntil(absl::Notification* release) { release_ = release; }
+  // From now on Reduce and ReduceStream neither read nor answer before Release().
+  void Hang() { hangs_ = true; }
+  void Release() {
+    if (!released_.HasBeenNotified()) released_.Notify();
+  }
   // Answers Reduce with this instead of the truth.
   void AnswerWith(const v1::ReduceResponse& lie) { lie_ = lie; }
 
@@ -66,7 +69,8 @@ class FakeService final : public v1::ReductionService::Service {
   int failures_left_ = 0;
   Failure failure_;
   std::vector<std::size_t> chunk_sizes_;
-  absl::Notification* release_ = nullptr;
+  std::atomic<bool> hangs_ = false;
+  absl::Notification released_;
   std::optional<v1::ReduceResponse> lie_;
   v1::GetServerInfoResponse info_;
   std::atomic<int> unary_calls_ = 0;

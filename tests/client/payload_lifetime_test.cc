@@ -105,8 +105,7 @@ TEST(PayloadLoanDeathTest, EndingALoanThatIsStillOutAborts) {
 
 TEST(PayloadLifetimeTest, AfterADeadlineTheCallersMemoryMayBeUnmapped) {
   FakeServer server;
-  absl::Notification release;
-  server.service().HangUntil(&release);
+  server.service().Hang();
   for (const std::size_t size : {std::size_t{1} << 20, std::size_t{64} << 20}) {
     Connection connection(server.address(), {});
     {
@@ -122,13 +121,11 @@ TEST(PayloadLifetimeTest, AfterADeadlineTheCallersMemoryMayBeUnmapped) {
       EXPECT_EQ(stream.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
     }
   }
-  release.Notify();
 }
 
 TEST(PayloadLifetimeTest, AfterAStopRequestTheCallersMemoryMayBeUnmapped) {
   FakeServer server;
-  absl::Notification release;
-  server.service().HangUntil(&release);
+  server.service().Hang();
   Connection connection(server.address(), {});
   {
     std::stop_source stop;
@@ -141,13 +138,11 @@ TEST(PayloadLifetimeTest, AfterAStopRequestTheCallersMemoryMayBeUnmapped) {
                                               limits, [&](std::int64_t) { stop.request_stop(); });
     EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::CANCELLED);
   }
-  release.Notify();
 }
 
 TEST(PayloadLifetimeTest, AServerThatDiesInMidStreamReleasesTheMemory) {
   auto server = std::make_unique<FakeServer>();
-  absl::Notification release;
-  server->service().HangUntil(&release);
+  server->service().Hang();
   Connection connection(server->address(), {});
   std::jthread stopper;
   {
@@ -156,7 +151,6 @@ TEST(PayloadLifetimeTest, AServerThatDiesInMidStreamReleasesTheMemory) {
                                               Within(milliseconds(60'000)), [&](std::int64_t) {
                                                 if (!stopper.joinable())
                                                   stopper = std::jthread([&] { server->Stop(); });
-                                                if (!release.HasBeenNotified()) release.Notify();
                                               });
     EXPECT_FALSE(reply.status.ok());
   }
