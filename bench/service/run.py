@@ -139,7 +139,9 @@ class Bench:
     def __init__(self, program, arguments):
         self.program = program
         self.gpu = arguments.gpu if arguments.gpu is not None else nvidia_smi("name")
-        self.driver = arguments.driver if arguments.driver is not None else nvidia_smi("driver_version")
+        self.driver = arguments.driver
+        if self.driver is None:
+            self.driver = nvidia_smi("driver_version")
         self.runs = []
 
     def measure(self, server, size, by_stream, clients, seconds, requests_min=3, warmup=0.2):
@@ -188,13 +190,15 @@ def compare(bench, wire, warpfold, arguments):
     for name, size, by_stream, clients, metric, target in CASES:
         on_wire, on_warpfold = (statistics.median(v) for v in values[name])
         ratio = statistics.median(ratios[name])
-        met = None if target is None else (ratio <= target[1] if target[0] == "<=" else ratio >= target[1])
+        met = None
+        if target is not None:
+            met = ratio <= target[1] if target[0] == "<=" else ratio >= target[1]
         summary.append({"case": name, "metric": metric, "wire": on_wire, "warpfold": on_warpfold,
                         "ratio": ratio, "ratio_min": min(ratios[name]),
                         "ratio_max": max(ratios[name]), "target": target, "met": met})
         goal = "" if target is None else f"{target[0]} {target[1]}: {'met' if met else 'MISSED'}"
-        rows.append((name, unit_text(metric, on_wire), unit_text(metric, on_warpfold), f"{ratio:.2f}",
-                     f"{min(ratios[name]):.2f}..{max(ratios[name]):.2f}", goal))
+        rows.append((name, unit_text(metric, on_wire), unit_text(metric, on_warpfold),
+                     f"{ratio:.2f}", f"{min(ratios[name]):.2f}..{max(ratios[name]):.2f}", goal))
     print_table(f"medians of {arguments.rounds} rounds, {arguments.seconds} s each",
                 ("case", "wire", "warpfold", "ratio", "range", "target"), rows)
     return summary

@@ -126,7 +126,8 @@ def main():
             checker.differences.append(f"{name}: is not described")
         elif row["note"] is not None:
             checker.differences.append(f"{name}: {row['note']}")
-        elif (row["dtype"], row["shape"], row["count"]) != (dtype_name, list(array.shape), array.size):
+        elif [row["dtype"], row["shape"], row["count"]] != [
+                dtype_name, list(array.shape), array.size]:
             checker.differences.append(f"{name}: dtype, shape or count differ")
         else:
             checker.tensor(name, array, row)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job on real input: describes a published model checkpoint, then checks every answer against NumPy.
+# The main job on real input: describes a published model checkpoint, then checks every answer
+# against NumPy.
 set -euo pipefail
 
 usage() {
