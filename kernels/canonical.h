@@ -1,4 +1,5 @@
-// The canonical order's constants. docs/order.md is the definition; changing a number here changes the bits of float sums.
+// The canonical order's constants. docs/order.md is the definition; changing a number here changes
+// the bits of float sums.
 #ifndef WARPFOLD_KERNELS_CANONICAL_H_
 #define WARPFOLD_KERNELS_CANONICAL_H_
 
@@ -7,7 +8,8 @@
 
 namespace warpfold {
 
-// A row tile is kTileRows rows of kLanes lanes x kVectorBytes: what a warp reads with kTileRows loads of 16 bytes a lane.
+// A row tile is kTileRows rows of kLanes lanes x kVectorBytes: what a warp reads with kTileRows
+// loads of 16 bytes a lane.
 inline constexpr int kLanes = 32;
 inline constexpr int kVectorBytes = 16;
 inline constexpr int kTileRows = 8;
@@ -20,9 +22,9 @@ inline constexpr int kLeafRows = 8;
 template <typename T>
 inline constexpr int kVectorElements = kVectorBytes / static_cast<int>(sizeof(T));
 template <typename T>
-inline constexpr int kRowElements = kLanes * kVectorElements<T>;
+inline constexpr int kRowElements = kLanes* kVectorElements<T>;
 template <typename T>
-inline constexpr int kTileElements = kTileRows * kRowElements<T>;
+inline constexpr int kTileElements = kTileRows* kRowElements<T>;
 
 constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -33,7 +35,8 @@ constexpr std::int64_t PowerOfTwoAtLeast(std::int64_t n) {
   return power;
 }
 
-// Levels of a binary tree's stack that takes `count` states one after another: one for each bit of `count`.
+// Levels of a binary tree's stack that takes `count` states one after another: one for each bit of
+// `count`.
 constexpr int StackLevels(std::int64_t count) {
   int levels = 0;
   for (; count > 0; count >>= 1) ++levels;

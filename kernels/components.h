@@ -1,8 +1,10 @@
-// What a reduction accumulates. An op is computed from one component; several components fuse into one pass (fold.h).
+// What a reduction accumulates. An op is computed from one component; several components fuse into
+// one pass (fold.h).
 //
-// A component is: Acc, what elements add up in inside a tile or leaf; State, what partial results are; Identity, which changes
-// nothing it is combined with, so that a missing element and the identity are the same thing; Lift (element -> Acc); Combine,
-// commutative to the bit; Promote (Acc -> State).
+// A component is: Acc, what elements add up in inside a tile or leaf; State, what partial results
+// are; Identity, which changes nothing it is combined with, so that a missing element and the
+// identity are the same thing; Lift (element -> Acc); Combine, commutative to the bit; Promote (Acc
+// -> State).
 #ifndef WARPFOLD_KERNELS_COMPONENTS_H_
 #define WARPFOLD_KERNELS_COMPONENTS_H_
 
@@ -14,9 +16,10 @@
 
 namespace warpfold {
 
-// SUM and MEAN. Floats add in float64: an f32 sum then has no error that its one final rounding does not hide, and on an H200
-// it costs nothing against f32 (the pass is bound by memory). Integers up to 32 bits add in int64, which holds a tile of
-// anything; states and 64-bit elements add in int128, so that no sum ever wraps.
+// SUM and MEAN. Floats add in float64: an f32 sum then has no error that its one final rounding
+// does not hide, and on an H200 it costs nothing against f32 (the pass is bound by memory).
+// Integers up to 32 bits add in int64, which holds a tile of anything; states and 64-bit elements
+// add in int128, so that no sum ever wraps.
 template <typename T>
 struct Sum {
   static constexpr bool kIsFloat = std::is_floating_point_v<T>;
@@ -34,8 +37,8 @@ struct Sum {
   WARPFOLD_HD static constexpr State Promote(Acc a) { return static_cast<State>(a); }
 };
 
-// Floats as integers that order the same way: -inf < ... < -0.0 < +0.0 < ... < inf. The mapping is its own inverse. Integers
-// stand for themselves.
+// Floats as integers that order the same way: -inf < ... < -0.0 < +0.0 < ... < inf. The mapping is
+// its own inverse. Integers stand for themselves.
 template <typename T>
 using OrderedKey = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
@@ -47,8 +50,8 @@ WARPFOLD_HD constexpr OrderedKey<T> FlipNegative(OrderedKey<T> bits) {
   return bits ^ ((bits >> (8 * sizeof(T) - 1)) & kAllButSign<T>);
 }
 
-// MIN and MAX. One integer minimum an element, vectorised everywhere, with a unique answer for zeros and NaN: NaN takes the key
-// beyond the winning end, where no number lives.
+// MIN and MAX. One integer minimum an element, vectorised everywhere, with a unique answer for
+// zeros and NaN: NaN takes the key beyond the winning end, where no number lives.
 template <typename T, bool kIsMin>
 struct Extremum {
   using Acc = OrderedKey<T>;

@@ -20,7 +20,8 @@ struct ResultTargets {
   std::int64_t reduced_count = 0;  // elements behind each output, for MEAN
 };
 
-// An integer sum that does not fit its result. Of several, the one with the lowest output index is reported.
+// An integer sum that does not fit its result. Of several, the one with the lowest output index is
+// reported.
 struct Overflow {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::int64_t output_index = kNone;
@@ -29,9 +30,10 @@ struct Overflow {
   std::int32_t lock = 0;  // held while the other fields change
 };
 
-// Where folded states go: into `states` when it is set (one for each output), else, finished, into the targets' arrays from
-// index `first_result` on. All pointers are the backend's own: host memory on the CPU, device memory on a GPU. `overflow` is
-// only ever lowered, so that several calls may share one.
+// Where folded states go: into `states` when it is set (one for each output), else, finished, into
+// the targets' arrays from index `first_result` on. All pointers are the backend's own: host memory
+// on the CPU, device memory on a GPU. `overflow` is only ever lowered, so that several calls may
+// share one.
 struct Output {
   void* states = nullptr;
   ResultTargets targets;
@@ -39,7 +41,8 @@ struct Output {
   Overflow* overflow = nullptr;
 };
 
-// NaN of any sign and payload to the one NaN of the contract: x86 makes 0xffc00000 where a GPU makes 0x7fffffff.
+// NaN of any sign and payload to the one NaN of the contract: x86 makes 0xffc00000 where a GPU
+// makes 0x7fffffff.
 template <typename T>
 WARPFOLD_HD T CanonicalNan(T x) {
   if constexpr (std::is_same_v<T, float>) {
@@ -49,12 +52,14 @@ WARPFOLD_HD T CanonicalNan(T x) {
   }
 }
 
-// Rounds to nearest even. Written out because the conversion is a library call whose rounding differs between compilers.
+// Rounds to nearest even. Written out because the conversion is a library call whose rounding
+// differs between compilers.
 WARPFOLD_HD double ToDouble(int128 x) {
   const bool negative = x < 0;
   uint128 magnitude = negative ? uint128{0} - static_cast<uint128>(x) : static_cast<uint128>(x);
   double scale = 1.0;
-  // Shifted to 64 bits with the lost bits kept as a sticky one, the hardware's conversion rounds as it would the whole.
+  // Shifted to 64 bits with the lost bits kept as a sticky one, the hardware's conversion rounds as
+  // it would the whole.
   while ((magnitude >> 64) != 0) {
     magnitude = (magnitude >> 1) | (magnitude & 1);
     scale *= 2.0;
@@ -72,7 +77,8 @@ WARPFOLD_HD T FromKey(OrderedKey<T> key) {
   }
 }
 
-// Writes `state`'s result of every op in `targets` at `index`. False when the integer sum does not fit; it is then in
+// Writes `state`'s result of every op in `targets` at `index`. False when the integer sum does not
+// fit; it is then in
 // `*overflow` and the op's result is unspecified.
 template <class F>
 WARPFOLD_HD bool WriteResults(const ResultTargets& targets, std::int64_t index,
@@ -109,14 +115,12 @@ WARPFOLD_HD bool WriteResults(const ResultTargets& targets, std::int64_t index,
         break;
       case Op::kMin:
         if constexpr (F::template kHas<Min<T>>) {
-          static_cast<T*>(targets.arrays[i])[index] =
-              FromKey<T>(F::template Get<Min<T>>(state));
+          static_cast<T*>(targets.arrays[i])[index] = FromKey<T>(F::template Get<Min<T>>(state));
         }
         break;
       case Op::kMax:
         if constexpr (F::template kHas<Max<T>>) {
-          static_cast<T*>(targets.arrays[i])[index] =
-              FromKey<T>(F::template Get<Max<T>>(state));
+          static_cast<T*>(targets.arrays[i])[index] = FromKey<T>(F::template Get<Max<T>>(state));
         }
         break;
     }

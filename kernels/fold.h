@@ -19,8 +19,8 @@ struct Slot {
   Value value;
 };
 
-// Several components that read the elements once. Acc and State hold one slot a component; all functions work slot by slot, so
-// a component's bits do not depend on what it is fused with.
+// Several components that read the elements once. Acc and State hold one slot a component; all
+// functions work slot by slot, so a component's bits do not depend on what it is fused with.
 template <typename T, class... Components>
 struct Fold {
   using Element = T;
@@ -78,8 +78,9 @@ struct Fold {
   }
 };
 
-// The fusions that are compiled. A request runs on the smallest one that holds its ops: a pass is bound by memory, so a
-// component that nobody asked for costs nothing that can be measured, and every further fusion costs build time.
+// The fusions that are compiled. A request runs on the smallest one that holds its ops: a pass is
+// bound by memory, so a component that nobody asked for costs nothing that can be measured, and
+// every further fusion costs build time.
 enum class Bundle : std::uint8_t { kSum, kMin, kMax, kAll };
 
 inline Bundle BundleFor(const std::vector<Op>& ops) {

@@ -1,4 +1,5 @@
-// Marks the functions that the CPU and the GPU compile from one text: that is how both give the same bits.
+// Marks the functions that the CPU and the GPU compile from one text: that is how both give the
+// same bits.
 #ifndef WARPFOLD_KERNELS_HOST_DEVICE_H_
 #define WARPFOLD_KERNELS_HOST_DEVICE_H_
 

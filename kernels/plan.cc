@@ -18,10 +18,11 @@ struct Run {
 
 absl::Status CheckShape(const ReduceSpec& spec) {
   if (spec.shape.size() > static_cast<std::size_t>(kMaxRank)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor.shape: rank ", spec.shape.size(), " is above the limit of ", kMaxRank));
+    return absl::InvalidArgumentError(absl::StrCat("tensor.shape: rank ", spec.shape.size(),
+                                                   " is above the limit of ", kMaxRank));
   }
-  // The bound holds for the product of the nonzero dimensions, as in NumPy: strides of empty tensors must fit too.
+  // The bound holds for the product of the nonzero dimensions, as in NumPy: strides of empty
+  // tensors must fit too.
   std::int64_t bytes = static_cast<std::int64_t>(ElementBytes(spec.dtype));
   for (std::size_t d = 0; d < spec.shape.size(); ++d) {
     const std::int64_t length = spec.shape[d];
@@ -30,7 +31,8 @@ absl::Status CheckShape(const ReduceSpec& spec) {
           absl::StrCat("tensor.shape: dimension ", d, " is negative: ", length));
     }
     if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) {
-      return absl::InvalidArgumentError("tensor.shape: the tensor's byte count does not fit in int64");
+      return absl::InvalidArgumentError(
+          "tensor.shape: the tensor's byte count does not fit in int64");
     }
   }
   return absl::OkStatus();
@@ -103,7 +105,8 @@ Geometry MakeGeometry(const std::vector<Run>& runs) {
       for (Geometry::Fold& fold : geometry.folds) fold.outer *= run->length;
     }
   }
-  // A fold's outer extent counts the reduced runs outside it too: they have not been folded yet when its turn comes.
+  // A fold's outer extent counts the reduced runs outside it too: they have not been folded yet
+  // when its turn comes.
   for (std::size_t f = 0; f < geometry.folds.size(); ++f) {
     for (std::size_t g = f + 1; g < geometry.folds.size(); ++g) {
       geometry.folds[f].outer *= geometry.folds[g].count;
@@ -153,7 +156,8 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
     }
     // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
     if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kOpCount)) {
-      return absl::InvalidArgumentError("tensor.shape: the results' byte count does not fit in int64");
+      return absl::InvalidArgumentError(
+          "tensor.shape: the results' byte count does not fit in int64");
     }
   }
   if (plan.element_count > 0) {

@@ -1,8 +1,9 @@
 // What a request asks for, checked once and turned into a shape that the kernels can walk.
 //
-// Step of a request: between the front end (which decodes it) and the device (which runs it). Everything below this file may
-// assume that a Plan is right: axes are unique and in range, byte counts fit, min and max have something to look at.
-// Pure functions, no state; safe from any thread.
+// Step of a request: between the front end (which decodes it) and the device (which runs it).
+// Everything below this file may assume that a Plan is right: axes are unique and in range, byte
+// counts fit, min and max have something to look at. Pure functions, no state; safe from any
+// thread.
 #ifndef WARPFOLD_KERNELS_PLAN_H_
 #define WARPFOLD_KERNELS_PLAN_H_
 
@@ -25,10 +26,12 @@ struct ReduceSpec {
   bool keepdims = false;
 };
 
-// The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce, inner] around its last
-// reduced run of dimensions. Elements fold along `reduce` first. Reduced runs further out are left as `folds`: each takes
-// states shaped [outer, count, inner] to [outer, inner], from the innermost run to the outermost.
-//   shape [8, 3, 5, 7], axes {0, 2}  ->  outer 24, reduce 5, inner 7; folds {{outer 1, count 8, inner 21}}
+// The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce,
+// inner] around its last reduced run of dimensions. Elements fold along `reduce` first. Reduced
+// runs further out are left as `folds`: each takes states shaped [outer, count, inner] to [outer,
+// inner], from the innermost run to the outermost.
+//   shape [8, 3, 5, 7], axes {0, 2}  ->  outer 24, reduce 5, inner 7; folds {{outer 1, count 8,
+//   inner 21}}
 struct Geometry {
   struct Fold {
     std::int64_t outer = 1;
@@ -59,9 +62,9 @@ struct Plan {
   std::int64_t result_bytes() const;
 };
 
-// Checks `spec` and plans it. INVALID_ARGUMENT, the message starting with the field's name in the proto: `tensor.shape`
-// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, min or max of nothing), `axes` (twice,
-// out of range).
+// Checks `spec` and plans it. INVALID_ARGUMENT, the message starting with the field's name in the
+// proto: `tensor.shape` (negative dimension, rank above kMaxRank, byte count past int64), `ops`
+// (none, twice, min or max of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 }  // namespace warpfold

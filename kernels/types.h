@@ -1,5 +1,6 @@
-// The vocabulary of the numeric library: element types and ops. Both are closed sets; what is in these enums works on every
-// backend. Switches over them have no `default:`, so that a new member fails to compile wherever it is not yet handled.
+// The vocabulary of the numeric library: element types and ops. Both are closed sets; what is in
+// these enums works on every backend. Switches over them have no `default:`, so that a new member
+// fails to compile wherever it is not yet handled.
 #ifndef WARPFOLD_KERNELS_TYPES_H_
 #define WARPFOLD_KERNELS_TYPES_H_
 
@@ -46,7 +47,8 @@ constexpr std::size_t ElementBytes(DType dtype) {
 const char* Name(DType dtype);
 const char* Name(Op op);
 
-// The dtype of `op`'s result over elements of `dtype`; the rule is in proto/warpfold/v1/reduction.proto.
+// The dtype of `op`'s result over elements of `dtype`; the rule is in
+// proto/warpfold/v1/reduction.proto.
 DType ResultDType(Op op, DType dtype);
 
 }  // namespace warpfold

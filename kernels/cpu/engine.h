@@ -1,4 +1,5 @@
-// The CPU folds for one fusion of components: tasks, trees and the scalar paths around the SIMD loops.
+// The CPU folds for one fusion of components: tasks, trees and the scalar paths around the SIMD
+// loops.
 #ifndef WARPFOLD_KERNELS_CPU_ENGINE_H_
 #define WARPFOLD_KERNELS_CPU_ENGINE_H_
 
@@ -41,7 +42,8 @@ class EngineOf {
       for (std::int64_t i = task * kOutputsPerTask; i < end; ++i) {
         const std::int64_t plane = i / extent.inner;
         const State* first = states + plane * extent.count * extent.inner + i % extent.inner;
-        Emit(output, i, Tree(0, extent.count, [&](std::int64_t k) { return first[k * extent.inner]; }));
+        Emit(output, i,
+             Tree(0, extent.count, [&](std::int64_t k) { return first[k * extent.inner]; }));
       }
     });
   }
@@ -79,11 +81,13 @@ class EngineOf {
   }
 
  private:
-  // A task's share of the data: large against the cost of handing it out, small against a core's L2.
+  // A task's share of the data: large against the cost of handing it out, small against a core's
+  // L2.
   static constexpr std::int64_t kTaskBytes = 256 << 10;
   static constexpr std::int64_t kTaskTiles = kTaskBytes / static_cast<std::int64_t>(kTileBytes);
 
-  // The binary tree over [first, first + count): its left part is the largest power of two that leaves a right part.
+  // The binary tree over [first, first + count): its left part is the largest power of two that
+  // leaves a right part.
   template <typename Leaf>
   static State Tree(std::int64_t first, std::int64_t count, const Leaf& leaf) {
     if (count == 1) return leaf(first);
@@ -137,8 +141,8 @@ class EngineOf {
                          std::int64_t count) {
     return Tree(first, count, [&](std::int64_t tile) {
       const std::int64_t begin = tile * kTileElements<T>;
-      return FoldTile(row + begin, static_cast<int>(std::min<std::int64_t>(
-                                       kTileElements<T>, row_elements - begin)));
+      return FoldTile(row + begin, static_cast<int>(std::min<std::int64_t>(kTileElements<T>,
+                                                                           row_elements - begin)));
     });
   }
 
@@ -167,9 +171,9 @@ class EngineOf {
       for (std::int64_t row = task * rows_per_task; row < end; ++row) {
         const T* elements = data + row * extent.count;
         Emit(output, row,
-             is_short ? FoldShortRow(elements, static_cast<int>(extent.count))
-                      : FoldTiles(elements, extent.count, 0,
-                                  CeilDiv(extent.count, kTileElements<T>)));
+             is_short
+                 ? FoldShortRow(elements, static_cast<int>(extent.count))
+                 : FoldTiles(elements, extent.count, 0, CeilDiv(extent.count, kTileElements<T>)));
       }
     });
   }
@@ -182,18 +186,18 @@ class EngineOf {
     parallel_for(extent.outer * parts, [&](std::int64_t task) {
       const std::int64_t row = task / parts;
       const std::int64_t first = task % parts * kTaskTiles;
-      partials[static_cast<std::size_t>(task)] =
-          FoldTiles(data + row * extent.count, extent.count, first,
-                    std::min(kTaskTiles, tiles - first));
+      partials[static_cast<std::size_t>(task)] = FoldTiles(
+          data + row * extent.count, extent.count, first, std::min(kTaskTiles, tiles - first));
     });
     FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
   }
 
-  // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole leaves.
+  // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole
+  // leaves.
   struct ColumnTasks {
-    std::int64_t columns;           // of a block
+    std::int64_t columns;  // of a block
     std::int64_t blocks_per_plane;
-    std::int64_t leaves;            // of a part, a power of two
+    std::int64_t leaves;  // of a part, a power of two
     std::int64_t parts;
 
     explicit ColumnTasks(const Extent& extent) {
@@ -237,7 +241,8 @@ class EngineOf {
     }
   }
 
-  // `rows` rows of `columns` columns, `stride` apart, to one state a column. A component at a time: the block stays in L2.
+  // `rows` rows of `columns` columns, `stride` apart, to one state a column. A component at a time:
+  // the block stays in L2.
   static void FoldColumnBlock(const T* data, std::int64_t stride, std::int64_t rows,
                               std::int64_t columns, State* states) {
     const std::int64_t leaves = CeilDiv(rows, kLeafRows);

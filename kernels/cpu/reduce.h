@@ -1,7 +1,9 @@
-// The CPU backend of the numeric library: the same functions as kernels/cuda/reduce.h, the same bits, on host memory.
+// The CPU backend of the numeric library: the same functions as kernels/cuda/reduce.h, the same
+// bits, on host memory.
 //
-// Calls return when the work is done. Parallelism belongs to the caller: every function splits its work into tasks and runs
-// them through the `ParallelFor` it is given; the split never shows in the bits. Safe from any thread.
+// Calls return when the work is done. Parallelism belongs to the caller: every function splits its
+// work into tasks and runs them through the `ParallelFor` it is given; the split never shows in the
+// bits. Safe from any thread.
 #ifndef WARPFOLD_KERNELS_CPU_REDUCE_H_
 #define WARPFOLD_KERNELS_CPU_REDUCE_H_
 
@@ -29,8 +31,8 @@ inline void Serial(std::int64_t count, Task task) {
   for (std::int64_t i = 0; i < count; ++i) task(i);
 }
 
-// Elements [outer, count, inner] to one state or result for each [outer, inner]. REQUIRES: no extent is 0; `data` is aligned
-// for its element type.
+// Elements [outer, count, inner] to one state or result for each [outer, inner]. REQUIRES: no
+// extent is 0; `data` is aligned for its element type.
 void FoldElements(const Job& job, const void* data, const Extent& extent, const Output& output,
                   ParallelFor parallel_for);
 

@@ -3,8 +3,8 @@
 #include "kernels/canonical.h"
 #include "kernels/components.h"
 
-// This file is compiled once for each SIMD target; the loops below are plain, and the compiler vectorises them at that
-// target's width.
+// This file is compiled once for each SIMD target; the loops below are plain, and the compiler
+// vectorises them at that target's width.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd.cc"
 #include "hwy/foreach_target.h"
@@ -65,9 +65,9 @@ const SimdLoops<T, C>* Loops() {
 }
 
 // Dispatch works on functions, not on templates: one for each element type and component.
-#define WARPFOLD_SIMD_LOOPS(T, name)                                         \
-  const SimdLoops<T, Sum<T>>* Sum##name() { return Loops<T, Sum<T>>(); }    \
-  const SimdLoops<T, Min<T>>* Min##name() { return Loops<T, Min<T>>(); }    \
+#define WARPFOLD_SIMD_LOOPS(T, name)                                     \
+  const SimdLoops<T, Sum<T>>* Sum##name() { return Loops<T, Sum<T>>(); } \
+  const SimdLoops<T, Min<T>>* Min##name() { return Loops<T, Min<T>>(); } \
   const SimdLoops<T, Max<T>>* Max##name() { return Loops<T, Max<T>>(); }
 WARPFOLD_SIMD_LOOPS(std::int32_t, I32)
 WARPFOLD_SIMD_LOOPS(std::int64_t, I64)
@@ -83,15 +83,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_SIMD_EXPORT(T, component, name)                        \
-  HWY_EXPORT(name);                                                     \
-  template <>                                                           \
-  const SimdLoops<T, component<T>>& GetSimdLoops<T, component<T>>() {   \
-    return *HWY_DYNAMIC_DISPATCH(name)();                               \
+#define WARPFOLD_SIMD_EXPORT(T, component, name)                      \
+  HWY_EXPORT(name);                                                   \
+  template <>                                                         \
+  const SimdLoops<T, component<T>>& GetSimdLoops<T, component<T>>() { \
+    return *HWY_DYNAMIC_DISPATCH(name)();                             \
   }
-#define WARPFOLD_SIMD_EXPORT_TYPE(T, name)       \
-  WARPFOLD_SIMD_EXPORT(T, Sum, Sum##name)        \
-  WARPFOLD_SIMD_EXPORT(T, Min, Min##name)        \
+#define WARPFOLD_SIMD_EXPORT_TYPE(T, name) \
+  WARPFOLD_SIMD_EXPORT(T, Sum, Sum##name)  \
+  WARPFOLD_SIMD_EXPORT(T, Min, Min##name)  \
   WARPFOLD_SIMD_EXPORT(T, Max, Max##name)
 WARPFOLD_SIMD_EXPORT_TYPE(std::int32_t, I32)
 WARPFOLD_SIMD_EXPORT_TYPE(std::int64_t, I64)

@@ -1,5 +1,6 @@
-// The inner loops of the CPU backend, compiled for every SIMD width and chosen at run time by what the processor has. Bits do
-// not depend on the width: a lane of a vector only ever adds what the canonical order says it adds.
+// The inner loops of the CPU backend, compiled for every SIMD width and chosen at run time by what
+// the processor has. Bits do not depend on the width: a lane of a vector only ever adds what the
+// canonical order says it adds.
 #ifndef WARPFOLD_KERNELS_CPU_SIMD_H_
 #define WARPFOLD_KERNELS_CPU_SIMD_H_
 

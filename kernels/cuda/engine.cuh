@@ -1,5 +1,5 @@
-// From the host interface (reduce.h) to launches, for one element type. Each reduce_<dtype>.cu instantiates one of these, so
-// that they compile side by side.
+// From the host interface (reduce.h) to launches, for one element type. Each reduce_<dtype>.cu
+// instantiates one of these, so that they compile side by side.
 #ifndef WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
 #define WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
 
@@ -18,8 +18,12 @@ namespace warpfold::cuda {
 
 template <class F>
 Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
-  return {static_cast<typename F::State*>(output.states), outputs, output.targets,
-          output.first_result, output.overflow};
+  return {static_cast<typename F::State*>(output.states),
+          PartialOrder{},
+          outputs,
+          output.targets,
+          output.first_result,
+          output.overflow};
 }
 
 template <class F>
@@ -34,8 +38,8 @@ class EngineOf final : public Engine {
     for (const bool aligned : {false, true}) {
       const std::int64_t parts = PlanFirstPass(extent, aligned, device).parts;
       if (parts == 1) continue;
-      const Extent partials{1, parts, extent.outputs()};
-      bytes = std::max(bytes, PartialBytes(partials) + StatesScratchBytes(partials));
+      bytes = std::max(bytes, PartialBytes(parts, extent.outputs()) +
+                                  StatesScratchBytes({1, parts, extent.outputs()}));
     }
     return bytes;
   }
@@ -44,7 +48,7 @@ class EngineOf final : public Engine {
     std::size_t bytes = 0;
     std::int64_t count = extent.count;
     while ((count = PlanStates(extent.outputs(), count).parts) > 1) {
-      bytes += PartialBytes({1, count, extent.outputs()});
+      bytes += PartialBytes(count, extent.outputs());
     }
     return bytes;
   }
@@ -56,31 +60,22 @@ class EngineOf final : public Engine {
     const bool aligned = reinterpret_cast<std::uintptr_t>(d_data) % kVectorBytes == 0;
     const FirstPass pass = PlanFirstPass(extent, aligned, device);
     Sink<F> sink = SinkFor<F>(output, extent.outputs());
-    if (pass.parts > 1) sink.d_states = static_cast<State*>(d_scratch);
+    if (pass.parts > 1) {
+      sink.d_states = static_cast<State*>(d_scratch);
+      sink.order = OrderForStates(extent.outputs(), pass.parts);
+    }
     const cudaError_t error = LaunchFirstPass(data, extent, pass, sink, stream);
     if (error != cudaSuccess || pass.parts == 1) return error;
-    const Extent partials{1, pass.parts, extent.outputs()};
-    return FoldStates(d_scratch, partials, output,
-                      static_cast<char*>(d_scratch) + PartialBytes(partials), stream);
+    return FoldOrderedStates(
+        {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), sink.order}, 1, output,
+        static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), stream);
   }
 
   cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
                          void* d_scratch, cudaStream_t stream) const override {
-    Extent left = extent;
-    const State* states = static_cast<const State*>(d_states);
-    State* scratch = static_cast<State*>(d_scratch);
-    while (true) {
-      const TreeLaunch launch = PlanStates(left.outputs(), left.count);
-      Sink<F> sink = SinkFor<F>(output, left.outputs());
-      if (launch.parts > 1) sink.d_states = scratch;
-      const StateLeaves<F> leaves{states, left.count, left.inner};
-      const cudaError_t error = LaunchTree<1, 8, 32>(leaves, left.outer, launch, sink, stream);
-      if (error != cudaSuccess || launch.parts == 1) return error;
-      // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer * inner].
-      states = scratch;
-      scratch += launch.parts * left.outputs();
-      left = {1, launch.parts, left.outputs()};
-    }
+    return FoldOrderedStates(
+        {static_cast<const State*>(d_states), extent.count, extent.inner, PartialOrder{}},
+        extent.outer, output, d_scratch, stream);
   }
 
   cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
@@ -98,8 +93,8 @@ class EngineOf final : public Engine {
   }
 
   cudaError_t AccumulateRow(const void* d_data, std::int64_t first_column, std::int64_t width,
-                            std::int64_t row, std::int64_t rows, std::int64_t inner,
-                            void* d_leaves, void* d_stack, cudaStream_t stream) const override {
+                            std::int64_t row, std::int64_t rows, std::int64_t inner, void* d_leaves,
+                            void* d_stack, cudaStream_t stream) const override {
     AccumulateRowKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
         static_cast<const T*>(d_data), first_column, width, row, rows, inner,
         static_cast<State*>(d_leaves), static_cast<State*>(d_stack));
@@ -107,8 +102,31 @@ class EngineOf final : public Engine {
   }
 
  private:
-  static std::size_t PartialBytes(const Extent& extent) {
-    return static_cast<std::size_t>(extent.count * extent.outputs()) * sizeof(State);
+  // Second passes until one state is left for each output.
+  static cudaError_t FoldOrderedStates(StateLeaves<F> states, std::int64_t outer,
+                                       const Output& output, void* d_scratch, cudaStream_t stream) {
+    const std::int64_t outputs = outer * states.inner;
+    State* scratch = static_cast<State*>(d_scratch);
+    while (true) {
+      const TreeLaunch launch = PlanStates(outputs, states.count);
+      Sink<F> sink = SinkFor<F>(output, outputs);
+      if (launch.parts > 1) {
+        sink.d_states = scratch;
+        sink.order = OrderForStates(outputs, launch.parts);
+      }
+      const cudaError_t error = LaunchTree<1, 8, 32>(states, outer, launch, sink, stream);
+      if (error != cudaSuccess || launch.parts == 1) return error;
+      // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer *
+      // inner].
+      states = {scratch, launch.parts, outputs, sink.order};
+      outer = 1;
+      scratch += sink.order.Slots(launch.parts) * outputs;
+    }
+  }
+
+  static std::size_t PartialBytes(std::int64_t parts, std::int64_t outputs) {
+    const std::int64_t slots = OrderForStates(outputs, parts).Slots(parts);
+    return static_cast<std::size_t>(slots * outputs) * sizeof(State);
   }
   static unsigned StackBlocks(std::int64_t width) {
     return static_cast<unsigned>(CeilDiv(width, kStackThreads));
@@ -138,7 +156,8 @@ class EngineOf final : public Engine {
       return pass;
     }
     pass.vectors = aligned && (extent.outer == 1 || extent.count % kVector == 0);
-    // Up to half a warp of vectors a row; from there on the other half would idle in a warp of its own.
+    // Up to half a warp of vectors a row; from there on the other half would idle in a warp of its
+    // own.
     if (extent.count <= kRowElements<T> / 2) {
       pass.kind = FirstPass::Kind::kShortRows;
       pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector);
@@ -187,8 +206,8 @@ class EngineOf final : public Engine {
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
                                 const Sink<F>& sink, cudaStream_t stream) {
     const auto launch_one = [&](auto kernel) {
-      kernel<<<static_cast<unsigned>(launch.blocks()), launch.threads_x * launch.threads_y, 0,
-               stream>>>(leaves, outer, launch, sink);
+      kernel<<<static_cast<unsigned>(launch.blocks()), launch.threads(), 0, stream>>>(leaves, outer,
+                                                                                      launch, sink);
     };
     ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
     return cudaGetLastError();

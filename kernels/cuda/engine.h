@@ -17,7 +17,8 @@ namespace warpfold::cuda {
 // The functions of reduce.h, without the Job that chose the engine.
 class Engine {
  public:
-  virtual std::size_t ElementsScratchBytes(const Extent& extent, const DeviceShape& device) const = 0;
+  virtual std::size_t ElementsScratchBytes(const Extent& extent,
+                                           const DeviceShape& device) const = 0;
   virtual std::size_t StatesScratchBytes(const Extent& extent) const = 0;
   virtual cudaError_t FoldElements(const void* d_data, const Extent& extent, const Output& output,
                                    void* d_scratch, const DeviceShape& device,

@@ -1,34 +1,44 @@
 #include "kernels/cuda/launch_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/canonical.h"
 
 namespace warpfold::cuda {
+namespace {
+
+int CeilLog2(std::int64_t n) {
+  return std::countr_zero(static_cast<std::uint64_t>(PowerOfTwoAtLeast(n)));
+}
+
+}  // namespace
 
 ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements) {
   ShortRowLaunch launch;
-  launch.lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(row_elements, vector_elements)));
+  launch.lanes_log2 = CeilLog2(CeilDiv(row_elements, vector_elements));
   const std::int64_t rows_per_block =
-      std::int64_t{kShortRowThreads / launch.lanes} * kShortRowBatch;
+      std::int64_t{kShortRowThreads >> launch.lanes_log2} * kShortRowBatch;
   launch.blocks = CeilDiv(rows, rows_per_block);
   return launch;
 }
 
 RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const DeviceShape& device) {
   RowLaunch launch;
-  // Large blocks leave few partials for the second pass; small blocks spread a small tensor over all SMs. Halve until there are
-  // two blocks for every SM. A block of 4 warps is the least: below it the partials cost more than the idle SMs.
+  // Large blocks leave few partials for the second pass; small blocks spread a small tensor over
+  // all SMs. Halve until there are two blocks for every SM. A block of 4 warps is the least: below
+  // it the partials cost more than the idle SMs.
   launch.warps = 16;
   while (launch.warps > 4 && rows * row_tiles < 2LL * device.sm_count * launch.warps) {
     launch.warps /= 2;
   }
-  // A tensor of one block needs no second pass whatever the spread: one launch beats two by about 1 us.
-  if (rows == 1 && row_tiles <= 16) launch.warps = 16;
-  launch.warps_per_row =
-      static_cast<int>(std::min<std::int64_t>(PowerOfTwoAtLeast(row_tiles), launch.warps));
+  // A tensor of one block needs no second pass: one launch beats two by about 1 us.
+  if (rows == 1 && row_tiles <= 16) {
+    launch.warps = static_cast<int>(std::max<std::int64_t>(4, PowerOfTwoAtLeast(row_tiles)));
+  }
+  launch.warps_per_row_log2 = CeilLog2(std::min<std::int64_t>(row_tiles, launch.warps));
   launch.blocks_per_row = CeilDiv(row_tiles, launch.warps);
-  const std::int64_t rows_per_block = launch.warps / launch.warps_per_row;
+  const std::int64_t rows_per_block = launch.warps >> launch.warps_per_row_log2;
   launch.blocks = CeilDiv(rows, rows_per_block) * launch.blocks_per_row;
   return launch;
 }
@@ -36,22 +46,22 @@ RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const DeviceShape&
 namespace {
 
 TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_count) {
-  constexpr int kNoTreeThreads = 256;
-  constexpr int kTreeThreads = 512;
+  constexpr std::int64_t kNoTreeThreads = 256;
+  constexpr std::int64_t kTreeThreads = 512;
   TreeLaunch launch;
   launch.leaves = leaves;
   const std::int64_t y_needed = PowerOfTwoAtLeast(CeilDiv(leaf_count, leaves));
-  if (y_needed == 1) {
-    launch.threads_x = kNoTreeThreads;
-    launch.threads_y = 1;
-  } else {
-    // At most a warp of outputs, so that threads y fold through shuffles and one row of shared memory a warp.
-    launch.threads_x = static_cast<int>(std::min<std::int64_t>(PowerOfTwoAtLeast(groups), 32));
-    launch.threads_y =
-        static_cast<int>(std::min<std::int64_t>(y_needed, kTreeThreads / launch.threads_x));
-    launch.threads_x = std::max(launch.threads_x, 32 / launch.threads_y);  // whole warps only
+  std::int64_t threads_x = kNoTreeThreads;
+  launch.threads_y = 1;
+  if (y_needed > 1) {
+    // At most a warp of outputs, so that threads y fold through shuffles and one row of shared
+    // memory a warp.
+    threads_x = std::min<std::int64_t>(PowerOfTwoAtLeast(groups), 32);
+    launch.threads_y = static_cast<int>(std::min(y_needed, kTreeThreads / threads_x));
+    threads_x = std::max<std::int64_t>(threads_x, 32 / launch.threads_y);  // whole warps only
   }
-  launch.blocks_x = CeilDiv(groups, launch.threads_x);
+  launch.threads_x_log2 = CeilLog2(threads_x);
+  launch.blocks_x = CeilDiv(groups, threads_x);
   launch.parts = CeilDiv(leaf_count, std::int64_t{leaves} * launch.threads_y);
   return launch;
 }
@@ -72,6 +82,11 @@ TreeLaunch PlanStates(std::int64_t groups, std::int64_t state_count) {
     if (launch.parts == 1) return launch;
   }
   return TreeWithLeaves(32, groups, state_count);
+}
+
+PartialOrder OrderForStates(std::int64_t groups, std::int64_t state_count) {
+  const TreeLaunch launch = PlanStates(groups, state_count);
+  return {std::countr_zero(static_cast<unsigned>(launch.leaves)), launch.parts * launch.threads_y};
 }
 
 }  // namespace warpfold::cuda

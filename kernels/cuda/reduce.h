@@ -1,8 +1,9 @@
-// The CUDA kernels behind one host interface, for any dtype and bundle. docs/order.md defines what they compute;
-// kernels/cpu/reduce.h computes the same bits.
+// The CUDA kernels behind one host interface, for any dtype and bundle. docs/order.md defines what
+// they compute; kernels/cpu/reduce.h computes the same bits.
 //
-// Every function enqueues on `stream` (always the last parameter) and returns at once; nothing here synchronises, allocates or
-// keeps state. All pointers are device pointers. cudaSuccess means enqueued; a returned error is a launch error.
+// Every function enqueues on `stream` (always the last parameter) and returns at once; nothing here
+// synchronises, allocates or keeps state. All pointers are device pointers. cudaSuccess means
+// enqueued; a returned error is a launch error.
 #ifndef WARPFOLD_KERNELS_CUDA_REDUCE_H_
 #define WARPFOLD_KERNELS_CUDA_REDUCE_H_
 
@@ -30,8 +31,9 @@ struct Job {
 std::size_t ElementsScratchBytes(const Job& job, const Extent& extent);
 std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 
-// First pass, then second passes as needed: elements [outer, count, inner] to one state or result for each [outer, inner].
-// `d_data` may have any alignment that its element type has; 16 bytes are fastest. REQUIRES: no extent is 0.
+// First pass, then second passes as needed: elements [outer, count, inner] to one state or result
+// for each [outer, inner]. `d_data` may have any alignment that its element type has; 16 bytes are
+// fastest. REQUIRES: no extent is 0.
 [[nodiscard]] cudaError_t FoldElements(const Job& job, const void* d_data, const Extent& extent,
                                        const Output& output, void* d_scratch, cudaStream_t stream);
 
@@ -39,8 +41,9 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 [[nodiscard]] cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& extent,
                                      const Output& output, void* d_scratch, cudaStream_t stream);
 
-// A binary tree over states that arrive one after another: a stack with one level for each bit of the number pushed so far,
-// `width` columns side by side. Memory: StackLevels(count) * width states (kernels/canonical.h).
+// A binary tree over states that arrive one after another: a stack with one level for each bit of
+// the number pushed so far, `width` columns side by side. Memory: StackLevels(count) * width states
+// (kernels/canonical.h).
 
 // Pushes `d_states[width]`, the `index`-th from 0.
 [[nodiscard]] cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width,
@@ -50,12 +53,13 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 [[nodiscard]] cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width,
                                      std::int64_t count, const Output& output, cudaStream_t stream);
 
-// For rows longer than any buffer: adds `width` elements of row `row` of [rows, inner], from column `first_column` on, to the
-// running leaves `d_leaves[inner]`, and pushes those that end with this row on `d_stack` [levels][inner].
-[[nodiscard]] cudaError_t AccumulateRow(const Job& job, const void* d_data, std::int64_t first_column,
-                                        std::int64_t width, std::int64_t row, std::int64_t rows,
-                                        std::int64_t inner, void* d_leaves, void* d_stack,
-                                        cudaStream_t stream);
+// For rows longer than any buffer: adds `width` elements of row `row` of [rows, inner], from column
+// `first_column` on, to the running leaves `d_leaves[inner]`, and pushes those that end with this
+// row on `d_stack` [levels][inner].
+[[nodiscard]] cudaError_t AccumulateRow(const Job& job, const void* d_data,
+                                        std::int64_t first_column, std::int64_t width,
+                                        std::int64_t row, std::int64_t rows, std::int64_t inner,
+                                        void* d_leaves, void* d_stack, cudaStream_t stream);
 
 }  // namespace warpfold::cuda
 

@@ -1,15 +1,17 @@
-// Where a kernel leaves its states: in an array for the next pass, or, in the last pass, finished in the result arrays.
+// Where a kernel leaves its states: in an array for the next pass, or, in the last pass, finished
+// in the result arrays.
 #ifndef WARPFOLD_KERNELS_CUDA_SINK_CUH_
 #define WARPFOLD_KERNELS_CUDA_SINK_CUH_
 
 #include <cstdint>
 
+#include "kernels/cuda/launch_plan.h"
 #include "kernels/finish.h"
 
 namespace warpfold::cuda {
 
-// Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because threads of a warp make
-// progress independently since Volta.
+// Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because
+// threads of a warp make progress independently since Volta.
 __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, int128 sum) {
   while (atomicCAS(&report->lock, 0, 1) != 0) {
   }
@@ -26,7 +28,8 @@ __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, int1
 
 template <class F>
 struct Sink {
-  typename F::State* d_states = nullptr;  // [partial][output]; null: write results
+  typename F::State* d_states = nullptr;  // [slot of the partial][output]; null: write results
+  PartialOrder order;
   std::int64_t outputs = 0;
   ResultTargets targets;
   std::int64_t first_result = 0;  // the result index of output 0
@@ -35,7 +38,7 @@ struct Sink {
   __device__ void Put(std::int64_t partial, std::int64_t output,
                       const typename F::State& state) const {
     if (d_states != nullptr) {
-      d_states[partial * outputs + output] = state;
+      d_states[order.Slot(partial) * outputs + output] = state;
       return;
     }
     int128 sum = 0;

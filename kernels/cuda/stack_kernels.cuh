@@ -1,4 +1,5 @@
-// The binary tree over states that arrive one after another (see reduce.h, StackLevels), elementwise over columns.
+// The binary tree over states that arrive one after another (see reduce.h, StackLevels),
+// elementwise over columns.
 #ifndef WARPFOLD_KERNELS_CUDA_STACK_KERNELS_CUH_
 #define WARPFOLD_KERNELS_CUDA_STACK_KERNELS_CUH_
 
@@ -31,7 +32,7 @@ __global__ void PushKernel(const typename F::State* states, std::int64_t width, 
 
 template <class F>
 __global__ void DrainKernel(const typename F::State* stack, std::int64_t width, std::int64_t count,
-                            Sink<F> sink) {
+                            const __grid_constant__ Sink<F> sink) {
   const std::int64_t column = std::int64_t{blockIdx.x} * kStackThreads + threadIdx.x;
   if (column >= width) return;
   typename F::State state = F::IdentityState();

@@ -1,7 +1,9 @@
-// Folds along an index whose neighbours are `inner` apart: the first pass over columns, and the second pass over partials.
+// Folds along an index whose neighbours are `inner` apart: the first pass over columns, and the
+// second pass over partials.
 //
-// A thread folds `kLeaves` neighbouring leaves in registers, threads y fold through shuffles and then shared memory: one binary
-// tree over the leaf index, whatever the block's shape. docs/order.md is the definition of this order.
+// A thread folds `kLeaves` neighbouring leaves in registers, threads y fold through shuffles and
+// then shared memory: one binary tree over the leaf index, whatever the block's shape.
+// docs/order.md is the definition of this order.
 #ifndef WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 #define WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 
@@ -14,7 +16,8 @@
 
 namespace warpfold::cuda {
 
-// Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a time.
+// Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a
+// time.
 template <class F, int kVectorWidth>
 struct ColumnLeaves {
   using Fold = F;
@@ -62,10 +65,13 @@ struct StateLeaves {
   const typename F::State* data;
   std::int64_t count;
   std::int64_t inner;
+  PartialOrder order;
 
   __device__ static Value Identity() { return F::IdentityState(); }
   __device__ static typename F::State Promote(const Value& value) { return value; }
-  __device__ void Fold1(std::int64_t leaf, Value (&out)[1]) const { out[0] = data[leaf * inner]; }
+  __device__ void Fold1(std::int64_t leaf, Value (&out)[1]) const {
+    out[0] = data[order.Slot(leaf) * inner];
+  }
 };
 
 // kLeaves neighbouring leaves from `leaf` on; those past the end are the identity.
@@ -90,17 +96,22 @@ __device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t le
 
 inline constexpr int kTreeThreadsMax = 512;
 
-// Thread t of a block is output group t % threads_x, part y = t / threads_x. Leaves::data is the array's base here.
+// Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
+// the array's base here.
 template <class Leaves, int kLeaves>
 __global__ void __launch_bounds__(kTreeThreadsMax)
-    TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch, Sink<typename Leaves::Fold> sink) {
+    TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
+               const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
   using State = typename F::State;
   constexpr int kVector = Leaves::kVector;
-  const int x = threadIdx.x % launch.threads_x;
-  const int y = threadIdx.x / launch.threads_x;
-  const std::int64_t part = launch.blocks_x == 1 ? blockIdx.x : blockIdx.x / launch.blocks_x;
-  const std::int64_t group = (blockIdx.x - part * launch.blocks_x) * launch.threads_x + x;
+  const int y = static_cast<int>(threadIdx.x) >> launch.threads_x_log2;
+  const int x = static_cast<int>(threadIdx.x) - (y << launch.threads_x_log2);
+  // A grid has fewer than 2^31 blocks.
+  const unsigned blocks_x = static_cast<unsigned>(launch.blocks_x);
+  const unsigned part = blocks_x == 1 ? blockIdx.x : blockIdx.x / blocks_x;
+  const std::int64_t group =
+      (std::int64_t{blockIdx.x - part * blocks_x} << launch.threads_x_log2) + x;
   const std::int64_t groups_per_outer = leaves.inner / kVector;
   const bool in_range = group < outer * groups_per_outer;
 
@@ -112,28 +123,32 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
     const std::int64_t column = (group - plane * groups_per_outer) * kVector;
     Leaves mine = leaves;
     mine.data += plane * leaves.count * leaves.inner + column;
-    FoldLeaves<Leaves, kLeaves>(mine, (part * launch.threads_y + y) * kLeaves, values);
+    FoldLeaves<Leaves, kLeaves>(mine, (std::int64_t{part} * launch.threads_y + y) * kLeaves,
+                                values);
   }
 
   if (launch.threads_y == 1) {
     if (!in_range) return;
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) sink.Put(part, group * kVector + v, Leaves::Promote(values[v]));
+    for (int v = 0; v < kVector; ++v)
+      sink.Put(part, group * kVector + v, Leaves::Promote(values[v]));
     return;
   }
 
-  // Threads y: those of one warp through shuffles, then one state a warp and group through shared memory.
+  // Threads y: those of one warp through shuffles, then one state a warp and group through shared
+  // memory.
   __shared__ State warp_states[kTreeThreadsMax / 32][32];
   const int warp = threadIdx.x / 32;
-  const int warps_in_use = launch.threads_x * launch.threads_y / 32;
+  const int threads_x = 1 << launch.threads_x_log2;
+  const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) {
-    State state = FoldLanesByNeighbours<F>(Leaves::Promote(values[v]), launch.threads_x, 32);
+    State state = FoldLanesByNeighbours<F>(Leaves::Promote(values[v]), threads_x, 32);
     if (warps_in_use > 1) {
-      if (threadIdx.x % 32 < launch.threads_x) warp_states[warp][x] = state;
+      if (threadIdx.x % 32 < threads_x) warp_states[warp][x] = state;
       for (int step = 1; step < warps_in_use; step *= 2) {
         __syncthreads();
-        if (warp % (2 * step) == 0 && threadIdx.x % 32 < launch.threads_x) {
+        if (warp % (2 * step) == 0 && threadIdx.x % 32 < threads_x) {
           warp_states[warp][x] = F::Combine(warp_states[warp][x], warp_states[warp + step][x]);
         }
       }

@@ -18,8 +18,8 @@ struct Devices {
   std::vector<std::unique_ptr<Executor>> executors;  // at least one
 };
 
-// kAuto takes CUDA when the binary has it and a GPU answers, the CPU otherwise. kCuda fails with UNAVAILABLE instead of falling
-// back. Call once, at start.
+// kAuto takes CUDA when the binary has it and a GPU answers, the CPU otherwise. kCuda fails with
+// UNAVAILABLE instead of falling back. Call once, at start.
 absl::StatusOr<Devices> OpenDevices(Backend backend, const LaneOptions& options);
 
 }  // namespace warpfold

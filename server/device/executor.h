@@ -1,9 +1,11 @@
 // The seam between the scheduler and a device: what a device offers, CUDA or not.
 //
-// Step of a request: 3, own the device. The scheduler gives a request one Lane for as long as it runs; the front end's payload
-// is written once, straight into the lane's memory, while the device copies and folds what is already there.
+// Step of a request: 3, own the device. The scheduler gives a request one Lane for as long as it
+// runs; the front end's payload is written once, straight into the lane's memory, while the device
+// copies and folds what is already there.
 //
-// An Executor is safe from any thread. A Lane belongs to one thread at a time. Nothing here calls back.
+// An Executor is safe from any thread. A Lane belongs to one thread at a time. Nothing here calls
+// back.
 #ifndef WARPFOLD_SERVER_DEVICE_EXECUTOR_H_
 #define WARPFOLD_SERVER_DEVICE_EXECUTOR_H_
 
@@ -29,13 +31,15 @@ struct DeviceTimes {
 };
 
 struct Outcome {
-  std::vector<std::string> results;  // one per op of the plan, in its order: the bytes of that op's result
+  std::vector<std::string>
+      results;  // one per op of the plan, in its order: the bytes of that op's result
   DeviceTimes times;
 };
 
-// One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their twins on the device; on a
-// CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until all plan.input_bytes are in, then Finish. Abandon ends
-// the reduction early from any state. After Finish or Abandon the lane is idle and Begin may come again.
+// One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their
+// twins on the device; on a CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until
+// all plan.input_bytes are in, then Finish. Abandon ends the reduction early from any state. After
+// Finish or Abandon the lane is idle and Begin may come again.
 class Lane {
  public:
   virtual ~Lane() = default;
@@ -44,11 +48,12 @@ class Lane {
   // RESOURCE_EXHAUSTED: the reduction needs more scratch memory than the device has set aside.
   virtual absl::Status Begin(const Plan& plan) = 0;
 
-  // Where the next payload bytes go; never empty while some are missing. May wait for the device to let go of a slab, never
-  // for the client. UNAVAILABLE: the device is lost.
+  // Where the next payload bytes go; never empty while some are missing. May wait for the device to
+  // let go of a slab, never for the client. UNAVAILABLE: the device is lost.
   virtual absl::StatusOr<absl::Span<std::byte>> Buffer() = 0;
 
-  // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer(). Work on them may start.
+  // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
+  // Work on them may start.
   virtual absl::Status Commit(std::size_t byte_count) = 0;
 
   // REQUIRES: all plan.input_bytes were committed. Waits for the device and returns the results.
@@ -65,8 +70,8 @@ struct DeviceInfo {
   std::int64_t memory_bytes = 0;
 };
 
-// One device. Lanes are made at start and live as long as the server: nothing on the serving path allocates pinned memory,
-// streams or events.
+// One device. Lanes are made at start and live as long as the server: nothing on the serving path
+// allocates pinned memory, streams or events.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -76,9 +81,10 @@ class Executor {
 
 // How much a lane owns; the same for every device.
 struct LaneOptions {
-  std::size_t slab_bytes = std::size_t{4} << 20;      // one host-to-device copy; a multiple of 64 KiB
-  int slabs_per_lane = 4;                             // copies in flight and being filled
-  std::size_t scratch_bytes = std::size_t{256} << 20; // the most that one reduction may hold in partial states and results
+  std::size_t slab_bytes = std::size_t{4} << 20;  // one host-to-device copy; a multiple of 64 KiB
+  int slabs_per_lane = 4;                         // copies in flight and being filled
+  std::size_t scratch_bytes =
+      std::size_t{256} << 20;  // the most that one reduction may hold in partial states and results
 };
 
 }  // namespace warpfold

@@ -1,8 +1,9 @@
-// One reduction as a sequence of kernel calls: which fold runs on each piece, where its states wait, what ends it. The same text
-// drives both backends, so that they cannot drift apart.
+// One reduction as a sequence of kernel calls: which fold runs on each piece, where its states
+// wait, what ends it. The same text drives both backends, so that they cannot drift apart.
 //
-// A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream bound, each returning
-// absl::Status: FoldElements, FoldStates, PushStates, DrainStack, AccumulateRow, and the two scratch sizes.
+// A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
+// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack,
+// AccumulateRow, and the two scratch sizes.
 #ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
 #define WARPFOLD_SERVER_DEVICE_FOLDING_H_
 
@@ -47,20 +48,26 @@ class ScratchLayout {
     switch (cutter.kind()) {
       case PieceKind::kPlanes:
         // The last piece may hold fewer planes, which can take more partials each.
-        for (const std::int64_t planes : {std::min(cutter.largest(), g.outer), g.outer % cutter.largest()}) {
-          if (planes > 0) partial_bytes = std::max(partial_bytes, backend.ElementsScratchBytes({planes, g.reduce, g.inner}));
+        for (const std::int64_t planes :
+             {std::min(cutter.largest(), g.outer), g.outer % cutter.largest()}) {
+          if (planes > 0)
+            partial_bytes =
+                std::max(partial_bytes, backend.ElementsScratchBytes({planes, g.reduce, g.inner}));
         }
         break;
       case PieceKind::kSubtree:
         for (const std::int64_t count : {cutter.largest(), g.reduce % cutter.largest()}) {
-          if (count > 0) partial_bytes = std::max(partial_bytes, backend.ElementsScratchBytes({1, count, g.inner}));
+          if (count > 0)
+            partial_bytes =
+                std::max(partial_bytes, backend.ElementsScratchBytes({1, count, g.inner}));
         }
         break;
       case PieceKind::kRowPart:
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
-      partial_bytes = std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
+      partial_bytes =
+          std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
     }
     partials = Take(partial_bytes);
   }
@@ -80,12 +87,14 @@ class ScratchLayout {
   }
 };
 
-// Drives a backend through one reduction. REQUIRES of the caller: pieces in the order of the plan's PieceCutter.
+// Drives a backend through one reduction. REQUIRES of the caller: pieces in the order of the plan's
+// PieceCutter.
 template <class Backend>
 class Folding {
  public:
   // `scratch` has layout.total_bytes; `results` points at the final arrays.
-  Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch, const Output& results)
+  Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch,
+          const Output& results)
       : geometry_(plan.geometry),
         state_bytes_(StateBytes(plan.dtype, BundleFor(plan.ops))),
         kind_(kind),
@@ -97,8 +106,8 @@ class Folding {
     const std::int64_t inner = geometry_.inner;
     switch (kind_) {
       case PieceKind::kPlanes:
-        return backend.FoldElements(data, {piece.planes, piece.rows, inner},
-                                    RowOutput(piece.plane), At(layout_.partials));
+        return backend.FoldElements(data, {piece.planes, piece.rows, inner}, RowOutput(piece.plane),
+                                    At(layout_.partials));
       case PieceKind::kSubtree: {
         Output leaf;
         leaf.states = At(layout_.leaf);
@@ -107,12 +116,13 @@ class Folding {
         if (!status.ok()) return status;
         status = backend.PushStates(leaf.states, inner, piece.index, At(layout_.stack));
         if (!status.ok() || !piece.ends_plane) return status;
-        return backend.DrainStack(At(layout_.stack), inner, piece.index + 1, RowOutput(piece.plane));
+        return backend.DrainStack(At(layout_.stack), inner, piece.index + 1,
+                                  RowOutput(piece.plane));
       }
       case PieceKind::kRowPart: {
-        const absl::Status status = backend.AccumulateRow(
-            data, piece.column, piece.columns, piece.index, geometry_.reduce, inner,
-            At(layout_.leaf), At(layout_.stack));
+        const absl::Status status =
+            backend.AccumulateRow(data, piece.column, piece.columns, piece.index, geometry_.reduce,
+                                  inner, At(layout_.leaf), At(layout_.stack));
         if (!status.ok() || !piece.ends_plane) return status;
         return backend.DrainStack(At(layout_.stack), inner, CeilDiv(geometry_.reduce, kLeafRows),
                                   RowOutput(piece.plane));
@@ -138,7 +148,8 @@ class Folding {
  private:
   void* At(std::size_t offset) const { return scratch_ + offset; }
 
-  // Where the states of planes from `plane` on go: to the first fold, or, when there is none, finished to the results.
+  // Where the states of planes from `plane` on go: to the first fold, or, when there is none,
+  // finished to the results.
   Output RowOutput(std::int64_t plane) const {
     Output output = results_;
     const std::int64_t row = plane * geometry_.inner;

@@ -64,7 +64,8 @@ Piece PieceCutter::Next() {
       }
       break;
   }
-  piece.bytes = static_cast<std::size_t>(piece.planes * piece.rows * piece.columns * element_bytes_);
+  piece.bytes =
+      static_cast<std::size_t>(piece.planes * piece.rows * piece.columns * element_bytes_);
   if (kind_ != PieceKind::kPlanes) {
     piece.ends_plane = row_ == geometry_.reduce;
     if (piece.ends_plane) {

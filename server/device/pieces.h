@@ -1,7 +1,8 @@
-// Cuts a tensor, as its bytes arrive in C order, into pieces that one slab holds and the kernels can fold on their own.
+// Cuts a tensor, as its bytes arrive in C order, into pieces that one slab holds and the kernels
+// can fold on their own.
 //
-// Where the cuts fall never shows in the bits: a piece is whole planes, or an aligned power of two of a plane's tiles or leaves,
-// or a part of one row that is added to running columns.
+// Where the cuts fall never shows in the bits: a piece is whole planes, or an aligned power of two
+// of a plane's tiles or leaves, or a part of one row that is added to running columns.
 #ifndef WARPFOLD_SERVER_DEVICE_PIECES_H_
 #define WARPFOLD_SERVER_DEVICE_PIECES_H_
 
@@ -15,7 +16,8 @@ namespace warpfold {
 // The kinds, by how much of a plane (one [reduce, inner] of the geometry) fits in a slab.
 enum class PieceKind {
   kPlanes,   // one or more whole planes
-  kSubtree,  // `rows` rows of a plane: a subtree of its binary tree, pushed on a stack as number `index`
+  kSubtree,  // `rows` rows of a plane: a subtree of its binary tree, pushed on a stack as number
+             // `index`
   kRowPart,  // `columns` columns, from `column` on, of row `index` of a plane
 };
 

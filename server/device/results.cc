@@ -22,7 +22,8 @@ std::string Decimal(absl::int128 value) {
   // absl 20220623 prints int128 through streams only; digits from the low end.
   if (value == 0) return "0";
   const bool negative = value < 0;
-  absl::uint128 left = negative ? -static_cast<absl::uint128>(value) : static_cast<absl::uint128>(value);
+  absl::uint128 left =
+      negative ? -static_cast<absl::uint128>(value) : static_cast<absl::uint128>(value);
   std::string digits;
   for (; left != 0; left /= 10) {
     digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(left % 10)));
@@ -35,8 +36,8 @@ std::string Decimal(absl::int128 value) {
 ResultLayout::ResultLayout(const Plan& plan) {
   constexpr std::size_t kAlignment = 16;
   for (const Op op : plan.ops) {
-    const std::size_t bytes = static_cast<std::size_t>(plan.output_count) *
-                              ElementBytes(ResultDType(op, plan.dtype));
+    const std::size_t bytes =
+        static_cast<std::size_t>(plan.output_count) * ElementBytes(ResultDType(op, plan.dtype));
     offsets_.push_back(total_bytes_);
     bytes_.push_back(bytes);
     total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -57,7 +58,8 @@ ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
 std::vector<std::string> ResultLayout::Extract(const char* base) const {
   std::vector<std::string> results;
   results.reserve(offsets_.size());
-  for (std::size_t i = 0; i < offsets_.size(); ++i) results.emplace_back(base + offsets_[i], bytes_[i]);
+  for (std::size_t i = 0; i < offsets_.size(); ++i)
+    results.emplace_back(base + offsets_[i], bytes_[i]);
   return results;
 }
 
@@ -67,7 +69,8 @@ std::vector<std::string> EmptyResults(const Plan& plan) {
     results.push_back(VisitDType(ResultDType(op, plan.dtype), [&](auto tag) {
       using R = typename decltype(tag)::type;
       // MIN and MAX of nothing were refused by the plan unless there is no output either.
-      return Repeat(op == Op::kMean ? std::numeric_limits<R>::quiet_NaN() : R{0}, plan.output_count);
+      return Repeat(op == Op::kMean ? std::numeric_limits<R>::quiet_NaN() : R{0},
+                    plan.output_count);
     }));
   }
   return results;
@@ -76,8 +79,9 @@ std::vector<std::string> EmptyResults(const Plan& plan) {
 absl::Status OverflowStatus(const Overflow& overflow) {
   if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
   const std::string sum = Decimal(absl::MakeInt128(overflow.high, overflow.low));
-  return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ", overflow.output_index,
-                                            " is ", sum, ", which does not fit in int64"));
+  return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ",
+                                            overflow.output_index, " is ", sum,
+                                            ", which does not fit in int64"));
 }
 
 }  // namespace warpfold

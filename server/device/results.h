@@ -31,7 +31,8 @@ class ResultLayout {
   std::size_t total_bytes_ = 0;
 };
 
-// The results of a tensor with no elements: zeros for SUM, NaN for MEAN. REQUIRES: plan.element_count == 0.
+// The results of a tensor with no elements: zeros for SUM, NaN for MEAN. REQUIRES:
+// plan.element_count == 0.
 std::vector<std::string> EmptyResults(const Plan& plan);
 
 // OUT_OF_RANGE with the exact sum when `overflow` holds one; OK otherwise.

@@ -8,7 +8,8 @@ namespace {
 
 class CpuLaneTest : public ::testing::Test {
  protected:
-  static constexpr LaneOptions kOptions{.slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 8 << 20};
+  static constexpr LaneOptions kOptions{
+      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 8 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
 };
@@ -18,8 +19,12 @@ TEST_F(CpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
 }
 TEST_F(CpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
 TEST_F(CpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
-TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) { testing::ServesTheNextRequestAfterAbandon(*lane_); }
-TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) { testing::RefusesWhatItsScratchCannotHold(*lane_); }
+TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
+  testing::ServesTheNextRequestAfterAbandon(*lane_);
+}
+TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
+  testing::RefusesWhatItsScratchCannotHold(*lane_);
+}
 
 TEST(OpenDevices, FallsBackToTheCpuAndSaysWhy) {
   const absl::StatusOr<Devices> devices = OpenDevices(Backend::kAuto, {});

@@ -1,5 +1,5 @@
-// What every Lane must do, on any backend: the canonical bits, however the bytes arrive. Shared by the CPU tests and the GPU
-// tests.
+// What every Lane must do, on any backend: the canonical bits, however the bytes arrive. Shared by
+// the CPU tests and the GPU tests.
 #ifndef WARPFOLD_TESTS_DEVICE_LANE_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_LANE_CASES_H_
 
@@ -52,14 +52,15 @@ void ExpectCanonicalBits(Lane& lane, const Case& c, std::mt19937_64& random) {
   }
 }
 
-// Random shapes, and the shapes that take each kind of piece with 64 KiB slabs: whole planes, subtrees of long rows and tall
-// columns, parts of very wide rows; with and without folds further out.
+// Random shapes, and the shapes that take each kind of piece with 64 KiB slabs: whole planes,
+// subtrees of long rows and tall columns, parts of very wide rows; with and without folds further
+// out.
 inline void GivesCanonicalBitsHoweverTheBytesArrive(Lane& lane, int random_cases) {
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
-      {{100, 1000}, {1}},        {{3, 100000}, {1}},       {{100000, 3}, {0}},
-      {{2, 30000, 5}, {1}},      {{37, 9001}, {0}},        {{2, 17, 9001}, {1}},
-      {{3, 4, 20000}, {0, 2}},   {{3, 2, 9, 9001}, {0, 2}}, {{2, 3, 4, 5, 600}, {0, 2, 4}},
-      {{300000}, {}},            {{70000, 1}, {1}},        {{40, 50, 60}, {}},
+      {{100, 1000}, {1}},      {{3, 100000}, {1}},        {{100000, 3}, {0}},
+      {{2, 30000, 5}, {1}},    {{37, 9001}, {0}},         {{2, 17, 9001}, {1}},
+      {{3, 4, 20000}, {0, 2}}, {{3, 2, 9, 9001}, {0, 2}}, {{2, 3, 4, 5, 600}, {0, 2, 4}},
+      {{300000}, {}},          {{70000, 1}, {1}},         {{40, 50, 60}, {}},
   };
   std::mt19937_64 random(42);
   for (const DType dtype : kAllDTypes) {
@@ -86,7 +87,8 @@ inline void GivesCanonicalBitsHoweverTheBytesArrive(Lane& lane, int random_cases
 
 inline void AnswersEmptyTensors(Lane& lane) {
   std::mt19937_64 random(1);
-  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {2, 0}, .ops = {Op::kSum, Op::kMean}, .axes = {1}});
+  const Plan plan =
+      *MakePlan({.dtype = DType::kF32, .shape = {2, 0}, .ops = {Op::kSum, Op::kMean}, .axes = {1}});
   const absl::StatusOr<Outcome> outcome = Feed(lane, plan, nullptr, random);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->results[0], std::string(8, '\0'));
@@ -96,13 +98,15 @@ inline void AnswersEmptyTensors(Lane& lane) {
 inline void RefusesSumsThatDoNotFit(Lane& lane) {
   std::mt19937_64 random(1);
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();
-  const Plan plan = *MakePlan({.dtype = DType::kI64, .shape = {3, 2}, .ops = {Op::kSum}, .axes = {1}});
+  const Plan plan =
+      *MakePlan({.dtype = DType::kI64, .shape = {3, 2}, .ops = {Op::kSum}, .axes = {1}});
   for (int repeat = 0; repeat < 2; ++repeat) {
     const std::int64_t bad[] = {1, 2, -big, -big, big, big};
     const absl::StatusOr<Outcome> outcome = Feed(lane, plan, bad, random);
     EXPECT_EQ(outcome.status().code(), absl::StatusCode::kOutOfRange);
-    EXPECT_EQ(std::string(outcome.status().message()),
-              "ops: the sum of output element 1 is -18446744073709551614, which does not fit in int64");
+    EXPECT_EQ(
+        std::string(outcome.status().message()),
+        "ops: the sum of output element 1 is -18446744073709551614, which does not fit in int64");
   }
   const std::int64_t good[] = {1, 2, 3, 4, big, 0};
   EXPECT_TRUE(Feed(lane, plan, good, random).ok()) << "the refusal outlived its request";
@@ -129,7 +133,8 @@ inline void ServesTheNextRequestAfterAbandon(Lane& lane) {
 
 // REQUIRES: a lane with less than 16 MiB of scratch.
 inline void RefusesWhatItsScratchCannotHold(Lane& lane) {
-  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {4, 1 << 22}, .ops = {Op::kSum}, .axes = {0}});
+  const Plan plan =
+      *MakePlan({.dtype = DType::kF32, .shape = {4, 1 << 22}, .ops = {Op::kSum}, .axes = {0}});
   const absl::Status status = lane.Begin(plan);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   std::mt19937_64 random(1);

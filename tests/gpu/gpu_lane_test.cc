@@ -48,7 +48,8 @@ TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {
         std::unique_ptr<Lane> lane = MakeLane();
         std::mt19937_64 random(static_cast<std::uint64_t>(t));
         for (int i = 0; i < 20; ++i) {
-          testing::ExpectCanonicalBits<float>(*lane, testing::RandomCase(DType::kF32, 300000, random), random);
+          testing::ExpectCanonicalBits<float>(
+              *lane, testing::RandomCase(DType::kF32, 300000, random), random);
         }
       });
     }

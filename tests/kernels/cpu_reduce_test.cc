@@ -1,6 +1,5 @@
-// The CPU backend against the canonical order walked one element at a time, bit for bit, and against exact arithmetic.
-#include "kernels/cpu/reduce.h"
-
+// The CPU backend against the canonical order walked one element at a time, bit for bit, and
+// against exact arithmetic.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "kernels/canonical.h"
+#include "kernels/cpu/reduce.h"
 #include "kernels/plan.h"
 #include "tests/kernels/tensors.h"
 
@@ -80,7 +80,8 @@ TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
       testing::Case c = testing::RandomCase(GetParam(), i % 20 == 0 ? 300000 : 20000, random);
       const absl::StatusOr<Plan> plan = MakePlan(c.spec);
       ASSERT_TRUE(plan.ok()) << plan.status() << c.ToString();
-      std::vector<T> data = testing::RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
+      std::vector<T> data =
+          testing::RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
       if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
         for (T& x : data) x >>= 20;  // sums that fit
       }
@@ -91,7 +92,8 @@ TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
       const Results results = Reduce(*plan, data.data(), Shuffled(i));
       const std::vector<std::string> expected = testing::ExpectedResults<T>(*plan, c.spec, data);
       for (std::size_t op = 0; op < expected.size(); ++op) {
-        ASSERT_EQ(results.bytes[op], expected[op]) << "case " << i << ": " << c.ToString() << ", " << Name(c.spec.ops[op]);
+        ASSERT_EQ(results.bytes[op], expected[op])
+            << "case " << i << ": " << c.ToString() << ", " << Name(c.spec.ops[op]);
       }
     }
   });
@@ -102,12 +104,16 @@ TEST_P(CpuReduce, GivesEachOpTheSameBitsAloneAsFused) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(7);
     const std::vector<T> data = testing::RandomElements<T>(50000, random);
-    ReduceSpec spec{.dtype = GetParam(), .shape = {50, 1000}, .ops = {Op::kMin, Op::kMax, Op::kMean}, .axes = {0}};
+    ReduceSpec spec{.dtype = GetParam(),
+                    .shape = {50, 1000},
+                    .ops = {Op::kMin, Op::kMax, Op::kMean},
+                    .axes = {0}};
     const Results fused = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
     for (std::size_t i = 0; i < spec.ops.size(); ++i) {
       ReduceSpec alone = spec;
       alone.ops = {spec.ops[i]};
-      EXPECT_EQ(Reduce(*MakePlan(alone), data.data(), cpu::Serial).bytes[0], fused.bytes[i]) << Name(spec.ops[i]);
+      EXPECT_EQ(Reduce(*MakePlan(alone), data.data(), cpu::Serial).bytes[0], fused.bytes[i])
+          << Name(spec.ops[i]);
     }
   });
 }
@@ -115,8 +121,9 @@ TEST_P(CpuReduce, GivesEachOpTheSameBitsAloneAsFused) {
 INSTANTIATE_TEST_SUITE_P(AllDTypes, CpuReduce, ::testing::ValuesIn(kAllDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
-// |error| <= depth * 2^-53 * sum|x| for a summation tree of that depth (Higham, Accuracy and Stability, 4.2), then one rounding
-// of the result. The depth of an element in a row of n: 8 additions in its column, log2 of the columns and of the tiles.
+// |error| <= depth * 2^-53 * sum|x| for a summation tree of that depth (Higham, Accuracy and
+// Stability, 4.2), then one rounding of the result. The depth of an element in a row of n: 8
+// additions in its column, log2 of the columns and of the tiles.
 TEST(CpuReduceAccuracy, F32SumIsTheExactSumRoundedWithinTheTreeBound) {
   std::mt19937_64 random(11);
   const std::vector<float> data = testing::RandomElements<float>(1 << 20, random);
@@ -147,7 +154,8 @@ TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
 }
 
 TEST(CpuReduceOverflow, DoesNotReportSumsAtTheEdgeOfInt64) {
-  const std::vector<std::int64_t> data = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1,
+  const std::vector<std::int64_t> data = {std::numeric_limits<std::int64_t>::max(),
+                                          std::numeric_limits<std::int64_t>::min() + 1,
                                           std::numeric_limits<std::int64_t>::min()};
   const ReduceSpec spec{.dtype = DType::kI64, .shape = {3}, .ops = {Op::kSum}};
   const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
@@ -169,7 +177,8 @@ TEST(CpuStack, DrainsToTheTree) {
   const cpu::Job job{DType::kF64, Bundle::kSum};
   constexpr std::int64_t kWidth = 3;
   for (std::int64_t count = 1; count < 70; ++count) {
-    const std::vector<double> states = testing::RandomElements<double>(static_cast<std::size_t>(count * kWidth), random);
+    const std::vector<double> states =
+        testing::RandomElements<double>(static_cast<std::size_t>(count * kWidth), random);
     std::vector<double> stack(static_cast<std::size_t>(StackLevels(count) * kWidth));
     for (std::int64_t i = 0; i < count; ++i) {
       cpu::PushStates(job, states.data() + i * kWidth, kWidth, i, stack.data());
@@ -190,13 +199,16 @@ TEST(CpuAccumulateRow, GivesTheBitsOfTheWholeTensor) {
   const cpu::Job job{DType::kF32, Bundle::kSum};
   for (const std::int64_t rows : {1, 7, 8, 9, 64, 77}) {
     constexpr std::int64_t kInner = 50;
-    const std::vector<float> data = testing::RandomElements<float>(static_cast<std::size_t>(rows * kInner), random);
+    const std::vector<float> data =
+        testing::RandomElements<float>(static_cast<std::size_t>(rows * kInner), random);
     std::vector<double> leaves(kInner), stack(static_cast<std::size_t>(StackLevels(rows) * kInner));
     std::vector<double> accumulated(kInner), whole(kInner);
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < kInner;) {
-        const std::int64_t width = std::min<std::int64_t>(kInner - column, 1 + static_cast<std::int64_t>(random() % 20));
-        cpu::AccumulateRow(job, data.data() + row * kInner + column, column, width, row, rows, kInner, leaves.data(), stack.data());
+        const std::int64_t width =
+            std::min<std::int64_t>(kInner - column, 1 + static_cast<std::int64_t>(random() % 20));
+        cpu::AccumulateRow(job, data.data() + row * kInner + column, column, width, row, rows,
+                           kInner, leaves.data(), stack.data());
         column += width;
       }
     }

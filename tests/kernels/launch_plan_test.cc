@@ -1,16 +1,20 @@
-// Launch shapes cover every element once, keep the blocks that CUDA allows, and fold aligned powers of two.
+// Launch shapes cover every element once, keep the blocks that CUDA allows, and fold aligned powers
+// of two.
 #include "kernels/cuda/launch_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <vector>
 
 #include "kernels/canonical.h"
 
 namespace warpfold::cuda {
 namespace {
 
-constexpr std::int64_t kSizes[] = {1, 2, 3, 7, 8, 9, 31, 32, 33, 511, 512, 513, 4095, 4096, 4097, 1 << 20, 123456789, std::int64_t{1} << 33};
+constexpr std::int64_t kSizes[] = {1,    2,    3,    7,       8,         9,
+                                   31,   32,   33,   511,     512,       513,
+                                   4095, 4096, 4097, 1 << 20, 123456789, std::int64_t{1} << 33};
 
 bool IsPowerOfTwo(std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
@@ -21,12 +25,11 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
         if (rows > (std::int64_t{1} << 40) / tiles) continue;
         const RowLaunch launch = PlanRows(rows, tiles, {.sm_count = sms});
         EXPECT_TRUE(launch.warps == 4 || launch.warps == 8 || launch.warps == 16);
-        EXPECT_TRUE(IsPowerOfTwo(launch.warps_per_row));
         if (launch.blocks_per_row == 1) {
-          EXPECT_GE(launch.warps_per_row, tiles);
-          EXPECT_GE(launch.blocks * (launch.warps / launch.warps_per_row), rows);
+          EXPECT_GE(1 << launch.warps_per_row_log2, tiles);
+          EXPECT_GE(launch.blocks * (launch.warps >> launch.warps_per_row_log2), rows);
         } else {
-          EXPECT_EQ(launch.warps_per_row, launch.warps);
+          EXPECT_EQ(1 << launch.warps_per_row_log2, launch.warps);
           EXPECT_EQ(launch.blocks_per_row, CeilDiv(tiles, launch.warps));
           EXPECT_EQ(launch.blocks, rows * launch.blocks_per_row);
         }
@@ -36,18 +39,19 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
 }
 
 void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t leaves) {
-  EXPECT_LE(launch.threads_x * launch.threads_y, 512);
-  EXPECT_EQ(launch.threads_x * launch.threads_y % 32, 0);
+  EXPECT_LE(launch.threads(), 512);
+  EXPECT_EQ(launch.threads() % 32, 0);
   EXPECT_TRUE(IsPowerOfTwo(launch.threads_y));
-  EXPECT_TRUE(launch.threads_y == 1 || launch.threads_x <= 32);
-  EXPECT_GE(launch.blocks_x * launch.threads_x, groups);
+  EXPECT_TRUE(launch.threads_y == 1 || launch.threads_x_log2 <= 5);
+  EXPECT_GE(launch.blocks_x << launch.threads_x_log2, groups);
   EXPECT_GE(launch.parts * launch.threads_y * launch.leaves, leaves);
   EXPECT_LT((launch.parts - 1) * launch.threads_y * launch.leaves, leaves);
 }
 
 TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t groups : kSizes) {
-    for (const std::int64_t leaves : kSizes) ExpectSoundTree(PlanColumns(groups, leaves, {}), groups, leaves);
+    for (const std::int64_t leaves : kSizes)
+      ExpectSoundTree(PlanColumns(groups, leaves, {}), groups, leaves);
   }
 }
 
@@ -67,13 +71,26 @@ TEST(PlanStates, CoversEveryStateOnceAndEnds) {
   }
 }
 
+TEST(OrderForStates, GivesEveryPartialItsOwnSlot) {
+  for (const std::int64_t groups : {1, 5, 40}) {
+    for (const std::int64_t states : {1, 31, 512, 513, 4096, 4097, 70001}) {
+      const PartialOrder order = OrderForStates(groups, states);
+      std::vector<bool> taken(static_cast<std::size_t>(order.Slots(states)), false);
+      for (std::int64_t i = 0; i < states; ++i) {
+        ASSERT_LT(order.Slot(i), order.Slots(states));
+        ASSERT_FALSE(taken[static_cast<std::size_t>(order.Slot(i))]);
+        taken[static_cast<std::size_t>(order.Slot(i))] = true;
+      }
+    }
+  }
+}
+
 TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {
     for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
       const ShortRowLaunch launch = PlanShortRows(rows, elements, 4);
-      EXPECT_TRUE(IsPowerOfTwo(launch.lanes));
-      EXPECT_GE(launch.lanes * 4, elements);
-      EXPECT_GE(launch.blocks * (kShortRowThreads / launch.lanes) * kShortRowBatch, rows);
+      EXPECT_GE(4 << launch.lanes_log2, elements);
+      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * kShortRowBatch, rows);
     }
   }
 }

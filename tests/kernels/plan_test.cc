@@ -9,7 +9,10 @@ namespace {
 
 ReduceSpec Spec(std::vector<std::int64_t> shape, std::vector<std::int64_t> axes = {},
                 std::vector<Op> ops = {Op::kSum}) {
-  return {.dtype = DType::kF32, .shape = std::move(shape), .ops = std::move(ops), .axes = std::move(axes)};
+  return {.dtype = DType::kF32,
+          .shape = std::move(shape),
+          .ops = std::move(ops),
+          .axes = std::move(axes)};
 }
 
 void ExpectRefused(const ReduceSpec& spec, const std::string& start) {
@@ -75,7 +78,8 @@ TEST(MakePlan, KeepsReducedAxesWithLengthOneWhenAsked) {
 }
 
 TEST(MakePlan, AddsUpTheBytesOfAllResults) {
-  ReduceSpec spec{.dtype = DType::kI32, .shape = {10, 3}, .ops = {Op::kSum, Op::kMin, Op::kMean}, .axes = {1}};
+  ReduceSpec spec{
+      .dtype = DType::kI32, .shape = {10, 3}, .ops = {Op::kSum, Op::kMin, Op::kMean}, .axes = {1}};
   EXPECT_EQ(MakePlan(spec)->result_bytes(), 10 * (8 + 4 + 8));
 }
 
@@ -86,8 +90,10 @@ TEST(MakePlan, AcceptsEmptySumsAndEmptyResults) {
 
 TEST(MakePlan, RefusesBadShapes) {
   ExpectRefused(Spec({3, -1}), "tensor.shape: dimension 1 is negative");
-  ExpectRefused(Spec({std::int64_t{1} << 31, std::int64_t{1} << 31}), "tensor.shape: the tensor's byte count");
-  ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}), "tensor.shape: the tensor's byte count");
+  ExpectRefused(Spec({std::int64_t{1} << 31, std::int64_t{1} << 31}),
+                "tensor.shape: the tensor's byte count");
+  ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}),
+                "tensor.shape: the tensor's byte count");
   ExpectRefused(Spec(std::vector<std::int64_t>(33, 1)), "tensor.shape: rank 33");
 }
 

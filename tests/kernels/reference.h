@@ -1,7 +1,8 @@
-// Two oracles for the kernels, written from docs/order.md and from arithmetic, sharing no code with kernels/.
+// Two oracles for the kernels, written from docs/order.md and from arithmetic, sharing no code with
+// kernels/.
 //
-// CanonicalSum walks the canonical order one element at a time and must agree with every backend bit for bit. ExactSum adds in
-// 128-bit arithmetic and bounds the error of what the order computes.
+// CanonicalSum walks the canonical order one element at a time and must agree with every backend
+// bit for bit. ExactSum adds in 128-bit arithmetic and bounds the error of what the order computes.
 #ifndef WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 #define WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 
@@ -51,7 +52,8 @@ inline Maybe Tile(const std::vector<double>& x, std::size_t begin, std::size_t v
     lanes[lane] = Tree(elements);
   }
   for (std::size_t half : {16, 8, 4, 2, 1}) {
-    for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] = Add(lanes[lane], lanes[lane + half]);
+    for (std::size_t lane = 0; lane < half; ++lane)
+      lanes[lane] = Add(lanes[lane], lanes[lane + half]);
   }
   return lanes[0];
 }
@@ -78,7 +80,8 @@ struct Run {
   std::size_t length;
 };
 
-inline std::vector<Run> Runs(const std::vector<std::int64_t>& shape, const std::vector<bool>& reduced) {
+inline std::vector<Run> Runs(const std::vector<std::int64_t>& shape,
+                             const std::vector<bool>& reduced) {
   std::vector<Run> runs;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
@@ -92,8 +95,8 @@ inline std::vector<Run> Runs(const std::vector<std::int64_t>& shape, const std::
   return runs;
 }
 
-// Visits, for one choice of the kept runs' indices, the reduced runs from the outermost in: element order for the innermost,
-// the tree for the others.
+// Visits, for one choice of the kept runs' indices, the reduced runs from the outermost in: element
+// order for the innermost, the tree for the others.
 template <typename T>
 class CanonicalSum {
  public:
@@ -121,7 +124,8 @@ class CanonicalSum {
       sums.push_back(Reduced(0, base).value());
       return;
     }
-    for (std::size_t i = 0; i < runs_[run].length; ++i) Kept(run + 1, base + i * strides_[run], sums);
+    for (std::size_t i = 0; i < runs_[run].length; ++i)
+      Kept(run + 1, base + i * strides_[run], sums);
   }
 
   Maybe Reduced(std::size_t run, std::size_t base) const {

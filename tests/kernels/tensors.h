@@ -15,7 +15,8 @@
 
 namespace warpfold::testing {
 
-// Values whose sum depends on its order: magnitudes over 40 binary orders, signs mixed, and now and then a zero of either sign.
+// Values whose sum depends on its order: magnitudes over 40 binary orders, signs mixed, and now and
+// then a zero of either sign.
 template <typename T>
 std::vector<T> RandomElements(std::size_t count, std::mt19937_64& random) {
   std::vector<T> x(count);
@@ -33,7 +34,8 @@ std::vector<T> RandomElements(std::size_t count, std::mt19937_64& random) {
   return x;
 }
 
-// A random reduction: rank, lengths (with ones and primes among them), axes, about `elements` elements in all.
+// A random reduction: rank, lengths (with ones and primes among them), axes, about `elements`
+// elements in all.
 struct Case {
   ReduceSpec spec;
   std::string ToString() const {
@@ -50,12 +52,16 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   result.spec.dtype = dtype;
   result.spec.ops = {Op::kMax, Op::kSum, Op::kMin, Op::kMean};
   const int rank = static_cast<int>(random() % 5);
-  std::int64_t left = std::max<std::int64_t>(1, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(elements)));
+  std::int64_t left = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(elements)));
   for (int d = 0; d < rank; ++d) {
     const std::int64_t length =
-        d == rank - 1 ? left
-                      : 1 + static_cast<std::int64_t>(std::pow(static_cast<double>(left),
-                                                               static_cast<double>(random() % 1000) / 1000.0)) - 1;
+        d == rank - 1
+            ? left
+            : 1 +
+                  static_cast<std::int64_t>(std::pow(
+                      static_cast<double>(left), static_cast<double>(random() % 1000) / 1000.0)) -
+                  1;
     result.spec.shape.push_back(std::max<std::int64_t>(1, length));
     left /= result.spec.shape.back();
     left = std::max<std::int64_t>(left, 1);
@@ -119,7 +125,8 @@ std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spe
                                          const std::vector<T>& data) {
   std::vector<bool> reduced(spec.shape.size(), spec.axes.empty());
   for (const std::int64_t axis : spec.axes) {
-    reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(spec.shape.size()) : axis)] = true;
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(spec.shape.size())
+                                              : axis)] = true;
   }
   const auto outputs = GatherOutputs(plan, spec, reduced, data);
   std::vector<double> sums;

@@ -8,7 +8,8 @@
 
 namespace warpfold {
 
-// Lanes fold each slab as soon as it is full, on all cores when it is worth handing out. Slabs are ordinary memory, one a lane.
+// Lanes fold each slab as soon as it is full, on all cores when it is worth handing out. Slabs are
+// ordinary memory, one a lane.
 class CpuExecutor final : public Executor {
  public:
   explicit CpuExecutor(const LaneOptions& options);

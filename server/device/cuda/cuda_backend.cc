@@ -31,8 +31,8 @@ absl::Status CudaBackend::DrainStack(const void* d_stack, std::int64_t width, st
 absl::Status CudaBackend::AccumulateRow(const void* d_data, std::int64_t column,
                                         std::int64_t columns, std::int64_t row, std::int64_t rows,
                                         std::int64_t inner, void* d_leaves, void* d_stack) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::AccumulateRow(job_, d_data, column, columns, row, rows,
-                                                    inner, d_leaves, d_stack, stream_));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::AccumulateRow(job_, d_data, column, columns, row, rows, inner,
+                                                    d_leaves, d_stack, stream_));
   return absl::OkStatus();
 }
 

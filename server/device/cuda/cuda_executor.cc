@@ -24,8 +24,9 @@ absl::Status CheckKernelsRun() {
   return absl::OkStatus();
 }
 
-// Requests that need more scratch than a lane owns allocate it in stream order; memory once taken stays with the pool, so that
-// such a request costs microseconds and cannot fail later for what others have taken since.
+// Requests that need more scratch than a lane owns allocate it in stream order; memory once taken
+// stays with the pool, so that such a request costs microseconds and cannot fail later for what
+// others have taken since.
 absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
   cudaMemPool_t pool = nullptr;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaDeviceGetDefaultMemPool(&pool, ordinal));

@@ -13,7 +13,8 @@ namespace warpfold {
 
 class CudaExecutor final : public Executor {
  public:
-  // Opens GPU `ordinal`, checks that this binary's kernels run on it, and sets `options.scratch_bytes` of its memory aside.
+  // Opens GPU `ordinal`, checks that this binary's kernels run on it, and sets
+  // `options.scratch_bytes` of its memory aside.
   static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const LaneOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
@@ -28,8 +29,10 @@ class CudaExecutor final : public Executor {
   cuda::DeviceShape shape_;
 };
 
-// Opens all visible GPUs (CUDA_VISIBLE_DEVICES chooses). UNAVAILABLE, in the driver's words, when there is none.
-absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(const LaneOptions& options);
+// Opens all visible GPUs (CUDA_VISIBLE_DEVICES chooses). UNAVAILABLE, in the driver's words, when
+// there is none.
+absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(
+    const LaneOptions& options);
 
 }  // namespace warpfold
 

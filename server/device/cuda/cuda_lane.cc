@@ -9,9 +9,11 @@
 namespace warpfold {
 namespace {
 
-// The overflow report comes first in the lane's own memory, with the results behind it: one copy fetches both.
+// The overflow report comes first in the lane's own memory, with the results behind it: one copy
+// fetches both.
 constexpr std::size_t kOverflowBytes = 256;
-// Results and scratch of a lane; enough for every tensor of one slab that is reduced to a few thousand results.
+// Results and scratch of a lane; enough for every tensor of one slab that is reduced to a few
+// thousand results.
 constexpr std::size_t kOwnBytes = std::size_t{1} << 20;
 
 absl::StatusOr<std::chrono::nanoseconds> Elapsed(const cuda::UniqueEvent& from,
@@ -59,7 +61,8 @@ absl::Status CudaLane::Allocate() {
   for (std::size_t i = 0; i < slab_count; ++i) {
     slabs_[i].pinned = pinned_.get() + i * options_.slab_bytes;
     slabs_[i].d_data = d_memory_.get() + i * options_.slab_bytes;
-    events.insert(events.end(), {&slabs_[i].copy_begins, &slabs_[i].copy_ends, &slabs_[i].fold_ends});
+    events.insert(events.end(),
+                  {&slabs_[i].copy_begins, &slabs_[i].copy_ends, &slabs_[i].fold_ends});
   }
   for (cuda::UniqueEvent* event : events) {
     absl::StatusOr<cuda::UniqueEvent> made = cuda::MakeTimingEvent();
@@ -188,7 +191,8 @@ absl::StatusOr<Outcome> CudaLane::CollectResults() {
   return Outcome{*std::move(results), r.times};
 }
 
-// The overflow report and the results, through the pinned slabs: nothing else uses them once the last piece is in the stream.
+// The overflow report and the results, through the pinned slabs: nothing else uses them once the
+// last piece is in the stream.
 absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
   Reduction& r = *reduction_;
   const std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;

@@ -1,8 +1,9 @@
-// A Lane on a GPU: an exclusive stream, a ring of pinned slabs with their twins on the device, and scratch. See
-// server/device/executor.h for the contract.
+// A Lane on a GPU: an exclusive stream, a ring of pinned slabs with their twins on the device, and
+// scratch. See server/device/executor.h for the contract.
 //
-// While one slab is being filled, the ones before it are on their way to the device or being folded there, all in the order of
-// the one stream. A slab's events say when the host may write it again and how long its stages took.
+// While one slab is being filled, the ones before it are on their way to the device or being folded
+// there, all in the order of the one stream. A slab's events say when the host may write it again
+// and how long its stages took.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 

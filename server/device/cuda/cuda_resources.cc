@@ -6,8 +6,8 @@ namespace warpfold::cuda {
 
 absl::Status ToStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  const std::string message =
-      absl::StrCat("CUDA: ", cudaGetErrorName(error), ": ", cudaGetErrorString(error), " in ", what);
+  const std::string message = absl::StrCat("CUDA: ", cudaGetErrorName(error), ": ",
+                                           cudaGetErrorString(error), " in ", what);
   if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(message);
   return absl::UnavailableError(message);
 }

@@ -1,5 +1,5 @@
-// Owners of CUDA objects, and CUDA errors as statuses. All calls report failure; none is ignored but in destructors, where an
-// error can only repeat what an earlier call has said.
+// Owners of CUDA objects, and CUDA errors as statuses. All calls report failure; none is ignored
+// but in destructors, where an error can only repeat what an earlier call has said.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_
 
@@ -14,8 +14,8 @@
 
 namespace warpfold::cuda {
 
-// OK, RESOURCE_EXHAUSTED when device or pinned memory ran out, UNAVAILABLE for everything else: after most CUDA errors the
-// context is lost for good. `what` names the call.
+// OK, RESOURCE_EXHAUSTED when device or pinned memory ran out, UNAVAILABLE for everything else:
+// after most CUDA errors the context is lost for good. `what` names the call.
 absl::Status ToStatus(cudaError_t error, const char* what);
 
 struct StreamDeleter {
@@ -46,11 +46,11 @@ absl::StatusOr<UniquePinnedMemory> AllocatePinned(std::size_t bytes);
 }  // namespace warpfold::cuda
 
 // Returns the status of a CUDA call from the enclosing function unless it succeeded.
-#define WARPFOLD_RETURN_IF_CUDA_ERROR(call)                                       \
-  do {                                                                            \
-    if (const cudaError_t cuda_error = (call); cuda_error != cudaSuccess) {       \
-      return ::warpfold::cuda::ToStatus(cuda_error, #call);                       \
-    }                                                                             \
+#define WARPFOLD_RETURN_IF_CUDA_ERROR(call)                                 \
+  do {                                                                      \
+    if (const cudaError_t cuda_error = (call); cuda_error != cudaSuccess) { \
+      return ::warpfold::cuda::ToStatus(cuda_error, #call);                 \
+    }                                                                       \
   } while (false)
 
 #endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_RESOURCES_H_
