@@ -11,9 +11,10 @@ std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.co
 
 // Our own faults and the device's are for the operator to see; the client's are the client's.
 LogLevel LevelOf(absl::StatusCode code) {
-  const bool ours = code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
-                    code == absl::StatusCode::kUnavailable;
-  return ours ? LogLevel::kError : LogLevel::kDebug;
+  if (code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown) {
+    return LogLevel::kError;
+  }
+  return code == absl::StatusCode::kUnavailable ? LogLevel::kWarning : LogLevel::kDebug;
 }
 
 }  // namespace

@@ -26,7 +26,8 @@
 
 namespace warpfold {
 
-// One being copied, one being received. More did not raise the throughput of one stream.
+// One being copied, one being received: what a stream holds beside its lane, and a promise of the
+// design.
 inline constexpr std::size_t kChunksInFlightMax = 2;
 
 // Starts the read of the next message; its arrival is told by OnChunk, OnEnd or Fail. Never waits.
