@@ -52,9 +52,9 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
   };
   Retrier retrier(policy, std::random_device{}());
   while (true) {
-    CallReply reply = attempt(CallLimits{system_clock::now() + time_left(), stop});
+    const CallReply reply = attempt(CallLimits{system_clock::now() + time_left(), stop});
     if (reply.status.ok()) {
-      return {absl::OkStatus(), std::move(reply.response), retrier.attempts()};
+      return {absl::OkStatus(), reply.response, retrier.attempts()};
     }
     const std::optional<milliseconds> delay =
         retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms), time_left());

@@ -40,7 +40,9 @@
 
 namespace warpfold::client {
 
-// Above this a stream is at least as fast as one message, and the server works while it receives.
+// Above this a tensor is streamed. Measured on an H200 host, 16 cores, CPU backend, one client,
+// 2026-11-21, GB/s unary / stream: 1 MiB 0.85 / 0.78, 4 MiB 1.22 / 1.22, 8 MiB 1.37 / 1.38, 16
+// MiB 1.49 / 1.69. And the server holds the whole of a message, but a bounded part of a stream.
 inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
 
 struct ClientOptions {

@@ -102,7 +102,9 @@ grpc::ByteBuffer JoinMessage(CallScope& scope, const std::string& head,
   return grpc::ByteBuffer(slices, 2);
 }
 
-// One client-streaming call in progress. Every operation that was started is awaited before the
+// One client-streaming call in progress, one message in the transport at a time. Letting gRPC
+// buffer more (buffer_hint and a 4 MiB write buffer) gained nothing: 3.2 GB/s against 3.3 (null
+// server, 256 MiB, H200 host, 2026-11-21). Every operation that was started is awaited before the
 // object goes.
 class StreamCall {
  public:

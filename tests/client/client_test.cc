@@ -26,7 +26,8 @@ ClientOptions FastRetries() {
   return options;
 }
 
-std::unique_ptr<Client> ConnectTo(const FakeServer& server, ClientOptions options = FastRetries()) {
+std::unique_ptr<Client> ConnectTo(const FakeServer& server,
+                                  const ClientOptions& options = FastRetries()) {
   absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(server.address(), options);
   EXPECT_TRUE(client.ok()) << client.status();
   return *std::move(client);
