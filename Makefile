@@ -24,7 +24,7 @@ setup: ## Install the packages of deploy/packages.txt (root or sudo; no time whe
 	@deploy/setup.sh deploy/packages.txt
 
 $(BUILD)/build.ninja: CMakePresets.json | setup
-	@cmake --preset $(PRESET) $(launchers) $(CMAKE_ARGS)
+	@cmake --preset $(PRESET) -B $(BUILD) $(launchers) $(CMAKE_ARGS)
 
 .PHONY: build
 build: setup $(BUILD)/build.ninja ## Build everything; with nvcc the binaries hold the CUDA and the CPU backend
