@@ -5,6 +5,7 @@ through `Tree`, so that the test can plant a violation in a tree made up in memo
 """
 
 import os
+import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ from pathlib import Path, PurePosixPath
 CXX = {".h", ".cc", ".cu", ".cuh"}
 HEADERS = {".h", ".cuh"}
 SCRIPTS = {".py", ".sh"}
+PAGES = {".md"}
 COLUMNS_MAX = 100
 SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody reads the file
 
@@ -27,22 +29,30 @@ def is_made(folder: str, at_root: bool) -> bool:
 
 @dataclass
 class Tree:
-    """Text of every file, by its path from the root, '/' between folders."""
+    """Text of every source, script and page, by its path from the root, '/' between folders."""
 
     files: dict[str, str]
+    others: frozenset = frozenset()  # the paths of all other files
     _closures: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, root: Path) -> "Tree":
-        files = {}
+        files, others = {}, set()
         for folder, folders, names in os.walk(root):
             at_root = Path(folder) == root
             folders[:] = sorted(f for f in folders if not is_made(f, at_root))
             for path in (Path(folder) / name for name in sorted(names)):
-                if path.suffix in CXX | SCRIPTS:
-                    relative = path.relative_to(root).as_posix()
+                relative = path.relative_to(root).as_posix()
+                if path.suffix in CXX | SCRIPTS | PAGES:
                     files[relative] = path.read_text(encoding="utf-8")
-        return cls(files)
+                else:
+                    others.add(relative)
+        return cls(files, frozenset(others))
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file or a folder of this path."""
+        paths = self.files.keys() | self.others
+        return path in paths or any(p.startswith(path.rstrip("/") + "/") for p in paths)
 
     def includes(self, path: str) -> list[str]:
         """What the file names in its #include lines."""
@@ -172,7 +182,7 @@ def header_guards(tree: Tree, path: str):
 def file_length(tree: Tree, path: str):
     """A file that nobody can read in one go has a part missing."""
     count = tree.files[path].count("\n")
-    if count > SOURCE_LINES_MAX:
+    if PurePosixPath(path).suffix not in PAGES and count > SOURCE_LINES_MAX:
         yield f"has {count} lines, more than {SOURCE_LINES_MAX}"
 
 
@@ -194,6 +204,19 @@ def script_width(tree: Tree, path: str):
         for number, line in enumerate(tree.files[path].splitlines(), 1):
             if len(line) > COLUMNS_MAX:
                 yield f"line {number} has {len(line)} columns, more than {COLUMNS_MAX}"
+
+
+def page_links(tree: Tree, path: str):
+    """What a page links to inside the tree is there."""
+    if PurePosixPath(path).suffix not in PAGES:
+        return
+    for target in re.findall(r"\]\(([^)\s]+)\)", tree.files[path]):
+        if re.match(r"[a-z]+:|#", target):
+            continue
+        folder = PurePosixPath(path).parent.as_posix()
+        linked = posixpath.normpath(posixpath.join(folder, target.split("#")[0]))
+        if not tree.has(linked):
+            yield f"links to {target}, which is not there"
 
 
 def default_in_switch_over_own_enum(tree: Tree, path: str):
@@ -229,6 +252,7 @@ RULES = [
     file_length,
     white_space,
     script_width,
+    page_links,
     default_in_switch_over_own_enum,
 ]
 

@@ -169,6 +169,25 @@ class OtherRules(unittest.TestCase):
         self.assertTrue(found(rules.script_width, {"a.sh": line + "#\n"}))
         self.assertTrue(found(rules.script_width, {"a.py": line + "#\n"}))
 
+    def test_a_link_to_nowhere_is_found(self):
+        tree = {"docs/a.md": "", "server/a.h": ""}
+        for good in (
+            "a.md",
+            "../server/a.h",
+            "../server",
+            "../server/",
+            "a.md#b",
+            "#b",
+            "https://x",
+        ):
+            with self.subTest(target=good):
+                self.assertFalse(
+                    found(rules.page_links, tree | {"docs/b.md": f"See [b]({good}).\n"})
+                )
+        for bad in ("b/a.md", "server/a.h", "../serve"):
+            with self.subTest(target=bad):
+                self.assertTrue(found(rules.page_links, tree | {"docs/b.md": f"See [b]({bad}).\n"}))
+
     def test_a_default_over_our_enum_is_found(self):
         body = "switch (op) {\n  case Op::kSum:\n    return 1;\n  %s\n}\n"
         self.assertTrue(
