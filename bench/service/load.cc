@@ -23,6 +23,7 @@ struct ClientResult {
   absl::Status status;
   std::vector<std::int64_t> latencies_ns;
   int results_per_answer = 0;
+  steady_clock::time_point end;  // of the last request; closing the connection is not measured
 };
 
 // One client: a connection and the request that it repeats.
@@ -98,6 +99,7 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
         result.latencies_ns.clear();
         warm.arrive_and_wait();  // nobody measures while others still connect
         if (!failed) load_client.Run(options.duration, options.requests_min, failed, result);
+        result.end = steady_clock::now();
         if (!result.status.ok()) failed = true;
       });
     }
@@ -105,9 +107,9 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
     start = steady_clock::now();
   }
   LoadReport report;
-  report.elapsed = steady_clock::now() - start;
   for (const ClientResult& result : results) {
     if (!result.status.ok()) return result.status;
+    report.elapsed = std::max<std::chrono::duration<double>>(report.elapsed, result.end - start);
     report.latencies_ns.insert(report.latencies_ns.end(), result.latencies_ns.begin(),
                                result.latencies_ns.end());
     report.results_per_answer = result.results_per_answer;
