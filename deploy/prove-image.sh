@@ -164,6 +164,7 @@ if [ "$status" -ne 0 ]; then
   exit 1
 fi
 echo "drained on SIGTERM with status 0"
-echo "MiB in the image, and of them ours:"
-du -sm "$root" "$root/opt/warpfold"
+umount "$root/proc"
+size() { du -sm "$1" | cut -f1; }
+echo "image: $(size "$root") MiB, of which /opt/warpfold $(size "$root/opt/warpfold") MiB"
 echo "prove-image: $variant passed"
