@@ -33,7 +33,8 @@ const char* Name(Backend backend) {
 int LaneCount(const Config& config, Backend backend) {
   if (config.streams > 0) return config.streams;
   if (backend == Backend::kCuda) return 8;
-  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()));
+  // At least four, so that slow streams leave one for others (DeviceScheduler).
+  return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,

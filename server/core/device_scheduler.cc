@@ -20,14 +20,16 @@ DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& opt
 absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
     Executor& executor, const SchedulerOptions& options) {
   std::unique_ptr<DeviceScheduler> scheduler(new DeviceScheduler(executor, options));
-  for (int i = 0; i < options.lanes; ++i) {
-    absl::StatusOr<std::unique_ptr<Lane>> lane = executor.MakeLane();
-    if (!lane.ok()) {
-      return absl::Status(lane.status().code(),
-                          absl::StrCat("lane ", i, " of ", options.lanes, " on ",
-                                       executor.info().name, ": ", lane.status().message()));
+  absl::Status made = scheduler->MakeLanes(options.lanes, scheduler->lanes_);
+  if (made.ok() && executor.inline_bytes_max() > 0) {
+    made = scheduler->MakeLanes(options.lanes, scheduler->inline_lanes_);
+  }
+  if (!made.ok()) return made;
+  {
+    absl::MutexLock lock(&scheduler->mutex_);
+    for (const std::unique_ptr<Lane>& lane : scheduler->inline_lanes_) {
+      scheduler->free_inline_lanes_.push_back(lane.get());
     }
-    scheduler->lanes_.push_back(*std::move(lane));
   }
   for (const std::unique_ptr<Lane>& lane : scheduler->lanes_) {
     scheduler->threads_.emplace_back(
@@ -36,24 +38,56 @@ absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
   return scheduler;
 }
 
+absl::Status DeviceScheduler::MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes) {
+  for (int i = 0; i < count; ++i) {
+    absl::StatusOr<std::unique_ptr<Lane>> lane = executor_.MakeLane();
+    if (!lane.ok()) {
+      return absl::Status(lane.status().code(),
+                          absl::StrCat("lane ", i, " of ", count, " on ", executor_.info().name,
+                                       ": ", lane.status().message()));
+    }
+    lanes.push_back(*std::move(lane));
+  }
+  return absl::OkStatus();
+}
+
 DeviceScheduler::~DeviceScheduler() {
   Drain();
   threads_.clear();
 }
 
 absl::Status DeviceScheduler::Submit(Work* work) {
-  const Clock::time_point now = Clock::now();
-  absl::MutexLock lock(&mutex_);
-  if (draining_) return absl::UnavailableError("the server is shutting down");
-  if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
-    ++refused_;
-    return RefusalStatus(
-        RetryLater{options_.retry_delay},
-        absl::StrCat("the queue of ", options_.queue_depth_max, " requests is full"));
+  const Queued arrived = {work, Clock::now()};
+  Lane* inline_lane = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (draining_) return absl::UnavailableError("the server is shutting down");
+    inline_lane = TakeInlineLane(*work);
+    if (inline_lane == nullptr) {
+      if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
+        ++refused_;
+        return RefusalStatus(
+            RetryLater{options_.retry_delay},
+            absl::StrCat("the queue of ", options_.queue_depth_max, " requests is full"));
+      }
+      queue_.push_back(arrived);
+      work_ready_.Signal();
+      return absl::OkStatus();
+    }
   }
-  queue_.push_back({work, now});
-  work_ready_.Signal();
+  Run(*inline_lane, arrived);
   return absl::OkStatus();
+}
+
+Lane* DeviceScheduler::TakeInlineLane(const Work& work) {
+  if (free_inline_lanes_.empty() || !work.may_run_inline() ||
+      work.plan().input_bytes > executor_.inline_bytes_max()) {
+    return nullptr;
+  }
+  Lane* lane = free_inline_lanes_.back();
+  free_inline_lanes_.pop_back();
+  ++lanes_in_use_;
+  return lane;
 }
 
 bool DeviceScheduler::Withdraw(Work* work) {
@@ -75,7 +109,7 @@ SchedulerState DeviceScheduler::state() const {
   absl::MutexLock lock(&mutex_);
   return {.queued = static_cast<std::int64_t>(queue_.size()),
           .lanes_in_use = lanes_in_use_,
-          .lanes = options_.lanes,
+          .lanes = static_cast<std::int64_t>(lanes_.size() + inline_lanes_.size()),
           .refused_queue = refused_};
 }
 
@@ -103,22 +137,30 @@ DeviceScheduler::Queued DeviceScheduler::Take() {
   }
 }
 
-void DeviceScheduler::GiveBack(bool waited_for_client) {
+void DeviceScheduler::GiveBack(Lane& lane, bool waited_for_client) {
   absl::MutexLock lock(&mutex_);
   --lanes_in_use_;
   if (waited_for_client) --client_lanes_;
+  const auto is_lane = [&lane](const std::unique_ptr<Lane>& other) { return other.get() == &lane; };
+  if (std::any_of(inline_lanes_.begin(), inline_lanes_.end(), is_lane)) {
+    free_inline_lanes_.push_back(&lane);
+  }
+}
+
+void DeviceScheduler::Run(Lane& lane, const Queued& taken) {
+  const bool waits_for_client = taken.work->waits_for_client();
+  WorkReport report = RunOnLane(lane, *taken.work, taken.since);
+  report.device = &executor_.info();
+  // Before Done: a client that has its answer finds the lane free.
+  GiveBack(lane, waits_for_client);
+  taken.work->Done(std::move(report));
 }
 
 void DeviceScheduler::RunLane(Lane& lane) {
   while (true) {
     const Queued taken = Take();
     if (taken.work == nullptr) return;
-    const bool waits_for_client = taken.work->waits_for_client();
-    WorkReport report = RunOnLane(lane, *taken.work, taken.since);
-    report.device = &executor_.info();
-    // Before Done: a client that has its answer finds the lane free.
-    GiveBack(waits_for_client);
-    taken.work->Done(std::move(report));
+    Run(lane, taken);
   }
 }
 

@@ -1,5 +1,6 @@
 // The queue in front of one device: a bounded FIFO, and one thread per lane that takes work from
-// it.
+// it. Work too small to be worth waking a thread for passes by: whoever submits it runs it, on a
+// lane of its own kind.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
 // batch scheduler's: Submit answers at once; on OK the scheduler borrows the work until it calls
@@ -49,7 +50,9 @@ class DeviceScheduler {
   // Drains, then joins the lanes' threads.
   ~DeviceScheduler();
 
-  // Queues `work`. RESOURCE_EXHAUSTED with RetryLater: the queue is full. UNAVAILABLE: draining.
+  // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
+  // and calls Done before returning. RESOURCE_EXHAUSTED with RetryLater: the queue is full.
+  // UNAVAILABLE: draining.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
@@ -71,10 +74,14 @@ class DeviceScheduler {
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options);
   void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run(Lane& lane, const Queued& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes);
+  // A lane for `work` on the caller's thread; null when it has to queue.
+  Lane* TakeInlineLane(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the next work and takes it; null work when drained. One at a time now; taking several
   // small ones at once for one launch changes this function and RunLane alone.
   Queued Take() ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveBack(bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(Lane& lane, bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest work that may run now, or queue_.end().
   std::deque<Queued>::iterator NextRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -91,7 +98,9 @@ class DeviceScheduler {
   int client_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   int lanes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Lane*> free_inline_lanes_ ABSL_GUARDED_BY(mutex_);
 
+  std::vector<std::unique_ptr<Lane>> inline_lanes_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::jthread> threads_;  // last: joined before anything above goes
 };

@@ -54,12 +54,15 @@ class Work {
   // The payload may keep a lane waiting for the client.
   virtual bool waits_for_client() const = 0;
 
+  // Done may come inside Submit: the submitter holds no lock that Done needs.
+  virtual bool may_run_inline() const { return false; }
+
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
   // waits.
   virtual absl::Status Wanted() const = 0;
 
-  // The end: called once, by a lane's thread, with no lock held. The work may delete itself in
-  // here.
+  // The end: called once, by a lane's thread or the submitter's, with no lock held. The work may
+  // delete itself in here.
   virtual void Done(WorkReport report) = 0;
 };
 

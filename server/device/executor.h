@@ -76,6 +76,11 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual const DeviceInfo& info() const = 0;
+
+  // Tensors of at most so many bytes take less time than waking another thread: whoever brings one
+  // may run it. 0 on devices whose lanes wait for anything.
+  virtual std::int64_t inline_bytes_max() const { return 0; }
+
   virtual absl::StatusOr<std::unique_ptr<Lane>> MakeLane() = 0;
 };
 

@@ -4,7 +4,7 @@
 // Step of a request: 1, and the way back. A method derives from Job, feeds it the header and the
 // payload, and sends what Answer brings. Accept and Start are called by one reaction; Cancel from
 // any thread; Answer comes exactly once after a Start that returned OK, on a lane's thread or
-// inside Cancel, with no lock held.
+// inside Cancel, with no lock held; for a job that may run inline also inside Start.
 #ifndef WARPFOLD_SERVER_FRONTEND_JOB_H_
 #define WARPFOLD_SERVER_FRONTEND_JOB_H_
 

@@ -32,6 +32,7 @@ class ReduceCall final : public grpc::ServerUnaryReactor, private Job {
 
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return false; }
+  bool may_run_inline() const override { return true; }
   void DropPayload() override { payload_.Clear(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,9 @@ class FakeDevice final : public Executor {
       : info_{std::move(name), "fake", 0}, slab_bytes_(slab_bytes) {}
 
   const DeviceInfo& info() const override { return info_; }
+  std::int64_t inline_bytes_max() const override { return inline_bytes_max_; }
+  // For schedulers made from now on.
+  void RunInlineUpTo(std::int64_t bytes) { inline_bytes_max_ = bytes; }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
     return std::make_unique<FakeLane>(*this);
   }
@@ -89,6 +93,7 @@ class FakeDevice final : public Executor {
 
   const DeviceInfo info_;
   const std::size_t slab_bytes_;
+  std::int64_t inline_bytes_max_ = 0;
   mutable absl::Mutex mutex_;
   FakeCounts counts_ ABSL_GUARDED_BY(mutex_);
   absl::Status begin_status_ ABSL_GUARDED_BY(mutex_);
@@ -140,6 +145,8 @@ class FakeWork final : public Work {
     return report_;
   }
   bool is_done() const { return done_.HasBeenNotified(); }
+  // REQUIRES: is_done().
+  std::thread::id done_by() const { return done_by_; }
 
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return payload_; }
@@ -148,8 +155,10 @@ class FakeWork final : public Work {
     absl::MutexLock lock(&mutex_);
     return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
   }
+  bool may_run_inline() const override { return !waits_for_client_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
+    done_by_ = std::this_thread::get_id();
     done_.Notify();  // fails a check when it comes twice
   }
 
@@ -160,6 +169,7 @@ class FakeWork final : public Work {
   mutable absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   WorkReport report_;
+  std::thread::id done_by_;
   absl::Notification done_;
 };
 

@@ -45,6 +45,49 @@ TEST(DeviceSchedulerTest, WorkWithoutBytesIsFinishedToo) {
   EXPECT_EQ(Sum(work.Await()), 0);
 }
 
+TEST(DeviceSchedulerTest, SmallWorkIsDoneByTheThreadThatBringsIt) {
+  FakeDevice device;
+  device.RunInlineUpTo(32);
+  const auto scheduler = Make(device, 1);
+  FakeWork small(4);  // 32 bytes
+  ASSERT_TRUE(scheduler->Submit(&small).ok());
+  ASSERT_TRUE(small.is_done());
+  EXPECT_EQ(small.done_by(), std::this_thread::get_id());
+  EXPECT_EQ(Sum(small.Await()), 10);
+  EXPECT_EQ(scheduler->state().lanes_in_use, 0);
+
+  FakeWork large(5);
+  FakeWork slow(4, nullptr, /*waits_for_client=*/true);
+  for (FakeWork* work : {&large, &slow}) {
+    ASSERT_TRUE(scheduler->Submit(work).ok());
+    work->Await();
+    EXPECT_NE(work->done_by(), std::this_thread::get_id());
+  }
+}
+
+TEST(DeviceSchedulerTest, SmallWorkQueuesWhenItsLanesAreBusyAndIsRefusedWhileDraining) {
+  FakeDevice device;
+  device.RunInlineUpTo(32);
+  const auto scheduler = Make(device, 1);
+  absl::Notification gate;
+  FakeWork held(4, &gate);
+  std::thread holder([&] { EXPECT_TRUE(scheduler->Submit(&held).ok()); });
+  held.fake_payload().opened().WaitForNotification();
+  FakeWork queued(4);
+  ASSERT_TRUE(scheduler->Submit(&queued).ok());
+  EXPECT_EQ(Sum(queued.Await()), 10);
+  EXPECT_NE(queued.done_by(), std::this_thread::get_id());
+  gate.Notify();
+  holder.join();
+
+  FakeWork again(4);
+  ASSERT_TRUE(scheduler->Submit(&again).ok());
+  EXPECT_EQ(again.done_by(), std::this_thread::get_id()) << "the lane was not given back";
+  scheduler->Drain();
+  FakeWork late(4);
+  EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(DeviceSchedulerTest, FullQueueRefusesAtOnceAndMayRetry) {
   FakeDevice device;
   const auto scheduler = Make(device, 1, 2);
