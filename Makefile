@@ -43,7 +43,7 @@ demo: build ## Describe a real model checkpoint, tensor by tensor, and check the
 bench: bench-kernels bench-service ## Both benchmarks
 
 .PHONY: bench-kernels
-bench-kernels: build ## Kernel speed against CUB and the reduce0..reduce6 ladder (needs a GPU; BENCH_ARGS=...)
+bench-kernels: build ## Kernel speed against CUB (needs a GPU; BENCH_ARGS=...)
 	@if [ ! -x $(BUILD)/bench/kernels/warpfold_bench_kernels ]; then \
 	  echo 'bench-kernels: $(BUILD) has no CUDA; install the CUDA toolkit, make clean, and again' >&2; \
 	  exit 1; \

@@ -22,7 +22,7 @@ const std::map<std::string, LogFormat> kLogFormats = {{"text", LogFormat::kText}
                                                       {"json", LogFormat::kJson}};
 
 // WARPFOLD_SLAB_BYTES for --slab-bytes.
-std::string EnvironmentName(std::string flag) {
+std::string EnvironmentName(const std::string& flag) {
   std::string name = "WARPFOLD_";
   for (const char c : flag.substr(2)) {
     name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

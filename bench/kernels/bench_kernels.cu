@@ -173,14 +173,9 @@ void Measure(int log2, int sm_count, nlohmann::json& rows) {
     std::size_t cub_bytes = 0;
     const auto cub_call = [&](void* temp, std::size_t& size, const T* in, cudaStream_t s) {
       T* out = static_cast<T*>(cub_result.data);
-      switch (entry.ops[0]) {
-        case Op::kMin:
-          return cub::DeviceReduce::Min(temp, size, in, out, n, s);
-        case Op::kMax:
-          return cub::DeviceReduce::Max(temp, size, in, out, n, s);
-        default:
-          return cub::DeviceReduce::Sum(temp, size, in, out, n, s);
-      }
+      if (entry.ops[0] == Op::kMin) return cub::DeviceReduce::Min(temp, size, in, out, n, s);
+      if (entry.ops[0] == Op::kMax) return cub::DeviceReduce::Max(temp, size, in, out, n, s);
+      return cub::DeviceReduce::Sum(temp, size, in, out, n, s);
     };
     CHECK(cub_call(nullptr, cub_bytes, input(0), stream));
     DeviceBuffer cub_temp(cub_bytes + 1);

@@ -50,8 +50,8 @@ int MaxReceiveBytes(const Limits& limits) {
 
 class GrpcServerImpl final : public GrpcServer {
  public:
-  GrpcServerImpl(Services services, v1::GetServerInfoResponse info)
-      : service_(std::move(services), std::move(info)) {}
+  GrpcServerImpl(const Services& services, v1::GetServerInfoResponse info)
+      : service_(services, std::move(info)) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {

@@ -77,7 +77,7 @@ TEST(AdmissionTest, TicketsGiveBackOnceHoweverTheyMove) {
     moved.Hold(25);
     EXPECT_EQ(admission.state().bytes_in_flight, 35);
     moved.Hold(-5);
-    ticket.Hold(1000);  // holds nothing any more
+    ticket.Hold(1000);  // NOLINT(bugprone-use-after-move): holds nothing any more, and says so
     EXPECT_EQ(admission.state().bytes_in_flight, 30);
     AdmissionTicket other = *admission.Admit(1);
     other = std::move(moved);

@@ -21,8 +21,10 @@ Config Parse(std::vector<std::string> arguments) {
   return config;
 }
 
+// Named after the test: ctest runs several at once.
 std::string WriteFile(const std::string& text) {
-  std::string path = testing::TempDir() + "warpfold_config_test.toml";
+  std::string path = testing::TempDir() + "warpfold_config_" +
+                     testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
   std::ofstream(path) << text;
   return path;
 }

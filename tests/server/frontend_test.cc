@@ -111,7 +111,7 @@ TEST_F(FrontendTest, ADeadlineReachesACallInTheQueue) {
   Call first;
   first.request = Request();
   stub_->async()->Reduce(&first.context, &first.request, &first.response,
-                         [&first](grpc::Status) { first.done.Notify(); });
+                         [&first](const grpc::Status&) { first.done.Notify(); });
   device_->AwaitBegun();
   Call second;
   second.context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
@@ -127,7 +127,7 @@ TEST_F(FrontendTest, NoReactionWaitsForABusyDevice) {
   Call first;
   first.request = Request();
   stub_->async()->Reduce(&first.context, &first.request, &first.response,
-                         [&first](grpc::Status) { first.done.Notify(); });
+                         [&first](const grpc::Status&) { first.done.Notify(); });
   device_->AwaitBegun();
   // More calls than gRPC has callback threads are held up; others are still answered.
   for (int i = 0; i < 50; ++i) {
