@@ -61,7 +61,7 @@ def parse_arguments():
     parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
-    parser.add_argument("--rss-sizes", default="64MiB,1GiB,8GiB",
+    parser.add_argument("--rss-sizes", default="1GiB,64MiB,1GiB,16GiB",
                         help="tensors to stream for the memory table; empty: none")
     parser.add_argument("--sweep", action="store_true",
                         help="also unary against stream over sizes, on both servers")
