@@ -40,7 +40,7 @@ deploy/stage.sh "$destination" \
   "$build/bench/service/warpfold_bench" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
-install -m 644 bench/service/run.py "$destination/bench-service.py"
+install -m 755 bench/service/run.py "$destination/bench-service.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

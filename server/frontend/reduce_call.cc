@@ -1,5 +1,6 @@
 #include "server/frontend/reduce_call.h"
 
+#include <memory>
 #include <utility>
 
 #include "server/frontend/encode.h"
@@ -17,13 +18,17 @@ ReduceCall::ReduceCall(Services& services, grpc::CallbackServerContext* context,
 grpc::ServerUnaryReactor* ReduceCall::Begin(Services& services,
                                             grpc::CallbackServerContext* context,
                                             grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  ReduceCall* call = new ReduceCall(services, context, response);
-  // gRPC keeps the reactor until this reaction has returned, whatever the lanes do meanwhile.
+  std::unique_ptr<ReduceCall> call(new ReduceCall(services, context, response));
   if (absl::Status status = call->Serve(request); !status.ok()) {
     call->Refuse(status);
     call->FinishWith(status);
   }
-  return call;
+  if (!call->first_came_.exchange(true, std::memory_order_acq_rel)) {
+    return call.release();  // its own from now on, until OnDone
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(call->status_, context));
+  return reactor;
 }
 
 absl::Status ReduceCall::Serve(grpc::ByteBuffer* request) {
@@ -44,7 +49,11 @@ void ReduceCall::Answer(const absl::Status& status, v1::ReduceResponse* response
 
 void ReduceCall::FinishWith(const absl::Status& status) {
   record_.Handled(status.code());
-  Finish(ToGrpcStatus(status, context_));
+  status_ = status;
+  // Before Begin is through, Begin finishes and deletes.
+  if (first_came_.exchange(true, std::memory_order_acq_rel)) {
+    Finish(ToGrpcStatus(status_, context_));
+  }
 }
 
 }  // namespace warpfold

@@ -1,10 +1,14 @@
 // Reduce: one tensor in one message.
 //
 // Step of a request: 1. The reaction that starts the call parses, admits and queues; the answer is
-// sent by the lane's thread.
+// sent by the lane's thread. A call that is answered before that reaction returns is finished there
+// by gRPC's own reactor: one of ours costs a hand-over to another thread when it is done.
 #ifndef WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_
 
+#include <atomic>
+
+#include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -16,8 +20,7 @@ namespace warpfold {
 
 class ReduceCall final : public grpc::ServerUnaryReactor, private Job {
  public:
-  // Begins to serve the call; never waits. The reactor deletes itself when gRPC is done with it.
-  // `request` is emptied.
+  // Begins to serve the call and returns its reactor; never waits. `request` is emptied.
   static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
                                          grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 
@@ -40,6 +43,9 @@ class ReduceCall final : public grpc::ServerUnaryReactor, private Job {
   grpc::ByteBuffer* const response_;
   CallRecord record_;
   MessagePayload payload_;
+  // Begin and FinishWith meet here: the second of them to come finishes the RPC with status_.
+  std::atomic<bool> first_came_{false};
+  absl::Status status_;
 };
 
 }  // namespace warpfold
