@@ -1,0 +1,117 @@
+// The two that every kernel bench compares: warpfold's own fold and CUB's reduction of an array to
+// one value. Both enqueue on a stream and keep their results and scratch on the device.
+#ifndef WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
+#define WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cub/cub.cuh>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "bench/kernels/timing.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/types.h"
+
+namespace warpfold::bench {
+
+template <typename T>
+inline constexpr DType kDType = std::is_same_v<T, float>          ? DType::kF32
+                                : std::is_same_v<T, double>       ? DType::kF64
+                                : std::is_same_v<T, std::int32_t> ? DType::kI32
+                                                                  : DType::kI64;
+
+// All of `ops` over `count` elements in one pass.
+template <typename T>
+class Warpfold {
+ public:
+  Warpfold(std::vector<Op> ops, std::int64_t count, int sm_count)
+      : ops_(std::move(ops)),
+        job_{kDType<T>, BundleFor(ops_), {.sm_count = sm_count}},
+        extent_{1, count, 1},
+        scratch_(cuda::ElementsScratchBytes(job_, extent_) + 1) {
+    const Overflow none;
+    Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
+    output_.overflow = static_cast<Overflow*>(results_.data);
+    output_.targets.reduced_count = count;
+    output_.targets.count = static_cast<int>(ops_.size());
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      output_.targets.ops[i] = ops_[i];
+      output_.targets.arrays[i] = ResultAt(i);
+    }
+  }
+
+  void Enqueue(const T* d_in, cudaStream_t stream) const {
+    Check(cuda::FoldElements(job_, d_in, extent_, output_, scratch_.data, stream));
+  }
+
+  // The first op's result, an integer sum wrapped to T as CUB's does. Of a launch that has ended.
+  T Answer() const {
+    if constexpr (std::is_integral_v<T>) {
+      if (ops_[0] == Op::kSum) {
+        std::int64_t sum = 0;
+        Check(cudaMemcpy(&sum, ResultAt(0), sizeof(sum), cudaMemcpyDeviceToHost));
+        return static_cast<T>(sum);
+      }
+    }
+    T answer{};
+    Check(cudaMemcpy(&answer, ResultAt(0), sizeof(T), cudaMemcpyDeviceToHost));
+    return answer;
+  }
+
+ private:
+  char* ResultAt(std::size_t op) const { return static_cast<char*>(results_.data) + 256 + 64 * op; }
+
+  std::vector<Op> ops_;
+  cuda::Job job_;
+  Extent extent_;
+  Output output_;
+  DeviceBuffer scratch_;
+  DeviceBuffer results_{1024};  // the overflow record, then one result a line
+};
+
+// `op` over `count` elements; an op that CUB does not have is its sum.
+template <typename T>
+class Cub {
+ public:
+  Cub(Op op, std::int64_t count)
+      : op_(op), count_(count), temp_bytes_(TempBytes()), temp_(temp_bytes_ + 1) {}
+
+  void Enqueue(const T* d_in, cudaStream_t stream) const {
+    std::size_t bytes = temp_bytes_;
+    Check(Call(temp_.data, bytes, d_in, stream));
+  }
+
+  // Of a launch that has ended.
+  T Answer() const {
+    T answer{};
+    Check(cudaMemcpy(&answer, result_.data, sizeof(T), cudaMemcpyDeviceToHost));
+    return answer;
+  }
+
+ private:
+  cudaError_t Call(void* temp, std::size_t& bytes, const T* d_in, cudaStream_t stream) const {
+    T* out = static_cast<T*>(result_.data);
+    if (op_ == Op::kMin) return cub::DeviceReduce::Min(temp, bytes, d_in, out, count_, stream);
+    if (op_ == Op::kMax) return cub::DeviceReduce::Max(temp, bytes, d_in, out, count_, stream);
+    return cub::DeviceReduce::Sum(temp, bytes, d_in, out, count_, stream);
+  }
+  std::size_t TempBytes() const {
+    std::size_t bytes = 0;
+    Check(Call(nullptr, bytes, nullptr, nullptr));
+    return bytes;
+  }
+
+  Op op_;
+  std::int64_t count_;
+  DeviceBuffer result_{256};
+  std::size_t temp_bytes_;
+  DeviceBuffer temp_;
+};
+
+}  // namespace warpfold::bench
+
+#endif  // WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
