@@ -15,6 +15,7 @@ from array import array
 from pathlib import Path
 
 import dashboard
+import yaml
 from load import write_npy
 from stack import Server
 
@@ -118,6 +119,38 @@ class Dashboards(unittest.TestCase):
                 self.assertEqual(uids - {content["uid"]}, linked)
 
 
+class Compose(unittest.TestCase):
+    """Every container is held down, whichever file it is in."""
+
+    def services(self):
+        common = yaml.safe_load(read("common.yaml"))["services"]
+        for file in ("compose.yaml", "compose.cpu.yaml"):
+            for name, service in yaml.safe_load(read(file))["services"].items():
+                if "extends" in service:
+                    yield name, {**common[service["extends"]["service"]], **service}
+
+    def test_services_have_no_more_than_they_need(self):
+        names = [name for name, _ in self.services()]
+        self.assertEqual(["server", "prometheus", "grafana", "dcgm-exporter", "server-cpu"], names)
+        for name, service in self.services():
+            with self.subTest(service=name):
+                self.assertTrue(service["read_only"])
+                self.assertEqual(["ALL"], service["cap_drop"])
+                self.assertEqual(["no-new-privileges:true"], service["security_opt"])
+                for limit in ("mem_limit", "cpus", "pids_limit"):
+                    self.assertIn(limit, service)
+                # docker compose refuses it beside pids_limit.
+                self.assertNotIn("limits", service.get("deploy", {}).get("resources", {}))
+                self.assertRegex(service["image"], r":(v?\d+\.\d+\.\d+[\w.-]*|gpu|cpu)$")
+                if name != "dcgm-exporter":  # its image has nothing to ask with
+                    self.assertIn("healthcheck", service)
+
+    def test_the_example_settings_are_the_defaults(self):
+        example = dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
+        files = "".join(map(read, ("common.yaml", "compose.yaml", "compose.cpu.yaml")))
+        self.assertEqual(dict(re.findall(r"\$\{(\w+):-([^}]*)\}", files)), example)
+
+
 class Ports(unittest.TestCase):
     def port(self, text: str, pattern: str) -> str:
         found = set(re.findall(pattern, text))
@@ -129,7 +162,8 @@ class Ports(unittest.TestCase):
         dockerfile = read("../Dockerfile")
         grpc = self.port(common, r"--listen-address=0\.0\.0\.0:(\d+)")
         self.assertEqual(grpc, self.port(common, r"--server=127\.0\.0\.1:(\d+)"))
-        self.assertEqual(grpc, self.port(common, r":(\d+):\d+\""))
+        self.assertEqual(grpc, self.port(common, r":(\d+)\"\n    restart"))
+        self.assertEqual(grpc, self.port(common, r"WARPFOLD_PORT:-(\d+)"))
         self.assertEqual(grpc, self.port(dockerfile, r"--listen-address=0\.0\.0\.0:(\d+)"))
         self.assertEqual(grpc, self.port(dockerfile, r"--server=127\.0\.0\.1:(\d+)"))
         metrics = self.port(common, r"--metrics-address=0\.0\.0\.0:(\d+)")
@@ -140,7 +174,7 @@ class Ports(unittest.TestCase):
     def test_grafana_asks_the_prometheus_that_compose_starts(self):
         source = read("grafana/provisioning/datasources/prometheus.yaml")
         self.assertEqual("9090", self.port(source, r"http://prometheus:(\d+)"))
-        self.assertIn("127.0.0.1:9090:9090", read("compose.yaml"))
+        self.assertIn("127.0.0.1:${PROMETHEUS_PORT:-9090}:9090", read("compose.yaml"))
 
 
 if __name__ == "__main__":
