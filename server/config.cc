@@ -73,7 +73,7 @@ void AddFlags(CLI::App& app, Config& config) {
   Choice(app, "--backend", config.backend, "Device to reduce on; auto: CUDA if a GPU answers",
          kBackends);
   Flag(app, "--streams", config.streams,
-       "Requests reduced at a time per device; 0: 8 on CUDA, max(2, processors) on the CPU");
+       "Requests reduced at a time per device; 0: 8 on CUDA, max(4, processors) on the CPU");
   Bytes(app, "--slab-bytes", config.slab_bytes,
         "Bytes of one staging buffer, a multiple of 64 KiB; one copy to the device");
   Flag(app, "--slabs-per-stream", config.slabs_per_stream, "Staging buffers of a stream");

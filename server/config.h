@@ -29,7 +29,7 @@ struct Config {
 
   // The device.
   Backend backend = Backend::kAuto;
-  int streams = 0;  // lanes per device; 0: 8 on CUDA, max(2, processors) on the CPU
+  int streams = 0;  // lanes per device; 0: 8 on CUDA, max(4, processors) on the CPU
   std::int64_t slab_bytes = std::int64_t{4} << 20;
   int slabs_per_stream = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream

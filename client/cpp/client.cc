@@ -142,6 +142,12 @@ bool Client::TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) 
          (message_bytes_max > 0 && message_bytes > message_bytes_max);
 }
 
+std::size_t Client::ChunkBytes() const {
+  const std::int64_t message_bytes_max = info_.limits().max_message_bytes();  // 0: it did not say
+  if (message_bytes_max <= 0) return options_.chunk_bytes;
+  return std::min(options_.chunk_bytes, static_cast<std::size_t>(message_bytes_max));
+}
+
 absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
                                             const ReduceOptions& options) {
   const absl::StatusOr<std::int64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
@@ -160,8 +166,8 @@ absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
       options_.retry, target_, options.timeout.value_or(options_.timeout), options.stop,
       [&](const CallLimits& limits) {
         if (by_stream) {
-          return connection_.Stream(kReduceStreamMethod, stream_header, tensor.data,
-                                    options_.chunk_bytes, limits, options.progress);
+          return connection_.Stream(kReduceStreamMethod, stream_header, tensor.data, ChunkBytes(),
+                                    limits, options.progress);
         }
         CallReply reply = connection_.Unary(kReduceMethod, head, tensor.data, limits);
         if (reply.status.ok() && options.progress) options.progress(*bytes);

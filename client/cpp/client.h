@@ -104,6 +104,8 @@ class Client {
   Client(const std::string& target, const ClientOptions& options);
 
   bool TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const;
+  // Of one stream message: options_.chunk_bytes, or what the server takes if that is less.
+  std::size_t ChunkBytes() const;
 
   std::string target_;
   ClientOptions options_;

@@ -86,7 +86,6 @@ Lane* DeviceScheduler::TakeInlineLane(const Work& work) {
   }
   Lane* lane = free_inline_lanes_.back();
   free_inline_lanes_.pop_back();
-  ++lanes_in_use_;
   return lane;
 }
 
@@ -109,7 +108,7 @@ SchedulerState DeviceScheduler::state() const {
   absl::MutexLock lock(&mutex_);
   return {.queued = static_cast<std::int64_t>(queue_.size()),
           .lanes_in_use = lanes_in_use_,
-          .lanes = static_cast<std::int64_t>(lanes_.size() + inline_lanes_.size()),
+          .lanes = static_cast<std::int64_t>(lanes_.size()),
           .refused_queue = refused_};
 }
 
@@ -138,13 +137,14 @@ DeviceScheduler::Queued DeviceScheduler::Take() {
 }
 
 void DeviceScheduler::GiveBack(Lane& lane, bool waited_for_client) {
-  absl::MutexLock lock(&mutex_);
-  --lanes_in_use_;
-  if (waited_for_client) --client_lanes_;
   const auto is_lane = [&lane](const std::unique_ptr<Lane>& other) { return other.get() == &lane; };
+  absl::MutexLock lock(&mutex_);
   if (std::any_of(inline_lanes_.begin(), inline_lanes_.end(), is_lane)) {
     free_inline_lanes_.push_back(&lane);
+    return;
   }
+  --lanes_in_use_;
+  if (waited_for_client) --client_lanes_;
 }
 
 void DeviceScheduler::Run(Lane& lane, const Queued& taken) {

@@ -118,6 +118,7 @@ TEST(ClientTest, ATensorOverTheServersMessageLimitIsStreamed) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_THAT(Values<double>(answer->results[0].tensor), ElementsAre(100.0));
   EXPECT_EQ(server.service().stream_calls(), 1);
+  EXPECT_THAT(server.service().last_chunk_sizes(), ElementsAre(1000, 600));
 }
 
 TEST(ClientTest, ProgressGrowsToTheTensorsBytes) {

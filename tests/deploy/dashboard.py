@@ -12,32 +12,49 @@ MATCHER = re.compile(rf'({NAME})\s*(=~|!~|!=|=)\s*"((?:\\.|[^"\\])*)"')
 SAMPLE = re.compile(rf"^({NAME})(?:\{{(.*)\}})? \S+$")
 # Prometheus adds these to whatever it scrapes.
 ADDED_LABELS = {"instance", "job"}
+# What is not on the server's page, by the start of its name, and who makes it.
+OTHERS = {"up": "Prometheus", "ALERTS": "Prometheus", "DCGM_FI_": "dcgm-exporter"}
 
 
-def expressions(dashboard: Path):
-    """Every PromQL expression of the dashboard, its variables' queries included."""
+def load(file: Path):
+    return json.loads(file.read_text(encoding="utf-8"))
 
-    def walk(node):
-        if isinstance(node, dict):
-            if isinstance(node.get("expr"), str):
-                yield node["expr"]
-            for value in node.values():
-                yield from walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                yield from walk(value)
 
-    content = json.loads(dashboard.read_text(encoding="utf-8"))
-    yield from walk(content)
+def panels(content):
+    """Every panel that shows something, those inside collapsed rows too."""
+    for panel in content["panels"]:
+        yield from panels(panel) if panel["type"] == "row" else [panel]
+
+
+def queries(content):
+    """(where it stands, PromQL expression) of panels and annotations."""
+    for panel in panels(content):
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for annotation in content["annotations"]["list"]:
+        yield annotation["name"], annotation["expr"]
+
+
+def variables(content):
+    """(name, metric, label) of each variable that lists the values of a label."""
     for variable in content["templating"]["list"]:
-        query = re.fullmatch(r"label_values\((.*),\s*\w+\)", variable["definition"])
-        if query:
-            yield query[1]
+        if variable["type"] == "query":
+            query = re.fullmatch(rf"label_values\(({NAME}), (\w+)\)", variable["query"]["query"])
+            yield variable["name"], query[1], query[2]
+
+
+def filled(expression: str, rate_interval: str, time_range: str = "1m") -> str:
+    """The expression as Grafana sends it, every variable at "All"."""
+    expression = expression.replace("$__rate_interval", rate_interval)
+    expression = expression.replace("$__range", time_range)
+    return re.sub(r"\$\w+", ".*", expression)
 
 
 def selections(expression: str):
     """The metrics of a PromQL expression: name -> [(label, operator, value)]."""
-    found = {name: MATCHER.findall(matchers) for name, matchers in SELECTION.findall(expression)}
+    found = {}
+    for name, matchers in SELECTION.findall(expression):
+        found.setdefault(name, []).extend(MATCHER.findall(matchers))
     rest = SELECTION.sub("", expression)
     rest = GROUPING.sub("", rest)
     rest = re.sub(r'"(?:\\.|[^"\\])*"|\[[^\]]*\]', "", rest)
@@ -71,6 +88,8 @@ def missing(expression: str, page: str):
     have = series(page)
     labels = set(ADDED_LABELS)
     for name, matchers in selections(expression).items():
+        if name.startswith(tuple(OTHERS)):
+            continue
         if name not in have:
             yield f"no metric {name}"
             continue
@@ -78,9 +97,13 @@ def missing(expression: str, page: str):
         for label, operator, value in matchers:
             if label in ADDED_LABELS:
                 continue
+            # `a|b` is a list of values; any other pattern may match what comes later.
+            values = value.split("|") if re.fullmatch(r"[\w|]+", value) else []
             if label not in have[name]:
                 yield f"{name} has no label {label}"
-            elif operator in ("=", "!=") and value not in have[name][label]:
-                yield f"{name} has no {label}={value!r}"
+                continue
+            for one in values if operator in ("=~", "!~") else [value]:
+                if one not in have[name][label]:
+                    yield f"{name} has no {label}={one!r}"
     for label in groupings(expression) - labels:
         yield f"grouped by {label}, which none of its metrics has"

@@ -7,35 +7,29 @@ Usage: deploy_test.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER [unittest's arg
 """
 
 import re
-import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
-import urllib.request
+from array import array
 from pathlib import Path
 
 import dashboard
+import yaml
+from load import write_npy
+from stack import Server
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
 
 
-def write_npy(path: Path, values):
-    """A float32 vector as NumPy writes it."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
-    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
-    path.write_bytes(
-        b"\x93NUMPY\x01\x00"
-        + struct.pack("<H", len(header))
-        + header
-        + struct.pack(f"<{len(values)}f", *values)
-    )
-
-
 def read(name: str) -> str:
     return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+def dashboards():
+    files = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
+    return {file.name: dashboard.load(file) for file in files}
 
 
 class ReadingADashboard(unittest.TestCase):
@@ -73,52 +67,88 @@ class ReadingADashboard(unittest.TestCase):
 class Dashboards(unittest.TestCase):
     def test_ask_for_metrics_that_the_server_has(self):
         page = self.metrics_of_a_server_with_one_request()
-        files = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
-        self.assertTrue(files)
-        for file in files:
-            expressions = list(dashboard.expressions(file))
-            self.assertGreater(len(expressions), 10, file)
+        self.assertEqual(3, len(dashboards()))
+        for name, content in dashboards().items():
+            expressions = [expression for _, expression in dashboard.queries(content)]
+            expressions += [metric for _, metric, _ in dashboard.variables(content)]
+            self.assertGreater(len(expressions), 10, name)
             for expression in expressions:
-                with self.subTest(dashboard=file.name, expression=expression):
+                with self.subTest(dashboard=name, expression=expression):
                     self.assertEqual([], list(dashboard.missing(expression, page)))
 
     def metrics_of_a_server_with_one_request(self) -> str:
         with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            port_file, log, tensor = folder / "ports", folder / "log", folder / "tensor.npy"
-            write_npy(tensor, [1, 2, 3, 4])
-            with log.open("w") as log_stream:
-                server = subprocess.Popen(
-                    [
-                        SERVER,
-                        "--backend=cpu",
-                        "--listen-address=127.0.0.1:0",
-                        "--metrics-address=127.0.0.1:0",
-                        f"--port-file={port_file}",
-                    ],
-                    stdout=log_stream,
-                    stderr=subprocess.STDOUT,
-                )
+            tensor = Path(scratch) / "tensor.npy"
+            write_npy(tensor, array("f", [1, 2, 3, 4]))
+            server = Server(SERVER, Path(scratch))
             try:
-                for _ in range(300):
-                    if port_file.exists() or server.poll() is not None:
-                        break
-                    time.sleep(0.1)
-                self.assertTrue(port_file.exists(), log.read_text())
-                ports = [int(word) for word in re.findall(r"\d+", port_file.read_text())]
-                self.assertEqual(2, len(ports), port_file.read_text())
                 subprocess.run(
-                    [CLI, "reduce", str(tensor), "--op", "sum", f"--server=127.0.0.1:{ports[0]}"],
+                    [CLI, "reduce", tensor, "--op", "sum", f"--server=127.0.0.1:{server.port}"],
                     check=True,
                     stdout=subprocess.DEVNULL,
                     timeout=30,
                 )
-                url = f"http://127.0.0.1:{ports[1]}/metrics"
-                with urllib.request.urlopen(url, timeout=10) as answer:
-                    return answer.read().decode()
+                return server.page()
             finally:
-                server.terminate()
-                self.assertEqual(0, server.wait(timeout=30), log.read_text())
+                server.close()
+
+    def test_panels_say_what_they_show_and_in_what_unit(self):
+        for name, content in dashboards().items():
+            ids = [panel["id"] for panel in content["panels"]]
+            self.assertEqual(len(ids), len(set(ids)), name)
+            for panel in dashboard.panels(content):
+                with self.subTest(dashboard=name, panel=panel["title"]):
+                    self.assertTrue(panel["description"])
+                    self.assertTrue(panel["fieldConfig"]["defaults"]["unit"])
+
+    def test_ask_the_data_source_that_is_provisioned(self):
+        provisioned = read("grafana/provisioning/datasources/prometheus.yaml")
+        uid = re.search(r"uid: (\w+)", provisioned)[1]
+        for name, content in dashboards().items():
+            with self.subTest(dashboard=name):
+                source = content["templating"]["list"][0]
+                self.assertEqual(("datasource", uid), (source["name"], source["current"]["value"]))
+                for panel in dashboard.panels(content):
+                    self.assertEqual("${datasource}", panel["datasource"]["uid"])
+
+    def test_link_to_each_other(self):
+        uids = {content["uid"] for content in dashboards().values()}
+        for name, content in dashboards().items():
+            with self.subTest(dashboard=name):
+                linked = {link["url"].removeprefix("/d/") for link in content["links"]}
+                self.assertEqual(uids - {content["uid"]}, linked)
+
+
+class Compose(unittest.TestCase):
+    """Every container is held down, whichever file it is in."""
+
+    def services(self):
+        common = yaml.safe_load(read("common.yaml"))["services"]
+        for file in ("compose.yaml", "compose.cpu.yaml"):
+            for name, service in yaml.safe_load(read(file))["services"].items():
+                if "extends" in service:
+                    yield name, {**common[service["extends"]["service"]], **service}
+
+    def test_services_have_no_more_than_they_need(self):
+        names = [name for name, _ in self.services()]
+        self.assertEqual(["server", "prometheus", "grafana", "dcgm-exporter", "server-cpu"], names)
+        for name, service in self.services():
+            with self.subTest(service=name):
+                self.assertTrue(service["read_only"])
+                self.assertEqual(["ALL"], service["cap_drop"])
+                self.assertEqual(["no-new-privileges:true"], service["security_opt"])
+                for limit in ("mem_limit", "cpus", "pids_limit"):
+                    self.assertIn(limit, service)
+                # docker compose refuses it beside pids_limit.
+                self.assertNotIn("limits", service.get("deploy", {}).get("resources", {}))
+                self.assertRegex(service["image"], r":(v?\d+\.\d+\.\d+[\w.-]*|gpu|cpu)$")
+                if name != "dcgm-exporter":  # its image has nothing to ask with
+                    self.assertIn("healthcheck", service)
+
+    def test_the_example_settings_are_the_defaults(self):
+        example = dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
+        files = "".join(map(read, ("common.yaml", "compose.yaml", "compose.cpu.yaml")))
+        self.assertEqual(dict(re.findall(r"\$\{(\w+):-([^}]*)\}", files)), example)
 
 
 class Ports(unittest.TestCase):
@@ -132,7 +162,8 @@ class Ports(unittest.TestCase):
         dockerfile = read("../Dockerfile")
         grpc = self.port(common, r"--listen-address=0\.0\.0\.0:(\d+)")
         self.assertEqual(grpc, self.port(common, r"--server=127\.0\.0\.1:(\d+)"))
-        self.assertEqual(grpc, self.port(common, r":(\d+):\d+\""))
+        self.assertEqual(grpc, self.port(common, r":(\d+)\"\n    restart"))
+        self.assertEqual(grpc, self.port(common, r"WARPFOLD_PORT:-(\d+)"))
         self.assertEqual(grpc, self.port(dockerfile, r"--listen-address=0\.0\.0\.0:(\d+)"))
         self.assertEqual(grpc, self.port(dockerfile, r"--server=127\.0\.0\.1:(\d+)"))
         metrics = self.port(common, r"--metrics-address=0\.0\.0\.0:(\d+)")
@@ -143,14 +174,7 @@ class Ports(unittest.TestCase):
     def test_grafana_asks_the_prometheus_that_compose_starts(self):
         source = read("grafana/provisioning/datasources/prometheus.yaml")
         self.assertEqual("9090", self.port(source, r"http://prometheus:(\d+)"))
-        self.assertIn("127.0.0.1:9090:9090", read("compose.yaml"))
-        uid = self.port(source, r"uid: (\w+)")
-        uids = set(
-            re.findall(
-                r'"type": "prometheus",\s*"uid": "(\w+)"', read("grafana/dashboards/warpfold.json")
-            )
-        )
-        self.assertEqual({uid}, uids)
+        self.assertIn("127.0.0.1:${PROMETHEUS_PORT:-9090}:9090", read("compose.yaml"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,250 @@
+"""Checks deploy/kubernetes: the manifests fit each other, the server and the rest of deploy/.
+
+With kustomize or kubectl there it builds the overlays too, and with PyPI's kubernetes-validate
+compares what comes out with the schemas that Kubernetes publishes; without, it says so and skips:
+  pip install kubernetes-validate pyyaml && python tests/deploy/kubernetes_test.py deploy
+
+Usage: kubernetes_test.py DEPLOY_FOLDER [unittest's arguments]
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import yaml
+
+try:
+    import kubernetes_validate
+except ImportError:
+    kubernetes_validate = None
+
+DEPLOY = Path(".")
+OVERLAYS = ("cpu", "gpu")
+VERSIONS = ("1.27", "1.34")  # grpc probes are stable since the first
+OPERATOR = "monitoring.coreos.com/v1"  # its kinds are no part of Kubernetes
+GIB = 1 << 30
+
+
+def read(name: str):
+    return yaml.safe_load((DEPLOY / "kubernetes" / name).read_text(encoding="utf-8"))
+
+
+def written():
+    """The manifests as they stand in base/ and monitoring/."""
+    for folder in ("base", "monitoring"):
+        for name in read(f"{folder}/kustomization.yaml")["resources"]:
+            if name.endswith(".yaml"):
+                yield read(f"{folder}/{name}")
+
+
+def built(overlay: str):
+    """The overlay's manifests, built; skips the test where nothing can build them."""
+    if shutil.which("kustomize"):
+        command = ["kustomize", "build"]
+    elif shutil.which("kubectl"):
+        command = ["kubectl", "kustomize"]
+    else:
+        raise unittest.SkipTest("neither kustomize nor kubectl is installed")
+    folder = DEPLOY / "kubernetes/overlays" / overlay
+    output = subprocess.run([*command, folder], check=True, stdout=subprocess.PIPE, timeout=60)
+    return list(yaml.safe_load_all(output.stdout))
+
+
+def misfits(manifests):
+    """What of the manifests does not find what it names."""
+    one = {manifest["kind"]: manifest for manifest in manifests}
+    pod = one["Deployment"]["spec"]["template"]
+    pod_labels, service = pod["metadata"]["labels"], one["Service"]
+    server = pod["spec"]["containers"][0]
+    container_ports = {port["name"]: port["containerPort"] for port in server["ports"]}
+    service_ports = {port["name"]: port for port in service["spec"]["ports"]}
+
+    for what, wanted, labels in (
+        ("Deployment", one["Deployment"]["spec"]["selector"]["matchLabels"], pod_labels),
+        ("Service", service["spec"]["selector"], pod_labels),
+        ("budget", one["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"], pod_labels),
+        ("policy", one["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"], pod_labels),
+        (
+            "monitor",
+            one["ServiceMonitor"]["spec"]["selector"]["matchLabels"],
+            service["metadata"]["labels"],
+        ),
+    ):
+        if not wanted.items() <= labels.items():
+            yield f"{what} selects {wanted}, there is {labels}"
+    for name, port in service_ports.items():
+        if container_ports.get(port["targetPort"]) != port["port"]:
+            yield f"the Service's port {name} is not the container's"
+    for endpoint in one["ServiceMonitor"]["spec"]["endpoints"]:
+        if endpoint["port"] not in service_ports:
+            yield f"the ServiceMonitor's port {endpoint['port']} is not the Service's"
+    for rule in one["NetworkPolicy"]["spec"]["ingress"]:
+        for port in rule["ports"]:
+            if port["port"] not in container_ports:
+                yield f"the NetworkPolicy's port {port['port']} is not the container's"
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        if server[probe]["grpc"]["port"] != container_ports["grpc"]:
+            yield f"the {probe} asks another port"
+    target = one["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
+    if (target["kind"], target["name"]) != ("Deployment", one["Deployment"]["metadata"]["name"]):
+        yield f"the HorizontalPodAutoscaler scales {target}"
+    if "replicas" in one["Deployment"]["spec"]:
+        yield "the Deployment sets replicas against the HorizontalPodAutoscaler"
+    if len({manifest["metadata"].get("namespace") for manifest in manifests} - {None}) > 1:
+        yield "more than one namespace"
+
+
+def set_in(manifests, kind: str, path, value):
+    place = next(manifest for manifest in manifests if manifest["kind"] == kind)
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+
+
+class Manifests(unittest.TestCase):
+    def test_fit_each_other(self):
+        self.assertEqual([], list(misfits(list(written()))))
+
+    def test_what_does_not_fit_is_found(self):
+        labels = ("metadata", "labels")
+        container = ("spec", "template", "spec", "containers", 0)
+        for kind, path, value in (
+            ("Deployment", ("spec", "template", *labels), {"app": "x"}),
+            ("Deployment", (*container, "ports", 0, "containerPort"), 50052),
+            ("Deployment", (*container, "readinessProbe", "grpc", "port"), 9464),
+            ("Deployment", ("spec", "replicas"), 1),
+            ("Service", labels, {}),
+            ("Service", ("spec", "ports", 1, "name"), "prometheus"),
+            ("Service", ("metadata", "namespace"), "default"),
+            ("NetworkPolicy", ("spec", "ingress", 0, "ports", 0, "port"), "http"),
+            ("HorizontalPodAutoscaler", ("spec", "scaleTargetRef", "name"), "server"),
+        ):
+            manifests = list(written())
+            set_in(manifests, kind, path, value)
+            with self.subTest(kind=kind, path=path):
+                self.assertNotEqual([], list(misfits(manifests)))
+
+    def test_each_file_is_in_a_kustomization(self):
+        for folder in ("base", "monitoring", "overlays/cpu", "overlays/gpu", "../grafana"):
+            content = read(f"{folder}/kustomization.yaml")
+            named = set(content.get("resources", [])) | {
+                patch["path"] for patch in content.get("patches", [])
+            }
+            for generator in content.get("configMapGenerator", []):
+                named |= set(generator["files"])
+            there = DEPLOY / "kubernetes" / folder
+            for name in named:
+                self.assertTrue((there / name).exists(), f"{folder}/{name}")
+            for file in (*there.glob("*.yaml"), *there.glob("*/*.json")):
+                if file.name != "kustomization.yaml":
+                    self.assertIn(file.relative_to(there).as_posix(), named, folder)
+
+
+class TheServer(unittest.TestCase):
+    """The manifests against what the server and the rest of deploy/ say."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.deployment = read("base/deployment.yaml")
+        cls.pod = cls.deployment["spec"]["template"]["spec"]
+        cls.server = cls.pod["containers"][0]
+        cls.config = (DEPLOY / "../server/config.h").read_text(encoding="utf-8")
+
+    def default(self, field: str) -> int:
+        value = re.search(rf"\b{field} = ([^;]+);", self.config)[1]
+        if shifted := re.fullmatch(r"std::int64_t\{(\d+)\} << (\d+)", value):
+            return int(shifted[1]) << int(shifted[2])
+        return int(value)
+
+    def test_starts_as_compose_starts_it(self):
+        common = yaml.safe_load((DEPLOY / "common.yaml").read_text(encoding="utf-8"))
+        self.assertLessEqual(
+            set(common["services"]["server"]["command"]), set(self.server["args"])
+        )
+        dockerfile = (DEPLOY / "../Dockerfile").read_text(encoding="utf-8")
+        self.assertIn(
+            f"USER {self.pod['securityContext']['runAsUser']}:"
+            f"{self.pod['securityContext']['runAsGroup']}\n",
+            dockerfile,
+        )
+
+    def test_has_the_time_to_drain(self):
+        sleep = int(self.server["lifecycle"]["preStop"]["exec"]["command"][1])
+        drain = self.default("drain_timeout_ms") / 1000
+        self.assertGreater(self.pod["terminationGracePeriodSeconds"], sleep + drain)
+
+    def test_has_the_memory_that_its_limits_let_it_take(self):
+        streams = int(
+            next(
+                variable["value"]
+                for variable in read("overlays/cpu/deployment.yaml")["spec"]["template"]["spec"][
+                    "containers"
+                ][0]["env"]
+                if variable["name"] == "WARPFOLD_STREAMS"
+            )
+        )
+        lane = self.default("slab_bytes") * self.default("slabs_per_stream")
+        lane += self.default("scratch_bytes")
+        limit = self.server["resources"]["limits"]["memory"]
+        self.assertRegex(limit, r"^\d+Gi$")
+        # The CPU backend has as many lanes again for small requests.
+        most = self.default("max_bytes_in_flight") + 2 * streams * lane
+        self.assertGreater(int(limit[:-2]) * GIB, most)
+
+    def test_autoscaler_and_adapter_ask_for_a_metric_that_is_there(self):
+        metric = read("monitoring/horizontalpodautoscaler.yaml")["spec"]["metrics"][0]["pods"]
+        name = metric["metric"]["name"]
+        rule = read("prometheus-adapter-values.yaml")["rules"]["custom"][0]
+        self.assertEqual(name, rule["name"]["as"])
+        self.assertTrue(re.search(rule["name"]["matches"], name))
+        self.assertTrue(rule["seriesQuery"].startswith(f"{name}{{"))
+        # docs/metrics.md lists what the server serves; a test of the server compares the two.
+        page = (DEPLOY / "../docs/metrics.md").read_text(encoding="utf-8")
+        self.assertIn(f"| `{name}` | gauge |", page)
+
+    def test_rules_are_those_of_prometheus(self):
+        rules = (DEPLOY / "prometheus/rules/warpfold.yml").read_text(encoding="utf-8")
+        self.assertEqual(yaml.safe_load(rules), read("monitoring/prometheusrule.yaml")["spec"])
+        monitor = read("monitoring/servicemonitor.yaml")
+        job = read("base/service.yaml")["metadata"]["labels"][monitor["spec"]["jobLabel"]]
+        self.assertIn(f'up{{job="{job}"}}', rules)
+
+
+class Overlays(unittest.TestCase):
+    def test_fit_when_built(self):
+        for overlay in OVERLAYS:
+            with self.subTest(overlay=overlay):
+                manifests = built(overlay)
+                self.assertEqual([], list(misfits(manifests)))
+                deployment = next(m for m in manifests if m["kind"] == "Deployment")
+                server = deployment["spec"]["template"]["spec"]["containers"][0]
+                self.assertEqual(f"warpfold:{overlay}", server["image"])
+                self.assertEqual(
+                    overlay == "gpu", "nvidia.com/gpu" in server["resources"]["limits"]
+                )
+
+    @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed")
+    def test_follow_the_published_schemas(self):
+        for overlay in OVERLAYS:
+            for manifest in built(overlay):
+                if manifest["apiVersion"] == OPERATOR:
+                    continue
+                for version in VERSIONS:
+                    with self.subTest(overlay=overlay, kind=manifest["kind"], version=version):
+                        kubernetes_validate.validate(manifest, version, strict=True)
+
+    @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed")
+    def test_a_wrong_field_is_found(self):
+        manifest = read("base/deployment.yaml")
+        manifest["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["gprc"] = {}
+        with self.assertRaises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(manifest, VERSIONS[0], strict=True)
+
+
+if __name__ == "__main__":
+    DEPLOY = Path(sys.argv[1])
+    del sys.argv[1]
+    unittest.main(verbosity=2)  # which prints why a test skips

@@ -1,0 +1,202 @@
+"""Draws the dashboards from a real run, for docs/dashboards.md.
+
+Starts the server (CPU backend) and Prometheus, sends requests in three phases (one client, eight,
+two), asks Prometheus what each panel asks, and writes one PNG a dashboard. The drawing is
+matplotlib's (PyPI or python3-matplotlib), Grafana's differs in looks; the numbers are the server's.
+
+Usage: render.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER OUTPUT_FOLDER
+"""
+
+import contextlib
+import math
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import dashboard
+import matplotlib
+from load import Load
+from stack import Prometheus, Server
+
+matplotlib.use("Agg")
+from matplotlib import colors, dates, pyplot, ticker  # noqa: E402  after the backend is chosen
+
+STREAM_BYTES = 4 << 20
+PHASES = ((40, 1), (40, 8), (40, 2))  # seconds, clients
+STEP_SECONDS, RATE_INTERVAL = 1, "10s"
+CELL_INCHES = (0.66, 0.33)  # of the dashboard's grid, 24 columns wide
+
+UNITS = {"s": "s", "bytes": "B", "Bps": "B/s", "reqps": "req/s", "cps": "/s"}
+
+
+def formatter(panel, places=None):
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    if unit == "percentunit":
+        return ticker.PercentFormatter(1, decimals=1)
+    return ticker.EngFormatter(UNITS.get(unit, ""), places)
+
+
+def run(server_binary, cli, deploy: Path, scratch: Path, draw):
+    """Serves and loads, then calls `draw(prometheus, start, end)`."""
+    with contextlib.ExitStack() as stack:
+        # A lane and few requests in flight, so that the second phase fills them.
+        server = Server(
+            server_binary,
+            scratch,
+            f"--max-message-bytes={STREAM_BYTES}",
+            "--streams=1",
+            "--max-requests-in-flight=3",
+        )
+        stack.callback(server.close)
+        prometheus = Prometheus(deploy, server, scratch, f"{STEP_SECONDS}s")
+        stack.callback(prometheus.close)
+        start = time.time()
+        for seconds, workers in PHASES:
+            load = Load(cli, server.port, scratch, STREAM_BYTES, workers)
+            time.sleep(seconds)  # the run's length is what is asked for
+            load.close()
+        draw(prometheus, start, time.time())
+
+
+def legend(pattern: str, labels) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: labels.get(match[1], ""), pattern)
+
+
+def ranges(prometheus, panel, start, end):
+    """(legend, times, values) of every series of the panel."""
+    for target in panel["targets"]:
+        found = prometheus.ask(
+            "query_range",
+            query=dashboard.filled(target["expr"], RATE_INTERVAL, f"{round(end - start)}s"),
+            start=start,
+            end=end,
+            step=STEP_SECONDS,
+        )
+        for series in found["result"]:
+            times, values = zip(*((t, float(v)) for t, v in series["values"]))
+            yield legend(target.get("legendFormat", ""), series["metric"]), series, times, values
+
+
+def draw_stat(axes, panel, found):
+    axes.axis("off")
+    name, _, _, values = found[0]
+    axes.yaxis.set_major_formatter(formatter(panel, places=1))
+    value = axes.yaxis.get_major_formatter()(values[-1])
+    text = name if panel["options"]["textMode"] == "name" else value
+    axes.text(0.5, 0.45, text, ha="center", va="center", fontsize=15, color="tab:blue")
+
+
+def draw_bargauge(axes, panel, found):
+    axes.barh([name for name, *_ in found], [values[-1] for *_, values in found])
+    axes.xaxis.set_major_formatter(formatter(panel))
+
+
+def draw_heatmap(axes, _, found):
+    rows = sorted((float(series["metric"]["le"]), times, v) for _, series, times, v in found)
+    times = rows[0][1]
+    below = [0.0] * len(times)
+    counts, bounds = [], []
+    for bound, _, cumulative in rows:
+        counts.append([max(c - b, 0) or math.nan for c, b in zip(cumulative, below)])
+        below = cumulative
+        bounds.append(bound)
+    seconds = ticker.EngFormatter("s")
+    used = [i for i, row in enumerate(counts) if not all(map(math.isnan, row))]
+    first, last = used[0], used[-1] + 1
+    axes.pcolormesh(
+        [d(t) for t in times],
+        range(last - first),
+        counts[first:last],
+        cmap="Oranges",
+        norm=colors.PowerNorm(0.5),
+        shading="nearest",
+    )
+    axes.set_yticks(range(last - first), [f"≤ {seconds(b)}" for b in bounds[first:last]])
+    axes.xaxis_date()
+
+
+def draw_timeseries(axes, panel, found):
+    custom = panel["fieldConfig"]["defaults"]["custom"]
+    if "stacking" in custom:
+        base = {}
+        for name, _, times, values in found:
+            low = [base.get(t, 0.0) for t in times]
+            high = [b + (v if math.isfinite(v) else 0) for b, v in zip(low, values)]
+            axes.fill_between([d(t) for t in times], low, high, label=name, alpha=0.6)
+            base.update(zip(times, high))
+    else:
+        for name, _, times, values in found:
+            axes.plot([d(t) for t in times], values, label=name, linewidth=1)
+    # A panel of zeros is drawn on a scale of 1.
+    top = max((v for *_, values in found for v in values if math.isfinite(v)), default=0)
+    axes.set_ylim(0, 1.4 * axes.get_ylim()[1] if top else 1)
+    axes.yaxis.set_major_formatter(formatter(panel))
+    axes.legend(fontsize=6, loc="upper left", ncols=2, framealpha=0.6)
+
+
+def d(seconds: float):
+    return dates.num2date(seconds / 86400)
+
+
+DRAW = {
+    "stat": draw_stat,
+    "bargauge": draw_bargauge,
+    "heatmap": draw_heatmap,
+    "timeseries": draw_timeseries,
+}
+
+
+def draw_board(content, prometheus, start, end, file: Path):
+    height = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in content["panels"])
+    width_in, height_in = 24 * CELL_INCHES[0], (height + 1) * CELL_INCHES[1]
+    figure = pyplot.figure(figsize=(width_in, height_in))
+    figure.text(0.01, 1 - 0.6 / (height + 1), content["title"], fontsize=13, weight="bold")
+    for panel in content["panels"]:
+        grid = panel["gridPos"]
+        top = 1 - (grid["y"] + 1) / (height + 1)
+        if panel["type"] == "row":
+            figure.text(0.01, top - 0.7 / (height + 1), panel["title"], fontsize=10, color="gray")
+            continue
+        axes = figure.add_axes(
+            (
+                (grid["x"] + 1.6) / 24,
+                top - (grid["h"] - 0.8) / (height + 1),
+                (grid["w"] - 2) / 24,
+                (grid["h"] - 2) / (height + 1),
+            )
+        )
+        axes.set_title(panel["title"], fontsize=8)
+        axes.tick_params(labelsize=6)
+        found = list(ranges(prometheus, panel, start, end))
+        if found:
+            DRAW[panel["type"]](axes, panel, found)
+        else:
+            axes.text(0.5, 0.5, "No data", ha="center", color="gray", transform=axes.transAxes)
+            axes.set_xticks([])
+            axes.set_yticks([])
+        if found and panel["type"] in ("timeseries", "heatmap"):
+            axes.set_xlim(d(start), d(end))
+            axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M:%S"))
+            axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
+    figure.savefig(file, dpi=80)
+    pyplot.close(figure)
+
+
+def main():
+    server, cli, deploy, output = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
+    output.mkdir(exist_ok=True)
+
+    def draw(prometheus, start, end):
+        for file in sorted((deploy / "grafana/dashboards").glob("*.json")):
+            draw_board(
+                dashboard.load(file), prometheus, start, end, output / f"{file.stem}.png"
+            )
+
+    with tempfile.TemporaryDirectory() as scratch:
+        run(server, cli, deploy, Path(scratch), draw)
+
+
+if __name__ == "__main__":
+    main()

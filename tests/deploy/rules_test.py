@@ -1,0 +1,87 @@
+"""Checks deploy/prometheus by promtool, and that each alert is tested and has a runbook.
+
+Usage: rules_test.py DEPLOY_FOLDER [unittest's arguments]
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import dashboard
+import yaml
+
+DEPLOY = Path(".")
+CASES = Path(__file__).with_name("alerts_test.yml")
+
+
+def promtool(*arguments):
+    done = subprocess.run(
+        ["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def alerts():
+    file = DEPLOY / "prometheus/rules/warpfold.yml"
+    groups = yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"] if "alert" in rule}
+
+
+def anchors(page: str):
+    """The anchors of a Markdown page's headings, as GitHub makes them."""
+    for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+class Rules(unittest.TestCase):
+    def test_promtool_reads_the_configuration_and_the_rules(self):
+        status, said = promtool("check", "config", DEPLOY / "prometheus/prometheus.yml")
+        self.assertEqual(0, status, said)
+        self.assertIn("1 rule files found", said)
+
+    def test_alerts_fire_and_keep_quiet_as_alerts_test_says(self):
+        status, said = promtool("test", "rules", CASES)
+        self.assertEqual(0, status, said)
+
+    def test_each_alert_has_a_case_that_fires_and_one_that_does_not(self):
+        fires, quiet = set(), set()
+        for test in yaml.safe_load(CASES.read_text(encoding="utf-8"))["tests"]:
+            for case in test["alert_rule_test"]:
+                (fires if case["exp_alerts"] else quiet).add(case["alertname"])
+        self.assertEqual(set(alerts()), fires)
+        self.assertEqual(set(alerts()), quiet)
+
+
+class Runbook(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        page = (DEPLOY / "../docs/operations.md").read_text(encoding="utf-8")
+        cls.anchors = set(anchors(page))
+
+    def test_each_alert_has_its_section(self):
+        for name, rule in alerts().items():
+            with self.subTest(alert=name):
+                self.assertEqual(
+                    f"docs/operations.md#{name.lower()}", rule["annotations"]["runbook"]
+                )
+                self.assertIn(name.lower(), self.anchors)
+
+    def test_each_link_of_a_panel_has_its_section(self):
+        found = 0
+        for file in sorted((DEPLOY / "grafana/dashboards").glob("*.json")):
+            for panel in dashboard.panels(dashboard.load(file)):
+                for link in panel.get("links", []):
+                    with self.subTest(dashboard=file.name, panel=panel["title"]):
+                        page, _, anchor = link["url"].partition("#")
+                        self.assertEqual("${docs}/operations.md", page)
+                        self.assertIn(anchor, self.anchors)
+                        found += 1
+        self.assertGreater(found, len(alerts()))
+
+
+if __name__ == "__main__":
+    DEPLOY = Path(sys.argv[1])
+    del sys.argv[1]
+    unittest.main()
