@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
           warp_states[warp][x] = F::Combine(warp_states[warp][x], warp_states[warp + step][x]);
         }
       }
-      if (warp == 0) state = warp_states[0][x];
+      if (warp == 0 && threadIdx.x % 32 < threads_x) state = warp_states[0][x];
       __syncthreads();  // before the next column overwrites the states
     }
     if (y == 0 && in_range) sink.Put(part, group * kVector + v, state);

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Quotes committed results in the README, so that no figure is typed by hand.
+
+  bench/summary.py           rewrites the part of README.md between the two marks
+  bench/summary.py --check   exit status 1 when that part is not what bench/results say
+
+Needs python3 and nothing else.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+README = ROOT / "README.md"
+BEGIN = "<!-- measured: written by bench/summary.py -->\n"
+END = "<!-- end of measured -->\n"
+
+KERNEL_SIZES = (10, 14, 17, 20, 22, 24, 26, 28, 30)
+
+
+def load(name):
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def time_text(us):
+    return f"{us:.2f} us" if us < 1000 else f"{us / 1000:.3f} ms"
+
+
+def kernel_lines():
+    data = load("kernels-h200.json")
+    rows = {(row["dtype"], row["ops"], row["elements"]): row for row in data["results"]}
+    lines = [
+        f"**Kernels**, {data['gpu']}, {data['date']}, commit {data['commit']}, "
+        f"`{data['command']}`: f32 in device memory, against CUB's DeviceReduce (one op, sums in "
+        "f32, bits that depend on the GPU) in the same run. Ours accumulates in f64 and gives the "
+        "canonical bits.",
+        "",
+        "| elements | SUM | GB/s | CUB's time / ours | SUM MIN MAX MEAN in one pass | GB/s |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for log2 in KERNEL_SIZES:
+        one = rows.get(("f32", "sum", 1 << log2))
+        four = rows.get(("f32", "sum+min+max+mean", 1 << log2))
+        if one is None or four is None:
+            continue
+        lines.append(f"| 2^{log2} | {time_text(one['warpfold_us'])} | {one['warpfold_gbps']:.0f} | "
+                     f"{one['ratio']:.3f} | {time_text(four['warpfold_us'])} | "
+                     f"{four['warpfold_gbps']:.0f} |")
+    return lines
+
+
+def service_lines(name, place):
+    data = load(name)
+    lines = [
+        f"**Service**, {place}, {data['date']}, `{data['command']}`: against a null server that "
+        "answers the same client without looking at the bytes, in the same run.",
+        "",
+        "| case | null server | warpfold | ratio |",
+        "| --- | --- | --- | --- |",
+    ]
+    forms = {"p50_us": "{:.0f} us (p50)", "rps": "{:.0f} requests/s",
+             "gb_per_second": "{:.2f} GB/s"}
+    for case in data["cases"]:
+        form = forms[case["metric"]]
+        lines.append(f"| {case['case']} | {form.format(case['wire'])} | "
+                     f"{form.format(case['warpfold'])} | {case['ratio']:.2f} |")
+    memory = ", ".join(f"{row['rss_kib'] / 1024:.0f} MiB after {row['after']}"
+                       for row in data.get("memory", []) if row["after"] != "start")
+    if memory:
+        lines += ["", f"The server's resident memory: {memory}."]
+    return lines
+
+
+def measured():
+    lines = kernel_lines()
+    lines += [""] + service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores")
+    lines += [""] + service_lines("service-h200-cpu.json", "CPU backend, the same host")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    wanted = before + BEGIN + measured() + END + after
+    if arguments.check:
+        if wanted != text:
+            sys.exit("README.md: the measured part is not what bench/results say; run "
+                     "bench/summary.py")
+        return
+    README.write_text(wanted, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
