@@ -2,6 +2,7 @@
 #ifndef WARPFOLD_KERNELS_FINISH_H_
 #define WARPFOLD_KERNELS_FINISH_H_
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -17,17 +18,19 @@ struct ResultTargets {
   int count = 0;
   Op ops[kOpCount] = {};
   void* arrays[kOpCount] = {};
-  std::int64_t reduced_count = 0;  // elements behind each output, for MEAN
+  std::int64_t reduced_count = 0;  // elements behind each output
+  std::int64_t correction = 0;     // of VAR and STD
 };
 
-// An integer sum that does not fit its result. Of several, the one with the lowest output index is
-// reported.
+// An integer sum or product that does not fit its result. Of several, the one with the lowest
+// output index is reported.
 struct Overflow {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::int64_t output_index = kNone;
-  std::int64_t high = 0;  // the exact sum is high * 2^64 + low
+  std::int64_t high = 0;  // the exact sum is high * 2^64 + low; 0 for a product
   std::uint64_t low = 0;
   std::int32_t lock = 0;  // held while the other fields change
+  Op op = Op::kSum;
 };
 
 // Where folded states go: into `states` when it is set (one for each output), else, finished, into
@@ -40,17 +43,6 @@ struct Output {
   std::int64_t first_result = 0;
   Overflow* overflow = nullptr;
 };
-
-// NaN of any sign and payload to the one NaN of the contract: x86 makes 0xffc00000 where a GPU
-// makes 0x7fffffff.
-template <typename T>
-WARPFOLD_HD T CanonicalNan(T x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return x != x ? BitCast<float>(std::uint32_t{0x7fc00000}) : x;
-  } else {
-    return x != x ? BitCast<double>(std::uint64_t{0x7ff8000000000000}) : x;
-  }
-}
 
 // Rounds to nearest even. Written out because the conversion is a library call whose rounding
 // differs between compilers.
@@ -68,62 +60,159 @@ WARPFOLD_HD double ToDouble(int128 x) {
   return negative ? -rounded : rounded;
 }
 
+// The float type of MEAN, VAR, STD and the norms.
 template <typename T>
-WARPFOLD_HD T FromKey(OrderedKey<T> key) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return CanonicalNan(BitCast<T>(FlipNegative<T>(key)));
+using FloatOf = std::conditional_t<kIsFloat<T>, T, double>;
+// The integer type of SUM and PROD.
+template <typename T>
+using IntegerOf = std::conditional_t<kIsUnsigned<T>, std::uint64_t, std::int64_t>;
+
+// What did not fit: the op, and the exact sum if it is one.
+struct Misfit {
+  Op op = Op::kSum;
+  int128 sum = 0;
+};
+
+namespace internal {
+
+template <typename Value>
+WARPFOLD_HD void Put(void* array, std::int64_t index, Value value) {
+  static_cast<Value*>(array)[index] = value;
+}
+template <typename T>
+WARPFOLD_HD void PutFloat(void* array, std::int64_t index, double value) {
+  Put(array, index, RoundFromDouble<FloatOf<T>>(value));
+}
+
+WARPFOLD_HD double AsDouble(double x) { return x; }
+WARPFOLD_HD double AsDouble(int128 x) { return ToDouble(x); }
+
+// The integer if it fits in R, what is left of it otherwise.
+template <typename R>
+WARPFOLD_HD bool PutInteger(void* array, std::int64_t index, int128 exact) {
+  const R narrow = static_cast<R>(exact);
+  Put(array, index, narrow);
+  return static_cast<int128>(narrow) == exact;
+}
+
+template <typename T>
+WARPFOLD_HD bool PutProduct(void* array, std::int64_t index,
+                            const typename Product<T>::State& product) {
+  if constexpr (kIsFloat<T>) {
+    PutFloat<T>(array, index, product);
+    return true;
   } else {
-    return key;
+    const int128 magnitude = static_cast<int128>(product.magnitude);
+    const int128 exact = product.negative != 0 ? -magnitude : magnitude;
+    return PutInteger<IntegerOf<T>>(array, index, exact) && product.past == 0;
   }
 }
 
-// Writes `state`'s result of every op in `targets` at `index`. False when the integer sum does not
-// fit; it is then in
-// `*overflow` and the op's result is unspecified.
+WARPFOLD_HD double Variance(const ResultTargets& targets, double squares) {
+  // In float64: the difference of two int64 may not fit in one.
+  const double divisor =
+      static_cast<double>(targets.reduced_count) - static_cast<double>(targets.correction);
+  return squares / (divisor > 0 ? divisor : 0.0);
+}
+
+}  // namespace internal
+
+// Writes `state`'s result of op `i` of `targets` at `index`. False when it does not fit: it is then
+// in `*misfit`, and the written result is unspecified.
+template <class F>
+WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t index,
+                             const typename F::State& state, Misfit* misfit) {
+  using T = typename F::Element;
+  void* array = targets.arrays[i];
+  const auto get = [&](auto tag) { return F::template Get<typename decltype(tag)::type>(state); };
+  const double count = static_cast<double>(targets.reduced_count);
+  switch (targets.ops[i]) {
+    case Op::kSum:
+      if constexpr (F::template kHas<Sum<T>>) {
+        const auto sum = get(TypeTag<Sum<T>>{});
+        if constexpr (kIsFloat<T>) {
+          internal::PutFloat<T>(array, index, sum);
+        } else if (!internal::PutInteger<IntegerOf<T>>(array, index, sum)) {
+          *misfit = {Op::kSum, sum};
+          return false;
+        }
+      }
+      return true;
+    case Op::kMean:
+      if constexpr (F::template kHas<Sum<T>>) {
+        internal::PutFloat<T>(array, index, internal::AsDouble(get(TypeTag<Sum<T>>{})) / count);
+      }
+      return true;
+    case Op::kMin:
+      if constexpr (F::template kHas<Min<T>>) {
+        internal::Put(array, index, FromKey<T>(get(TypeTag<Min<T>>{})));
+      }
+      return true;
+    case Op::kMax:
+      if constexpr (F::template kHas<Max<T>>) {
+        internal::Put(array, index, FromKey<T>(get(TypeTag<Max<T>>{})));
+      }
+      return true;
+    case Op::kProd:
+      if constexpr (F::template kHas<Product<T>>) {
+        if (!internal::PutProduct<T>(array, index, get(TypeTag<Product<T>>{}))) {
+          *misfit = {Op::kProd, 0};
+          return false;
+        }
+      }
+      return true;
+    case Op::kVar:
+    case Op::kStd:
+      if constexpr (F::template kHas<Moments<T>>) {
+        const double variance = internal::Variance(targets, get(TypeTag<Moments<T>>{}).squares);
+        internal::PutFloat<T>(array, index,
+                              targets.ops[i] == Op::kVar ? variance : std::sqrt(variance));
+      }
+      return true;
+    case Op::kL1Norm:
+      if constexpr (F::template kHas<AbsSum<T>>) {
+        internal::PutFloat<T>(array, index, internal::AsDouble(get(TypeTag<AbsSum<T>>{})));
+      }
+      return true;
+    case Op::kL2Norm:
+      if constexpr (F::template kHas<SquareSum<T>>) {
+        internal::PutFloat<T>(array, index, std::sqrt(get(TypeTag<SquareSum<T>>{})));
+      }
+      return true;
+    case Op::kCountNonzero:
+      if constexpr (F::template kHas<NonzeroCount<T>>) {
+        internal::Put(array, index, get(TypeTag<NonzeroCount<T>>{}));
+      }
+      return true;
+    case Op::kAny:
+    case Op::kAll:
+      if constexpr (F::template kHas<NonzeroCount<T>>) {
+        const std::int64_t enough = targets.ops[i] == Op::kAny ? 1 : targets.reduced_count;
+        const bool answer = get(TypeTag<NonzeroCount<T>>{}) >= enough;
+        internal::Put(array, index, Bool{static_cast<std::uint8_t>(answer)});
+      }
+      return true;
+    case Op::kNanCount:
+      if constexpr (F::template kHas<NanCount<T>>) {
+        internal::Put(array, index, get(TypeTag<NanCount<T>>{}));
+      }
+      return true;
+    case Op::kInfCount:
+      if constexpr (F::template kHas<InfCount<T>>) {
+        internal::Put(array, index, get(TypeTag<InfCount<T>>{}));
+      }
+      return true;
+  }
+  __builtin_unreachable();
+}
+
+// All ops of `targets`. False when one does not fit.
 template <class F>
 WARPFOLD_HD bool WriteResults(const ResultTargets& targets, std::int64_t index,
-                              const typename F::State& state, int128* overflow) {
-  using T = typename F::Element;
+                              const typename F::State& state, Misfit* misfit) {
   bool fits = true;
   for (int i = 0; i < targets.count; ++i) {
-    switch (targets.ops[i]) {
-      case Op::kSum:
-        if constexpr (F::template kHas<Sum<T>>) {
-          const auto sum = F::template Get<Sum<T>>(state);
-          if constexpr (std::is_floating_point_v<T>) {
-            static_cast<T*>(targets.arrays[i])[index] = CanonicalNan(static_cast<T>(sum));
-          } else {
-            const std::int64_t narrow = static_cast<std::int64_t>(sum);
-            static_cast<std::int64_t*>(targets.arrays[i])[index] = narrow;
-            if (narrow != sum) {
-              *overflow = sum;
-              fits = false;
-            }
-          }
-        }
-        break;
-      case Op::kMean:
-        if constexpr (F::template kHas<Sum<T>>) {
-          const auto sum = F::template Get<Sum<T>>(state);
-          const double count = static_cast<double>(targets.reduced_count);
-          if constexpr (std::is_floating_point_v<T>) {
-            static_cast<T*>(targets.arrays[i])[index] = CanonicalNan(static_cast<T>(sum / count));
-          } else {
-            static_cast<double*>(targets.arrays[i])[index] = ToDouble(sum) / count;
-          }
-        }
-        break;
-      case Op::kMin:
-        if constexpr (F::template kHas<Min<T>>) {
-          static_cast<T*>(targets.arrays[i])[index] = FromKey<T>(F::template Get<Min<T>>(state));
-        }
-        break;
-      case Op::kMax:
-        if constexpr (F::template kHas<Max<T>>) {
-          static_cast<T*>(targets.arrays[i])[index] = FromKey<T>(F::template Get<Max<T>>(state));
-        }
-        break;
-    }
+    fits = WriteResult<F>(targets, i, index, state, misfit) && fits;
   }
   return fits;
 }

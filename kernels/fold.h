@@ -2,6 +2,7 @@
 #ifndef WARPFOLD_KERNELS_FOLD_H_
 #define WARPFOLD_KERNELS_FOLD_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -52,10 +53,10 @@ struct Fold {
     ((Get<Components>(acc) = Components::Identity()), ...);
     return acc;
   }
-  WARPFOLD_HD static Acc Lift(T x) {
-    Acc acc;
-    ((Get<Components>(acc) = Components::Lift(x)), ...);
-    return acc;
+  // To an Acc or a State.
+  template <typename Value>
+  WARPFOLD_HD static void Add(Value& value, T x) {
+    (Components::Add(Get<Components>(value), x), ...);
   }
   // For Acc and for State.
   template <typename Value>
@@ -73,27 +74,50 @@ struct Fold {
 
   // Calls `visitor(TypeTag<Component>{})` for each component.
   template <typename Visitor>
-  static void ForEach(Visitor&& visitor) {
+  WARPFOLD_HD static void ForEach(Visitor&& visitor) {
     (visitor(TypeTag<Components>{}), ...);
   }
 };
 
-// The fusions that are compiled. A request runs on the smallest one that holds its ops: a pass is
-// bound by memory, so a component that nobody asked for costs nothing that can be measured, and
-// every further fusion costs build time.
-enum class Bundle : std::uint8_t { kSum, kMin, kMax, kAll };
+// The fusions that are compiled. A request runs on the smallest one that holds its ops: a component
+// that nobody asked for costs little while a pass is bound by memory, and every further fusion
+// costs build time.
+enum class Bundle : std::uint8_t { kSum, kMin, kMax, kRange, kStatistics, kAll };
 
-inline Bundle BundleFor(const std::vector<Op>& ops) {
-  bool sum = false, min = false, max = false;
-  for (const Op op : ops) {
-    sum |= op == Op::kSum || op == Op::kMean;
-    min |= op == Op::kMin;
-    max |= op == Op::kMax;
+constexpr Bundle BundleOf(Op op) {
+  switch (op) {
+    case Op::kSum:
+    case Op::kMean:
+      return Bundle::kSum;
+    case Op::kMin:
+      return Bundle::kMin;
+    case Op::kMax:
+      return Bundle::kMax;
+    case Op::kVar:
+    case Op::kStd:
+    case Op::kL1Norm:
+    case Op::kL2Norm:
+    case Op::kCountNonzero:
+    case Op::kAny:
+    case Op::kAll:
+    case Op::kNanCount:
+    case Op::kInfCount:
+      return Bundle::kStatistics;
+    case Op::kProd:
+      return Bundle::kAll;
   }
-  if (sum && !min && !max) return Bundle::kSum;
-  if (min && !sum && !max) return Bundle::kMin;
-  if (max && !sum && !min) return Bundle::kMax;
-  return Bundle::kAll;
+  __builtin_unreachable();
+}
+
+// kSum, kMin and kMax hold one component, kRange the three of them, kStatistics those and more.
+inline Bundle BundleFor(const std::vector<Op>& ops) {
+  Bundle bundle = BundleOf(ops.front());
+  for (const Op op : ops) {
+    const Bundle other = BundleOf(op);
+    if (other == bundle) continue;
+    bundle = std::max({bundle, other, Bundle::kRange});
+  }
+  return bundle;
 }
 
 // Calls `visitor(TypeTag<Fold<T, ...>>{})` with the bundle's fold over T.
@@ -106,8 +130,16 @@ constexpr decltype(auto) VisitBundle(Bundle bundle, Visitor&& visitor) {
       return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Min<T>>>{});
     case Bundle::kMax:
       return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Max<T>>>{});
-    case Bundle::kAll:
+    case Bundle::kRange:
       return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>>>{});
+    case Bundle::kStatistics:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>, NonzeroCount<T>, NanCount<T>, InfCount<T>,
+                       AbsSum<T>, SquareSum<T>, Moments<T>>>{});
+    case Bundle::kAll:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>, NonzeroCount<T>, NanCount<T>, InfCount<T>,
+                       AbsSum<T>, SquareSum<T>, Moments<T>, Product<T>>>{});
   }
   __builtin_unreachable();
 }

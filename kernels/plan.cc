@@ -134,6 +134,7 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   Plan plan;
   plan.dtype = spec.dtype;
   plan.ops = spec.ops;
+  plan.correction = spec.correction;
   plan.output_count = 1;
   plan.reduced_count = 1;
   for (std::size_t d = 0; d < spec.shape.size(); ++d) {

@@ -24,6 +24,7 @@ struct ReduceSpec {
   std::vector<Op> ops;              // at least one, none twice
   std::vector<std::int64_t> axes;   // in [-rank, rank), none twice; empty is all
   bool keepdims = false;
+  std::int64_t correction = 0;  // of VAR and STD
 };
 
 // The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce,
@@ -57,6 +58,7 @@ struct Plan {
   std::int64_t input_bytes = 0;
   std::int64_t output_count = 0;   // elements of one op's result
   std::int64_t reduced_count = 0;  // elements behind each of them
+  std::int64_t correction = 0;     // of VAR and STD
 
   // Bytes of all results together.
   std::int64_t result_bytes() const;

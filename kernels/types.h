@@ -8,14 +8,49 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/element.h"
+
 namespace warpfold {
 
-enum class DType : std::uint8_t { kI32, kI64, kF32, kF64 };
-inline constexpr DType kAllDTypes[] = {DType::kI32, DType::kI64, DType::kF32, DType::kF64};
+enum class DType : std::uint8_t {
+  kBool,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64
+};
+inline constexpr DType kAllDTypes[] = {
+    DType::kBool, DType::kI8,  DType::kU8,  DType::kI16,  DType::kU16, DType::kI32, DType::kU32,
+    DType::kI64,  DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 
-enum class Op : std::uint8_t { kSum, kMin, kMax, kMean };
-inline constexpr Op kAllOps[] = {Op::kSum, Op::kMin, Op::kMax, Op::kMean};
-inline constexpr int kOpCount = 4;
+enum class Op : std::uint8_t {
+  kSum,
+  kMin,
+  kMax,
+  kMean,
+  kProd,
+  kVar,
+  kStd,
+  kL1Norm,
+  kL2Norm,
+  kCountNonzero,
+  kAny,
+  kAll,
+  kNanCount,
+  kInfCount,
+};
+inline constexpr Op kAllOps[] = {Op::kSum, Op::kMin, Op::kMax,      Op::kMean,    Op::kProd,
+                                 Op::kVar, Op::kStd, Op::kL1Norm,   Op::kL2Norm,  Op::kCountNonzero,
+                                 Op::kAny, Op::kAll, Op::kNanCount, Op::kInfCount};
+inline constexpr int kOpCount = 14;
 
 template <typename T>
 struct TypeTag {
@@ -26,10 +61,28 @@ struct TypeTag {
 template <typename Visitor>
 constexpr decltype(auto) VisitDType(DType dtype, Visitor&& visitor) {
   switch (dtype) {
+    case DType::kBool:
+      return std::forward<Visitor>(visitor)(TypeTag<Bool>{});
+    case DType::kI8:
+      return std::forward<Visitor>(visitor)(TypeTag<std::int8_t>{});
+    case DType::kU8:
+      return std::forward<Visitor>(visitor)(TypeTag<std::uint8_t>{});
+    case DType::kI16:
+      return std::forward<Visitor>(visitor)(TypeTag<std::int16_t>{});
+    case DType::kU16:
+      return std::forward<Visitor>(visitor)(TypeTag<std::uint16_t>{});
     case DType::kI32:
       return std::forward<Visitor>(visitor)(TypeTag<std::int32_t>{});
+    case DType::kU32:
+      return std::forward<Visitor>(visitor)(TypeTag<std::uint32_t>{});
     case DType::kI64:
       return std::forward<Visitor>(visitor)(TypeTag<std::int64_t>{});
+    case DType::kU64:
+      return std::forward<Visitor>(visitor)(TypeTag<std::uint64_t>{});
+    case DType::kF16:
+      return std::forward<Visitor>(visitor)(TypeTag<Half>{});
+    case DType::kBF16:
+      return std::forward<Visitor>(visitor)(TypeTag<BFloat16>{});
     case DType::kF32:
       return std::forward<Visitor>(visitor)(TypeTag<float>{});
     case DType::kF64:

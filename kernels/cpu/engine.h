@@ -70,8 +70,8 @@ class EngineOf {
     const bool leaf_ends = row % kLeafRows == kLeafRows - 1 || row == rows - 1;
     for (std::int64_t i = 0; i < width; ++i) {
       const std::int64_t column = first_column + i;
-      State leaf = F::Promote(F::Lift(data[i]));
-      if (row % kLeafRows != 0) leaf = F::Combine(leaves[column], leaf);
+      State leaf = row % kLeafRows == 0 ? F::IdentityState() : leaves[column];
+      F::Add(leaf, data[i]);
       if (leaf_ends) {
         PushColumn(leaf, column, inner, row / kLeafRows, stack);
       } else {
@@ -110,20 +110,21 @@ class EngineOf {
       static_cast<State*>(output.states)[index] = state;
       return;
     }
-    int128 sum = 0;
-    if (!WriteResults<F>(output.targets, output.first_result + index, state, &sum)) {
-      ReportOverflow(output.overflow, output.first_result + index, sum);
+    Misfit misfit;
+    if (!WriteResults<F>(output.targets, output.first_result + index, state, &misfit)) {
+      ReportOverflow(output.overflow, output.first_result + index, misfit);
     }
   }
 
-  static void ReportOverflow(Overflow* report, std::int64_t index, int128 sum) {
+  static void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
     std::atomic_ref<std::int32_t> lock(report->lock);
     while (lock.exchange(1, std::memory_order_acquire) != 0) {
     }
     if (index < report->output_index) {
       report->output_index = index;
-      report->high = static_cast<std::int64_t>(sum >> 64);
-      report->low = static_cast<std::uint64_t>(sum);
+      report->op = misfit.op;
+      report->high = static_cast<std::int64_t>(misfit.sum >> 64);
+      report->low = static_cast<std::uint64_t>(misfit.sum);
     }
     lock.store(0, std::memory_order_release);
   }
@@ -151,7 +152,10 @@ class EngineOf {
     constexpr int kVector = kVectorElements<T>;
     typename F::Acc acc[kRowElements<T>];
     const int lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(count, kVector)));
-    for (int i = 0; i < lanes * kVector; ++i) acc[i] = i < count ? F::Lift(row[i]) : F::Identity();
+    for (int i = 0; i < lanes * kVector; ++i) {
+      acc[i] = F::Identity();
+      if (i < count) F::Add(acc[i], row[i]);
+    }
     for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
       for (int i = 0; i < width; ++i) acc[i] = F::Combine(acc[2 * i], acc[2 * i + 1]);
     }

@@ -19,17 +19,13 @@ typename C::Acc FoldTile(const T* HWY_RESTRICT tile, int count) {
   using Acc = typename C::Acc;
   constexpr int kRow = kRowElements<T>;
   alignas(64) Acc acc[kRow];
+  for (int i = 0; i < kRow; ++i) acc[i] = C::Identity();
   const int whole_rows = count / kRow;
-  if (whole_rows > 0) {
-    for (int i = 0; i < kRow; ++i) acc[i] = C::Lift(tile[i]);
-  } else {
-    for (int i = 0; i < kRow; ++i) acc[i] = C::Identity();
-  }
-  for (int row = 1; row < whole_rows; ++row) {
-    for (int i = 0; i < kRow; ++i) acc[i] = C::Combine(acc[i], C::Lift(tile[row * kRow + i]));
+  for (int row = 0; row < whole_rows; ++row) {
+    for (int i = 0; i < kRow; ++i) C::Add(acc[i], tile[row * kRow + i]);
   }
   for (int i = 0; i < count - whole_rows * kRow; ++i) {
-    acc[i] = C::Combine(acc[i], C::Lift(tile[whole_rows * kRow + i]));
+    C::Add(acc[i], tile[whole_rows * kRow + i]);
   }
   // A lane's vector elements: neighbouring pairs.
   for (int width = kRow / 2; width >= kLanes; width /= 2) {
@@ -45,10 +41,10 @@ typename C::Acc FoldTile(const T* HWY_RESTRICT tile, int count) {
 template <typename T, class C>
 void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int rows, std::int64_t columns,
               typename C::Acc* HWY_RESTRICT out) {
-  for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Lift(data[c]);
-  for (int row = 1; row < rows; ++row) {
+  for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
+  for (int row = 0; row < rows; ++row) {
     const T* HWY_RESTRICT x = data + row * stride;
-    for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Combine(out[c], C::Lift(x[c]));
+    for (std::int64_t c = 0; c < columns; ++c) C::Add(out[c], x[c]);
   }
 }
 
@@ -65,15 +61,34 @@ const SimdLoops<T, C>* Loops() {
 }
 
 // Dispatch works on functions, not on templates: one for each element type and component.
-#define WARPFOLD_SIMD_LOOPS(T, name)                                     \
-  const SimdLoops<T, Sum<T>>* Sum##name() { return Loops<T, Sum<T>>(); } \
-  const SimdLoops<T, Min<T>>* Min##name() { return Loops<T, Min<T>>(); } \
-  const SimdLoops<T, Max<T>>* Max##name() { return Loops<T, Max<T>>(); }
+#define WARPFOLD_SIMD_LOOP(T, component, name) \
+  const SimdLoops<T, component<T>>* component##name() { return Loops<T, component<T>>(); }
+#define WARPFOLD_SIMD_LOOPS(T, name)        \
+  WARPFOLD_SIMD_LOOP(T, Sum, name)          \
+  WARPFOLD_SIMD_LOOP(T, Min, name)          \
+  WARPFOLD_SIMD_LOOP(T, Max, name)          \
+  WARPFOLD_SIMD_LOOP(T, NonzeroCount, name) \
+  WARPFOLD_SIMD_LOOP(T, NanCount, name)     \
+  WARPFOLD_SIMD_LOOP(T, InfCount, name)     \
+  WARPFOLD_SIMD_LOOP(T, AbsSum, name)       \
+  WARPFOLD_SIMD_LOOP(T, SquareSum, name)    \
+  WARPFOLD_SIMD_LOOP(T, Moments, name)      \
+  WARPFOLD_SIMD_LOOP(T, Product, name)
+WARPFOLD_SIMD_LOOPS(Bool, Bool)
+WARPFOLD_SIMD_LOOPS(std::int8_t, I8)
+WARPFOLD_SIMD_LOOPS(std::uint8_t, U8)
+WARPFOLD_SIMD_LOOPS(std::int16_t, I16)
+WARPFOLD_SIMD_LOOPS(std::uint16_t, U16)
 WARPFOLD_SIMD_LOOPS(std::int32_t, I32)
+WARPFOLD_SIMD_LOOPS(std::uint32_t, U32)
 WARPFOLD_SIMD_LOOPS(std::int64_t, I64)
+WARPFOLD_SIMD_LOOPS(std::uint64_t, U64)
+WARPFOLD_SIMD_LOOPS(Half, F16)
+WARPFOLD_SIMD_LOOPS(BFloat16, BF16)
 WARPFOLD_SIMD_LOOPS(float, F32)
 WARPFOLD_SIMD_LOOPS(double, F64)
 #undef WARPFOLD_SIMD_LOOPS
+#undef WARPFOLD_SIMD_LOOP
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
@@ -84,17 +99,33 @@ HWY_AFTER_NAMESPACE();
 namespace warpfold::cpu {
 
 #define WARPFOLD_SIMD_EXPORT(T, component, name)                      \
-  HWY_EXPORT(name);                                                   \
+  HWY_EXPORT(component##name);                                        \
   template <>                                                         \
   const SimdLoops<T, component<T>>& GetSimdLoops<T, component<T>>() { \
-    return *HWY_DYNAMIC_DISPATCH(name)();                             \
+    return *HWY_DYNAMIC_DISPATCH(component##name)();                  \
   }
-#define WARPFOLD_SIMD_EXPORT_TYPE(T, name) \
-  WARPFOLD_SIMD_EXPORT(T, Sum, Sum##name)  \
-  WARPFOLD_SIMD_EXPORT(T, Min, Min##name)  \
-  WARPFOLD_SIMD_EXPORT(T, Max, Max##name)
+#define WARPFOLD_SIMD_EXPORT_TYPE(T, name)    \
+  WARPFOLD_SIMD_EXPORT(T, Sum, name)          \
+  WARPFOLD_SIMD_EXPORT(T, Min, name)          \
+  WARPFOLD_SIMD_EXPORT(T, Max, name)          \
+  WARPFOLD_SIMD_EXPORT(T, NonzeroCount, name) \
+  WARPFOLD_SIMD_EXPORT(T, NanCount, name)     \
+  WARPFOLD_SIMD_EXPORT(T, InfCount, name)     \
+  WARPFOLD_SIMD_EXPORT(T, AbsSum, name)       \
+  WARPFOLD_SIMD_EXPORT(T, SquareSum, name)    \
+  WARPFOLD_SIMD_EXPORT(T, Moments, name)      \
+  WARPFOLD_SIMD_EXPORT(T, Product, name)
+WARPFOLD_SIMD_EXPORT_TYPE(Bool, Bool)
+WARPFOLD_SIMD_EXPORT_TYPE(std::int8_t, I8)
+WARPFOLD_SIMD_EXPORT_TYPE(std::uint8_t, U8)
+WARPFOLD_SIMD_EXPORT_TYPE(std::int16_t, I16)
+WARPFOLD_SIMD_EXPORT_TYPE(std::uint16_t, U16)
 WARPFOLD_SIMD_EXPORT_TYPE(std::int32_t, I32)
+WARPFOLD_SIMD_EXPORT_TYPE(std::uint32_t, U32)
 WARPFOLD_SIMD_EXPORT_TYPE(std::int64_t, I64)
+WARPFOLD_SIMD_EXPORT_TYPE(std::uint64_t, U64)
+WARPFOLD_SIMD_EXPORT_TYPE(Half, F16)
+WARPFOLD_SIMD_EXPORT_TYPE(BFloat16, BF16)
 WARPFOLD_SIMD_EXPORT_TYPE(float, F32)
 WARPFOLD_SIMD_EXPORT_TYPE(double, F64)
 #undef WARPFOLD_SIMD_EXPORT_TYPE

@@ -1,5 +1,5 @@
-// From the host interface (reduce.h) to launches, for one element type. Each reduce_<dtype>.cu
-// instantiates one of these, so that they compile side by side.
+// From the host interface (reduce.h) to launches, for one element type. Each element
+// type is instantiated in a .cu of its own, so that they compile side by side.
 #ifndef WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
 #define WARPFOLD_KERNELS_CUDA_ENGINE_CUH_
 
@@ -149,8 +149,8 @@ class EngineOf final : public Engine {
     FirstPass pass;
     if (extent.inner > 1) {
       pass.kind = FirstPass::Kind::kColumns;
-      pass.vectors = aligned && extent.inner % kVector == 0;
-      pass.columns = PlanColumns(extent.outputs() / (pass.vectors ? kVector : 1),
+      pass.vectors = aligned && extent.inner % kColumnVector<F> == 0;
+      pass.columns = PlanColumns(extent.outputs() / (pass.vectors ? kColumnVector<F> : 1),
                                  CeilDiv(extent.count, kLeafRows), device);
       pass.parts = pass.columns.parts;
       return pass;
@@ -186,7 +186,7 @@ class EngineOf final : public Engine {
       case FirstPass::Kind::kColumns:
         if (pass.vectors) {
           return LaunchTree<1, 8>(
-              ColumnLeaves<F, kVectorElements<T>>{data, extent.count, extent.inner}, extent.outer,
+              ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner}, extent.outer,
               pass.columns, sink, stream);
         }
         return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner}, extent.outer,

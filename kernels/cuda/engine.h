@@ -38,11 +38,9 @@ class Engine {
   ~Engine() = default;
 };
 
-// Each in its own .cu.
-const Engine& EngineI32(Bundle bundle);
-const Engine& EngineI64(Bundle bundle);
-const Engine& EngineF32(Bundle bundle);
-const Engine& EngineF64(Bundle bundle);
+// The engine of T and `bundle`. Each T is instantiated in a .cu of its own (engine_instance.cu.in).
+template <typename T>
+const Engine& EngineFor(Bundle bundle);
 
 }  // namespace warpfold::cuda
 

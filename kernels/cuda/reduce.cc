@@ -6,17 +6,9 @@ namespace warpfold::cuda {
 namespace {
 
 const Engine& EngineOfJob(const Job& job) {
-  switch (job.dtype) {
-    case DType::kI32:
-      return EngineI32(job.bundle);
-    case DType::kI64:
-      return EngineI64(job.bundle);
-    case DType::kF32:
-      return EngineF32(job.bundle);
-    case DType::kF64:
-      return EngineF64(job.bundle);
-  }
-  __builtin_unreachable();
+  return VisitDType(job.dtype, [&](auto tag) -> const Engine& {
+    return EngineFor<typename decltype(tag)::type>(job.bundle);
+  });
 }
 
 }  // namespace

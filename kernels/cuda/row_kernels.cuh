@@ -22,72 +22,102 @@ __device__ __forceinline__ uint4 LoadVector(const void* address) {
   return __ldcs(static_cast<const uint4*>(address));
 }
 
+// One element, read once and not kept in L1.
+template <typename T>
+__device__ __forceinline__ T LoadElement(const T* address) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, unsigned char,
+      std::conditional_t<sizeof(T) == 2, unsigned short,
+                         std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>>>;
+  return BitCast<T>(__ldcs(reinterpret_cast<const Bits*>(address)));
+}
+
 // Neighbouring pairs of a lane's vector: ((v0 + v1) + (v2 + v3)) + ...
-template <class F, int kCount>
-__device__ __forceinline__ typename F::Acc FoldVector(typename F::Acc (&acc)[kCount]) {
+template <class C, int kCount>
+__device__ __forceinline__ typename C::Acc FoldVector(typename C::Acc (&acc)[kCount]) {
 #pragma unroll
   for (int step = 1; step < kCount; step *= 2) {
 #pragma unroll
-    for (int v = 0; v < kCount; v += 2 * step) acc[v] = F::Combine(acc[v], acc[v + step]);
+    for (int v = 0; v < kCount; v += 2 * step) acc[v] = C::Combine(acc[v], acc[v + step]);
   }
   return acc[0];
 }
 
-// Adds the lane's columns of a tile of which all elements exist and whose base is 16-byte aligned.
-template <class F>
-__device__ __forceinline__ void AddWholeTile(
-    const typename F::Element* tile, int lane,
-    typename F::Acc (&acc)[kVectorElements<typename F::Element>]) {
-  using T = typename F::Element;
-  constexpr int kVector = kVectorElements<T>;
-  uint4 raw[kTileRows];
+// A lane's part of a tile, as it was loaded: kTileRows vectors.
+template <typename T>
+struct LaneTile {
+  uint4 rows[kTileRows];
+};
+
+// Of a tile of which all elements exist and whose base is 16-byte aligned.
+template <typename T>
+__device__ __forceinline__ LaneTile<T> LoadWholeTile(const T* tile, int lane) {
+  LaneTile<T> loaded;
 #pragma unroll
   for (int row = 0; row < kTileRows; ++row) {
-    raw[row] = LoadVector(tile + row * kRowElements<T> + lane * kVector);
+    loaded.rows[row] = LoadVector(tile + row * kRowElements<T> + lane * kVectorElements<T>);
   }
+  return loaded;
+}
+
+// Of a tile that ends after `count` elements or starts anywhere; what lies past the end is 0.
+template <typename T>
+__device__ __forceinline__ LaneTile<T> LoadPartTile(const T* tile, int count, int lane) {
+  LaneTile<T> loaded;
+#pragma unroll
+  for (int row = 0; row < kTileRows; ++row) {
+    T x[kVectorElements<T>] = {};
+#pragma unroll
+    for (int v = 0; v < kVectorElements<T>; ++v) {
+      const int i = row * kRowElements<T> + lane * kVectorElements<T> + v;
+      if (i < count) x[v] = LoadElement(tile + i);
+    }
+    memcpy(&loaded.rows[row], x, sizeof(x));
+  }
+  return loaded;
+}
+
+// One component of a warp's tile, folded. kWhole: all elements exist.
+template <typename T, class C, bool kWhole>
+__device__ __forceinline__ typename C::Acc FoldLoadedTile(const LaneTile<T>& loaded, int count,
+                                                          int lane) {
+  constexpr int kVector = kVectorElements<T>;
+  typename C::Acc acc[kVector];
+#pragma unroll
+  for (auto& a : acc) a = C::Identity();
 #pragma unroll
   for (int row = 0; row < kTileRows; ++row) {
     T x[kVector];
-    memcpy(x, &raw[row], sizeof(x));
+    memcpy(x, &loaded.rows[row], sizeof(x));
 #pragma unroll
     for (int v = 0; v < kVector; ++v) {
-      acc[v] = row == 0 ? F::Lift(x[v]) : F::Combine(acc[v], F::Lift(x[v]));
+      if (kWhole || row * kRowElements<T> + lane * kVector + v < count) C::Add(acc[v], x[v]);
     }
   }
+  return FoldLanesByHalves<C>(FoldVector<C>(acc), kLanes);
 }
 
-// The same for a tile that ends after `count` elements or starts anywhere.
-template <class F>
-__device__ __forceinline__ void AddPartTile(
-    const typename F::Element* tile, int count, int lane,
-    typename F::Acc (&acc)[kVectorElements<typename F::Element>]) {
-  using T = typename F::Element;
-  constexpr int kVector = kVectorElements<T>;
-#pragma unroll
-  for (int row = 0; row < kTileRows; ++row) {
-    if (row * kRowElements<T> >= count) break;
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const int i = row * kRowElements<T> + lane * kVector + v;
-      if (i < count) acc[v] = F::Combine(acc[v], F::Lift(__ldcs(tile + i)));
-    }
-  }
-}
-
-// A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
+// A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity. A component
+// at a time, so that the running values of one are all that the registers hold beside the tile.
 template <class F, bool kAligned>
 __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* tile, int count,
                                                     int lane) {
   using T = typename F::Element;
-  typename F::Acc acc[kVectorElements<T>];
-#pragma unroll
-  for (auto& a : acc) a = F::Identity();
+  typename F::Acc folded;
   if (kAligned && count == kTileElements<T>) {
-    AddWholeTile<F>(tile, lane, acc);
+    const LaneTile<T> loaded = LoadWholeTile(tile, lane);
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      F::template Get<C>(folded) = FoldLoadedTile<T, C, true>(loaded, count, lane);
+    });
   } else {
-    AddPartTile<F>(tile, count, lane, acc);
+    const LaneTile<T> loaded = LoadPartTile(tile, count, lane);
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      F::template Get<C>(folded) = FoldLoadedTile<T, C, false>(loaded, count, lane);
+    });
   }
-  return FoldLanesByHalves<F>(FoldVector<F>(acc), kLanes);
+  return folded;
 }
 
 // Block: launch.warps warps. kAligned: every row starts on 16 bytes.
@@ -160,19 +190,24 @@ __global__ void __launch_bounds__(kShortRowThreads)
     } else {
 #pragma unroll
       for (int v = 0; v < kVector; ++v) {
-        if (v < count) x[b][v] = __ldcs(vector + v);
+        if (v < count) x[b][v] = LoadElement(vector + v);
       }
     }
   }
 #pragma unroll
   for (int b = 0; b < kShortRowBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
-    typename F::Acc acc[kVector];
+    typename F::Acc folded;
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      typename C::Acc acc[kVector];
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      acc[v] = row < rows && v < count ? F::Lift(x[b][v]) : F::Identity();
-    }
-    const typename F::Acc folded = FoldLanesByHalves<F>(FoldVector<F>(acc), lanes);
+      for (int v = 0; v < kVector; ++v) {
+        acc[v] = C::Identity();
+        if (row < rows && v < count) C::Add(acc[v], x[b][v]);
+      }
+      F::template Get<C>(folded) = FoldLanesByHalves<C>(FoldVector<C>(acc), lanes);
+    });
     if (lane == 0 && row < rows) sink.Put(0, row, F::Promote(folded));
   }
 }

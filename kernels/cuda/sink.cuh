@@ -12,15 +12,16 @@ namespace warpfold::cuda {
 
 // Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because
 // threads of a warp make progress independently since Volta.
-__device__ inline void ReportOverflow(Overflow* report, std::int64_t index, int128 sum) {
+__device__ inline void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
   while (atomicCAS(&report->lock, 0, 1) != 0) {
   }
   __threadfence();
   volatile Overflow* shared = report;
   if (index < shared->output_index) {
     shared->output_index = index;
-    shared->high = static_cast<std::int64_t>(sum >> 64);
-    shared->low = static_cast<std::uint64_t>(sum);
+    shared->op = misfit.op;
+    shared->high = static_cast<std::int64_t>(misfit.sum >> 64);
+    shared->low = static_cast<std::uint64_t>(misfit.sum);
   }
   __threadfence();
   atomicExch(&report->lock, 0);
@@ -41,9 +42,9 @@ struct Sink {
       d_states[order.Slot(partial) * outputs + output] = state;
       return;
     }
-    int128 sum = 0;
+    Misfit misfit;
     const std::int64_t index = first_result + output;
-    if (!WriteResults<F>(targets, index, state, &sum)) ReportOverflow(d_overflow, index, sum);
+    if (!WriteResults<F>(targets, index, state, &misfit)) ReportOverflow(d_overflow, index, misfit);
   }
 };
 

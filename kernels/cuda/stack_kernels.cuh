@@ -50,8 +50,8 @@ __global__ void AccumulateRowKernel(const typename F::Element* data, std::int64_
   const std::int64_t offset = std::int64_t{blockIdx.x} * kStackThreads + threadIdx.x;
   if (offset >= width) return;
   const std::int64_t column = first_column + offset;
-  typename F::State leaf = F::Promote(F::Lift(data[offset]));
-  if (row % kLeafRows != 0) leaf = F::Combine(leaves[column], leaf);
+  typename F::State leaf = row % kLeafRows == 0 ? F::IdentityState() : leaves[column];
+  F::Add(leaf, data[offset]);
   if (row % kLeafRows == kLeafRows - 1 || row == rows - 1) {
     PushColumn<F>(leaf, column, inner, row / kLeafRows, stack);
   } else {

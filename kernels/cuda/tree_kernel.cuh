@@ -16,6 +16,13 @@
 
 namespace warpfold::cuda {
 
+// Neighbouring columns of a thread: a 16-byte vector of them while their running values are few,
+// and fewer for fusions of many components, whose values would not fit in registers.
+template <class F>
+inline constexpr int kColumnVector = sizeof(typename F::Acc) <= 16
+                                         ? kVectorElements<typename F::Element>
+                                         : 1;
+
 // Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a
 // time.
 template <class F, int kVectorWidth>
@@ -44,13 +51,12 @@ struct ColumnLeaves {
       if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first + r) * inner);
     }
 #pragma unroll
+    for (auto& value : out) value = F::Identity();
+#pragma unroll
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) {
-        const Value lifted = F::Lift(vectors[r].x[v]);
-        out[v] = r == 0 ? lifted : F::Combine(out[v], lifted);
-      }
+      for (int v = 0; v < kVector; ++v) F::Add(out[v], vectors[r].x[v]);
     }
   }
 };
@@ -95,6 +101,7 @@ __device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t le
 }
 
 inline constexpr int kTreeThreadsMax = 512;
+inline constexpr int kComponentStateBytesMax = 24;
 
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
 // the array's base here.
@@ -136,25 +143,33 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   }
 
   // Threads y: those of one warp through shuffles, then one state a warp and group through shared
-  // memory.
-  __shared__ State warp_states[kTreeThreadsMax / 32][32];
+  // memory, a component at a time.
+  __shared__ __align__(16) unsigned char shared[kTreeThreadsMax * kComponentStateBytesMax];
   const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
   const int threads_x = 1 << launch.threads_x_log2;
   const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) {
-    State state = FoldLanesByNeighbours<F>(Leaves::Promote(values[v]), threads_x, 32);
-    if (warps_in_use > 1) {
-      if (threadIdx.x % 32 < threads_x) warp_states[warp][x] = state;
+    State state = Leaves::Promote(values[v]);
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);
+      typename C::State& mine = F::template Get<C>(state);
+      mine = FoldLanesByNeighbours<C>(mine, threads_x, 32);
+      if (warps_in_use == 1) return;
+      typename C::State* warp_states = reinterpret_cast<typename C::State*>(shared) + x;
+      if (lane < threads_x) warp_states[warp * 32] = mine;
       for (int step = 1; step < warps_in_use; step *= 2) {
         __syncthreads();
-        if (warp % (2 * step) == 0 && threadIdx.x % 32 < threads_x) {
-          warp_states[warp][x] = F::Combine(warp_states[warp][x], warp_states[warp + step][x]);
+        if (warp % (2 * step) == 0 && lane < threads_x) {
+          warp_states[warp * 32] =
+              C::Combine(warp_states[warp * 32], warp_states[(warp + step) * 32]);
         }
       }
-      if (warp == 0 && threadIdx.x % 32 < threads_x) state = warp_states[0][x];
-      __syncthreads();  // before the next column overwrites the states
-    }
+      if (warp == 0 && lane < threads_x) mine = warp_states[0];
+      __syncthreads();  // before the next component overwrites the states
+    });
     if (y == 0 && in_range) sink.Put(part, group * kVector + v, state);
   }
 }

@@ -27,18 +27,18 @@ __device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
 
 // Lanes by halves: the fold inside a row tile. `lanes` is a power of two; every group of that many
 // neighbouring lanes folds on its own and all its lanes get the result.
-template <class F>
-__device__ __forceinline__ typename F::Acc FoldLanesByHalves(typename F::Acc acc, int lanes) {
-  for (int half = lanes / 2; half > 0; half /= 2) acc = F::Combine(acc, ShuffleXor(acc, half));
+template <class C>
+__device__ __forceinline__ typename C::Acc FoldLanesByHalves(typename C::Acc acc, int lanes) {
+  for (int half = lanes / 2; half > 0; half /= 2) acc = C::Combine(acc, ShuffleXor(acc, half));
   return acc;
 }
 
 // Neighbours first: the binary tree over an index, where lane numbers are indices in units of
 // `stride` lanes.
-template <class F>
-__device__ __forceinline__ typename F::State FoldLanesByNeighbours(typename F::State state,
+template <class C>
+__device__ __forceinline__ typename C::State FoldLanesByNeighbours(typename C::State state,
                                                                    int stride, int end) {
-  for (int step = stride; step < end; step *= 2) state = F::Combine(state, ShuffleXor(state, step));
+  for (int step = stride; step < end; step *= 2) state = C::Combine(state, ShuffleXor(state, step));
   return state;
 }
 

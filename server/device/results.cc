@@ -31,6 +31,22 @@ std::string Decimal(absl::int128 value) {
   return negative ? absl::StrCat("-", digits) : digits;
 }
 
+// The result of `op`, in its dtype, over no elements. MIN and MAX of nothing were refused by the
+// plan unless there is no output either.
+template <typename R>
+R OfNothing(Op op) {
+  const bool is_one = op == Op::kProd || op == Op::kAll;
+  const bool is_nan = op == Op::kMean || op == Op::kVar || op == Op::kStd;
+  if constexpr (kIsFloat<R>) {
+    return RoundFromDouble<R>(is_nan ? std::numeric_limits<double>::quiet_NaN()
+                                     : static_cast<double>(is_one));
+  } else if constexpr (std::is_same_v<R, Bool>) {
+    return Bool{static_cast<std::uint8_t>(is_one)};
+  } else {
+    return static_cast<R>(is_one);
+  }
+}
+
 }  // namespace
 
 ResultLayout::ResultLayout(const Plan& plan) {
@@ -48,6 +64,7 @@ ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
   ResultTargets targets;
   targets.count = static_cast<int>(plan.ops.size());
   targets.reduced_count = plan.reduced_count;
+  targets.correction = plan.correction;
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     targets.ops[i] = plan.ops[i];
     targets.arrays[i] = static_cast<char*>(base) + offsets_[i];
@@ -67,21 +84,23 @@ std::vector<std::string> EmptyResults(const Plan& plan) {
   std::vector<std::string> results;
   for (const Op op : plan.ops) {
     results.push_back(VisitDType(ResultDType(op, plan.dtype), [&](auto tag) {
-      using R = typename decltype(tag)::type;
-      // MIN and MAX of nothing were refused by the plan unless there is no output either.
-      return Repeat(op == Op::kMean ? std::numeric_limits<R>::quiet_NaN() : R{0},
-                    plan.output_count);
+      return Repeat(OfNothing<typename decltype(tag)::type>(op), plan.output_count);
     }));
   }
   return results;
 }
 
-absl::Status OverflowStatus(const Overflow& overflow) {
+absl::Status OverflowStatus(const Overflow& overflow, DType dtype) {
   if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
+  const char* result = Name(ResultDType(overflow.op, dtype));
+  if (overflow.op == Op::kProd) {
+    return absl::OutOfRangeError(absl::StrCat("ops: the product of output element ",
+                                              overflow.output_index, " does not fit in ", result));
+  }
   const std::string sum = Decimal(absl::MakeInt128(overflow.high, overflow.low));
   return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ",
                                             overflow.output_index, " is ", sum,
-                                            ", which does not fit in int64"));
+                                            ", which does not fit in ", result));
 }
 
 }  // namespace warpfold

@@ -18,12 +18,8 @@ absl::StatusOr<DType> DecodeDType(v1::DType dtype) {
   if (dtype == v1::DTYPE_UNSPECIFIED) {
     return absl::InvalidArgumentError("tensor.dtype: is not given");
   }
-  if (!v1::DType_IsValid(dtype)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor.dtype: ", static_cast<int>(dtype), " is unknown"));
-  }
-  return absl::UnimplementedError(
-      absl::StrCat("tensor.dtype: ", v1::DType_Name(dtype), " is not in this server yet"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("tensor.dtype: ", static_cast<int>(dtype), " is unknown"));
 }
 
 absl::StatusOr<Op> DecodeOp(v1::Op op) {
@@ -38,8 +34,7 @@ absl::StatusOr<Op> DecodeOp(v1::Op op) {
       absl::StrCat("ops: ", v1::Op_Name(op), " is not in this server yet"));
 }
 
-// Options of the contract that this server does not have. `correction` is for VAR and STD; the ops
-// here ignore it.
+// Options of the contract that this server does not have.
 absl::Status CheckOptions(const v1::ReduceRequest& message) {
   if (!v1::NanPolicy_IsValid(message.nan_policy())) {
     return absl::InvalidArgumentError(
@@ -101,16 +96,54 @@ v1::Op ToProto(Op op) {
       return v1::OP_MAX;
     case Op::kMean:
       return v1::OP_MEAN;
+    case Op::kProd:
+      return v1::OP_PROD;
+    case Op::kVar:
+      return v1::OP_VAR;
+    case Op::kStd:
+      return v1::OP_STD;
+    case Op::kL1Norm:
+      return v1::OP_L1_NORM;
+    case Op::kL2Norm:
+      return v1::OP_L2_NORM;
+    case Op::kCountNonzero:
+      return v1::OP_COUNT_NONZERO;
+    case Op::kAny:
+      return v1::OP_ANY;
+    case Op::kAll:
+      return v1::OP_ALL;
+    case Op::kNanCount:
+      return v1::OP_NAN_COUNT;
+    case Op::kInfCount:
+      return v1::OP_INF_COUNT;
   }
   __builtin_unreachable();
 }
 
 v1::DType ToProto(DType dtype) {
   switch (dtype) {
+    case DType::kBool:
+      return v1::DTYPE_BOOL;
+    case DType::kI8:
+      return v1::DTYPE_I8;
+    case DType::kU8:
+      return v1::DTYPE_U8;
+    case DType::kI16:
+      return v1::DTYPE_I16;
+    case DType::kU16:
+      return v1::DTYPE_U16;
     case DType::kI32:
       return v1::DTYPE_I32;
+    case DType::kU32:
+      return v1::DTYPE_U32;
     case DType::kI64:
       return v1::DTYPE_I64;
+    case DType::kU64:
+      return v1::DTYPE_U64;
+    case DType::kF16:
+      return v1::DTYPE_F16;
+    case DType::kBF16:
+      return v1::DTYPE_BF16;
     case DType::kF32:
       return v1::DTYPE_F32;
     case DType::kF64:
@@ -128,6 +161,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
   spec.axes.assign(message.axes().begin(), message.axes().end());
   spec.keepdims = message.keepdims();
+  spec.correction = message.correction();
   for (const int op : message.ops()) {
     absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));
     if (!known.ok()) return known.status();

@@ -9,7 +9,7 @@ namespace {
 class CpuLaneTest : public ::testing::Test {
  protected:
   static constexpr LaneOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 8 << 20};
+      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 28 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
 };

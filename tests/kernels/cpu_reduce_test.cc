@@ -43,6 +43,7 @@ Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for
   Output output;
   output.overflow = &results.overflow;
   output.targets.reduced_count = plan.reduced_count;
+  output.targets.correction = plan.correction;
   results.bytes.resize(plan.ops.size());
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     results.bytes[i].resize(static_cast<std::size_t>(plan.output_count) *
@@ -82,12 +83,9 @@ TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
       ASSERT_TRUE(plan.ok()) << plan.status() << c.ToString();
       std::vector<T> data =
           testing::RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
-      if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
-        for (T& x : data) x >>= 20;  // sums that fit
-      }
-      if constexpr (std::is_floating_point_v<T>) {
-        if (i % 7 == 0) data[random() % data.size()] = std::numeric_limits<T>::infinity();
-        if (i % 11 == 0) data[random() % data.size()] = -std::numeric_limits<T>::quiet_NaN();
+      if constexpr (kIsFloat<T>) {
+        if (i % 7 == 0) data[random() % data.size()] = testing::ElementOf<T>(HUGE_VAL);
+        if (i % 11 == 0) data[random() % data.size()] = testing::ElementOf<T>(std::nan(""));
       }
       const Results results = Reduce(*plan, data.data(), Shuffled(i));
       const std::vector<std::string> expected = testing::ExpectedResults<T>(*plan, c.spec, data);
@@ -160,6 +158,71 @@ TEST(CpuReduceOverflow, DoesNotReportSumsAtTheEdgeOfInt64) {
   const ReduceSpec spec{.dtype = DType::kI64, .shape = {3}, .ops = {Op::kSum}};
   const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
   EXPECT_EQ(results.overflow.output_index, Overflow::kNone);
+}
+
+std::string Product(const std::vector<std::int64_t>& data, Overflow* overflow) {
+  const ReduceSpec spec{
+      .dtype = DType::kI64, .shape = {static_cast<std::int64_t>(data.size())}, .ops = {Op::kProd}};
+  Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+  *overflow = results.overflow;
+  return results.bytes[0];
+}
+
+TEST(CpuReduceProduct, IsExactOrReported) {
+  constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+  Overflow overflow;
+  EXPECT_EQ(Product({3, -5, 7}, &overflow), testing::BytesOf<std::int64_t>(-105));
+  EXPECT_EQ(Product({std::int64_t{1} << 62, -2}, &overflow),
+            testing::BytesOf<std::int64_t>(kLowest));
+  EXPECT_EQ(Product({kLowest, 1}, &overflow), testing::BytesOf<std::int64_t>(kLowest));
+  // A partial product that does not fit hides nothing and spoils nothing: 0 is 0.
+  EXPECT_EQ(Product({kLowest, kLowest, kLowest, 0}, &overflow), testing::BytesOf<std::int64_t>(0));
+  EXPECT_EQ(overflow.output_index, Overflow::kNone);
+  for (const std::vector<std::int64_t>& data : std::vector<std::vector<std::int64_t>>{
+           {kLowest, -1}, {std::int64_t{1} << 62, 2}, {kLowest, kLowest, 4}}) {
+    Product(data, &overflow);
+    EXPECT_EQ(overflow.output_index, 0);
+    EXPECT_EQ(overflow.op, Op::kProd);
+  }
+}
+
+// A mean of 1e19 with deviations of about 1e12, and one of 1e6 with deviations of 1e-3, where
+// E[x^2] - E[x]^2 has no digit left.
+TEST(CpuReduceVariance, KeepsTheDigitsThatTheElementsHave) {
+  std::mt19937_64 random(8);
+  for (const auto& [mean, step] : {std::pair{1e19, 1e12}, std::pair{1e6, 1e-3}}) {
+    std::vector<double> data(100000);
+    for (double& x : data) x = mean + step * static_cast<double>(random() % 1000);
+    reference::Quad sum = 0, squares = 0;
+    for (const double x : data) sum += x;
+    const reference::Quad exact_mean = sum / static_cast<reference::Quad>(data.size());
+    for (const double x : data) squares += (x - exact_mean) * (x - exact_mean);
+    const ReduceSpec spec{.dtype = DType::kF64, .shape = {100000}, .ops = {Op::kVar}};
+    const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+    double variance;
+    std::memcpy(&variance, results.bytes[0].data(), sizeof(variance));
+    const double exact = static_cast<double>(squares / static_cast<reference::Quad>(data.size()));
+    // Deviations lose what rounding at the mean's magnitude takes: mean * 2^-53 a step.
+    EXPECT_NEAR(variance / exact, 1.0, 64 * 0x1p-53 * mean / std::sqrt(exact)) << mean;
+  }
+}
+
+// NumPy's answers at the edges of the divisor.
+TEST(CpuReduceVariance, DividesByCountLessCorrection) {
+  const std::vector<double> data = {1.0, 2.0, 4.0};
+  const auto variance = [&](std::int64_t correction) {
+    const ReduceSpec spec{
+        .dtype = DType::kF64, .shape = {3}, .ops = {Op::kVar}, .correction = correction};
+    const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+    double value;
+    std::memcpy(&value, results.bytes[0].data(), sizeof(value));
+    return value;
+  };
+  EXPECT_DOUBLE_EQ(variance(0), 14.0 / 9);
+  EXPECT_DOUBLE_EQ(variance(1), 7.0 / 3);
+  EXPECT_DOUBLE_EQ(variance(-1), 14.0 / 12);
+  EXPECT_EQ(variance(3), HUGE_VAL);
+  EXPECT_EQ(variance(4), HUGE_VAL);
 }
 
 TEST(CpuReduceZeros, KeepsTheSignOfASumOfNegativeZeros) {

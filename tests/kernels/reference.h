@@ -1,8 +1,8 @@
-// Two oracles for the kernels, written from docs/order.md and from arithmetic, sharing no code with
+// The oracle of the kernels, written from docs/order.md and from arithmetic, sharing no code with
 // kernels/.
 //
-// CanonicalSum walks the canonical order one element at a time and must agree with every backend
-// bit for bit. ExactSum adds in 128-bit arithmetic and bounds the error of what the order computes.
+// Canonical walks the canonical order one element at a time, for any Adder, and must agree with
+// every backend bit for bit.
 #ifndef WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 #define WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 
@@ -16,21 +16,68 @@ namespace warpfold::reference {
 __extension__ typedef __int128 Wide;
 __extension__ typedef __float128 Quad;
 
-// A missing element leaves what it meets unchanged.
-using Maybe = std::optional<double>;
-inline Maybe Add(Maybe a, Maybe b) {
+// Adders: what one component of a reduction does, given float64 elements. A missing element leaves
+// what it meets unchanged.
+struct SumOf {
+  using Value = double;
+  static Value Element(double x) { return x; }
+  static Value Next(Value a, double x) { return a + x; }
+  static Value Join(Value a, Value b) { return a + b; }
+};
+struct AbsSumOf : SumOf {
+  static Value Element(double x) { return std::fabs(x); }
+  static Value Next(Value a, double x) { return a + std::fabs(x); }
+};
+struct SquareSumOf : SumOf {
+  static Value Element(double x) { return x * x; }
+  static Value Next(Value a, double x) { return a + x * x; }
+};
+struct ProductOf {
+  using Value = double;
+  static Value Element(double x) { return x; }
+  static Value Next(Value a, double x) { return a * x; }
+  static Value Join(Value a, Value b) { return a * b; }
+};
+// Welford's recurrence and Chan's, as docs/order.md spells them.
+struct MomentsOf {
+  struct Value {
+    double count, mean, squares;
+  };
+  static Value Element(double x) { return {1, x, 0.0 + x * (x - x)}; }
+  static Value Next(Value a, double x) {
+    const double deviation = x - a.mean;
+    const double mean = a.mean + deviation * (1.0 / (a.count + 1));
+    return {a.count + 1, mean, a.squares + deviation * (x - mean)};
+  }
+  static Value Join(Value a, Value b) {
+    const double count = a.count + b.count;
+    const double apart = a.mean - b.mean;
+    return {count, (a.count * a.mean + b.count * b.mean) / count,
+            (a.squares + b.squares) + (apart * apart) * ((a.count * b.count) / count)};
+  }
+};
+
+template <class Adder>
+using Maybe = std::optional<typename Adder::Value>;
+template <class Adder>
+void Append(Maybe<Adder>& a, double x) {
+  a = a ? Adder::Next(*a, x) : Adder::Element(x);
+}
+template <class Adder>
+Maybe<Adder> Join(const Maybe<Adder>& a, const Maybe<Adder>& b) {
   if (!a) return b;
   if (!b) return a;
-  return *a + *b;
+  return Adder::Join(*a, *b);
 }
 
 // "The binary tree over an index": neighbours pair up, the odd one out goes up alone.
-inline Maybe Tree(std::vector<Maybe> level) {
+template <class Adder>
+Maybe<Adder> Tree(std::vector<Maybe<Adder>> level) {
   if (level.empty()) return std::nullopt;
   while (level.size() > 1) {
-    std::vector<Maybe> next;
+    std::vector<Maybe<Adder>> next;
     for (std::size_t i = 0; i < level.size(); i += 2) {
-      next.push_back(i + 1 < level.size() ? Add(level[i], level[i + 1]) : level[i]);
+      next.push_back(i + 1 < level.size() ? Join<Adder>(level[i], level[i + 1]) : level[i]);
     }
     level = std::move(next);
   }
@@ -38,40 +85,46 @@ inline Maybe Tree(std::vector<Maybe> level) {
 }
 
 // A row tile of 8 rows x 32 lanes x `vector` elements.
-inline Maybe Tile(const std::vector<double>& x, std::size_t begin, std::size_t vector) {
+template <class Adder>
+Maybe<Adder> Tile(const std::vector<double>& x, std::size_t begin, std::size_t vector) {
   const std::size_t row = 32 * vector;
-  std::vector<Maybe> lanes(32);
+  std::vector<Maybe<Adder>> lanes(32);
   for (std::size_t lane = 0; lane < 32; ++lane) {
-    std::vector<Maybe> elements(vector);
+    std::vector<Maybe<Adder>> elements(vector);
     for (std::size_t v = 0; v < vector; ++v) {
       for (std::size_t r = 0; r < 8; ++r) {
         const std::size_t i = begin + r * row + lane * vector + v;
-        if (i < x.size()) elements[v] = Add(elements[v], x[i]);
+        if (i < x.size()) Append<Adder>(elements[v], x[i]);
       }
     }
-    lanes[lane] = Tree(elements);
+    lanes[lane] = Tree<Adder>(elements);
   }
   for (std::size_t half : {16, 8, 4, 2, 1}) {
-    for (std::size_t lane = 0; lane < half; ++lane)
-      lanes[lane] = Add(lanes[lane], lanes[lane + half]);
+    for (std::size_t lane = 0; lane < half; ++lane) {
+      lanes[lane] = Join<Adder>(lanes[lane], lanes[lane + half]);
+    }
   }
   return lanes[0];
 }
 
-inline Maybe RowSum(const std::vector<double>& x, std::size_t element_bytes) {
+template <class Adder>
+Maybe<Adder> Row(const std::vector<double>& x, std::size_t element_bytes) {
   const std::size_t vector = 16 / element_bytes;
-  std::vector<Maybe> tiles;
-  for (std::size_t i = 0; i < x.size(); i += 256 * vector) tiles.push_back(Tile(x, i, vector));
-  return Tree(tiles);
+  std::vector<Maybe<Adder>> tiles;
+  for (std::size_t i = 0; i < x.size(); i += 256 * vector) {
+    tiles.push_back(Tile<Adder>(x, i, vector));
+  }
+  return Tree<Adder>(tiles);
 }
 
-inline Maybe ColumnSum(const std::vector<double>& x) {
-  std::vector<Maybe> leaves;
+template <class Adder>
+Maybe<Adder> Column(const std::vector<double>& x) {
+  std::vector<Maybe<Adder>> leaves;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (i % 8 == 0) leaves.emplace_back();
-    leaves.back() = Add(leaves.back(), x[i]);
+    Append<Adder>(leaves.back(), x[i]);
   }
-  return Tree(leaves);
+  return Tree<Adder>(leaves);
 }
 
 // Run of neighbouring dimensions, all reduced or all kept; dimensions of length 1 belong to none.
@@ -97,12 +150,16 @@ inline std::vector<Run> Runs(const std::vector<std::int64_t>& shape,
 
 // Visits, for one choice of the kept runs' indices, the reduced runs from the outermost in: element
 // order for the innermost, the tree for the others.
-template <typename T>
-class CanonicalSum {
+template <class Adder>
+class Canonical {
  public:
-  CanonicalSum(const std::vector<T>& data, const std::vector<std::int64_t>& shape,
-               const std::vector<bool>& reduced)
-      : data_(data), runs_(Runs(shape, reduced)), strides_(runs_.size()) {
+  // `data`: the elements as numbers; `element_bytes`: what each took in the tensor.
+  Canonical(const std::vector<double>& data, std::size_t element_bytes,
+            const std::vector<std::int64_t>& shape, const std::vector<bool>& reduced)
+      : data_(data),
+        element_bytes_(element_bytes),
+        runs_(Runs(shape, reduced)),
+        strides_(runs_.size()) {
     std::size_t stride = 1;
     for (std::size_t r = runs_.size(); r-- > 0;) {
       strides_[r] = stride;
@@ -110,44 +167,45 @@ class CanonicalSum {
     }
   }
 
-  // One float64 for each output, in C order of the kept dimensions.
-  std::vector<double> All() const {
-    std::vector<double> sums;
-    Kept(0, 0, sums);
-    return sums;
+  // One value for each output, in C order of the kept dimensions.
+  std::vector<typename Adder::Value> All() const {
+    std::vector<typename Adder::Value> values;
+    Kept(0, 0, values);
+    return values;
   }
 
  private:
-  void Kept(std::size_t run, std::size_t base, std::vector<double>& sums) const {
+  void Kept(std::size_t run, std::size_t base, std::vector<typename Adder::Value>& values) const {
     while (run < runs_.size() && runs_[run].reduced) ++run;
     if (run == runs_.size()) {
-      sums.push_back(Reduced(0, base).value());
+      values.push_back(Reduced(0, base).value());
       return;
     }
     for (std::size_t i = 0; i < runs_[run].length; ++i)
-      Kept(run + 1, base + i * strides_[run], sums);
+      Kept(run + 1, base + i * strides_[run], values);
   }
 
-  Maybe Reduced(std::size_t run, std::size_t base) const {
+  Maybe<Adder> Reduced(std::size_t run, std::size_t base) const {
     while (run < runs_.size() && !runs_[run].reduced) ++run;
-    if (run == runs_.size()) return Maybe(static_cast<double>(data_[base]));
+    if (run == runs_.size()) return Adder::Element(data_[base]);
     std::size_t next = run + 1;
     while (next < runs_.size() && !runs_[next].reduced) ++next;
     if (next < runs_.size()) {
-      std::vector<Maybe> states;
+      std::vector<Maybe<Adder>> states;
       for (std::size_t i = 0; i < runs_[run].length; ++i) {
         states.push_back(Reduced(next, base + i * strides_[run]));
       }
-      return Tree(states);
+      return Tree<Adder>(states);
     }
     std::vector<double> elements;
     for (std::size_t i = 0; i < runs_[run].length; ++i) {
-      elements.push_back(static_cast<double>(data_[base + i * strides_[run]]));
+      elements.push_back(data_[base + i * strides_[run]]);
     }
-    return strides_[run] == 1 ? RowSum(elements, sizeof(T)) : ColumnSum(elements);
+    return strides_[run] == 1 ? Row<Adder>(elements, element_bytes_) : Column<Adder>(elements);
   }
 
-  const std::vector<T>& data_;
+  const std::vector<double>& data_;
+  const std::size_t element_bytes_;
   std::vector<Run> runs_;
   std::vector<std::size_t> strides_;
 };

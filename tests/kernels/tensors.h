@@ -2,8 +2,11 @@
 #ifndef WARPFOLD_TESTS_KERNELS_TENSORS_H_
 #define WARPFOLD_TESTS_KERNELS_TENSORS_H_
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <string>
@@ -11,24 +14,29 @@
 #include <vector>
 
 #include "kernels/plan.h"
+#include "tests/kernels/numbers.h"
 #include "tests/kernels/reference.h"
 
 namespace warpfold::testing {
 
-// Values whose sum depends on its order: magnitudes over 40 binary orders, signs mixed, and now and
-// then a zero of either sign.
+// Values whose sum depends on its order: magnitudes over 31 binary orders (of f16 as many as it
+// has), signs mixed, and now and then a zero of either sign. Integers of every bit pattern; those
+// of 64 bits so small that sums fit.
 template <typename T>
 std::vector<T> RandomElements(std::size_t count, std::mt19937_64& random) {
   std::vector<T> x(count);
   for (T& value : x) {
     const std::uint64_t bits = random();
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (kIsFloat<T>) {
       const double mantissa = static_cast<double>(bits >> 12) * 0x1p-52 + 1.0;
-      const double scaled = std::ldexp(mantissa, static_cast<int>(bits & 31) - 20);
-      value = static_cast<T>((bits & 0xfc0) == 0 ? 0.0 : scaled);
-      if (bits & 32) value = -value;
+      const int exponent = std::is_same_v<T, Half> ? static_cast<int>(bits & 15) - 10
+                                                   : static_cast<int>(bits & 31) - 20;
+      const double number = (bits & 0xfc0) == 0 ? 0.0 : std::ldexp(mantissa, exponent);
+      value = ElementOf<T>((bits & 32) != 0 ? -number : number);
+    } else if constexpr (std::is_same_v<T, Bool>) {
+      value = {static_cast<std::uint8_t>(bits & 1)};
     } else {
-      value = static_cast<T>(bits);
+      value = static_cast<T>(sizeof(T) == 8 ? static_cast<T>(bits) >> 24 : bits);
     }
   }
   return x;
@@ -51,6 +59,16 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   Case result;
   result.spec.dtype = dtype;
   result.spec.ops = {Op::kMax, Op::kSum, Op::kMin, Op::kMean};
+  // Every bundle gets its turn. Products of random integers do not fit; they have their own test.
+  if (random() % 4 == 0) {
+    result.spec.ops = {Op::kStd,          Op::kL1Norm, Op::kSum, Op::kVar,      Op::kMin,
+                       Op::kCountNonzero, Op::kL2Norm, Op::kAny, Op::kNanCount, Op::kInfCount,
+                       Op::kMean,         Op::kAll,    Op::kMax};
+    if (VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; })) {
+      result.spec.ops.push_back(Op::kProd);
+    }
+    result.spec.correction = static_cast<std::int64_t>(random() % 3);
+  }
   const int rank = static_cast<int>(random() % 5);
   std::int64_t left = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(elements)));
@@ -73,32 +91,105 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   return result;
 }
 
-// The results that every backend must give, as bytes, one string an op.
-template <typename T>
-std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spec,
-                                         const std::vector<T>& data);
-
 namespace internal {
 
-template <typename R>
-void Append(std::string& bytes, R value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-template <typename T>
-T Quiet(T x) {
-  return std::isnan(x) ? std::numeric_limits<T>::quiet_NaN() : x;
-}
-
 // min or max by the contract: NaN wins, -0.0 is below +0.0.
-template <typename T>
-T Better(T a, T b, bool want_min) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+template <typename X>
+X Better(X a, X b, bool want_min) {
+  if constexpr (std::is_floating_point_v<X>) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<X>::quiet_NaN();
     if (a == b) return std::signbit(a) == want_min ? a : b;
   }
   return (a < b) == want_min ? a : b;
 }
+
+template <typename T>
+using IntegerSum = std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, std::int64_t>;
+template <typename T>
+using FloatResult = std::conditional_t<kIsFloat<T>, T, double>;
+
+// Everything that ops are computed from, by the definitions: for each output, in C order.
+template <typename T>
+struct Expected {
+  std::vector<std::vector<T>> outputs;
+  std::vector<double> sums, abs_sums, square_sums, products;
+  std::vector<reference::MomentsOf::Value> moments;
+  double correction = 0;
+
+  std::string Of(Op op, std::size_t o) const {
+    const std::vector<T>& x = outputs[o];
+    const double count = static_cast<double>(x.size());
+    const auto how_many = [&](auto is) {
+      return static_cast<std::int64_t>(std::count_if(x.begin(), x.end(), is));
+    };
+    const auto is_nonzero = [](T e) { return Number(e) != 0; };
+    const auto norm = [](double value) { return BytesOf<FloatResult<T>>(value); };
+    switch (op) {
+      case Op::kMin:
+      case Op::kMax: {
+        auto best = Number(x[0]);
+        for (const T e : x) best = Better(best, Number(e), op == Op::kMin);
+        return BytesOf<T>(best);
+      }
+      case Op::kSum:
+      case Op::kMean:
+      case Op::kL1Norm:
+        return SumLike(op, o);
+      case Op::kProd:
+        return ProductOf(o);
+      case Op::kVar:
+      case Op::kStd: {
+        const double divisor = std::max(count - correction, 0.0);
+        const double variance = moments[o].squares / divisor;
+        return norm(op == Op::kVar ? variance : std::sqrt(variance));
+      }
+      case Op::kL2Norm:
+        return norm(std::sqrt(square_sums[o]));
+      case Op::kCountNonzero:
+        return BytesOf<std::int64_t>(how_many(is_nonzero));
+      case Op::kAny:
+        return BytesOf<Bool>(how_many(is_nonzero) > 0);
+      case Op::kAll:
+        return BytesOf<Bool>(how_many(is_nonzero) == static_cast<std::int64_t>(x.size()));
+      case Op::kNanCount:
+        return BytesOf<std::int64_t>(
+            how_many([](T e) { return std::isnan(static_cast<double>(Number(e))); }));
+      case Op::kInfCount:
+        return BytesOf<std::int64_t>(
+            how_many([](T e) { return std::isinf(static_cast<double>(Number(e))); }));
+    }
+    return "";
+  }
+
+  std::string SumLike(Op op, std::size_t o) const {
+    const double count = static_cast<double>(outputs[o].size());
+    if constexpr (kIsFloat<T>) {
+      if (op == Op::kL1Norm) return BytesOf<T>(abs_sums[o]);
+      return BytesOf<T>(op == Op::kSum ? sums[o] : sums[o] / count);
+    } else {
+      reference::Wide sum = 0, magnitude = 0;
+      for (const T e : outputs[o]) {
+        sum += Number(e);
+        magnitude += Number(e) < 0 ? -Number(e) : Number(e);
+      }
+      if (op == Op::kSum) return BytesOf<IntegerSum<T>>(sum);
+      const reference::Quad exact = op == Op::kL1Norm ? magnitude : sum;
+      return BytesOf<double>(op == Op::kL1Norm ? static_cast<double>(exact)
+                                               : static_cast<double>(exact) / count);
+    }
+  }
+
+  // REQUIRES, of integers: the product fits.
+  std::string ProductOf(std::size_t o) const {
+    if constexpr (kIsFloat<T>) {
+      return BytesOf<T>(products[o]);
+    } else {
+      reference::Wide product = 1;
+      for (const T e : outputs[o]) product *= Number(e);
+      return BytesOf<IntegerSum<T>>(product);
+    }
+  }
+};
 
 }  // namespace internal
 
@@ -120,6 +211,7 @@ std::vector<std::vector<T>> GatherOutputs(const Plan& plan, const ReduceSpec& sp
   return outputs;
 }
 
+// The results that every backend must give, as bytes, one string an op.
 template <typename T>
 std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spec,
                                          const std::vector<T>& data) {
@@ -128,34 +220,30 @@ std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spe
     reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(spec.shape.size())
                                               : axis)] = true;
   }
-  const auto outputs = GatherOutputs(plan, spec, reduced, data);
-  std::vector<double> sums;
-  if constexpr (std::is_floating_point_v<T>) {
-    sums = reference::CanonicalSum<T>(data, spec.shape, reduced).All();
+  internal::Expected<T> expected;
+  expected.outputs = GatherOutputs(plan, spec, reduced, data);
+  expected.correction = static_cast<double>(spec.correction);
+  std::vector<double> numbers;
+  for (const T x : data) numbers.push_back(static_cast<double>(Number(x)));
+  // Only what is asked for: a walk takes its time.
+  const auto walk = [&](auto adder, std::initializer_list<Op> for_ops, auto& values) {
+    const bool wanted = std::any_of(for_ops.begin(), for_ops.end(), [&](Op op) {
+      return std::find(spec.ops.begin(), spec.ops.end(), op) != spec.ops.end();
+    });
+    if (!wanted) return;
+    values = reference::Canonical<decltype(adder)>(numbers, sizeof(T), spec.shape, reduced).All();
+  };
+  if constexpr (kIsFloat<T>) {
+    walk(reference::SumOf{}, {Op::kSum, Op::kMean}, expected.sums);
+    walk(reference::AbsSumOf{}, {Op::kL1Norm}, expected.abs_sums);
+    walk(reference::ProductOf{}, {Op::kProd}, expected.products);
   }
+  walk(reference::SquareSumOf{}, {Op::kL2Norm}, expected.square_sums);
+  walk(reference::MomentsOf{}, {Op::kVar, Op::kStd}, expected.moments);
   std::vector<std::string> results;
   for (const Op op : spec.ops) {
     std::string bytes;
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      const std::vector<T>& x = outputs[o];
-      const double count = static_cast<double>(x.size());
-      if (op == Op::kMin || op == Op::kMax) {
-        T best = internal::Better(x[0], x[0], true);
-        for (const T value : x) best = internal::Better(best, value, op == Op::kMin);
-        internal::Append(bytes, best);
-      } else if constexpr (std::is_floating_point_v<T>) {
-        const double value = op == Op::kSum ? sums[o] : sums[o] / count;
-        internal::Append(bytes, internal::Quiet(static_cast<T>(value)));
-      } else {
-        reference::Wide sum = 0;
-        for (const T value : x) sum += value;
-        if (op == Op::kSum) {
-          internal::Append(bytes, static_cast<std::int64_t>(sum));
-        } else {
-          internal::Append(bytes, static_cast<double>(static_cast<reference::Quad>(sum)) / count);
-        }
-      }
-    }
+    for (std::size_t o = 0; o < expected.outputs.size(); ++o) bytes += expected.Of(op, o);
     results.push_back(bytes);
   }
   return results;

@@ -119,7 +119,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
     const StopWatch watch;
     status = r.folding->Finish(r.backend);
     outcome.times.kernel = r.kernel_time + watch.elapsed();
-    if (status.ok()) status = OverflowStatus(r.overflow);
+    if (status.ok()) status = OverflowStatus(r.overflow, plan_->dtype);
     outcome.results = r.result_layout.Extract(
         reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
   }

@@ -207,7 +207,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
 
   Overflow overflow;
   std::memcpy(&overflow, pinned_.get(), sizeof(overflow));
-  if (absl::Status refused = OverflowStatus(overflow); !refused.ok()) {
+  if (absl::Status refused = OverflowStatus(overflow, plan_->dtype); !refused.ok()) {
     absl::Status reset = ResetOverflow();
     return reset.ok() ? refused : reset;
   }

@@ -1,0 +1,198 @@
+// The element types as C++ types, and what differs between them: how they widen for arithmetic, how
+// they order, how a float64 or an exact integer becomes one of them. The same text on CPU and GPU.
+#ifndef WARPFOLD_KERNELS_ELEMENT_H_
+#define WARPFOLD_KERNELS_ELEMENT_H_
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/host_device.h"
+
+namespace warpfold {
+
+// One byte, false when it is 0.
+struct Bool {
+  std::uint8_t byte;
+};
+// IEEE 754 binary16.
+struct Half {
+  static constexpr int kMantissaBits = 10;
+  static constexpr int kExponentBits = 5;
+  std::uint16_t bits;
+};
+// The upper half of binary32.
+struct BFloat16 {
+  static constexpr int kMantissaBits = 7;
+  static constexpr int kExponentBits = 8;
+  std::uint16_t bits;
+};
+
+template <typename T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <typename T>
+inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
+template <typename T>
+inline constexpr bool kIsUnsigned = std::is_unsigned_v<T>;  // of Bool: no, it sums as signed
+
+// Every element as a number that the hardware computes with, exactly.
+WARPFOLD_HD constexpr float Widen(float x) { return x; }
+WARPFOLD_HD constexpr double Widen(double x) { return x; }
+WARPFOLD_HD constexpr std::int32_t Widen(Bool x) { return x.byte != 0; }
+WARPFOLD_HD constexpr std::int32_t Widen(std::int8_t x) { return x; }
+WARPFOLD_HD constexpr std::int32_t Widen(std::uint8_t x) { return x; }
+WARPFOLD_HD constexpr std::int32_t Widen(std::int16_t x) { return x; }
+WARPFOLD_HD constexpr std::int32_t Widen(std::uint16_t x) { return x; }
+WARPFOLD_HD constexpr std::int32_t Widen(std::int32_t x) { return x; }
+WARPFOLD_HD constexpr std::uint32_t Widen(std::uint32_t x) { return x; }
+WARPFOLD_HD constexpr std::int64_t Widen(std::int64_t x) { return x; }
+WARPFOLD_HD constexpr std::uint64_t Widen(std::uint64_t x) { return x; }
+WARPFOLD_HD float Widen(BFloat16 x) { return BitCast<float>(std::uint32_t{x.bits} << 16); }
+WARPFOLD_HD float Widen(Half x) {
+#ifdef __CUDA_ARCH__
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+#else
+  // Exponent and mantissa in float's places; the factor 2^112 moves the bias and makes subnormals
+  // normal.
+  const std::uint32_t magnitude_bits = (x.bits & std::uint32_t{0x7fff}) << 13;
+  const float finite = BitCast<float>(magnitude_bits) * 0x1p112f;
+  const float magnitude =
+      magnitude_bits >= 0x0f800000 ? BitCast<float>(magnitude_bits | 0x7f800000) : finite;
+  return BitCast<float>(BitCast<std::uint32_t>(magnitude) | (x.bits & std::uint32_t{0x8000}) << 16);
+#endif
+}
+
+template <typename T>
+using Wide = decltype(Widen(T{}));
+
+template <typename T>
+WARPFOLD_HD bool IsNan(T x) {
+  if constexpr (kIsFloat<T>) {
+    const auto wide = Widen(x);
+    return wide != wide;
+  } else {
+    return false;
+  }
+}
+
+template <typename T>
+WARPFOLD_HD bool IsInf(T x) {
+  if constexpr (kIsFloat<T>) {
+    const double wide = static_cast<double>(Widen(x));
+    return wide - wide != 0 && wide == wide;  // inf - inf is NaN, and NaN is not 0
+  } else {
+    return false;
+  }
+}
+
+// The one NaN of the contract: x86 makes 0xffc00000 where a GPU makes 0x7fffffff.
+template <typename T>
+WARPFOLD_HD T QuietNan() {
+  if constexpr (std::is_same_v<T, double>) {
+    return BitCast<double>(std::uint64_t{0x7ff8000000000000});
+  } else if constexpr (std::is_same_v<T, float>) {
+    return BitCast<float>(std::uint32_t{0x7fc00000});
+  } else {
+    return T{
+        static_cast<std::uint16_t>(((1 << (T::kExponentBits + 1)) - 1) << (T::kMantissaBits - 1))};
+  }
+}
+
+// Rounds to nearest even, once: by way of float it would be twice. Any NaN becomes the quiet one.
+template <typename T>
+WARPFOLD_HD T RoundFromDouble(double x) {
+  if (x != x) return QuietNan<T>();
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(x);
+  } else {
+    constexpr int kBias = (1 << (T::kExponentBits - 1)) - 1;
+    constexpr std::uint64_t kInfinity = ((std::uint64_t{1} << T::kExponentBits) - 1)
+                                        << T::kMantissaBits;
+    const std::uint64_t bits = BitCast<std::uint64_t>(x);
+    const std::uint64_t sign = (bits >> 63) << 15;
+    const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
+    if (exponent > kBias) return T{static_cast<std::uint16_t>(sign | kInfinity)};
+    // Below the smallest normal number the last place stays where it is.
+    const int below = exponent < 1 - kBias ? 1 - kBias - exponent : 0;
+    const int shift = 52 - T::kMantissaBits + below;
+    if (shift > 54) return T{static_cast<std::uint16_t>(sign)};
+    const std::uint64_t mantissa = (bits & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
+    const std::uint64_t rest = mantissa & ((std::uint64_t{1} << shift) - 1);
+    const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+    std::uint64_t rounded = mantissa >> shift;
+    rounded += rest > half || (rest == half && (rounded & 1) != 0);
+    // A carry out of the mantissa goes into the exponent, and from the largest number to infinity.
+    const std::uint64_t biased =
+        below > 0
+            ? rounded
+            : rounded + (static_cast<std::uint64_t>(exponent + kBias - 1) << T::kMantissaBits);
+    return T{static_cast<std::uint16_t>(sign | biased)};
+  }
+}
+
+// Integers that order as the elements do, with -inf < ... < -0.0 < +0.0 < ... < inf. Elements of up
+// to 32 bits share one type of key.
+template <typename T>
+using OrderedKey = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+
+namespace internal {
+
+template <typename Bits>
+inline constexpr Bits kAllButSign = std::numeric_limits<Bits>::max();
+template <typename Bits>
+inline constexpr Bits kSignBit = std::numeric_limits<Bits>::min();
+
+// Signed magnitude to two's complement and back.
+template <typename Bits>
+WARPFOLD_HD constexpr Bits FlipNegative(Bits bits) {
+  return static_cast<Bits>(bits ^ ((bits >> (8 * sizeof(Bits) - 1)) & kAllButSign<Bits>));
+}
+
+template <typename T>
+using SameSizeInt =
+    std::conditional_t<sizeof(T) == 8, std::int64_t,
+                       std::conditional_t<sizeof(T) == 4, std::int32_t, std::int16_t>>;
+
+}  // namespace internal
+
+// Below and above every number's key. Of floats these are the keys of NaN patterns.
+template <typename T>
+inline constexpr OrderedKey<T> kLowestKey = kIsHalf<T> ? std::numeric_limits<std::int16_t>::min()
+                                                       : std::numeric_limits<OrderedKey<T>>::min();
+template <typename T>
+inline constexpr OrderedKey<T> kHighestKey = kIsHalf<T> ? std::numeric_limits<std::int16_t>::max()
+                                                        : std::numeric_limits<OrderedKey<T>>::max();
+
+template <typename T>
+WARPFOLD_HD OrderedKey<T> ToKey(T x) {
+  using Key = OrderedKey<T>;
+  if constexpr (kIsFloat<T>) {
+    return internal::FlipNegative(BitCast<internal::SameSizeInt<T>>(x));
+  } else if constexpr (kIsUnsigned<T> && sizeof(T) >= 4) {
+    return static_cast<Key>(x) ^ internal::kSignBit<Key>;
+  } else {
+    return static_cast<Key>(Widen(x));
+  }
+}
+
+// The inverse of ToKey. Keys beyond both infinities, where no number lives, are NaN.
+template <typename T>
+WARPFOLD_HD T FromKey(OrderedKey<T> key) {
+  using Key = OrderedKey<T>;
+  if constexpr (kIsFloat<T>) {
+    const T x = BitCast<T>(internal::FlipNegative(static_cast<internal::SameSizeInt<T>>(key)));
+    return IsNan(x) ? QuietNan<T>() : x;
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return Bool{static_cast<std::uint8_t>(key)};
+  } else if constexpr (kIsUnsigned<T> && sizeof(T) >= 4) {
+    return static_cast<T>(key ^ internal::kSignBit<Key>);
+  } else {
+    return static_cast<T>(key);
+  }
+}
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_ELEMENT_H_
