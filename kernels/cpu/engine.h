@@ -206,10 +206,12 @@ class EngineOf {
 
     explicit ColumnTasks(const Extent& extent) {
       constexpr std::int64_t kMaxColumns = 512;
+      // A part adds up in components' Acc, and the int32 of 16-bit integers holds so many rows.
+      constexpr std::int64_t kLeavesMax = 16384 / kLeafRows;
       columns = std::min(extent.inner, kMaxColumns);
       blocks_per_plane = CeilDiv(extent.inner, columns);
       const std::int64_t leaf_bytes = kLeafRows * columns * static_cast<std::int64_t>(sizeof(T));
-      leaves = PowerOfTwoAtLeast(std::max<std::int64_t>(1, kTaskBytes / leaf_bytes));
+      leaves = PowerOfTwoAtLeast(std::clamp<std::int64_t>(kTaskBytes / leaf_bytes, 1, kLeavesMax));
       parts = CeilDiv(CeilDiv(extent.count, kLeafRows), leaves);
     }
   };

@@ -101,8 +101,10 @@ TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
                         .shape = {shape.outer, shape.count, shape.inner},
                         .ops = {Op::kSum, Op::kMin, Op::kMax, Op::kMean},
                         .axes = {1}};
-        // Every other shape with every op: the largest fusion.
-        if ((&shape - kShapes) % 2 == 0) spec.ops.assign(std::begin(kAllOps), std::end(kAllOps));
+        // The largest fusion too, where the CPU does not take minutes over it.
+        if (shape.outer * shape.count * shape.inner <= 300000) {
+          spec.ops.assign(std::begin(kAllOps), std::end(kAllOps));
+        }
         const Plan plan = *MakePlan(spec);
         std::vector<T> data =
             testing::RandomElements<T>(static_cast<std::size_t>(plan.element_count), random);

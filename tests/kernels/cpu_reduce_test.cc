@@ -151,6 +151,32 @@ TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
   EXPECT_EQ(results.overflow.low, static_cast<std::uint64_t>(big) + 3);
 }
 
+// What elements add up in is as narrow as a tile allows; no fold may leave more to it.
+TEST(CpuReduceOverflow, NarrowIntegersAddUpWithoutWrapping) {
+  const auto sums = [](auto largest, DType dtype, std::vector<std::int64_t> shape) {
+    const ReduceSpec spec{
+        .dtype = dtype, .shape = shape, .ops = {Op::kSum, Op::kL1Norm}, .axes = {0}};
+    const Plan plan = *MakePlan(spec);
+    const std::vector<decltype(largest)> data(static_cast<std::size_t>(plan.element_count),
+                                              largest);
+    const Results results = Reduce(plan, data.data(), cpu::Serial);
+    const std::int64_t sum = static_cast<std::int64_t>(largest) * shape[0];
+    std::string expected[2];
+    for (std::int64_t o = 0; o < plan.output_count; ++o) {
+      expected[0] += testing::BytesOf<std::int64_t>(sum);
+      expected[1] += testing::BytesOf<double>(std::fabs(static_cast<double>(sum)));
+    }
+    EXPECT_EQ(results.bytes[0], expected[0]) << Name(dtype) << " inner " << plan.output_count;
+    EXPECT_EQ(results.bytes[1], expected[1]) << Name(dtype) << " inner " << plan.output_count;
+  };
+  for (const std::int64_t inner : {1, 2, 7, 600}) {
+    const std::vector<std::int64_t> shape = {3 << 18, inner};
+    sums(std::uint8_t{255}, DType::kU8, shape);
+    sums(std::int16_t{-32768}, DType::kI16, shape);
+    sums(std::uint16_t{65535}, DType::kU16, shape);
+  }
+}
+
 TEST(CpuReduceOverflow, DoesNotReportSumsAtTheEdgeOfInt64) {
   const std::vector<std::int64_t> data = {std::numeric_limits<std::int64_t>::max(),
                                           std::numeric_limits<std::int64_t>::min() + 1,
