@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Callable, Union
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from . import _contract
 
@@ -36,12 +37,19 @@ class RetryPolicy:
 def pushback_s(trailers: Trailers) -> float | None:
     """How long the server asked to wait. Negative means "do not retry".
 
-    The trailer grpc-retry-pushback-ms wins over the google.rpc.RetryInfo detail.
+    The trailer grpc-retry-pushback-ms wins over the google.rpc.RetryInfo detail. As gRPC defines
+    it (proposal A6), a trailer that cannot be read forbids retries.
     """
-    values = dict(trailers)
+    values = {key: value for key, value in trailers}  # dict() fails on an old grpc.aio.Metadata
     if "grpc-retry-pushback-ms" in values:
-        return int(values["grpc-retry-pushback-ms"]) / 1000
-    status = _contract.Status.FromString(values.get("grpc-status-details-bin", b""))
+        try:
+            return int(values["grpc-retry-pushback-ms"]) / 1000
+        except ValueError:
+            return -1.0
+    try:
+        status = _contract.Status.FromString(values.get("grpc-status-details-bin", b""))
+    except DecodeError:  # the server's code and message still stand
+        return None
     for detail in status.details:
         info = _contract.RetryInfo()
         if detail.Unpack(info):
