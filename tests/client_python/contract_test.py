@@ -37,3 +37,8 @@ def test_the_version_is_the_projects():
         r"project\(warpfold VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()
     )
     assert warpfold.__version__ == version
+
+
+def test_the_license_is_the_projects():
+    # A copy, because an sdist would carry a link that leads out of it.
+    assert (PACKAGE.parent / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
