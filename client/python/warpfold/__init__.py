@@ -11,8 +11,8 @@ dtypes. `Client.reduce` computes several ops in one pass over the data. `warpfol
 for asyncio. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
 TypeError or ValueError before anything is sent.
 
-The modules, in the order of a call: _functions -> _arrays, _request -> _client or aio -> _attempts
--> _answer. Only _client and aio do input and output.
+The modules, in the order of a call: _functions -> _arrays, _request -> _client or aio ->
+_channel, _attempts -> _answer. Only _client, aio and _channel do input and output.
 """
 
 from ._answer import Reduction, Timing

@@ -8,17 +8,15 @@ from typing import Any, Callable
 
 import grpc
 
-from . import _contract
 from ._answer import Reduction, parse_answer
 from ._arrays import Axis
 from ._attempts import Attempts
+from ._channel import Channel
 from ._describe import describe_calls
 from ._errors import OutOfRangeError, UnimplementedError, wrong_server
 from ._functions import Functions
 from ._info import ServerInfo, parse_info
-from ._lifetime import Lifetime
 from ._options import (
-    CHANNEL_OPTIONS,
     DEFAULT_CHUNK_BYTES,
     DEFAULT_RETRY,
     DEFAULT_STREAM_THRESHOLD_BYTES,
@@ -67,16 +65,8 @@ class Client(Functions[Any, Reduction]):
     ) -> None:
         self.target = target
         self._options = options
-        self._lifetime = Lifetime()
+        self._channel = Channel(target, credentials)
         self._closing = threading.Event()
-        if credentials is None:
-            self._channel = grpc.insecure_channel(target, CHANNEL_OPTIONS)
-        else:
-            self._channel = grpc.secure_channel(target, credentials, CHANNEL_OPTIONS)
-        # No serialisers: messages are bytes here.
-        self._get_info = self._channel.unary_unary(_contract.GET_SERVER_INFO_METHOD)
-        self._reduce_unary = self._channel.unary_unary(_contract.REDUCE_METHOD)
-        self._reduce_stream = self._channel.stream_unary(_contract.REDUCE_STREAM_METHOD)
         self._info: ServerInfo
 
     def info(self) -> ServerInfo:
@@ -86,7 +76,8 @@ class Client(Functions[Any, Reduction]):
         True
         """
         try:
-            data = self._attempt(Attempts(self.target, self._options, None), self._send_info)
+            attempts = Attempts(self.target, self._options, None)
+            data = self._attempt(attempts, lambda t: self._channel.get_info(b"", timeout=t))
         except UnimplementedError as error:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
@@ -117,10 +108,8 @@ class Client(Functions[Any, Reduction]):
 
     def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
+        self._channel.close()
         self._closing.set()
-        if not self._lifetime.forked and not self._lifetime.closed:
-            self._lifetime.closed = True
-            self._channel.close()
 
     def __enter__(self) -> Client:
         return self
@@ -154,7 +143,7 @@ class Client(Functions[Any, Reduction]):
             data = self._attempt(attempts, lambda t: self._send_stream(call, progress, t))
         else:
             message = call.unary_message()
-            data = self._attempt(attempts, lambda t: self._reduce_unary(message, timeout=t))
+            data = self._attempt(attempts, lambda t: self._channel.reduce(message, timeout=t))
             if progress is not None:
                 progress(len(call.payload), len(call.payload))
         return parse_answer(call, data, attempts.count)
@@ -162,22 +151,18 @@ class Client(Functions[Any, Reduction]):
     def _attempt(self, attempts: Attempts, send: Callable[[float], bytes]) -> bytes:
         """Sends until there is an answer, or the failure is final."""
         while True:
-            self._lifetime.check()
+            self._channel.check()
             try:
                 return send(attempts.time_left_s())
             except grpc.RpcError as failure:
                 delay_s = attempts.delay_after_s(failure)
             self._closing.wait(delay_s)
 
-    def _send_info(self, timeout: float) -> bytes:
-        data: bytes = self._get_info(b"", timeout=timeout)
-        return data
-
     def _send_stream(self, call: ReduceCall, progress: Progress | None, timeout: float) -> bytes:
         upload = Upload(call, self._options.chunk_bytes, progress)
         # A future, because a blocking call that is interrupted leaves the thread behind that
         # gRPC draws the messages with.
-        future = self._reduce_stream.future(upload, timeout=timeout)
+        future = self._channel.reduce_stream.future(upload, timeout=timeout)
         try:
             data: bytes = future.result()
             return data

@@ -15,19 +15,6 @@ DEFAULT_RETRY = RetryPolicy()
 DEFAULT_STREAM_THRESHOLD_BYTES = 1 << 20
 DEFAULT_CHUNK_BYTES = 1 << 20
 
-CHANNEL_OPTIONS: list[tuple[str, int]] = [
-    ("grpc.max_receive_message_length", 1 << 30),  # gRPC's own default is 4 MiB
-    ("grpc.max_send_message_length", -1),
-    ("grpc.enable_retries", 0),  # _retry says why
-    ("grpc.use_local_subchannel_pool", 1),  # a connection of its own, not a shared one
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 2000),
-    # gRPC gives up a connection whose bytes stay unacknowledged for the keepalive timeout, once
-    # keepalive is on. The ping itself is not wanted: servers take frequent ones for abuse.
-    ("grpc.keepalive_time_ms", 30 * 60 * 1000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-]
-
 
 def checked_timeout(timeout: float) -> float:
     if not 0 < timeout < math.inf:

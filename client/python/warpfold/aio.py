@@ -7,29 +7,29 @@
 ...         return await client.sum(x)
 >>> print(asyncio.run(total([1, 2, 3])))
 6
+
+`progress` is called on another thread than the event loop's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any, Callable
 
 import grpc
-import grpc.aio
 
-from . import _contract
 from ._answer import Reduction, parse_answer
 from ._arrays import Axis
 from ._attempts import Attempts
+from ._channel import Channel
 from ._describe import describe_calls
 from ._errors import OutOfRangeError, UnimplementedError, wrong_server
 from ._functions import Functions
 from ._info import ServerInfo, parse_info
-from ._lifetime import Lifetime
 from ._options import (
-    CHANNEL_OPTIONS,
     DEFAULT_CHUNK_BYTES,
     DEFAULT_RETRY,
     DEFAULT_STREAM_THRESHOLD_BYTES,
@@ -66,29 +66,24 @@ async def connect(
 class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
     __doc__ = Functions.__doc__
 
-    # Made by `connect`. Any number of tasks of one event loop may use a client at a time.
+    # Made by `connect`. Any number of tasks may use a client at a time. Not a forked child.
 
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
         self._options = options
-        self._lifetime = Lifetime()
-        if credentials is None:
-            self._channel = grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
-        else:
-            self._channel = grpc.aio.secure_channel(target, credentials, CHANNEL_OPTIONS)
-        # No serialisers: messages are bytes here.
-        self._get_info = self._channel.unary_unary(_contract.GET_SERVER_INFO_METHOD)
-        self._reduce_unary = self._channel.unary_unary(_contract.REDUCE_METHOD)
-        self._reduce_stream = self._channel.stream_unary(_contract.REDUCE_STREAM_METHOD)
+        self._channel = Channel(target, credentials)
         self._info: ServerInfo
 
     async def info(self) -> ServerInfo:
         """warpfold.Client.info."""
         attempts = Attempts(self.target, self._options, None)
         try:
-            data = await self._attempt(attempts, lambda t: self._get_info(b"", timeout=t))
+            get_info = self._channel.get_info
+            data = await self._attempt(
+                attempts, lambda t: _finished(get_info.future(b"", timeout=t))
+            )
         except UnimplementedError as error:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
@@ -112,9 +107,7 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
 
     async def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
-        if not self._lifetime.forked and not self._lifetime.closed:
-            self._lifetime.closed = True
-            await self._channel.close()
+        self._channel.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -148,7 +141,9 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
             data = await self._attempt(attempts, lambda t: self._send_stream(call, progress, t))
         else:
             message = call.unary_message()
-            data = await self._attempt(attempts, lambda t: self._reduce_unary(message, timeout=t))
+            data = await self._attempt(
+                attempts, lambda t: _finished(self._channel.reduce.future(message, timeout=t))
+            )
             if progress is not None:
                 progress(len(call.payload), len(call.payload))
         return parse_answer(call, data, attempts.count)
@@ -158,7 +153,7 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
     ) -> bytes:
         """Sends until there is an answer, or the failure is final."""
         while True:
-            self._lifetime.check()
+            self._channel.check()
             try:
                 return await send(attempts.time_left_s())
             except grpc.RpcError as failure:
@@ -170,8 +165,21 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
     ) -> bytes:
         upload = Upload(call, self._options.chunk_bytes, progress)
         try:
-            data: bytes = await self._reduce_stream(upload, timeout=timeout)
-            return data
+            return await _finished(self._channel.reduce_stream.future(upload, timeout=timeout))
         finally:
             if upload.error is not None:
                 raise upload.error from None
+
+
+async def _finished(call: grpc.Future) -> bytes:
+    """The call's answer, awaited; raises grpc.RpcError. A cancelled task cancels the call."""
+    done: concurrent.futures.Future[grpc.Future] = concurrent.futures.Future()
+    done.set_running_or_notify_cancel()  # from here on gRPC alone ends it
+    call.add_done_callback(done.set_result)
+    try:
+        await asyncio.wrap_future(done)
+    except asyncio.CancelledError:
+        call.cancel()
+        raise
+    answer: bytes = call.result()
+    return answer
