@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def _value(op: str, call: ReduceCall, result: Any) -> Any:
     name = _contract.DTYPE_NAMES.get(result.tensor.dtype)
     if result.op == _contract.OPS[op] and name is not None and shape == call.result_shape:
         dtype = dtype_named(name)
-        if len(result.data) == dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+        if len(result.data) == dtype.itemsize * math.prod(shape):
             values = np.frombuffer(result.data, dtype=on_wire(dtype))
             return values.astype(dtype).reshape(shape)[()]  # a copy, the caller's to write to
     raise InternalError(

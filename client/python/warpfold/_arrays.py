@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import Any, SupportsIndex, Union
 
 import numpy as np
@@ -23,13 +24,12 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
     Copies nothing when `x` is already that. TypeError for what is not.
     """
     array = x if type(x) is np.ndarray else _from_other(x)
-    dtype = array.dtype
-    if dtype.name not in _contract.DTYPES:
+    if dtype_number(array.dtype) is None:
         raise TypeError(
-            f"cannot reduce dtype {dtype}; the contract has {', '.join(_contract.DTYPES)}"
+            f"cannot reduce dtype {array.dtype}; the contract has {', '.join(_contract.DTYPES)}"
         )
     # One copy at most. A 0-d array stays one, which ascontiguousarray would not leave it.
-    return np.asarray(array, dtype=on_wire(dtype), order="C")
+    return np.asarray(array, dtype=on_wire(array.dtype), order="C")
 
 
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
@@ -43,6 +43,12 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
         raise TypeError(
             f"cannot read {type(x).__name__} through DLPack ({error}); pass it in host memory"
         ) from error
+
+
+@lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name
+def dtype_number(dtype: np.dtype[Any]) -> int | None:
+    """The contract's number of `dtype`, None when it has none."""
+    return _contract.DTYPES.get(dtype.name)
 
 
 def on_wire(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -11,8 +11,11 @@ from ._retry import RetryPolicy
 
 DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_RETRY = RetryPolicy()
-# Above this a tensor is streamed.
+# Above this a tensor is streamed. Microseconds by stream / in one message, on 2 cores over loopback
+# (CPU backend, grpcio 1.85, 2026-11-21): 1 MiB 1510 / 740, 2 MiB 2500 / 3670, 4 MiB 3630 / 8150.
 DEFAULT_STREAM_THRESHOLD_BYTES = 1 << 20
+# There, 256 MiB took 1.51, 1.14, 1.11 and 1.11 times the C++ client's time in chunks of 256 KiB,
+# 512 KiB, 1 MiB and 2 MiB.
 DEFAULT_CHUNK_BYTES = 1 << 20
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Callable, SupportsIndex
+from typing import Any, Callable, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, as_tensor, normalized_axes
+from ._arrays import Axis, as_tensor, dtype_number, normalized_axes
 
 Progress = Callable[[int, int], object]  # (bytes_done, bytes_total)
 
@@ -38,8 +37,7 @@ def field_prefix(field: int, size: int) -> bytes:
     return bytes([field << 3 | 2]) + _varint(size)
 
 
-@dataclass(frozen=True)
-class ReduceCall:
+class ReduceCall(NamedTuple):
     """One tensor and what is asked about it."""
 
     ops: tuple[str, ...]
@@ -77,7 +75,7 @@ def plan(
         shape, axes, keepdims = (*shape, 1), (array.ndim,), False
     request = _contract.ReduceRequest(
         request_id=request_id,
-        tensor=_contract.TensorSpec(dtype=_contract.DTYPES[array.dtype.name], shape=shape),
+        tensor=_contract.TensorSpec(dtype=dtype_number(array.dtype), shape=shape),
         ops=[_contract.OPS[name] for name in names],
         axes=axes or (),
         keepdims=keepdims,
