@@ -48,6 +48,7 @@ class FakeServer:
         self.answer = None  # bytes to answer with instead of the sum
         self.info = _contract.GetServerInfoResponse(version="fake", ops=[1], dtypes=[13])
         self.hung = threading.Event()  # set when a call has begun to hang
+        self.cancelled = threading.Event()  # set when that call is over
         self.release = threading.Event()
         self.release.set()
         self._credentials = credentials
@@ -96,6 +97,7 @@ class FakeServer:
     def _begin(self, method, context):
         self.calls.append(method)
         if not self.release.is_set():
+            context.add_callback(self.cancelled.set)
             self.hung.set()
             self.release.wait()
         if self.failures:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from types import TracebackType
 from typing import Any, Callable
@@ -160,15 +162,28 @@ class Client(Functions[Any, Reduction]):
 
     def _send_stream(self, call: ReduceCall, progress: Progress | None, timeout: float) -> bytes:
         upload = Upload(call, self._options.chunk_bytes, progress)
-        # A future, because a blocking call that is interrupted leaves the thread behind that
-        # gRPC draws the messages with.
-        future = self._channel.reduce_stream.future(upload, timeout=timeout)
         try:
-            data: bytes = future.result()
-            return data
-        except BaseException:
-            future.cancel()
-            raise
+            return _finished(self._channel.reduce_stream.future(upload, timeout=timeout))
         finally:
             if upload.error is not None:
                 raise upload.error from None
+
+
+def _finished(call: grpc.Future) -> bytes:
+    """The call's answer; raises grpc.RpcError. An interrupt cancels the call.
+
+    A blocking stream that is interrupted leaves the thread behind that gRPC draws its messages
+    with. And result() waits with a lock that gRPC takes for every message: an interrupt can leave
+    it locked (1 of some 80 did), and later streams of the client never end.
+    """
+    done: queue.SimpleQueue[grpc.Future] = queue.SimpleQueue()
+    try:
+        call.add_done_callback(done.put)
+        while True:
+            # In slices, for an interrupt that comes just before the wait does not end it.
+            with contextlib.suppress(queue.Empty):
+                answer: bytes = done.get(timeout=0.1).result()
+                return answer
+    except BaseException:
+        call.cancel()
+        raise
