@@ -1,0 +1,54 @@
+"""NumPy's reductions on a warpfold server.
+
+>>> import numpy as np
+>>> import warpfold
+>>> with warpfold.connect(server) as client:  # server: "host:port"
+...     print(client.sum(np.arange(6, dtype=np.int32).reshape(2, 3), axis=0))
+[3 5 7]
+
+Start here: `connect` makes a `Client`, whose methods have NumPy's names, arguments and result
+dtypes. `Client.reduce` computes several ops in one pass over the data. `warpfold.aio` is the same
+for asyncio. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
+TypeError or ValueError before anything is sent.
+
+The modules, in the order of a call: _functions -> _arrays, _request -> _client or aio ->
+_channel, _attempts -> _answer. Only _client, aio and _channel do input and output.
+"""
+
+from ._answer import Reduction, Timing
+from ._client import Client, connect
+from ._errors import (
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnimplementedError,
+    WarpfoldError,
+    WrongServerError,
+)
+from ._info import Device, Limits, ServerInfo
+from ._retry import RetryPolicy
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Client",
+    "DeadlineExceededError",
+    "Device",
+    "InternalError",
+    "InvalidArgumentError",
+    "Limits",
+    "OutOfRangeError",
+    "Reduction",
+    "ResourceExhaustedError",
+    "RetryPolicy",
+    "ServerInfo",
+    "Timing",
+    "UnavailableError",
+    "UnimplementedError",
+    "WarpfoldError",
+    "WrongServerError",
+    "connect",
+]

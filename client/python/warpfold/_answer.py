@@ -1,0 +1,73 @@
+"""The server's answer as NumPy values, believed only as far as it was asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from . import _contract
+from ._arrays import dtype_named, on_wire
+from ._errors import InternalError
+from ._request import ReduceCall
+
+
+class Timing(NamedTuple):
+    """Where the time went on the server. Stages may overlap."""
+
+    receive_ns: int
+    queue_ns: int
+    host_to_device_ns: int
+    kernel_ns: int
+    device_to_host_ns: int
+    total_ns: int
+
+
+class Reduction(dict[str, Any]):
+    """Results by op, in the order asked, and how they came about."""
+
+    def __init__(
+        self, results: dict[str, Any], request_id: str, device: str, timing: Timing, attempts: int
+    ) -> None:
+        super().__init__(results)
+        self.request_id = request_id
+        self.device = device  # as ServerInfo.devices names it
+        self.timing = timing
+        self.attempts = attempts
+
+
+def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
+    """InternalError when `data` is not an answer to `call`."""
+    try:
+        message = _contract.ReduceResponse.FromString(data)
+    except DecodeError as error:
+        raise InternalError(f"the server's answer is not a ReduceResponse: {error}") from error
+    if len(message.results) != len(call.ops):
+        raise InternalError(
+            f"the server answered {len(message.results)} results to {len(call.ops)} ops"
+        )
+    timing = Timing(*(getattr(message.timing, name) for name in Timing._fields))
+    return Reduction(
+        {op: _value(op, call, result) for op, result in zip(call.ops, message.results)},
+        message.request_id,
+        message.device,
+        timing,
+        attempts,
+    )
+
+
+def _value(op: str, call: ReduceCall, result: Any) -> Any:
+    """A NumPy scalar where the result has no dimensions, as NumPy's functions return."""
+    shape = tuple(result.tensor.shape)
+    name = _contract.DTYPE_NAMES.get(result.tensor.dtype)
+    if result.op == _contract.OPS[op] and name is not None and shape == call.result_shape:
+        dtype = dtype_named(name)
+        if len(result.data) == dtype.itemsize * math.prod(shape):
+            values = np.frombuffer(result.data, dtype=on_wire(dtype))
+            return values.astype(dtype).reshape(shape)[()]  # a copy, the caller's to write to
+    raise InternalError(
+        f"the server's result (op {result.op}, {name} {shape}, {len(result.data)} bytes) is not "
+        f"one to {op} of shape {call.result_shape}"
+    )

@@ -1,0 +1,70 @@
+"""The contract's messages and names, from its descriptors.
+
+reduction.binpb is what protoc makes of proto/warpfold/v1/reduction.proto; a test compares the two.
+The classes are built here instead of being generated, because a protobuf runtime refuses modules
+that a newer protoc generated, while every runtime reads descriptors (tried: 3.20 to 7.36). They
+live in a descriptor pool of their own, so that google/rpc/*.proto never meets another package's
+copy.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from google.protobuf import descriptor_pb2, message_factory
+
+_files = descriptor_pb2.FileDescriptorSet.FromString(
+    resources.files(__package__).joinpath("reduction.binpb").read_bytes()
+)
+_messages: dict[str, Any] = message_factory.GetMessages(_files.file)
+
+ReduceRequest = _messages["warpfold.v1.ReduceRequest"]
+ReduceStreamRequest = _messages["warpfold.v1.ReduceStreamRequest"]
+ReduceResponse = _messages["warpfold.v1.ReduceResponse"]
+GetServerInfoResponse = _messages["warpfold.v1.GetServerInfoResponse"]
+TensorSpec = _messages["warpfold.v1.TensorSpec"]
+Status = _messages["google.rpc.Status"]
+RetryInfo = _messages["google.rpc.RetryInfo"]
+
+_file = ReduceRequest.DESCRIPTOR.file
+
+
+def _method(name: str) -> str:
+    service = _file.services_by_name["ReductionService"]
+    return f"/{service.full_name}/{service.methods_by_name[name].name}"
+
+
+REDUCE_METHOD = _method("Reduce")
+REDUCE_STREAM_METHOD = _method("ReduceStream")
+GET_SERVER_INFO_METHOD = _method("GetServerInfo")
+
+
+def _numbers(enum: str, prefix: str) -> dict[str, int]:
+    """The enum's numbers by their names in lower case, without the one for 'not given'."""
+    values = _file.enum_types_by_name[enum].values
+    return {v.name[len(prefix) :].lower(): v.number for v in values if v.number != 0}
+
+
+OPS = _numbers("Op", "OP_")
+OP_NAMES = {number: name for name, number in OPS.items()}
+NAN_POLICY_OMIT = _numbers("NanPolicy", "NAN_POLICY_")["omit"]
+
+_NUMPY_NAMES = {
+    "bool": "bool",
+    "i8": "int8",
+    "u8": "uint8",
+    "i16": "int16",
+    "u16": "uint16",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+}
+# The contract's dtypes by NumPy's names.
+DTYPES = {_NUMPY_NAMES[name]: number for name, number in _numbers("DType", "DTYPE_").items()}
+DTYPE_NAMES = {number: name for name, number in DTYPES.items()}

@@ -1,0 +1,24 @@
+"""What `describe` asks: every statistic of a tensor that the server has, in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._arrays import Axis, as_tensor
+from ._info import ServerInfo
+from ._request import ReduceCall, plan
+
+_STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
+_WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of nothing are refused
+
+
+def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
+    """The call, and the one to make when the sum does not fit its dtype."""
+    array = as_tensor(x)
+    candidates = _STATISTICS if array.size else _WITHOUT_ELEMENTS
+    ops = [op for op in candidates if op in info.ops]
+    without_sum = [op for op in ops if op != "sum"]
+    return (
+        plan(array, ops, axis, keepdims=False),
+        plan(array, without_sum, axis, keepdims=False) if without_sum else None,
+    )

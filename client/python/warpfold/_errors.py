@@ -1,0 +1,101 @@
+"""What a call raises when the server, or the way there, refused it.
+
+Every class carries gRPC's code and the server's message. Where Python has an exception for the
+same thing, the class is one of those too, so that code written for NumPy catches it.
+"""
+
+from __future__ import annotations
+
+import grpc
+
+
+class WarpfoldError(Exception):
+    """A call that failed. `code` is gRPC's, `attempts` how often the call was sent."""
+
+    code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
+
+    def __init__(
+        self, message: str, *, code: grpc.StatusCode | None = None, attempts: int = 1
+    ) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+        self.attempts = attempts
+
+
+class InvalidArgumentError(WarpfoldError, ValueError):
+    """The request is wrong. The message starts with the field's name."""
+
+    code = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class OutOfRangeError(WarpfoldError, OverflowError):
+    """An integer sum does not fit its dtype. Its exact value is in the message."""
+
+    code = grpc.StatusCode.OUT_OF_RANGE
+
+
+class UnimplementedError(WarpfoldError, NotImplementedError):
+    """The contract has it, this server does not. `Client.info` lists what it has."""
+
+    code = grpc.StatusCode.UNIMPLEMENTED
+
+
+class ResourceExhaustedError(WarpfoldError):
+    """The server stayed full through every attempt, or the request is over one of its limits."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class UnavailableError(WarpfoldError, ConnectionError):
+    """Nothing answered through every attempt, or the server is shutting down."""
+
+    code = grpc.StatusCode.UNAVAILABLE
+
+
+class DeadlineExceededError(WarpfoldError, TimeoutError):
+    """The call's timeout passed."""
+
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+class InternalError(WarpfoldError):
+    """A bug in the server, or an answer that is not one to the request."""
+
+    code = grpc.StatusCode.INTERNAL
+
+
+class WrongServerError(WarpfoldError):
+    """What answers at the target is not a warpfold server."""
+
+    code = grpc.StatusCode.UNIMPLEMENTED
+
+
+_CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
+    error.code: error
+    for error in (
+        InvalidArgumentError,
+        OutOfRangeError,
+        UnimplementedError,
+        ResourceExhaustedError,
+        UnavailableError,
+        DeadlineExceededError,
+        InternalError,
+    )
+}
+
+
+def error_of(failure: grpc.RpcError, target: str, attempts: int) -> WarpfoldError:
+    """The exception for a failed RPC, with the words of the C++ client."""
+    code = failure.code()
+    message = failure.details() or code.name
+    if code is grpc.StatusCode.UNAVAILABLE:
+        message = f"{target}: {message}"
+    if attempts > 1:
+        message += f" (after {attempts} attempts)"
+    return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
+
+
+def wrong_server(target: str, error: WarpfoldError) -> WrongServerError:
+    """For a GetServerInfo that was answered UNIMPLEMENTED: every warpfold server has it."""
+    return WrongServerError(f"{target} is not a warpfold server: {error}", code=error.code)

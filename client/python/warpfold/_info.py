@@ -1,0 +1,54 @@
+"""What a server says of itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from . import _contract
+from ._errors import WrongServerError
+
+
+class Device(NamedTuple):
+    name: str  # "cuda:0" or "cpu"
+    model: str
+    memory_bytes: int
+
+
+class Limits(NamedTuple):
+    """The contract's Limits; 0 where the server does not say."""
+
+    max_tensor_bytes: int
+    max_message_bytes: int
+    max_result_bytes: int
+    max_rank: int
+    max_ops: int
+    max_requests_in_flight: int
+    max_bytes_in_flight: int
+    stream_idle_timeout_ms: int
+
+
+class ServerInfo(NamedTuple):
+    version: str
+    backend: str  # "cuda" or "cpu"
+    devices: tuple[Device, ...]
+    limits: Limits
+    ops: tuple[str, ...]  # names that Client.reduce takes
+    dtypes: tuple[str, ...]  # NumPy's names
+
+
+def parse_info(data: bytes, target: str) -> ServerInfo:
+    try:
+        message = _contract.GetServerInfoResponse.FromString(data)
+    except DecodeError as error:
+        raise WrongServerError(f"{target} is not a warpfold server: {error}") from error
+    return ServerInfo(
+        version=message.version,
+        backend=message.backend,
+        devices=tuple(Device(d.name, d.model, d.memory_bytes) for d in message.devices),
+        limits=Limits(*(getattr(message.limits, name) for name in Limits._fields)),
+        # A newer server may list what this client has no name for.
+        ops=tuple(_contract.OP_NAMES.get(op, f"op {op}") for op in message.ops),
+        dtypes=tuple(_contract.DTYPE_NAMES.get(d, f"dtype {d}") for d in message.dtypes),
+    )

@@ -1,0 +1,263 @@
+"""Both clients against the fake server: the choice of method, retries, errors, lies.
+
+Each test body is written once, against the blocking client; the asyncio one takes part behind the
+same calls (conftest.either_client).
+"""
+
+import threading
+
+import grpc
+import numpy as np
+import pytest
+from conftest import FAST_RETRY, SEED
+from fake_server import FakeServer, Failure, sum_answer
+
+import warpfold
+from warpfold import _contract
+
+ONES = np.ones(6)
+CODE = grpc.StatusCode
+
+
+def test_a_small_tensor_is_one_message(fake, either_client):
+    client = either_client(fake.target)
+    answer = client.reduce(ONES, ["sum"], request_id="mine")
+    assert answer == {"sum": 6.0}
+    assert (answer.request_id, answer.device, answer.attempts) == ("mine", "fake", 1)
+    assert fake.calls == ["Reduce"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 1250, 1251, 2048, 2049, 5000])
+def test_every_size_arrives_whole_by_either_method(fake, either_client, count):
+    client = either_client(fake.target, stream_threshold_bytes=10_000, chunk_bytes=8192)
+    x = np.random.default_rng(SEED).integers(0, 2**40, count).astype(np.float64)
+    assert client.sum(x) == x.sum()
+    assert fake.calls == ["ReduceStream" if count > 1250 else "Reduce"]
+    assert fake.requests[0].data == x.tobytes()
+    if count == 2049:
+        assert fake.chunk_sizes == [8192, 8192, 8]
+
+
+def test_a_tensor_over_the_servers_message_limit_is_streamed(fake, either_client):
+    fake.info.limits.max_message_bytes = 1000
+    client = either_client(fake.target)
+    client.sum(np.ones(120))
+    client.sum(np.ones(200))
+    assert fake.calls == ["Reduce", "ReduceStream"]
+
+
+@pytest.mark.parametrize("threshold, seen", [(0, [800, 1600, 2000]), (10_000, [2000])])
+def test_progress_grows_to_the_tensors_bytes(fake, either_client, threshold, seen):
+    client = either_client(fake.target, stream_threshold_bytes=threshold, chunk_bytes=800)
+    told = []
+    client.sum(np.ones(250), progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 2000) for done in seen]
+
+
+@pytest.mark.parametrize("threshold", [0, 10_000])
+def test_an_error_of_the_progress_callback_is_the_callers(fake, either_client, threshold):
+    client = either_client(fake.target, stream_threshold_bytes=threshold, chunk_bytes=800)
+    with pytest.raises(ZeroDivisionError):
+        client.sum(np.ones(250), progress=lambda done, total: 1 / 0)
+
+
+@pytest.mark.parametrize("threshold", [0, 10_000])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure(CODE.UNAVAILABLE),
+        Failure(CODE.RESOURCE_EXHAUSTED, pushback_ms=1),
+        Failure(CODE.RESOURCE_EXHAUSTED, retry_info_ms=1),
+    ],
+)
+def test_what_may_succeed_later_is_tried_again(fake, either_client, failure, threshold):
+    client = either_client(fake.target, stream_threshold_bytes=threshold)
+    fake.failures = [failure] * 3
+    answer = client.reduce(ONES, ["sum"])
+    assert answer == {"sum": 6.0}
+    assert answer.attempts == 4
+    assert len(fake.calls) == 4
+
+
+@pytest.mark.parametrize(
+    "failure, error",
+    [
+        (Failure(CODE.RESOURCE_EXHAUSTED), warpfold.ResourceExhaustedError),
+        (Failure(CODE.UNAVAILABLE, pushback_ms=-1), warpfold.UnavailableError),
+        (Failure(CODE.INVALID_ARGUMENT, pushback_ms=1), warpfold.InvalidArgumentError),
+        (Failure(CODE.OUT_OF_RANGE, pushback_ms=1), warpfold.OutOfRangeError),
+        (Failure(CODE.UNIMPLEMENTED, pushback_ms=1), warpfold.UnimplementedError),
+        (Failure(CODE.INTERNAL, pushback_ms=1), warpfold.InternalError),
+        (Failure(CODE.DEADLINE_EXCEEDED), warpfold.DeadlineExceededError),
+        (Failure(CODE.PERMISSION_DENIED), warpfold.WarpfoldError),
+    ],
+)
+def test_what_is_final_is_raised_with_code_and_message(fake, either_client, failure, error):
+    client = either_client(fake.target)
+    fake.failures = [failure]
+    with pytest.raises(warpfold.WarpfoldError, match="planned") as caught:
+        client.sum(ONES)
+    assert type(caught.value) is error
+    assert caught.value.code is failure.code
+    assert len(fake.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "error, standard",
+    [
+        (warpfold.InvalidArgumentError, ValueError),
+        (warpfold.OutOfRangeError, OverflowError),
+        (warpfold.UnimplementedError, NotImplementedError),
+        (warpfold.UnavailableError, ConnectionError),
+        (warpfold.DeadlineExceededError, TimeoutError),
+    ],
+)
+def test_errors_are_pythons_own_too(error, standard):
+    assert issubclass(error, warpfold.WarpfoldError)
+    assert issubclass(error, standard)
+
+
+def test_attempts_are_bounded_and_the_error_says_how_many(fake, either_client):
+    client = either_client(fake.target)
+    fake.failures = [Failure(CODE.UNAVAILABLE)] * 100
+    with pytest.raises(warpfold.UnavailableError) as caught:
+        client.sum(ONES)
+    assert str(caught.value) == f"{fake.target}: planned (after 5 attempts)"
+    assert caught.value.attempts == 5
+    assert len(fake.calls) == 5
+
+
+@pytest.mark.parametrize("threshold", [0, 10_000])
+def test_a_server_that_hangs_is_left_at_the_timeout(fake, either_client, threshold):
+    client = either_client(fake.target, stream_threshold_bytes=threshold)
+    fake.release.clear()
+    with pytest.raises(warpfold.DeadlineExceededError):
+        client.sum(ONES, timeout=0.05)
+
+
+def test_an_error_before_the_last_chunk_is_the_error(fake, either_client):
+    client = either_client(fake.target, chunk_bytes=1024)
+    fake.failures = [Failure(CODE.INVALID_ARGUMENT)]
+    with pytest.raises(warpfold.InvalidArgumentError, match="planned"):
+        client.sum(np.ones(4 << 20))
+
+
+def lies():
+    """Answers to a sum of two columns, each with one thing wrong."""
+    truth = _contract.ReduceResponse()
+    truth.results.add(op=1, data=bytes(16))
+    truth.results[0].tensor.dtype = 13
+    truth.results[0].tensor.shape.append(2)
+
+    def lie(change):
+        answer = _contract.ReduceResponse.FromString(truth.SerializeToString())
+        change(answer, answer.results[0])
+        return answer.SerializeToString()
+
+    def set_shape(result, *shape):
+        result.tensor.shape[:] = shape
+
+    whole = truth.SerializeToString()
+    return {
+        "another op": lie(lambda a, r: setattr(r, "op", 2)),
+        "no dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 0)),
+        "an unknown dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 99)),
+        "another shape": lie(lambda a, r: set_shape(r, 1, 2)),
+        "a negative shape": lie(lambda a, r: set_shape(r, -2)),
+        "too few bytes": lie(lambda a, r: setattr(r, "data", bytes(15))),
+        "too many bytes": lie(lambda a, r: setattr(r, "data", bytes(24))),
+        "a narrower dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 12)),
+        "no result": lie(lambda a, r: a.results.pop()),
+        "two results": lie(lambda a, r: a.results.add()),
+        "cut off": whole[:-3],
+        "not a message": b"\xff\xff\xff\xff",
+    }
+
+
+@pytest.mark.parametrize("lie", lies())
+def test_an_answer_to_something_else_is_an_internal_error(fake, either_client, lie):
+    client = either_client(fake.target)
+    fake.answer = lies()[lie]
+    with pytest.raises(warpfold.InternalError, match="server"):
+        client.sum(np.ones((3, 2)), axis=0)
+
+
+def test_nobody_listening_is_unavailable_and_names_the_target(either_client):
+    with FakeServer() as gone:
+        target = gone.target
+    with pytest.raises(warpfold.UnavailableError, match=target):
+        either_client(target)
+
+
+def test_a_server_of_something_else_is_named_as_such(other_service, either_client):
+    with pytest.raises(warpfold.WrongServerError, match=f"{other_service} is not a warpfold"):
+        either_client(other_service)
+
+
+def test_info_is_the_servers_own(fake, either_client):
+    fake.info.Clear()
+    fake.info.version = "9.9"
+    fake.info.backend = "cuda"
+    fake.info.devices.add(name="cuda:0", model="GPU", memory_bytes=5)
+    fake.info.limits.max_rank = 7
+    fake.info.ops.extend([2, 99])
+    fake.info.dtypes.extend([12, 99])
+    assert either_client(fake.target).info() == warpfold.ServerInfo(
+        version="9.9",
+        backend="cuda",
+        devices=(warpfold.Device("cuda:0", "GPU", 5),),
+        limits=warpfold.Limits(0, 0, 0, 7, 0, 0, 0, 0),
+        ops=("min", "op 99"),
+        dtypes=("float32", "dtype 99"),
+    )
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [({"timeout": -1}, "timeout is -1"), ({"chunk_bytes": 0}, "chunk_bytes is 0")],
+)
+def test_wrong_options_are_value_errors(fake, either_client, options, message):
+    with pytest.raises(ValueError, match=message):
+        either_client(fake.target, **options)
+
+
+def test_threads_share_one_client(fake):
+    with warpfold.connect(fake.target, stream_threshold_bytes=4000, retry=FAST_RETRY) as client:
+        right = []
+
+        def work(number):
+            for i in range(20):
+                x = np.full(100 * (number + 1) * (i % 5 + 1), float(number))
+                right.append(client.sum(x) == x.sum())
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert right == [True] * 80
+
+
+def test_the_real_servers_words_for_what_it_lacks(server, either_client):
+    client = either_client(server)
+    lacking = sorted(set(_contract.OPS) - set(client.info().ops))
+    for op in lacking:
+        with pytest.raises(
+            NotImplementedError, match=f"^ops: OP_{op.upper()} is not in this server"
+        ):
+            client.reduce(ONES, [op])
+    with pytest.raises(warpfold.UnimplementedError, match="^nan_policy: "):
+        client.nansum(ONES)
+    with pytest.raises(warpfold.UnimplementedError, match="^tensor.dtype: DTYPE_F16"):
+        client.sum(ONES.astype(np.float16))
+
+
+def test_both_clients_have_the_same_names():
+    names = {name for name in dir(warpfold.Client) if not name.startswith("_")}
+    assert names == {name for name in dir(warpfold.aio.Client) if not name.startswith("_")}
+
+
+def test_an_answer_of_the_fake_is_believed(fake, either_client):
+    """The lies above are refused for what is wrong in them alone."""
+    fake.answer = sum_answer(_contract.ReduceRequest(data=ONES.tobytes())).SerializeToString()
+    assert either_client(fake.target).sum(np.zeros(3)) == 6.0

@@ -1,0 +1,44 @@
+"""proto/ is the only source of truth: what the package carries of it is what protoc makes of it."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from google.protobuf import descriptor_pb2
+
+import warpfold
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "client" / "python" / "warpfold"
+MAKE = [
+    "protoc",
+    "--proto_path=proto",
+    "--include_imports",
+    "--descriptor_set_out=client/python/warpfold/reduction.binpb",
+    "warpfold/v1/reduction.proto",
+    "google/rpc/error_details.proto",
+]
+
+
+@pytest.mark.skipif(shutil.which("protoc") is None, reason="protoc is not installed")
+def test_the_descriptors_are_those_of_the_proto(tmp_path):
+    made = tmp_path / "reduction.binpb"
+    command = [re.sub("(--descriptor_set_out)=.*", rf"\1={made}", word) for word in MAKE]
+    subprocess.run(command, cwd=ROOT, check=True)
+    read = descriptor_pb2.FileDescriptorSet.FromString
+    carried = (PACKAGE / "reduction.binpb").read_bytes()
+    assert read(made.read_bytes()) == read(carried), f"run: {' '.join(MAKE)}"
+
+
+def test_the_version_is_the_projects():
+    (version,) = re.findall(
+        r"project\(warpfold VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()
+    )
+    assert warpfold.__version__ == version
+
+
+def test_the_license_is_the_projects():
+    # A copy, because an sdist would carry a link that leads out of it.
+    assert (PACKAGE.parent / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

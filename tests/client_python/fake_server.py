@@ -1,0 +1,118 @@
+"""A server in this process that answers as it is told: it fails, hangs and lies.
+
+It sums float64 vectors, whatever is asked, from bytes that protobuf itself decoded.
+"""
+
+import threading
+from concurrent import futures
+
+import grpc
+import numpy as np
+
+from warpfold import _contract
+
+SERVICE = "warpfold.v1.ReductionService"
+
+
+class Failure:
+    """How a call fails. RetryInfo goes into the details as google.rpc.Status has it."""
+
+    def __init__(self, code, message="planned", *, pushback_ms=None, retry_info_ms=None):
+        self.code = code
+        self.message = message
+        self.trailers = []
+        if pushback_ms is not None:
+            self.trailers.append(("grpc-retry-pushback-ms", str(pushback_ms)))
+        if retry_info_ms is not None:
+            self.trailers.append(("grpc-status-details-bin", rpc_status(retry_info_ms)))
+
+
+def rpc_status(retry_info_ms):
+    info = _contract.RetryInfo()
+    info.retry_delay.nanos = int(retry_info_ms * 1_000_000)
+    status = _contract.Status()
+    detail = status.details.add()
+    detail.type_url = "type.googleapis.com/google.rpc.RetryInfo"
+    detail.value = info.SerializeToString()
+    return status.SerializeToString()
+
+
+class FakeServer:
+    """On a free port of the loopback interface from `with` on."""
+
+    def __init__(self, credentials=None):
+        self.calls = []  # "Reduce" or "ReduceStream", as they came
+        self.requests = []  # with the payload in `data`
+        self.chunk_sizes = []  # of the last stream
+        self.failures = []  # taken from the front, one a call
+        self.answer = None  # bytes to answer with instead of the sum
+        self.info = _contract.GetServerInfoResponse(version="fake", ops=[1], dtypes=[13])
+        self.hung = threading.Event()  # set when a call has begun to hang
+        self.cancelled = threading.Event()  # set when that call is over
+        self.release = threading.Event()
+        self.release.set()
+        self._credentials = credentials
+
+    def __enter__(self):
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(4),
+            options=[("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)],
+        )
+        handlers = {
+            "Reduce": grpc.unary_unary_rpc_method_handler(self._reduce),
+            "ReduceStream": grpc.stream_unary_rpc_method_handler(self._reduce_stream),
+            "GetServerInfo": grpc.unary_unary_rpc_method_handler(self._get_server_info),
+        }
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(SERVICE, handlers),)
+        )
+        if self._credentials is None:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            port = self._server.add_secure_port("127.0.0.1:0", self._credentials)
+        self._server.start()
+        self.target = f"localhost:{port}"
+        return self
+
+    def __exit__(self, *_):
+        self.release.set()
+        self._server.stop(None).wait()
+
+    def _get_server_info(self, _data, _context):
+        return self.info.SerializeToString()
+
+    def _reduce(self, data, context):
+        self._begin("Reduce", context)
+        return self._answer(_contract.ReduceRequest.FromString(data))
+
+    def _reduce_stream(self, messages, context):
+        self._begin("ReduceStream", context)
+        parts = [_contract.ReduceStreamRequest.FromString(data) for data in messages]
+        request = parts[0].header
+        chunks = [part.chunk for part in parts[1:]]
+        self.chunk_sizes = [len(chunk) for chunk in chunks]
+        request.data = b"".join(chunks)
+        return self._answer(request)
+
+    def _begin(self, method, context):
+        self.calls.append(method)
+        if not self.release.is_set():
+            context.add_callback(self.cancelled.set)
+            self.hung.set()
+            self.release.wait()
+        if self.failures:
+            failure = self.failures.pop(0)
+            context.set_trailing_metadata(failure.trailers)
+            context.abort(failure.code, failure.message)
+
+    def _answer(self, request):
+        self.requests.append(request)
+        return self.answer or sum_answer(request).SerializeToString()
+
+
+def sum_answer(request):
+    total = np.frombuffer(request.data, "<f8").sum()
+    answer = _contract.ReduceResponse(request_id=request.request_id, device="fake")
+    result = answer.results.add(op=1, data=total.tobytes())
+    result.tensor.dtype = 13
+    return answer

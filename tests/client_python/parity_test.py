@@ -1,0 +1,204 @@
+"""What NumPy says, the client says: values, dtypes, shapes and kinds, over a table of cases.
+
+The oracle is NumPy itself, but for float sums, which NumPy rounds differently: the server adds in
+float64 along its canonical order, so the answer lies in an interval that is derived here.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import SEED
+
+import warpfold
+
+SHAPES_AND_AXES = [
+    ((), None),
+    ((), ()),
+    ((1,), 0),
+    ((7,), None),
+    ((1000,), -1),
+    ((3, 5), None),
+    ((3, 5), 0),
+    ((3, 5), 1),
+    ((3, 5), (0, 1)),
+    ((3, 5), (1, -2)),
+    ((3, 5), ()),
+    ((33, 2, 65), None),
+    ((33, 2, 65), 1),
+    ((33, 2, 65), (0, 2)),
+    ((33, 2, 65), (-1, 1)),
+    ((2, 1, 3, 1, 4), (1, 3)),
+    ((4, 0), 0),
+    ((4, 0), None),
+    ((0, 4), 0),
+    ((0,), 0),
+]
+DTYPES = [np.int32, np.int64, np.float32, np.float64]
+FUNCTIONS = ["sum", "mean", "min", "max"]
+
+
+def values(shape, dtype, nan=False):
+    """Random values; the sums of integers stay below 2**53 at the table's sizes."""
+    rng = np.random.default_rng(SEED)
+    count = math.prod(shape)
+    if np.issubdtype(dtype, np.integer):
+        limit = min(np.iinfo(dtype).max, 2**40)
+        flat = rng.integers(-limit, limit, count, dtype=dtype)
+    else:
+        flat = (rng.standard_normal(count) * 10.0 ** rng.integers(-6, 6, count)).astype(dtype)
+        if nan:
+            flat[count // 2 :: 97] = np.nan
+    return flat.reshape(shape)
+
+
+def assert_same(got, expected):
+    """Equal in value, dtype, shape and kind; -0.0 is not 0.0."""
+    assert type(got) is type(expected)
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(got, expected)
+    zeros = np.equal(got, 0)
+    np.testing.assert_array_equal(np.signbit(got) & zeros, np.signbit(expected) & zeros)
+
+
+def assert_sum(got, x, axis, keepdims, divide):
+    """A float sum or mean lies between the ends of Higham's bound, rounded to the dtype.
+
+    A value takes part in at most 8 additions in a row and then in binary folds (docs/order.md), so
+    `depth` additions lose no more than depth * u / (1 - depth * u) of the sum of magnitudes. The
+    depth is taken 8 larger, for the rounding of that sum; the slack covers the roundings of the
+    exact sum, of the ends and of the division. Rounding keeps order, hence the rounded ends.
+    """
+    expected = np.sum(x, axis=axis, keepdims=keepdims)
+    assert type(got) is type(expected)
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    rows = np.moveaxis(x, axes, range(-len(axes), 0)).astype(np.float64)
+    count = math.prod(x.shape[a] for a in axes)
+    for value, row in zip(np.ravel(got), rows.reshape(np.size(got), count)):
+        if np.isnan(row).any() or (divide and count == 0):
+            assert np.isnan(value)
+            continue
+        exact = math.fsum(row)
+        u = 2.0**-53
+        depth = 16 + math.ceil(math.log2(max(count, 2)))
+        error = depth * u / (1 - depth * u) * float(np.abs(row).sum())
+        slack = 4 * u * (abs(exact) + error)
+        divisor = count if divide else 1
+        low = x.dtype.type((exact - error - slack) / divisor)
+        high = x.dtype.type((exact + error + slack) / divisor)
+        assert low <= value <= high
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shape, axis", SHAPES_AND_AXES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_answers_as_numpys(client, function, dtype, shape, axis, keepdims):
+    check(client, function, values(shape, dtype), axis, keepdims)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_nan_goes_through_as_in_numpy(client, function, dtype, axis):
+    x = values((33, 65), dtype, nan=True)
+    assert np.isnan(x).any()
+    check(client, function, x, axis, False)
+
+
+def check(client, function, x, axis, keepdims):
+    call = getattr(client, function)
+    if x.dtype.kind == "f" and function in ("sum", "mean"):
+        got = call(x, axis=axis, keepdims=keepdims)
+        assert_sum(got, x, axis, keepdims, divide=function == "mean")
+        return
+    try:
+        expected = numpys(function, x, axis, keepdims)
+    except ValueError:  # the minimum of nothing
+        with pytest.raises(ValueError):
+            call(x, axis=axis, keepdims=keepdims)
+    else:
+        assert_same(call(x, axis=axis, keepdims=keepdims), expected)
+
+
+def numpys(function, x, axis, keepdims):
+    if function != "mean":
+        return getattr(np, function)(x, axis=axis, keepdims=keepdims)
+    # NumPy adds float64s, the server divides the exact sum once.
+    total = np.sum(x, axis=axis, keepdims=keepdims, dtype=np.int64)
+    with np.errstate(invalid="ignore"):
+        return np.float64(1) * total / (x.size // max(np.size(total), 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "special",
+    [
+        [np.inf, 1.0],
+        [-np.inf, 1.0],
+        [np.inf, -np.inf],
+        [0.0, -0.0],
+        [-0.0, 0.0],
+        [-0.0, -0.0],
+        [5e-324, 1e-45],
+    ],
+)
+def test_infinities_zeros_and_subnormals(client, dtype, special):
+    x = np.array(special, dtype)
+    answer = client.reduce(x, FUNCTIONS)
+    with np.errstate(all="ignore"):
+        total = np.float64(x[0]) + np.float64(x[1])  # np.sum makes 0.0 of nothing but -0.0
+        assert_same(answer["sum"], dtype(total))
+        assert_same(answer["mean"], dtype(total / 2))
+    # NumPy may return either zero; the contract orders -0.0 below 0.0.
+    ordered = np.array(sorted(x, key=lambda v: (v, not np.signbit(v))), dtype)
+    assert_same(answer["min"], ordered[0])
+    assert_same(answer["max"], ordered[-1])
+
+
+def test_the_extremes_of_integers_are_exact(client):
+    for dtype in (np.int32, np.int64):
+        x = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, -1], dtype)
+        assert_same(client.min(x), np.min(x))
+        assert_same(client.max(x), np.max(x))
+        assert_same(client.sum(x), np.sum(x))
+
+
+def test_an_integer_sum_that_does_not_fit_is_refused_with_its_value(client):
+    with pytest.raises(OverflowError, match=str(2**63)) as caught:
+        client.sum(np.array([2**62, 2**62]))
+    assert isinstance(caught.value, warpfold.OutOfRangeError)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_nan_functions_of_integers_are_the_plain_ones(client, function, dtype):
+    x = values((33, 65), dtype)
+    assert_same(getattr(client, f"nan{function}")(x, axis=0), getattr(client, function)(x, axis=0))
+
+
+@pytest.mark.parametrize("mebibytes", [1, 2, 5])
+def test_a_streamed_tensor_answers_as_numpys(client, mebibytes):
+    x = values((mebibytes * 2**20 // 4 + 3,), np.int32) // 1000
+    assert_same(client.sum(x), np.sum(x))
+    assert_same(client.max(x), np.max(x))
+
+
+def test_results_can_be_written_to(client):
+    total = client.sum(np.ones((2, 2)), axis=0)
+    total += 1
+    assert_same(total, np.array([3.0, 3.0]))
+
+
+def test_describe_has_every_statistic_of_the_server(client):
+    found = client.describe(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=1)
+    assert list(found) == ["sum", "mean", "min", "max"]
+    assert_same(found["max"], np.array([2.0, 6.0]))
+
+
+def test_describe_leaves_out_what_does_not_exist(client):
+    assert list(client.describe(np.empty(0))) == ["sum", "mean"]
+    assert list(client.describe(np.array([2**62, 2**62]))) == ["mean", "min", "max"]

@@ -1,0 +1,79 @@
+"""The retry rule by itself: no network, no clock."""
+
+import random
+
+import grpc
+import pytest
+from conftest import SEED
+from fake_server import rpc_status
+
+from warpfold import RetryPolicy
+from warpfold._retry import Retrier, pushback_s
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+FULL = grpc.StatusCode.RESOURCE_EXHAUSTED
+HOUR_S = 3600
+
+
+def retrier(**policy):
+    return Retrier(RetryPolicy(**policy), random.Random(SEED).uniform)
+
+
+def test_the_backoff_grows_by_its_factor_within_the_jitter():
+    tried = retrier(attempts_max=10)
+    expected = 0.05
+    for _ in range(1, 10):
+        assert 0.8 * expected <= tried.next_delay_s(UNAVAILABLE, None, HOUR_S) <= 1.2 * expected
+        expected = min(expected * 2, 2.0)
+    assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S) is None
+    assert tried.attempts == 10
+
+
+def test_a_retry_is_never_earlier_than_the_server_asked():
+    for seed in range(100):
+        tried = Retrier(RetryPolicy(), random.Random(seed).uniform)
+        assert 0.040 <= tried.next_delay_s(FULL, 0.040, HOUR_S) <= 0.050
+
+
+def test_a_delay_beyond_the_deadline_is_not_waited_for():
+    tried = retrier()
+    assert tried.next_delay_s(FULL, 0.5, 0.5) is None
+    assert tried.attempts == 1
+
+
+@pytest.mark.parametrize("code", [c for c in grpc.StatusCode if c not in (UNAVAILABLE, FULL)])
+def test_permanent_codes_are_final(code):
+    assert retrier().next_delay_s(code, 0.001, HOUR_S) is None
+
+
+def test_a_full_server_that_does_not_say_when_is_final():
+    assert retrier().next_delay_s(FULL, None, HOUR_S) is None
+
+
+def test_a_server_that_forbids_retries_is_final():
+    assert retrier().next_delay_s(UNAVAILABLE, -0.001, HOUR_S) is None
+
+
+def test_one_attempt_means_no_retry():
+    assert retrier(attempts_max=1).next_delay_s(UNAVAILABLE, None, HOUR_S) is None
+
+
+def test_no_attempt_is_no_policy():
+    with pytest.raises(ValueError, match="attempts_max is 0"):
+        RetryPolicy(attempts_max=0)
+
+
+def test_the_trailer_wins_over_the_detail():
+    detail = ("grpc-status-details-bin", rpc_status(retry_info_ms=2.5))
+    assert pushback_s([detail]) == 0.0025
+    assert pushback_s([detail, ("grpc-retry-pushback-ms", "7")]) == 0.007
+    assert pushback_s([("grpc-retry-pushback-ms", "-1")]) == -0.001
+    assert pushback_s([("other", "1")]) is None
+
+
+def test_details_that_are_not_a_status_say_nothing():
+    assert pushback_s([("grpc-status-details-bin", b"\xff\xff\xff")]) is None
+
+
+def test_a_pushback_that_cannot_be_read_forbids_retries():
+    assert pushback_s([("grpc-retry-pushback-ms", "soon")]) < 0
