@@ -248,8 +248,6 @@ def test_the_real_servers_words_for_what_it_lacks(server, either_client):
             client.reduce(ONES, [op])
     with pytest.raises(warpfold.UnimplementedError, match="^nan_policy: "):
         client.nansum(ONES)
-    with pytest.raises(warpfold.UnimplementedError, match="^tensor.dtype: DTYPE_F16"):
-        client.sum(ONES.astype(np.float16))
 
 
 def test_both_clients_have_the_same_names():
