@@ -31,12 +31,12 @@ class ResultLayout {
   std::size_t total_bytes_ = 0;
 };
 
-// The results of a tensor with no elements, as the contract has them: 0 for SUM, 1 for PROD, NaN for
-// MEAN ... REQUIRES: plan.element_count == 0.
+// The results of a tensor with no elements, as the contract has them: 0 for SUM, 1 for PROD, NaN
+// for MEAN ... REQUIRES: plan.element_count == 0.
 std::vector<std::string> EmptyResults(const Plan& plan);
 
-// OUT_OF_RANGE when `overflow`, of a tensor of `dtype`, holds something, with the exact sum if it is
-// one; OK otherwise.
+// OUT_OF_RANGE when `overflow`, of a tensor of `dtype`, holds something, with the exact sum if it
+// is one; OK otherwise.
 absl::Status OverflowStatus(const Overflow& overflow, DType dtype);
 
 }  // namespace warpfold
