@@ -75,7 +75,12 @@ absl::Status DeviceScheduler::Submit(Work* work) {
       return absl::OkStatus();
     }
   }
-  Run(*inline_lane, arrived);
+  WorkReport report = Run(*inline_lane, arrived);
+  {
+    absl::MutexLock lock(&mutex_);
+    free_inline_lanes_.push_back(inline_lane);
+  }
+  work->Done(std::move(report));
   return absl::OkStatus();
 }
 
@@ -136,31 +141,27 @@ DeviceScheduler::Queued DeviceScheduler::Take() {
   }
 }
 
-void DeviceScheduler::GiveBack(Lane& lane, bool waited_for_client) {
-  const auto is_lane = [&lane](const std::unique_ptr<Lane>& other) { return other.get() == &lane; };
+void DeviceScheduler::GiveBack(bool waited_for_client) {
   absl::MutexLock lock(&mutex_);
-  if (std::any_of(inline_lanes_.begin(), inline_lanes_.end(), is_lane)) {
-    free_inline_lanes_.push_back(&lane);
-    return;
-  }
   --lanes_in_use_;
   if (waited_for_client) --client_lanes_;
 }
 
-void DeviceScheduler::Run(Lane& lane, const Queued& taken) {
-  const bool waits_for_client = taken.work->waits_for_client();
+WorkReport DeviceScheduler::Run(Lane& lane, const Queued& taken) {
   WorkReport report = RunOnLane(lane, *taken.work, taken.since);
   report.device = &executor_.info();
-  // Before Done: a client that has its answer finds the lane free.
-  GiveBack(lane, waits_for_client);
-  taken.work->Done(std::move(report));
+  return report;
 }
 
 void DeviceScheduler::RunLane(Lane& lane) {
   while (true) {
     const Queued taken = Take();
     if (taken.work == nullptr) return;
-    Run(lane, taken);
+    const bool waits_for_client = taken.work->waits_for_client();
+    WorkReport report = Run(lane, taken);
+    // Before Done: a client that has its answer finds the lane free.
+    GiveBack(waits_for_client);
+    taken.work->Done(std::move(report));
   }
 }
 

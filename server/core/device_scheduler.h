@@ -74,14 +74,14 @@ class DeviceScheduler {
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options);
   void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Run(Lane& lane, const Queued& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  WorkReport Run(Lane& lane, const Queued& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes);
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the next work and takes it; null work when drained. One at a time now; taking several
   // small ones at once for one launch changes this function and RunLane alone.
   Queued Take() ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveBack(Lane& lane, bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest work that may run now, or queue_.end().
   std::deque<Queued>::iterator NextRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

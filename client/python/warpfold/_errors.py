@@ -30,7 +30,7 @@ class InvalidArgumentError(WarpfoldError, ValueError):
 
 
 class OutOfRangeError(WarpfoldError, OverflowError):
-    """An integer sum does not fit its dtype. Its exact value is in the message."""
+    """An integer sum or product does not fit its dtype. The message has a sum's exact value."""
 
     code = grpc.StatusCode.OUT_OF_RANGE
 
