@@ -3,12 +3,17 @@
 //
 // A component is: Acc, what elements add up in inside a tile or leaf; State, what partial results
 // are; Identity, which changes nothing it is combined with, so that a missing element and the
-// identity are the same thing; Add, which adds an element to either of them; Combine, of two of
-// either, commutative to the bit; Promote (Acc -> State).
+// identity are the same thing; Add, which adds an element to an Acc; Combine, of two of either,
+// commutative to the bit; Promote (Acc -> State).
+//
+// An indexed component also wants to know where an element is: its Add takes the element's number
+// in the tile or leaf, and its Promote the Place that makes of it a place in the tensor.
 #ifndef WARPFOLD_KERNELS_COMPONENTS_H_
 #define WARPFOLD_KERNELS_COMPONENTS_H_
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/element.h"
@@ -16,24 +21,50 @@
 
 namespace warpfold {
 
-// Of a sum. Floats add in float64: an f32 sum then has no error that its one final rounding does
-// not hide, and on an H200 it costs nothing against f32 (the pass is bound by memory). Integers add
-// in what holds a tile of them, int32 or int64; states and 64-bit elements add in int128, so that
-// no sum ever wraps.
-template <typename T>
-struct Additive {
-  using State = std::conditional_t<kIsFloat<T>, double, int128>;
-  using Acc = std::conditional_t<
-      kIsFloat<T>, double,
-      std::conditional_t<(sizeof(T) < 4), std::int32_t,
-                         std::conditional_t<(sizeof(T) < 8), std::int64_t, int128>>>;
+// Elements that an Acc may take: so many 16-bit integers add up in int32, and so many numbers fit
+// in the 16 bits beside a small element's key.
+inline constexpr std::int64_t kAccElementsMax = 16384;
 
+// Where the elements of an Acc are: number i at the tensor's linear element offset first + i *
+// step.
+struct Place {
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+};
+
+// What Combine does to two Acc, as far as hardware has an instruction for it.
+enum class Join : std::uint8_t { kOther, kAdd, kMin, kMax };
+template <class C>
+inline constexpr Join kJoinOf = Join::kOther;
+template <class C>
+requires requires { C::kJoin; }
+inline constexpr Join kJoinOf<C> = C::kJoin;
+
+// What components that only add have in common.
+template <typename AccType, typename StateType>
+struct Adding {
+  static constexpr Join kJoin = Join::kAdd;
+  using Acc = AccType;
+  using State = StateType;
+  WARPFOLD_HD static constexpr Acc Identity() { return Acc{0}; }
   template <typename A>
   WARPFOLD_HD static constexpr A Combine(A a, A b) {
     return a + b;
   }
   WARPFOLD_HD static constexpr State Promote(Acc a) { return static_cast<State>(a); }
 };
+
+// Of a sum. Floats add in float64: an f32 sum then has no error that its one final rounding does
+// not hide, and on an H200 it costs nothing against f32 (the pass is bound by memory). Integers add
+// in what holds a tile of them, int32 or int64; states and 64-bit elements add in int128, so that
+// no sum ever wraps.
+template <typename T>
+using Additive =
+    Adding<std::conditional_t<
+               kIsFloat<T>, double,
+               std::conditional_t<(sizeof(T) < 4), std::int32_t,
+                                  std::conditional_t<(sizeof(T) < 8), std::int64_t, int128>>>,
+           std::conditional_t<kIsFloat<T>, double, int128>>;
 
 // SUM and MEAN.
 template <typename T>
@@ -43,43 +74,48 @@ struct Sum : Additive<T> {
   WARPFOLD_HD static constexpr Acc Identity() {
     return kIsFloat<T> ? static_cast<Acc>(-0.0) : Acc{0};
   }
-  template <typename A>
-  WARPFOLD_HD static void Add(A& a, T x) {
-    a += static_cast<A>(Widen(x));
-  }
+  WARPFOLD_HD static void Add(Acc& a, T x) { a += static_cast<Acc>(Widen(x)); }
 };
 
 // L1_NORM: the sum of absolute values.
 template <typename T>
 struct AbsSum : Additive<T> {
   using typename Additive<T>::Acc;
-  WARPFOLD_HD static constexpr Acc Identity() { return Acc{0}; }
-  template <typename A>
-  WARPFOLD_HD static void Add(A& a, T x) {
-    const A wide = static_cast<A>(Widen(x));
+  WARPFOLD_HD static void Add(Acc& a, T x) {
+    const Acc wide = static_cast<Acc>(Widen(x));
     // Of a NaN the sign may stay: the result has none.
     a += wide < 0 ? -wide : wide;
   }
 };
 
-// L2_NORM: the sum of squares, in float64 for every dtype.
+// L2_NORM, and VAR and STD of integers of up to 16 bits: the sum of squares. Exact for those, in
+// float64 for the others.
 template <typename T>
-struct SquareSum {
-  using Acc = double;
-  using State = double;
-  WARPFOLD_HD static constexpr Acc Identity() { return 0.0; }
-  WARPFOLD_HD static void Add(double& a, T x) {
-    const double wide = static_cast<double>(Widen(x));
-    a += wide * wide;
+inline constexpr bool kSquaresExactly = !kIsFloat<T> && sizeof(T) <= 2;
+template <typename T>
+struct SquareSum
+    : Adding<std::conditional_t<kSquaresExactly<T>,
+                                std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>,
+                                double>,
+             std::conditional_t<kSquaresExactly<T>, int128, double>> {
+  template <typename A>  // the one Acc
+  WARPFOLD_HD static void Add(A& a, T x) {
+    if constexpr (kSquaresExactly<T>) {
+      const auto wide =
+          static_cast<std::conditional_t<sizeof(T) == 1, int, std::int64_t>>(Widen(x));
+      a += static_cast<A>(wide * wide);
+    } else {
+      const double wide = static_cast<double>(Widen(x));
+      a = std::fma(wide, wide, a);
+    }
   }
-  WARPFOLD_HD static constexpr double Combine(double a, double b) { return a + b; }
-  WARPFOLD_HD static constexpr State Promote(Acc a) { return a; }
 };
 
 // MIN and MAX. One integer minimum an element, vectorised everywhere, with a unique answer for
 // zeros and NaN: NaN takes the key beyond the winning end.
 template <typename T, bool kIsMin>
 struct Extremum {
+  static constexpr Join kJoin = kIsMin ? Join::kMin : Join::kMax;
   using Acc = OrderedKey<T>;
   using State = Acc;
 
@@ -106,46 +142,104 @@ struct Min : Extremum<T, true> {};
 template <typename T>
 struct Max : Extremum<T, false> {};
 
-// Elements of a kind.
-struct Counting {
-  using Acc = std::int32_t;  // holds a tile's
-  using State = std::int64_t;
-  WARPFOLD_HD static constexpr Acc Identity() { return 0; }
-  template <typename A>
-  WARPFOLD_HD static constexpr A Combine(A a, A b) {
-    return a + b;
+// ARGMIN and ARGMAX: the best key and where it was, of equal ones the first. Zeros of either sign
+// are equal here, as in NumPy.
+template <typename T, bool kIsMin>
+struct ArgExtremum {
+  static constexpr bool kIsIndexed = true;
+  static constexpr Join kJoin = Join::kMin;
+  // Less is better; nothing is worse than no element.
+  struct State {
+    std::int64_t key;
+    std::int64_t index;
+  };
+  // Elements of up to 32 bits: the key, then the number, in one integer that one minimum orders.
+  static constexpr bool kIsPacked = sizeof(T) <= 4;
+  static constexpr int kNumberBits = sizeof(T) <= 2 ? 16 : 32;
+  using Acc = std::conditional_t<(sizeof(T) <= 2), std::int32_t,
+                                 std::conditional_t<kIsPacked, std::int64_t, State>>;
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  static constexpr Acc kWorst = [] {
+    if constexpr (kIsPacked) {
+      return std::numeric_limits<Acc>::max();
+    } else {
+      return State{kNone, kNone};
+    }
+  }();
+
+  WARPFOLD_HD static constexpr Acc Identity() { return kWorst; }
+  WARPFOLD_HD static void Add(Acc& a, T x, int number) {
+    if constexpr (kIsPacked) {
+      using Bits = std::make_unsigned_t<Acc>;
+      a = Combine(a, static_cast<Acc>((static_cast<Bits>(Key(x)) << kNumberBits) |
+                                      static_cast<Bits>(number)));
+    } else {
+      a = Combine(a, State{Key(x), number});
+    }
   }
-  WARPFOLD_HD static constexpr State Promote(Acc a) { return a; }
+  template <typename A>
+  WARPFOLD_HD static constexpr A Combine(const A& a, const A& b) {
+    if constexpr (std::is_integral_v<A>) {
+      return b < a ? b : a;
+    } else {
+      const bool b_is_better = b.key < a.key || (b.key == a.key && b.index < a.index);
+      return b_is_better ? b : a;
+    }
+  }
+  WARPFOLD_HD static constexpr State Promote(const Acc& a, const Place& place) {
+    if constexpr (kIsPacked) {
+      if (a == Identity()) return {kNone, kNone};
+      const Acc number = a & ((Acc{1} << kNumberBits) - 1);
+      return {a >> kNumberBits, place.first + number * place.step};
+    } else {
+      return {a.key, a.index == kNone ? kNone : place.first + a.index * place.step};
+    }
+  }
+
+ private:
+  WARPFOLD_HD static OrderedKey<T> Key(T x) {
+    OrderedKey<T> key = ToKey(x);
+    if constexpr (kIsFloat<T>) {
+      key = key == -1 ? 0 : key;
+      key = kIsMin ? key : ~key;
+      return IsNan(x) ? kLowestKey<T> : key;
+    } else {
+      if constexpr (sizeof(T) == 2 && kIsUnsigned<T>) key -= 0x8000;  // into 16 bits
+      return kIsMin ? key : ~key;
+    }
+  }
 };
+
+template <typename T>
+struct ArgMin : ArgExtremum<T, true> {};
+template <typename T>
+struct ArgMax : ArgExtremum<T, false> {};
+
+// Elements of a kind; an int32 holds a tile's.
+using Counting = Adding<std::int32_t, std::int64_t>;
 
 // COUNT_NONZERO, ANY and ALL. NaN is not zero; both zeros are.
 template <typename T>
 struct NonzeroCount : Counting {
-  template <typename A>
-  WARPFOLD_HD static void Add(A& a, T x) {
-    a += static_cast<A>(Widen(x) != 0);
-  }
+  WARPFOLD_HD static void Add(std::int32_t& a, T x) { a += Widen(x) != 0 ? 1 : 0; }
 };
 
 // NAN_COUNT and INF_COUNT; of integers always 0.
 template <typename T>
 struct NanCount : Counting {
-  template <typename A>
-  WARPFOLD_HD static void Add(A& a, T x) {
-    a += static_cast<A>(IsNan(x));
-  }
+  WARPFOLD_HD static void Add(std::int32_t& a, T x) { a += IsNan(x) ? 1 : 0; }
 };
 template <typename T>
 struct InfCount : Counting {
-  template <typename A>
-  WARPFOLD_HD static void Add(A& a, T x) {
-    a += static_cast<A>(IsInf(x));
-  }
+  WARPFOLD_HD static void Add(std::int32_t& a, T x) { a += IsInf(x) ? 1 : 0; }
 };
 
-// VAR and STD. Elements join by Welford's recurrence, sets by Chan's, in float64: neither squares
-// what has not had a mean taken off, so a mean far above the deviation costs no digits that the
-// elements had.
+// VAR and STD of all others, in float64: a tile's or leaf's mean first, from its sum, then the
+// squares of the deviations from it. Nothing is squared that has not had a mean taken off, so a
+// mean far above the deviation costs no digits that the elements had. Sets join by Chan, Golub and
+// LeVeque's formula.
+//
+// The one component that reads its elements twice; it cannot take them one by one.
 template <typename T>
 struct Moments {
   struct Acc {
@@ -156,22 +250,23 @@ struct Moments {
   using State = Acc;
 
   WARPFOLD_HD static constexpr Acc Identity() { return {0.0, 0.0, 0}; }
-  WARPFOLD_HD static void Add(Acc& a, T x) {
-    const double wide = static_cast<double>(Widen(x));
-    ++a.count;
-    const double deviation = wide - a.mean;
-    // The reciprocal is a constant where the compiler knows the count: inside tiles and leaves.
-    a.mean += deviation * (1.0 / static_cast<double>(a.count));
-    a.squares += deviation * (wide - a.mean);
+  WARPFOLD_HD static void AddDeviation(double& squares, T x, double mean) {
+    const double deviation = static_cast<double>(Widen(x)) - mean;
+    squares = std::fma(deviation, deviation, squares);
   }
   WARPFOLD_HD static Acc Combine(const Acc& a, const Acc& b) {
+    const double apart = a.mean - b.mean;
+    // Written symmetrically in a and b.
+    if (a.count == b.count) {
+      return {(a.mean + b.mean) * 0.5,
+              (a.squares + b.squares) + (apart * apart) * (static_cast<double>(a.count) * 0.5),
+              a.count + b.count};
+    }
     if (a.count == 0) return b;
     if (b.count == 0) return a;
     const double a_count = static_cast<double>(a.count);
     const double b_count = static_cast<double>(b.count);
     const double count = a_count + b_count;
-    const double apart = a.mean - b.mean;
-    // Written symmetrically in a and b.
     return {(a_count * a.mean + b_count * b.mean) / count,
             (a.squares + b.squares) + (apart * apart) * ((a_count * b_count) / count),
             a.count + b.count};
@@ -220,6 +315,52 @@ struct IntegerProduct {
 
 template <typename T>
 struct Product : std::conditional_t<kIsFloat<T>, FloatProduct<T>, IntegerProduct<T>> {};
+
+// A component to which NaN elements are missing.
+template <class C>
+struct OmitNan : C {
+  using Component = C;
+};
+
+template <class C>
+inline constexpr bool kOmitsNan = false;
+template <class C>
+inline constexpr bool kOmitsNan<OmitNan<C>> = true;
+template <typename T>
+inline constexpr bool kOmitsNan<OmitNan<NanCount<T>>> = false;  // it counts them all the same
+
+template <class C>
+concept Indexed = C::kIsIndexed;
+
+template <class C>
+inline constexpr bool kReadsTwice = false;
+template <typename T>
+inline constexpr bool kReadsTwice<Moments<T>> = true;
+
+// C::Add for any component that reads once.
+template <class C, typename Acc, typename T>
+WARPFOLD_HD void AddElement(Acc& acc, T x, int number) {
+  if constexpr (kOmitsNan<C>) {
+    // Added first and chosen after, which compilers turn into SIMD where they do not a branch.
+    Acc added = acc;
+    AddElement<typename C::Component>(added, x, number);
+    acc = IsNan(x) ? acc : added;
+  } else if constexpr (Indexed<C>) {
+    C::Add(acc, x, number);
+  } else {
+    C::Add(acc, x);
+  }
+}
+
+// C::Promote for any component.
+template <class C>
+WARPFOLD_HD typename C::State PromoteAt(const typename C::Acc& acc, const Place& place) {
+  if constexpr (Indexed<C>) {
+    return C::Promote(acc, place);
+  } else {
+    return C::Promote(acc);
+  }
+}
 
 }  // namespace warpfold
 

@@ -77,11 +77,15 @@ WARPFOLD_HD bool IsNan(T x) {
   }
 }
 
+// Infinity of a hardware type.
+template <typename T>
+inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
 template <typename T>
 WARPFOLD_HD bool IsInf(T x) {
   if constexpr (kIsFloat<T>) {
-    const double wide = static_cast<double>(Widen(x));
-    return wide - wide != 0 && wide == wide;  // inf - inf is NaN, and NaN is not 0
+    const auto wide = Widen(x);
+    return wide == kInfinity<Wide<T>> || wide == -kInfinity<Wide<T>>;
   } else {
     return false;
   }
@@ -98,6 +102,35 @@ WARPFOLD_HD T QuietNan() {
     return T{
         static_cast<std::uint16_t>(((1 << (T::kExponentBits + 1)) - 1) << (T::kMantissaBits - 1))};
   }
+}
+
+template <typename T>
+WARPFOLD_HD T Infinity(bool negative) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return negative ? -kInfinity<T> : kInfinity<T>;
+  } else {
+    constexpr int kBits = ((1 << T::kExponentBits) - 1) << T::kMantissaBits;
+    return T{static_cast<std::uint16_t>(kBits | (negative ? 0x8000 : 0))};
+  }
+}
+
+// What sums add up in, rounded to nearest even. Of 128 bits written out because the conversion is a
+// library call whose rounding differs between compilers.
+WARPFOLD_HD double ToDouble(double x) { return x; }
+WARPFOLD_HD double ToDouble(std::int32_t x) { return x; }
+WARPFOLD_HD double ToDouble(std::int64_t x) { return static_cast<double>(x); }
+WARPFOLD_HD double ToDouble(int128 x) {
+  const bool negative = x < 0;
+  uint128 magnitude = negative ? uint128{0} - static_cast<uint128>(x) : static_cast<uint128>(x);
+  double scale = 1.0;
+  // Shifted to 64 bits with the lost bits kept as a sticky one, the hardware's conversion rounds as
+  // it would the whole.
+  while ((magnitude >> 64) != 0) {
+    magnitude = (magnitude >> 1) | (magnitude & 1);
+    scale *= 2.0;
+  }
+  const double rounded = static_cast<double>(static_cast<std::uint64_t>(magnitude)) * scale;
+  return negative ? -rounded : rounded;
 }
 
 // Rounds to nearest even, once: by way of float it would be twice. Any NaN becomes the quiet one.

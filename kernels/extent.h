@@ -11,9 +11,17 @@ struct Extent {
   std::int64_t outer = 1;
   std::int64_t count = 1;
   std::int64_t inner = 1;
+  std::int64_t first = 0;  // of elements: the linear offset in the tensor of the first one
 
   std::int64_t outputs() const { return outer * inner; }
 };
+
+// A run of reduced dimensions: an element at linear offset i is number i / stride % length in it.
+struct ReducedRun {
+  std::int64_t stride = 1;
+  std::int64_t length = 1;
+};
+inline constexpr int kMaxReducedRuns = 16;
 
 }  // namespace warpfold
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/extent.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
 #include "kernels/types.h"
@@ -20,6 +21,18 @@ struct ResultTargets {
   void* arrays[kOpCount] = {};
   std::int64_t reduced_count = 0;  // elements behind each output
   std::int64_t correction = 0;     // of VAR and STD
+  int reduced_run_count = 0;
+  ReducedRun reduced_runs[kMaxReducedRuns] = {};  // outermost first
+
+  // The index, in C order of the reduced axes, of the element at linear offset `offset`.
+  WARPFOLD_HD std::int64_t ReducedIndex(std::int64_t offset) const {
+    std::int64_t index = 0;
+    for (int r = 0; r < reduced_run_count; ++r) {
+      const ReducedRun& run = reduced_runs[r];
+      index = index * run.length + offset / run.stride % run.length;
+    }
+    return index;
+  }
 };
 
 // An integer sum or product that does not fit its result. Of several, the one with the lowest
@@ -43,22 +56,6 @@ struct Output {
   std::int64_t first_result = 0;
   Overflow* overflow = nullptr;
 };
-
-// Rounds to nearest even. Written out because the conversion is a library call whose rounding
-// differs between compilers.
-WARPFOLD_HD double ToDouble(int128 x) {
-  const bool negative = x < 0;
-  uint128 magnitude = negative ? uint128{0} - static_cast<uint128>(x) : static_cast<uint128>(x);
-  double scale = 1.0;
-  // Shifted to 64 bits with the lost bits kept as a sticky one, the hardware's conversion rounds as
-  // it would the whole.
-  while ((magnitude >> 64) != 0) {
-    magnitude = (magnitude >> 1) | (magnitude & 1);
-    scale *= 2.0;
-  }
-  const double rounded = static_cast<double>(static_cast<std::uint64_t>(magnitude)) * scale;
-  return negative ? -rounded : rounded;
-}
 
 // The float type of MEAN, VAR, STD and the norms.
 template <typename T>
@@ -84,9 +81,6 @@ WARPFOLD_HD void PutFloat(void* array, std::int64_t index, double value) {
   Put(array, index, RoundFromDouble<FloatOf<T>>(value));
 }
 
-WARPFOLD_HD double AsDouble(double x) { return x; }
-WARPFOLD_HD double AsDouble(int128 x) { return ToDouble(x); }
-
 // The integer if it fits in R, what is left of it otherwise.
 template <typename R>
 WARPFOLD_HD bool PutInteger(void* array, std::int64_t index, int128 exact) {
@@ -108,11 +102,45 @@ WARPFOLD_HD bool PutProduct(void* array, std::int64_t index,
   }
 }
 
-WARPFOLD_HD double Variance(const ResultTargets& targets, double squares) {
+// Deviations from the mean, squared and added up.
+template <class F>
+WARPFOLD_HD double SquaredDeviations(std::int64_t count, const typename F::State& state) {
+  using T = typename F::Element;
+  if constexpr (F::kHasMoments) {
+    return F::template Get<Moments<T>>(state).squares;
+  } else {
+    // Exact: sums of less than 2^47 elements of 16 bits fit.
+    const int128 sum = F::template Get<Sum<T>>(state);
+    const int128 squares = F::template Get<SquareSum<T>>(state);
+    return ToDouble(count * squares - sum * sum) / static_cast<double>(count);
+  }
+}
+
+template <class F>
+WARPFOLD_HD double Variance(const ResultTargets& targets, std::int64_t count,
+                            const typename F::State& state) {
   // In float64: the difference of two int64 may not fit in one.
-  const double divisor =
-      static_cast<double>(targets.reduced_count) - static_cast<double>(targets.correction);
-  return squares / (divisor > 0 ? divisor : 0.0);
+  const double divisor = static_cast<double>(count) - static_cast<double>(targets.correction);
+  if (F::kOmitsNan && divisor <= 0) return QuietNan<double>();
+  return SquaredDeviations<F>(count, state) / (divisor > 0 ? divisor : 0.0);
+}
+
+// Elements that took part.
+template <class F>
+WARPFOLD_HD std::int64_t Count(const ResultTargets& targets, const typename F::State& state) {
+  if constexpr (F::kOmitsNan) {
+    return targets.reduced_count - F::template Get<NanCount<typename F::Element>>(state);
+  } else {
+    return targets.reduced_count;
+  }
+}
+
+// The index, or -1 of no elements.
+template <class Component>
+WARPFOLD_HD void PutIndex(const ResultTargets& targets, void* array, std::int64_t output,
+                          const typename Component::State& best) {
+  Put(array, output,
+      best.index == Component::kNone ? std::int64_t{-1} : targets.ReducedIndex(best.index));
 }
 
 }  // namespace internal
@@ -125,13 +153,14 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
   using T = typename F::Element;
   void* array = targets.arrays[i];
   const auto get = [&](auto tag) { return F::template Get<typename decltype(tag)::type>(state); };
-  const double count = static_cast<double>(targets.reduced_count);
+  const std::int64_t count = internal::Count<F>(targets, state);
   switch (targets.ops[i]) {
     case Op::kSum:
       if constexpr (F::template kHas<Sum<T>>) {
         const auto sum = get(TypeTag<Sum<T>>{});
         if constexpr (kIsFloat<T>) {
-          internal::PutFloat<T>(array, index, sum);
+          // The identity is -0.0, and a sum of nothing is +0.0.
+          internal::PutFloat<T>(array, index, count == 0 ? 0.0 : sum);
         } else if (!internal::PutInteger<IntegerOf<T>>(array, index, sum)) {
           *misfit = {Op::kSum, sum};
           return false;
@@ -140,7 +169,8 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
       return true;
     case Op::kMean:
       if constexpr (F::template kHas<Sum<T>>) {
-        internal::PutFloat<T>(array, index, internal::AsDouble(get(TypeTag<Sum<T>>{})) / count);
+        internal::PutFloat<T>(array, index,
+                              ToDouble(get(TypeTag<Sum<T>>{})) / static_cast<double>(count));
       }
       return true;
     case Op::kMin:
@@ -163,20 +193,20 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
       return true;
     case Op::kVar:
     case Op::kStd:
-      if constexpr (F::template kHas<Moments<T>>) {
-        const double variance = internal::Variance(targets, get(TypeTag<Moments<T>>{}).squares);
+      if constexpr (F::template kHas<SquareSum<T>>) {
+        const double variance = internal::Variance<F>(targets, count, state);
         internal::PutFloat<T>(array, index,
                               targets.ops[i] == Op::kVar ? variance : std::sqrt(variance));
       }
       return true;
     case Op::kL1Norm:
       if constexpr (F::template kHas<AbsSum<T>>) {
-        internal::PutFloat<T>(array, index, internal::AsDouble(get(TypeTag<AbsSum<T>>{})));
+        internal::PutFloat<T>(array, index, ToDouble(get(TypeTag<AbsSum<T>>{})));
       }
       return true;
     case Op::kL2Norm:
       if constexpr (F::template kHas<SquareSum<T>>) {
-        internal::PutFloat<T>(array, index, std::sqrt(get(TypeTag<SquareSum<T>>{})));
+        internal::PutFloat<T>(array, index, std::sqrt(ToDouble(get(TypeTag<SquareSum<T>>{}))));
       }
       return true;
     case Op::kCountNonzero:
@@ -187,7 +217,7 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
     case Op::kAny:
     case Op::kAll:
       if constexpr (F::template kHas<NonzeroCount<T>>) {
-        const std::int64_t enough = targets.ops[i] == Op::kAny ? 1 : targets.reduced_count;
+        const std::int64_t enough = targets.ops[i] == Op::kAny ? 1 : count;
         const bool answer = get(TypeTag<NonzeroCount<T>>{}) >= enough;
         internal::Put(array, index, Bool{static_cast<std::uint8_t>(answer)});
       }
@@ -200,6 +230,16 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
     case Op::kInfCount:
       if constexpr (F::template kHas<InfCount<T>>) {
         internal::Put(array, index, get(TypeTag<InfCount<T>>{}));
+      }
+      return true;
+    case Op::kArgMin:
+      if constexpr (F::template kHas<ArgMin<T>>) {
+        internal::PutIndex<ArgMin<T>>(targets, array, index, get(TypeTag<ArgMin<T>>{}));
+      }
+      return true;
+    case Op::kArgMax:
+      if constexpr (F::template kHas<ArgMax<T>>) {
+        internal::PutIndex<ArgMax<T>>(targets, array, index, get(TypeTag<ArgMax<T>>{}));
       }
       return true;
   }

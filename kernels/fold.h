@@ -1,13 +1,12 @@
-// Components fused into one pass, and the table of the fusions that exist.
+// Components fused into one pass, and what each bundle fuses.
 #ifndef WARPFOLD_KERNELS_FOLD_H_
 #define WARPFOLD_KERNELS_FOLD_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "kernels/bundle.h"
 #include "kernels/components.h"
 #include "kernels/host_device.h"
 #include "kernels/types.h"
@@ -22,9 +21,15 @@ struct Slot {
 
 // Several components that read the elements once. Acc and State hold one slot a component; all
 // functions work slot by slot, so a component's bits do not depend on what it is fused with.
-template <typename T, class... Components>
+//
+// Components are named without their NaN policy; Applied is the component that does the work.
+template <typename T, NanPolicy kNanPolicy, class... Components>
 struct Fold {
   using Element = T;
+  static constexpr bool kOmitsNan = kNanPolicy == NanPolicy::kOmit;
+  template <class C>
+  using Applied = std::conditional_t<kOmitsNan, OmitNan<C>, C>;
+  static constexpr int kComponents = sizeof...(Components);
   struct Acc : Slot<Components, typename Components::Acc>... {};
   struct State : Slot<Components, typename Components::State>... {};
 
@@ -53,11 +58,55 @@ struct Fold {
     ((Get<Components>(acc) = Components::Identity()), ...);
     return acc;
   }
-  // To an Acc or a State.
-  template <typename Value>
-  WARPFOLD_HD static void Add(Value& value, T x) {
-    (Components::Add(Get<Components>(value), x), ...);
+
+  // The first sweep over the elements of a tile or leaf: everything that reads once. `number` is
+  // the element's, as for indexed components.
+  WARPFOLD_HD static void Add(Acc& acc, T x, int number) {
+    AddTo([](auto tag) { return !kReadsTwice<typename decltype(tag)::type>; }, acc, x, number);
   }
+  // The same but for counts that finite extrema make needless, and those counts.
+  WARPFOLD_HD static void AddEarly(Acc& acc, T x, int number) {
+    AddTo(
+        [](auto tag) {
+          using C = typename decltype(tag)::type;
+          return !kReadsTwice<C> && !kIsSparedCount<C>;
+        },
+        acc, x, number);
+  }
+  WARPFOLD_HD static void AddSparedCounts(Acc& acc, T x) {
+    AddTo([](auto tag) { return kIsSparedCount<typename decltype(tag)::type>; }, acc, x, 0);
+  }
+  // Whether AddEarly leaves counts for later, and whether they may still be 0 for all of `acc`.
+  static constexpr bool kSparesCounts = kIsFloat<T> && !kOmitsNan && kHas<Min<T>> && kHas<Max<T>> &&
+                                        (kHas<NanCount<T>> || kHas<InfCount<T>>);
+  template <class C>
+  static constexpr bool kIsSparedCount = kSparesCounts && (std::is_same_v<C, NanCount<T>> ||
+                                                           std::is_same_v<C, InfCount<T>>);
+  WARPFOLD_HD static bool AllFinite(const Acc& acc) {
+    return Get<Min<T>>(acc) > ToKey(Infinity<T>(true)) &&
+           Get<Max<T>>(acc) < ToKey(Infinity<T>(false));
+  }
+
+  // The second sweep, when there are moments: the mean of `acc`, of `count` elements of which some
+  // may be NaN, and then, by Moments::AddDeviation for each element, the squares.
+  static constexpr bool kHasMoments = kHas<Moments<T>>;
+  WARPFOLD_HD static std::int64_t CountOf(const Acc& acc, std::int64_t count) {
+    if constexpr (kOmitsNan) count -= Get<NanCount<T>>(acc);
+    return count;
+  }
+  WARPFOLD_HD static double Mean(const Acc& acc, std::int64_t count) {
+    return ToDouble(Get<Sum<T>>(acc)) / static_cast<double>(CountOf(acc, count));
+  }
+  WARPFOLD_HD static void AddDeviation(double& squares, T x, double mean) {
+    if (kOmitsNan && IsNan(x)) return;
+    Moments<T>::AddDeviation(squares, x, mean);
+  }
+  WARPFOLD_HD static void SetMoments(Acc& acc, std::int64_t count, double mean, double squares) {
+    const std::int64_t present = CountOf(acc, count);
+    Get<Moments<T>>(acc) =
+        present == 0 ? Moments<T>::Identity() : typename Moments<T>::Acc{mean, squares, present};
+  }
+
   // For Acc and for State.
   template <typename Value>
   WARPFOLD_HD static Value Combine(const Value& a, const Value& b) {
@@ -65,81 +114,67 @@ struct Fold {
     ((Get<Components>(result) = Components::Combine(Get<Components>(a), Get<Components>(b))), ...);
     return result;
   }
-  WARPFOLD_HD static State Promote(const Acc& acc) {
+  WARPFOLD_HD static State Promote(const Acc& acc, const Place& place) {
     State state;
-    ((Get<Components>(state) = Components::Promote(Get<Components>(acc))), ...);
+    ((Get<Components>(state) = PromoteAt<Components>(Get<Components>(acc), place)), ...);
     return state;
   }
-  WARPFOLD_HD static State IdentityState() { return Promote(Identity()); }
+  WARPFOLD_HD static State IdentityState() { return Promote(Identity(), Place{}); }
 
   // Calls `visitor(TypeTag<Component>{})` for each component.
   template <typename Visitor>
   WARPFOLD_HD static void ForEach(Visitor&& visitor) {
     (visitor(TypeTag<Components>{}), ...);
   }
+
+ private:
+  template <class Which>
+  WARPFOLD_HD static void AddTo(const Which&, Acc& acc, T x, int number) {
+    ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (Which{}(tag)) AddElement<Applied<C>>(Get<C>(acc), x, number);
+    });
+  }
 };
 
-// The fusions that are compiled. A request runs on the smallest one that holds its ops: a component
-// that nobody asked for costs little while a pass is bound by memory, and every further fusion
-// costs build time.
-enum class Bundle : std::uint8_t { kSum, kMin, kMax, kRange, kStatistics, kAll };
+template <typename T, class... Components>
+using PlainFold = Fold<T, NanPolicy::kPropagate, Components...>;
+// Without Moments where sums and squares are exact: they say it all.
+template <typename T, NanPolicy kNanPolicy, class... More>
+using StatisticsFold =
+    std::conditional_t<kSquaresExactly<T>,
+                       Fold<T, kNanPolicy, Sum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>,
+                            AbsSum<T>, SquareSum<T>, More...>,
+                       Fold<T, kNanPolicy, Sum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>,
+                            AbsSum<T>, SquareSum<T>, Moments<T>, More...>>;
+template <typename T, NanPolicy kNanPolicy>
+using FullFold = StatisticsFold<T, kNanPolicy, NonzeroCount<T>, Product<T>, ArgMin<T>, ArgMax<T>>;
 
-constexpr Bundle BundleOf(Op op) {
-  switch (op) {
-    case Op::kSum:
-    case Op::kMean:
-      return Bundle::kSum;
-    case Op::kMin:
-      return Bundle::kMin;
-    case Op::kMax:
-      return Bundle::kMax;
-    case Op::kVar:
-    case Op::kStd:
-    case Op::kL1Norm:
-    case Op::kL2Norm:
-    case Op::kCountNonzero:
-    case Op::kAny:
-    case Op::kAll:
-    case Op::kNanCount:
-    case Op::kInfCount:
-      return Bundle::kStatistics;
-    case Op::kProd:
-      return Bundle::kAll;
-  }
-  __builtin_unreachable();
-}
-
-// kSum, kMin and kMax hold one component, kRange the three of them, kStatistics those and more.
-inline Bundle BundleFor(const std::vector<Op>& ops) {
-  Bundle bundle = BundleOf(ops.front());
-  for (const Op op : ops) {
-    const Bundle other = BundleOf(op);
-    if (other == bundle) continue;
-    bundle = std::max({bundle, other, Bundle::kRange});
-  }
-  return bundle;
-}
-
-// Calls `visitor(TypeTag<Fold<T, ...>>{})` with the bundle's fold over T.
+// Calls `visitor(TypeTag<Fold<T, ...>>{})` with the bundle's fold over T. REQUIRES: kOmitNan only
+// for floats.
 template <typename T, typename Visitor>
 constexpr decltype(auto) VisitBundle(Bundle bundle, Visitor&& visitor) {
   switch (bundle) {
     case Bundle::kSum:
-      return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Sum<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Sum<T>>>{});
     case Bundle::kMin:
-      return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Min<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Min<T>>>{});
     case Bundle::kMax:
-      return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Max<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Max<T>>>{});
+    case Bundle::kNonzero:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, NonzeroCount<T>>>{});
     case Bundle::kRange:
-      return std::forward<Visitor>(visitor)(TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Sum<T>, Min<T>, Max<T>>>{});
     case Bundle::kStatistics:
-      return std::forward<Visitor>(visitor)(
-          TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>, NonzeroCount<T>, NanCount<T>, InfCount<T>,
-                       AbsSum<T>, SquareSum<T>, Moments<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<StatisticsFold<T, NanPolicy::kPropagate>>{});
+    case Bundle::kArg:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, ArgMin<T>, ArgMax<T>>>{});
     case Bundle::kAll:
+      return std::forward<Visitor>(visitor)(TypeTag<FullFold<T, NanPolicy::kPropagate>>{});
+    case Bundle::kOmitNan:
+      // Only floats have NaN; others need no fold of their own.
       return std::forward<Visitor>(visitor)(
-          TypeTag<Fold<T, Sum<T>, Min<T>, Max<T>, NonzeroCount<T>, NanCount<T>, InfCount<T>,
-                       AbsSum<T>, SquareSum<T>, Moments<T>, Product<T>>>{});
+          TypeTag<FullFold<T, kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate>>{});
   }
   __builtin_unreachable();
 }

@@ -17,9 +17,7 @@ namespace warpfold {
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-// std::bit_cast, which nvcc 13.0 does not offer in device code without relaxed constexpr; and on
-// the CPU not memcpy, behind which GCC 12 lost a store at -O3 (f16 minima along columns came out
-// 0).
+// std::bit_cast, which nvcc 13.0 does not offer in device code without relaxed constexpr.
 template <typename To, typename From>
 WARPFOLD_HD To BitCast(const From& from) {
   static_assert(sizeof(To) == sizeof(From));

@@ -85,8 +85,19 @@ std::vector<Run> CollapseRuns(const std::vector<std::int64_t>& shape,
   return runs;
 }
 
+std::vector<ReducedRun> ReducedRuns(const std::vector<Run>& runs) {
+  std::vector<ReducedRun> reduced;
+  std::int64_t stride = 1;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    if (run->reduced) reduced.insert(reduced.begin(), {stride, run->length});
+    stride *= run->length;
+  }
+  return reduced;
+}
+
 Geometry MakeGeometry(const std::vector<Run>& runs) {
   Geometry geometry;
+  geometry.reduced_runs = ReducedRuns(runs);
   // Walk from the innermost run outwards: kept runs widen what lies behind the next reduced run.
   auto run = runs.rbegin();
   for (; run != runs.rend() && !run->reduced; ++run) geometry.inner *= run->length;
@@ -134,6 +145,7 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   Plan plan;
   plan.dtype = spec.dtype;
   plan.ops = spec.ops;
+  plan.nan_policy = spec.nan_policy;
   plan.correction = spec.correction;
   plan.output_count = 1;
   plan.reduced_count = 1;
@@ -150,7 +162,7 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(spec.dtype));
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (const Op op : spec.ops) {
-      if (op == Op::kMin || op == Op::kMax) {
+      if (op == Op::kMin || op == Op::kMax || op == Op::kArgMin || op == Op::kArgMax) {
         return absl::InvalidArgumentError(
             absl::StrCat("ops: ", Name(op), " of no elements has no answer"));
       }
@@ -164,7 +176,8 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   if (plan.element_count > 0) {
     plan.geometry = MakeGeometry(CollapseRuns(spec.shape, *reduced));
   } else {
-    plan.geometry = {.outer = plan.output_count, .reduce = 0, .inner = 1, .folds = {}};
+    plan.geometry = {
+        .outer = plan.output_count, .reduce = 0, .inner = 1, .folds = {}, .reduced_runs = {}};
   }
   return plan;
 }

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/bundle.h"
+#include "kernels/extent.h"
 #include "kernels/types.h"
 
 namespace warpfold {
 
-inline constexpr int kMaxRank = 32;
+inline constexpr int kMaxRank = 2 * kMaxReducedRuns;
 
 // A reduction as a client states it.
 struct ReduceSpec {
@@ -24,6 +26,7 @@ struct ReduceSpec {
   std::vector<Op> ops;              // at least one, none twice
   std::vector<std::int64_t> axes;   // in [-rank, rank), none twice; empty is all
   bool keepdims = false;
+  NanPolicy nan_policy = NanPolicy::kPropagate;
   std::int64_t correction = 0;  // of VAR and STD
 };
 
@@ -43,6 +46,9 @@ struct Geometry {
   std::int64_t reduce = 1;
   std::int64_t inner = 1;
   std::vector<Fold> folds;
+  // The reduced runs from the outermost in, as an element's linear offset sees them. At most
+  // kMaxReducedRuns: kept runs lie between them.
+  std::vector<ReducedRun> reduced_runs;
 
   std::int64_t element_count() const { return outer * reduce * inner; }
   // States after the elements have been folded along `reduce`.
@@ -52,6 +58,7 @@ struct Geometry {
 struct Plan {
   DType dtype = DType::kF32;
   std::vector<Op> ops;
+  NanPolicy nan_policy = NanPolicy::kPropagate;
   Geometry geometry;
   std::vector<std::int64_t> result_shape;
   std::int64_t element_count = 0;
@@ -60,13 +67,14 @@ struct Plan {
   std::int64_t reduced_count = 0;  // elements behind each of them
   std::int64_t correction = 0;     // of VAR and STD
 
+  Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }
   // Bytes of all results together.
   std::int64_t result_bytes() const;
 };
 
 // Checks `spec` and plans it. INVALID_ARGUMENT, the message starting with the field's name in the
 // proto: `tensor.shape` (negative dimension, rank above kMaxRank, byte count past int64), `ops`
-// (none, twice, min or max of nothing), `axes` (twice, out of range).
+// (none, twice, min, max, argmin or argmax of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 }  // namespace warpfold

@@ -64,6 +64,10 @@ const char* Name(Op op) {
       return "nan_count";
     case Op::kInfCount:
       return "inf_count";
+    case Op::kArgMin:
+      return "argmin";
+    case Op::kArgMax:
+      return "argmax";
   }
   __builtin_unreachable();
 }
@@ -97,6 +101,8 @@ DType ResultDType(Op op, DType dtype) {
       case Op::kCountNonzero:
       case Op::kNanCount:
       case Op::kInfCount:
+      case Op::kArgMin:
+      case Op::kArgMax:
         return DType::kI64;
       case Op::kAny:
       case Op::kAll:

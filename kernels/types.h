@@ -46,11 +46,17 @@ enum class Op : std::uint8_t {
   kAll,
   kNanCount,
   kInfCount,
+  kArgMin,
+  kArgMax,
 };
-inline constexpr Op kAllOps[] = {Op::kSum, Op::kMin, Op::kMax,      Op::kMean,    Op::kProd,
-                                 Op::kVar, Op::kStd, Op::kL1Norm,   Op::kL2Norm,  Op::kCountNonzero,
-                                 Op::kAny, Op::kAll, Op::kNanCount, Op::kInfCount};
-inline constexpr int kOpCount = 14;
+inline constexpr Op kAllOps[] = {Op::kSum,      Op::kMin,          Op::kMax,    Op::kMean,
+                                 Op::kProd,     Op::kVar,          Op::kStd,    Op::kL1Norm,
+                                 Op::kL2Norm,   Op::kCountNonzero, Op::kAny,    Op::kAll,
+                                 Op::kNanCount, Op::kInfCount,     Op::kArgMin, Op::kArgMax};
+inline constexpr int kOpCount = 16;
+
+// What NaN elements do: take part, or count as missing.
+enum class NanPolicy : std::uint8_t { kPropagate, kOmit };
 
 template <typename T>
 struct TypeTag {

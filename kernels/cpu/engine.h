@@ -64,22 +64,6 @@ class EngineOf {
     }
   }
 
-  static void AccumulateRow(const T* data, std::int64_t first_column, std::int64_t width,
-                            std::int64_t row, std::int64_t rows, std::int64_t inner, State* leaves,
-                            State* stack) {
-    const bool leaf_ends = row % kLeafRows == kLeafRows - 1 || row == rows - 1;
-    for (std::int64_t i = 0; i < width; ++i) {
-      const std::int64_t column = first_column + i;
-      State leaf = row % kLeafRows == 0 ? F::IdentityState() : leaves[column];
-      F::Add(leaf, data[i]);
-      if (leaf_ends) {
-        PushColumn(leaf, column, inner, row / kLeafRows, stack);
-      } else {
-        leaves[column] = leaf;
-      }
-    }
-  }
-
  private:
   // A task's share of the data: large against the cost of handing it out, small against a core's
   // L2.
@@ -105,6 +89,11 @@ class EngineOf {
     stack[level * width + column] = state;
   }
 
+  // Not for interprocedural analysis: GCC 12 found that some instances write nothing, and dropped
+  // the calls (minima of f32, f64 and bf16 along columns, at -O3).
+#if defined(__GNUC__) && !defined(__clang__)
+  __attribute__((noipa))
+#endif
   static void Emit(const Output& output, std::int64_t index, const State& state) {
     if (output.states != nullptr) {
       static_cast<State*>(output.states)[index] = state;
@@ -129,40 +118,74 @@ class EngineOf {
     lock.store(0, std::memory_order_release);
   }
 
-  static State FoldTile(const T* tile, int count) {
-    State state;
-    F::ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      F::template Get<C>(state) = C::Promote(GetSimdLoops<T, C>().fold_tile(tile, count));
-    });
-    return state;
+  template <class C>
+  using Loops = SimdLoops<T, typename F::template Applied<C>>;
+  template <class C>
+  static const Loops<C>& LoopsOf() {
+    return GetSimdLoops<T, typename F::template Applied<C>>();
   }
 
-  static State FoldTiles(const T* row, std::int64_t row_elements, std::int64_t first,
-                         std::int64_t count) {
-    return Tree(first, count, [&](std::int64_t tile) {
+  // The tile's first element is at linear offset `first`; so below.
+  static State FoldTile(const T* tile, int count, std::int64_t first) {
+    typename F::Acc acc;
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (F::template kIsSparedCount<C>) {
+        F::template Get<C>(acc) = C::Identity();
+      } else {
+        F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+      }
+    });
+    if constexpr (F::kSparesCounts) {
+      if (!F::AllFinite(acc)) {
+        F::ForEach([&](auto tag) {
+          using C = typename decltype(tag)::type;
+          if constexpr (F::template kIsSparedCount<C>) {
+            F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+          }
+        });
+      }
+    }
+    return F::Promote(acc, {.first = first});
+  }
+
+  static State FoldTiles(const T* row, std::int64_t row_elements, std::int64_t first_tile,
+                         std::int64_t count, std::int64_t first) {
+    return Tree(first_tile, count, [&](std::int64_t tile) {
       const std::int64_t begin = tile * kTileElements<T>;
-      return FoldTile(row + begin, static_cast<int>(std::min<std::int64_t>(kTileElements<T>,
-                                                                           row_elements - begin)));
+      const std::int64_t left = row_elements - begin;
+      return FoldTile(row + begin, static_cast<int>(std::min<std::int64_t>(kTileElements<T>, left)),
+                      first + begin);
     });
   }
 
   // A row of one vector for each of a few lanes: what fold_tile computes, without its fixed cost.
-  static State FoldShortRow(const T* row, int count) {
+  static State FoldShortRow(const T* row, int count, std::int64_t first) {
     constexpr int kVector = kVectorElements<T>;
-    typename F::Acc acc[kRowElements<T>];
     const int lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(count, kVector)));
+    // acc[lanes * kVector] to acc[0], as in a tile.
+    const auto fold = [&](auto* acc, const auto& combine) {
+      for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
+        for (int i = 0; i < width; ++i) acc[i] = combine(acc[2 * i], acc[2 * i + 1]);
+      }
+      for (int half = lanes / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; ++i) acc[i] = combine(acc[i], acc[i + half]);
+      }
+    };
+    typename F::Acc acc[kRowElements<T>];
     for (int i = 0; i < lanes * kVector; ++i) {
       acc[i] = F::Identity();
-      if (i < count) F::Add(acc[i], row[i]);
+      if (i < count) F::Add(acc[i], row[i], i);
     }
-    for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
-      for (int i = 0; i < width; ++i) acc[i] = F::Combine(acc[2 * i], acc[2 * i + 1]);
+    fold(acc, [](const auto& a, const auto& b) { return F::Combine(a, b); });
+    if constexpr (F::kHasMoments) {
+      const double mean = F::Mean(acc[0], count);
+      double squares[kRowElements<T>] = {};
+      for (int i = 0; i < count; ++i) F::AddDeviation(squares[i], row[i], mean);
+      fold(squares, [](double a, double b) { return a + b; });
+      F::SetMoments(acc[0], count, mean, squares[0]);
     }
-    for (int half = lanes / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) acc[i] = F::Combine(acc[i], acc[i + half]);
-    }
-    return F::Promote(acc[0]);
+    return F::Promote(acc[0], {.first = first});
   }
 
   static void FoldWholeRows(const T* data, const Extent& extent, const Output& output,
@@ -174,10 +197,11 @@ class EngineOf {
       const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
       for (std::int64_t row = task * rows_per_task; row < end; ++row) {
         const T* elements = data + row * extent.count;
+        const std::int64_t first = extent.first + row * extent.count;
         Emit(output, row,
-             is_short
-                 ? FoldShortRow(elements, static_cast<int>(extent.count))
-                 : FoldTiles(elements, extent.count, 0, CeilDiv(extent.count, kTileElements<T>)));
+             is_short ? FoldShortRow(elements, static_cast<int>(extent.count), first)
+                      : FoldTiles(elements, extent.count, 0,
+                                  CeilDiv(extent.count, kTileElements<T>), first));
       }
     });
   }
@@ -189,9 +213,10 @@ class EngineOf {
     std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
     parallel_for(extent.outer * parts, [&](std::int64_t task) {
       const std::int64_t row = task / parts;
-      const std::int64_t first = task % parts * kTaskTiles;
-      partials[static_cast<std::size_t>(task)] = FoldTiles(
-          data + row * extent.count, extent.count, first, std::min(kTaskTiles, tiles - first));
+      const std::int64_t first_tile = task % parts * kTaskTiles;
+      partials[static_cast<std::size_t>(task)] =
+          FoldTiles(data + row * extent.count, extent.count, first_tile,
+                    std::min(kTaskTiles, tiles - first_tile), extent.first + row * extent.count);
     });
     FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
   }
@@ -206,8 +231,7 @@ class EngineOf {
 
     explicit ColumnTasks(const Extent& extent) {
       constexpr std::int64_t kMaxColumns = 512;
-      // A part adds up in components' Acc, and the int32 of 16-bit integers holds so many rows.
-      constexpr std::int64_t kLeavesMax = 16384 / kLeafRows;
+      constexpr std::int64_t kLeavesMax = kAccElementsMax / kLeafRows;
       columns = std::min(extent.inner, kMaxColumns);
       blocks_per_plane = CeilDiv(extent.inner, columns);
       const std::int64_t leaf_bytes = kLeafRows * columns * static_cast<std::int64_t>(sizeof(T));
@@ -230,8 +254,9 @@ class EngineOf {
       const std::int64_t first_row = part * tasks.leaves * kLeafRows;
       const std::int64_t rows = std::min(tasks.leaves * kLeafRows, extent.count - first_row);
       std::vector<State> states(static_cast<std::size_t>(columns));
-      FoldColumnBlock(data + (plane * extent.count + first_row) * extent.inner + first_column,
-                      extent.inner, rows, columns, states.data());
+      const std::int64_t first = (plane * extent.count + first_row) * extent.inner + first_column;
+      FoldColumnBlock(data + first, {extent.first + first, extent.inner}, rows, columns,
+                      states.data());
       const std::int64_t first_output = plane * extent.inner + first_column;
       for (std::int64_t c = 0; c < columns; ++c) {
         const State& state = states[static_cast<std::size_t>(c)];
@@ -247,21 +272,21 @@ class EngineOf {
     }
   }
 
-  // `rows` rows of `columns` columns, `stride` apart, to one state a column. A component at a time:
-  // the block stays in L2.
-  static void FoldColumnBlock(const T* data, std::int64_t stride, std::int64_t rows,
+  // `rows` rows of `columns` columns, place.step apart, to one state a column. A component at a
+  // time: the block stays in L2. The first column is at `place`.
+  static void FoldColumnBlock(const T* data, const Place& place, std::int64_t rows,
                               std::int64_t columns, State* states) {
     const std::int64_t leaves = CeilDiv(rows, kLeafRows);
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       using Acc = typename C::Acc;
-      const SimdLoops<T, C>& loops = GetSimdLoops<T, C>();
+      const Loops<C>& loops = LoopsOf<C>();
       // Levels of the tree's stack, and the leaf on its way in.
       std::vector<Acc> stack(static_cast<std::size_t>((StackLevels(leaves) + 1) * columns));
       Acc* top = stack.data() + StackLevels(leaves) * columns;
       for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
         const std::int64_t row = leaf * kLeafRows;
-        loops.fold_leaf(data + row * stride, stride,
+        loops.fold_leaf(data, place.step, static_cast<int>(row),
                         static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns,
                         top);
         int level = 0;
@@ -275,7 +300,8 @@ class EngineOf {
         if ((leaves >> level) & 1) loops.combine(stack.data() + level * columns, top, columns);
       }
       for (std::int64_t c = 0; c < columns; ++c) {
-        F::template Get<C>(states[c]) = C::Promote(top[c]);
+        F::template Get<C>(states[c]) =
+            PromoteAt<C>(top[c], {.first = place.first + c, .step = place.step});
       }
     });
   }

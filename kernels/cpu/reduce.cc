@@ -50,15 +50,4 @@ void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int6
   });
 }
 
-void AccumulateRow(const Job& job, const void* data, std::int64_t first_column, std::int64_t width,
-                   std::int64_t row, std::int64_t rows, std::int64_t inner, void* leaves,
-                   void* stack) {
-  VisitEngine(job, [&](auto tag) {
-    using E = typename decltype(tag)::type;
-    E::AccumulateRow(static_cast<const typename E::T*>(data), first_column, width, row, rows, inner,
-                     static_cast<typename E::State*>(leaves),
-                     static_cast<typename E::State*>(stack));
-  });
-}
-
 }  // namespace warpfold::cpu

@@ -45,9 +45,6 @@ void PushStates(const Job& job, const void* states, std::int64_t width, std::int
                 void* stack);
 void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,
                 const Output& output);
-void AccumulateRow(const Job& job, const void* data, std::int64_t first_column, std::int64_t width,
-                   std::int64_t row, std::int64_t rows, std::int64_t inner, void* leaves,
-                   void* stack);
 
 }  // namespace warpfold::cpu
 

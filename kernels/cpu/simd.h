@@ -16,8 +16,10 @@ struct SimdLoops {
   // A row tile's first `count` elements, 1 to kTileElements<T>, folded.
   Acc (*fold_tile)(const T* tile, int count);
 
-  // out[c] = the leaf of column c: `rows` elements, 1 to kLeafRows, `stride` apart, in order.
-  void (*fold_leaf)(const T* data, std::int64_t stride, int rows, std::int64_t columns, Acc* out);
+  // out[c] = the leaf of column c: `rows` elements, 1 to kLeafRows, `stride` apart, in order, from
+  // row `first_row` on. A row's number is its element's.
+  void (*fold_leaf)(const T* data, std::int64_t stride, int first_row, int rows,
+                    std::int64_t columns, Acc* out);
 
   // right[c] = Combine(left[c], right[c]).
   void (*combine)(const Acc* left, Acc* right, std::int64_t columns);

@@ -68,14 +68,15 @@ class EngineOf final : public Engine {
     if (error != cudaSuccess || pass.parts == 1) return error;
     return FoldOrderedStates(
         {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), sink.order}, 1, output,
-        static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), stream);
+        static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), device, stream);
   }
 
   cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
-                         void* d_scratch, cudaStream_t stream) const override {
+                         void* d_scratch, const DeviceShape& device,
+                         cudaStream_t stream) const override {
     return FoldOrderedStates(
         {static_cast<const State*>(d_states), extent.count, extent.inner, PartialOrder{}},
-        extent.outer, output, d_scratch, stream);
+        extent.outer, output, d_scratch, device, stream);
   }
 
   cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
@@ -92,19 +93,11 @@ class EngineOf final : public Engine {
     return cudaGetLastError();
   }
 
-  cudaError_t AccumulateRow(const void* d_data, std::int64_t first_column, std::int64_t width,
-                            std::int64_t row, std::int64_t rows, std::int64_t inner, void* d_leaves,
-                            void* d_stack, cudaStream_t stream) const override {
-    AccumulateRowKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
-        static_cast<const T*>(d_data), first_column, width, row, rows, inner,
-        static_cast<State*>(d_leaves), static_cast<State*>(d_stack));
-    return cudaGetLastError();
-  }
-
  private:
   // Second passes until one state is left for each output.
   static cudaError_t FoldOrderedStates(StateLeaves<F> states, std::int64_t outer,
-                                       const Output& output, void* d_scratch, cudaStream_t stream) {
+                                       const Output& output, void* d_scratch,
+                                       const DeviceShape& device, cudaStream_t stream) {
     const std::int64_t outputs = outer * states.inner;
     State* scratch = static_cast<State*>(d_scratch);
     while (true) {
@@ -114,7 +107,8 @@ class EngineOf final : public Engine {
         sink.d_states = scratch;
         sink.order = OrderForStates(outputs, launch.parts);
       }
-      const cudaError_t error = LaunchTree<1, 8, 32>(states, outer, launch, sink, stream);
+      const cudaError_t error =
+          LaunchTree<1, 8, 32>(states, outer, launch, sink, device.overlaps_passes, stream);
       if (error != cudaSuccess || launch.parts == 1) return error;
       // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer *
       // inner].
@@ -163,7 +157,8 @@ class EngineOf final : public Engine {
       pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector);
       return pass;
     }
-    pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>), device);
+    pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>),
+                         kIsHeavy<F> ? kHeavyRowWarps : kRowWarps, device);
     pass.parts = pass.rows.blocks_per_row;
     return pass;
   }
@@ -174,43 +169,49 @@ class EngineOf final : public Engine {
       case FirstPass::Kind::kShortRows: {
         const auto kernel = pass.vectors ? ShortRowKernel<F, true> : ShortRowKernel<F, false>;
         kernel<<<static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, 0, stream>>>(
-            data, extent.outer, static_cast<int>(extent.count), pass.short_rows, sink);
+            data, extent.first, extent.outer, static_cast<int>(extent.count), pass.short_rows,
+            sink);
         return cudaGetLastError();
       }
       case FirstPass::Kind::kRows: {
         const auto kernel = RowKernelFor(pass.rows.warps, pass.vectors);
         kernel<<<static_cast<unsigned>(pass.rows.blocks), pass.rows.warps * 32, 0, stream>>>(
-            data, extent.outer, extent.count, pass.rows, sink);
+            data, extent.first, extent.outer, extent.count, pass.rows, sink);
         return cudaGetLastError();
       }
       case FirstPass::Kind::kColumns:
         if (pass.vectors) {
           return LaunchTree<1, 8>(
-              ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner}, extent.outer,
-              pass.columns, sink, stream);
+              ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner, extent.first},
+              extent.outer, pass.columns, sink, false, stream);
         }
-        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner}, extent.outer,
-                                pass.columns, sink, stream);
+        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
+                                extent.outer, pass.columns, sink, false, stream);
     }
     __builtin_unreachable();
   }
 
   static auto RowKernelFor(int warps, bool vectors) {
-    if (warps == 16) return vectors ? RowKernel<F, 16, true> : RowKernel<F, 16, false>;
-    if (warps == 8) return vectors ? RowKernel<F, 8, true> : RowKernel<F, 8, false>;
-    return vectors ? RowKernel<F, 4, true> : RowKernel<F, 4, false>;
+    if constexpr (!kIsHeavy<F>) {
+      if (warps == 16) return vectors ? RowKernel<F, 16, true> : RowKernel<F, 16, false>;
+      if (warps == 4) return vectors ? RowKernel<F, 4, true> : RowKernel<F, 4, false>;
+    }
+    return vectors ? RowKernel<F, 8, true> : RowKernel<F, 8, false>;
   }
 
-  // Launches the instantiation whose leaves a thread are launch.leaves, one of kLeaves.
+  // Launches the instantiation whose leaves a thread are launch.leaves, one of kLeaves. `overlaps`:
+  // with the pass before it.
   template <int... kLeaves, class Leaves>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
-                                const Sink<F>& sink, cudaStream_t stream) {
+                                const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
+    cudaError_t error = cudaErrorInvalidValue;
     const auto launch_one = [&](auto kernel) {
-      kernel<<<static_cast<unsigned>(launch.blocks()), launch.threads(), 0, stream>>>(leaves, outer,
-                                                                                      launch, sink);
+      error = LaunchNextPass(kernel, static_cast<unsigned>(launch.blocks()),
+                             static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
+                             outer, launch, sink);
     };
     ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
-    return cudaGetLastError();
+    return error;
   }
 };
 

@@ -24,15 +24,12 @@ class Engine {
                                    void* d_scratch, const DeviceShape& device,
                                    cudaStream_t stream) const = 0;
   virtual cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
-                                 void* d_scratch, cudaStream_t stream) const = 0;
+                                 void* d_scratch, const DeviceShape& device,
+                                 cudaStream_t stream) const = 0;
   virtual cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
                                  void* d_stack, cudaStream_t stream) const = 0;
   virtual cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
                                  const Output& output, cudaStream_t stream) const = 0;
-  virtual cudaError_t AccumulateRow(const void* d_data, std::int64_t first_column,
-                                    std::int64_t width, std::int64_t row, std::int64_t rows,
-                                    std::int64_t inner, void* d_leaves, void* d_stack,
-                                    cudaStream_t stream) const = 0;
 
  protected:
   ~Engine() = default;

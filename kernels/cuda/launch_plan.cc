@@ -23,18 +23,20 @@ ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int v
   return launch;
 }
 
-RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const DeviceShape& device) {
+RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const RowWarps& warps,
+                   const DeviceShape& device) {
   RowLaunch launch;
   // Large blocks leave few partials for the second pass; small blocks spread a small tensor over
   // all SMs. Halve until there are two blocks for every SM. A block of 4 warps is the least: below
   // it the partials cost more than the idle SMs.
-  launch.warps = 16;
-  while (launch.warps > 4 && rows * row_tiles < 2LL * device.sm_count * launch.warps) {
+  launch.warps = warps.max;
+  while (launch.warps > warps.min && rows * row_tiles < 2LL * device.sm_count * launch.warps) {
     launch.warps /= 2;
   }
   // A tensor of one block needs no second pass: one launch beats two by about 1 us.
-  if (rows == 1 && row_tiles <= 16) {
-    launch.warps = static_cast<int>(std::max<std::int64_t>(4, PowerOfTwoAtLeast(row_tiles)));
+  if (rows == 1 && row_tiles <= warps.max) {
+    launch.warps =
+        static_cast<int>(std::max<std::int64_t>(warps.min, PowerOfTwoAtLeast(row_tiles)));
   }
   launch.warps_per_row_log2 = CeilLog2(std::min<std::int64_t>(row_tiles, launch.warps));
   launch.blocks_per_row = CeilDiv(row_tiles, launch.warps);

@@ -14,6 +14,7 @@ namespace warpfold::cuda {
 // What launch shapes depend on.
 struct DeviceShape {
   int sm_count = 132;
+  bool overlaps_passes = false;  // see dependent_launch.cuh; compute capability 9.0 and up
 };
 
 // Rows shorter than a warp's single load: 2^lanes_log2 lanes fold a row, each thread serves
@@ -35,7 +36,15 @@ struct RowLaunch {
   std::int64_t blocks_per_row = 1;
   std::int64_t blocks = 1;
 };
-RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const DeviceShape& device);
+// The block sizes to choose from.
+struct RowWarps {
+  int min;
+  int max;
+};
+inline constexpr RowWarps kRowWarps = {4, 16};
+inline constexpr RowWarps kHeavyRowWarps = {8, 8};  // of folds that need many registers
+RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const RowWarps& warps,
+                   const DeviceShape& device);
 
 // Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, threads `y`
 // over the count, `leaves` leaves each; the block folds its threads `y`. `parts` blocks along the

@@ -28,7 +28,7 @@ cudaError_t FoldElements(const Job& job, const void* d_data, const Extent& exten
 
 cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& extent,
                        const Output& output, void* d_scratch, cudaStream_t stream) {
-  return EngineOfJob(job).FoldStates(d_states, extent, output, d_scratch, stream);
+  return EngineOfJob(job).FoldStates(d_states, extent, output, d_scratch, job.device, stream);
 }
 
 cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width, std::int64_t index,
@@ -39,13 +39,6 @@ cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width,
 cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width, std::int64_t count,
                        const Output& output, cudaStream_t stream) {
   return EngineOfJob(job).DrainStack(d_stack, width, count, output, stream);
-}
-
-cudaError_t AccumulateRow(const Job& job, const void* d_data, std::int64_t first_column,
-                          std::int64_t width, std::int64_t row, std::int64_t rows,
-                          std::int64_t inner, void* d_leaves, void* d_stack, cudaStream_t stream) {
-  return EngineOfJob(job).AccumulateRow(d_data, first_column, width, row, rows, inner, d_leaves,
-                                        d_stack, stream);
 }
 
 }  // namespace warpfold::cuda

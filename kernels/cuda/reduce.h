@@ -53,14 +53,6 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 [[nodiscard]] cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width,
                                      std::int64_t count, const Output& output, cudaStream_t stream);
 
-// For rows longer than any buffer: adds `width` elements of row `row` of [rows, inner], from column
-// `first_column` on, to the running leaves `d_leaves[inner]`, and pushes those that end with this
-// row on `d_stack` [levels][inner].
-[[nodiscard]] cudaError_t AccumulateRow(const Job& job, const void* d_data,
-                                        std::int64_t first_column, std::int64_t width,
-                                        std::int64_t row, std::int64_t rows, std::int64_t inner,
-                                        void* d_leaves, void* d_stack, cudaStream_t stream);
-
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_REDUCE_H_

@@ -42,23 +42,6 @@ __global__ void DrainKernel(const typename F::State* stack, std::int64_t width, 
   sink.Put(0, column, state);
 }
 
-template <class F>
-__global__ void AccumulateRowKernel(const typename F::Element* data, std::int64_t first_column,
-                                    std::int64_t width, std::int64_t row, std::int64_t rows,
-                                    std::int64_t inner, typename F::State* leaves,
-                                    typename F::State* stack) {
-  const std::int64_t offset = std::int64_t{blockIdx.x} * kStackThreads + threadIdx.x;
-  if (offset >= width) return;
-  const std::int64_t column = first_column + offset;
-  typename F::State leaf = row % kLeafRows == 0 ? F::IdentityState() : leaves[column];
-  F::Add(leaf, data[offset]);
-  if (row % kLeafRows == kLeafRows - 1 || row == rows - 1) {
-    PushColumn<F>(leaf, column, inner, row / kLeafRows, stack);
-  } else {
-    leaves[column] = leaf;
-  }
-}
-
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_STACK_KERNELS_CUH_

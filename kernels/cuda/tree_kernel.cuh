@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/canonical.h"
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -30,25 +31,35 @@ struct ColumnLeaves {
   using Fold = F;
   using Value = typename F::Acc;
   using T = typename F::Element;
+  static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
   static constexpr int kRows = kLeafRows;
   const T* data;  // the first of the columns, at count 0
   std::int64_t count;
   std::int64_t inner;
+  std::int64_t first;  // the linear offset of data[0]
 
+  __device__ void Advance(std::int64_t elements) {
+    data += elements;
+    first += elements;
+  }
   __device__ static Value Identity() { return F::Identity(); }
-  __device__ static typename F::State Promote(const Value& value) { return F::Promote(value); }
+  // Of column v, from leaf `leaf` on.
+  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
+    return F::Promote(value, {.first = first + leaf * kRows * inner + v, .step = inner});
+  }
 
-  __device__ void Fold1(std::int64_t leaf, Value (&out)[kVector]) const {
+  // `number`: of the leaf's first element.
+  __device__ void Fold1(std::int64_t leaf, int number, Value (&out)[kVector]) const {
     struct alignas(sizeof(T) * kVector) Vector {
       T x[kVector];
     };
-    const std::int64_t first = leaf * kRows;
-    const int rows = count - first < kRows ? static_cast<int>(count - first) : kRows;
+    const std::int64_t first_row = leaf * kRows;
+    const int rows = count - first_row < kRows ? static_cast<int>(count - first_row) : kRows;
     Vector vectors[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first + r) * inner);
+      if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first_row + r) * inner);
     }
 #pragma unroll
     for (auto& value : out) value = F::Identity();
@@ -56,7 +67,19 @@ struct ColumnLeaves {
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) F::Add(out[v], vectors[r].x[v]);
+      for (int v = 0; v < kVector; ++v) F::Add(out[v], vectors[r].x[v], number + r);
+    }
+    if constexpr (F::kHasMoments) {
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) {
+        const double mean = F::Mean(out[v], rows);
+        double squares = 0.0;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          if (r < rows) F::AddDeviation(squares, vectors[r].x[v], mean);
+        }
+        F::SetMoments(out[v], rows, mean, squares);
+      }
     }
   }
 };
@@ -66,6 +89,7 @@ template <class F>
 struct StateLeaves {
   using Fold = F;
   using Value = typename F::State;
+  static constexpr bool kReadsStates = true;
   static constexpr int kVector = 1;
   static constexpr int kRows = 1;
   const typename F::State* data;
@@ -73,28 +97,33 @@ struct StateLeaves {
   std::int64_t inner;
   PartialOrder order;
 
+  __device__ void Advance(std::int64_t states) { data += states; }
   __device__ static Value Identity() { return F::IdentityState(); }
-  __device__ static typename F::State Promote(const Value& value) { return value; }
-  __device__ void Fold1(std::int64_t leaf, Value (&out)[1]) const {
+  __device__ static typename F::State Promote(const Value& value, std::int64_t, int) {
+    return value;
+  }
+  __device__ void Fold1(std::int64_t leaf, int, Value (&out)[1]) const {
     out[0] = data[order.Slot(leaf) * inner];
   }
 };
 
-// kLeaves neighbouring leaves from `leaf` on; those past the end are the identity.
+// kLeaves neighbouring leaves from `leaf` on, whose elements are numbered from `number` on; leaves
+// past the end are the identity.
 template <class Leaves, int kLeaves>
-__device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t leaf,
+__device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t leaf, int number,
                                            typename Leaves::Value (&out)[Leaves::kVector]) {
   if constexpr (kLeaves == 1) {
     if (leaf * Leaves::kRows < leaves.count) {
-      leaves.Fold1(leaf, out);
+      leaves.Fold1(leaf, number, out);
     } else {
 #pragma unroll
       for (auto& value : out) value = Leaves::Identity();
     }
   } else {
-    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf, out);
+    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf, number, out);
     typename Leaves::Value right[Leaves::kVector];
-    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf + kLeaves / 2, right);
+    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf + kLeaves / 2,
+                                    number + kLeaves / 2 * Leaves::kRows, right);
 #pragma unroll
     for (int v = 0; v < Leaves::kVector; ++v) out[v] = Leaves::Fold::Combine(out[v], right[v]);
   }
@@ -112,6 +141,8 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   using F = typename Leaves::Fold;
   using State = typename F::State;
   constexpr int kVector = Leaves::kVector;
+  LetNextPassLaunch();
+  if constexpr (Leaves::kReadsStates) AwaitPreviousPass();
   const int y = static_cast<int>(threadIdx.x) >> launch.threads_x_log2;
   const int x = static_cast<int>(threadIdx.x) - (y << launch.threads_x_log2);
   // A grid has fewer than 2^31 blocks.
@@ -125,20 +156,19 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   typename Leaves::Value values[kVector];
 #pragma unroll
   for (auto& value : values) value = Leaves::Identity();
+  const std::int64_t first_leaf = (std::int64_t{part} * launch.threads_y + y) * kLeaves;
   if (in_range) {
     const std::int64_t plane = outer == 1 ? 0 : group / groups_per_outer;
     const std::int64_t column = (group - plane * groups_per_outer) * kVector;
-    Leaves mine = leaves;
-    mine.data += plane * leaves.count * leaves.inner + column;
-    FoldLeaves<Leaves, kLeaves>(mine, (std::int64_t{part} * launch.threads_y + y) * kLeaves,
-                                values);
+    leaves.Advance(plane * leaves.count * leaves.inner + column);
+    FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, 0, values);
   }
 
   if (launch.threads_y == 1) {
     if (!in_range) return;
 #pragma unroll
     for (int v = 0; v < kVector; ++v)
-      sink.Put(part, group * kVector + v, Leaves::Promote(values[v]));
+      sink.Put(part, group * kVector + v, leaves.Promote(values[v], first_leaf, v));
     return;
   }
 
@@ -151,7 +181,7 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) {
-    State state = Leaves::Promote(values[v]);
+    State state = leaves.Promote(values[v], first_leaf, v);
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);

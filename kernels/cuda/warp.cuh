@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/canonical.h"
+#include "kernels/components.h"
 
 namespace warpfold::cuda {
 
@@ -29,6 +31,14 @@ __device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
 // neighbouring lanes folds on its own and all its lanes get the result.
 template <class C>
 __device__ __forceinline__ typename C::Acc FoldLanesByHalves(typename C::Acc acc, int lanes) {
+  // Of int32 the order does not matter, and a warp has an instruction for it.
+  if constexpr (std::is_same_v<typename C::Acc, std::int32_t> && kJoinOf<C> != Join::kOther) {
+    if (lanes == kLanes) {
+      if constexpr (kJoinOf<C> == Join::kAdd) return __reduce_add_sync(kFullWarp, acc);
+      if constexpr (kJoinOf<C> == Join::kMin) return __reduce_min_sync(kFullWarp, acc);
+      if constexpr (kJoinOf<C> == Join::kMax) return __reduce_max_sync(kFullWarp, acc);
+    }
+  }
   for (int half = lanes / 2; half > 0; half /= 2) acc = C::Combine(acc, ShuffleXor(acc, half));
   return acc;
 }

@@ -2,8 +2,8 @@
 // wait, what ends it. The same text drives both backends, so that they cannot drift apart.
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
-// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack,
-// AccumulateRow, and the two scratch sizes.
+// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack and the two
+// scratch sizes; and Copy, within the backend's memory.
 #ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
 #define WARPFOLD_SERVER_DEVICE_FOLDING_H_
 
@@ -25,14 +25,15 @@ namespace warpfold {
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
 //   stack      of the plane that is being received, when planes are larger than a slab
-//   leaf       a piece's states on their way to the stack, or the running leaves of long rows
+//   leaf       a piece's states on their way to the stack
+//   leaf_rows  of rows larger than a slab, those of the leaf that is being received
 //   partials   the kernels' own, between their passes
 class ScratchLayout {
  public:
   template <class Backend>
   ScratchLayout(const Plan& plan, const PieceCutter& cutter, const Backend& backend) {
     const Geometry& g = plan.geometry;
-    const std::size_t state_bytes = StateBytes(plan.dtype, BundleFor(plan.ops));
+    const std::size_t state_bytes = StateBytes(plan.dtype, plan.bundle());
     const auto bytes_of = [&](std::int64_t states) {
       return static_cast<std::size_t>(states) * state_bytes;
     };
@@ -43,6 +44,9 @@ class ScratchLayout {
     }
     stack = Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
     leaf = Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
+    if (cutter.kind() == PieceKind::kRowPart) {
+      leaf_rows = Take(static_cast<std::size_t>(kLeafRows * g.inner) * ElementBytes(plan.dtype));
+    }
 
     std::size_t partial_bytes = 0;
     switch (cutter.kind()) {
@@ -63,6 +67,12 @@ class ScratchLayout {
         }
         break;
       case PieceKind::kRowPart:
+        for (const std::int64_t rows :
+             {std::min<std::int64_t>(kLeafRows, g.reduce), g.reduce % kLeafRows}) {
+          if (rows > 0)
+            partial_bytes =
+                std::max(partial_bytes, backend.ElementsScratchBytes({1, rows, g.inner}));
+        }
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
@@ -75,6 +85,7 @@ class ScratchLayout {
   std::vector<std::size_t> states;
   std::size_t stack = 0;
   std::size_t leaf = 0;
+  std::size_t leaf_rows = 0;
   std::size_t partials = 0;
   std::size_t total_bytes = 0;
 
@@ -96,7 +107,8 @@ class Folding {
   Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch,
           const Output& results)
       : geometry_(plan.geometry),
-        state_bytes_(StateBytes(plan.dtype, BundleFor(plan.ops))),
+        element_bytes_(ElementBytes(plan.dtype)),
+        state_bytes_(StateBytes(plan.dtype, plan.bundle())),
         kind_(kind),
         layout_(layout),
         scratch_(static_cast<char*>(scratch)),
@@ -106,27 +118,19 @@ class Folding {
     const std::int64_t inner = geometry_.inner;
     switch (kind_) {
       case PieceKind::kPlanes:
-        return backend.FoldElements(data, {piece.planes, piece.rows, inner}, RowOutput(piece.plane),
-                                    At(layout_.partials));
+        return backend.FoldElements(data, {piece.planes, piece.rows, inner, piece.first},
+                                    RowOutput(piece.plane), At(layout_.partials));
       case PieceKind::kSubtree: {
         Output leaf;
         leaf.states = At(layout_.leaf);
-        absl::Status status =
-            backend.FoldElements(data, {1, piece.rows, inner}, leaf, At(layout_.partials));
+        absl::Status status = backend.FoldElements(data, {1, piece.rows, inner, piece.first}, leaf,
+                                                   At(layout_.partials));
         if (!status.ok()) return status;
-        status = backend.PushStates(leaf.states, inner, piece.index, At(layout_.stack));
-        if (!status.ok() || !piece.ends_plane) return status;
-        return backend.DrainStack(At(layout_.stack), inner, piece.index + 1,
-                                  RowOutput(piece.plane));
+        if (!status.ok()) return status;
+        return PushLeaf(backend, piece, piece.index);
       }
-      case PieceKind::kRowPart: {
-        const absl::Status status =
-            backend.AccumulateRow(data, piece.column, piece.columns, piece.index, geometry_.reduce,
-                                  inner, At(layout_.leaf), At(layout_.stack));
-        if (!status.ok() || !piece.ends_plane) return status;
-        return backend.DrainStack(At(layout_.stack), inner, CeilDiv(geometry_.reduce, kLeafRows),
-                                  RowOutput(piece.plane));
-      }
+      case PieceKind::kRowPart:
+        return FoldRowPart(backend, data, piece);
     }
     __builtin_unreachable();
   }
@@ -146,6 +150,35 @@ class Folding {
   }
 
  private:
+  // Rows collect until a leaf is whole.
+  absl::Status FoldRowPart(Backend& backend, const void* data, const Piece& piece) {
+    const std::int64_t inner = geometry_.inner;
+    const std::int64_t row = piece.index % kLeafRows;
+    const std::size_t offset =
+        static_cast<std::size_t>(row * inner + piece.column) * element_bytes_;
+    absl::Status status = backend.Copy(scratch_ + layout_.leaf_rows + offset, data, piece.bytes);
+    const bool ends_row = piece.column + piece.columns == inner;
+    const bool ends_leaf = ends_row && (row == kLeafRows - 1 || piece.ends_plane);
+    if (!status.ok() || !ends_leaf) return status;
+    Output leaf;
+    leaf.states = At(layout_.leaf);
+    const std::int64_t first = piece.first - piece.column - row * inner;
+    status = backend.FoldElements(At(layout_.leaf_rows), {1, row + 1, inner, first}, leaf,
+                                  At(layout_.partials));
+    if (!status.ok()) return status;
+    return PushLeaf(backend, piece, piece.index / kLeafRows);
+  }
+
+  // Number `index` of its plane on the stack, and after the last one the plane's states to where
+  // they belong.
+  absl::Status PushLeaf(Backend& backend, const Piece& piece, std::int64_t index) {
+    const std::int64_t inner = geometry_.inner;
+    const absl::Status status =
+        backend.PushStates(At(layout_.leaf), inner, index, At(layout_.stack));
+    if (!status.ok() || !piece.ends_plane) return status;
+    return backend.DrainStack(At(layout_.stack), inner, index + 1, RowOutput(piece.plane));
+  }
+
   void* At(std::size_t offset) const { return scratch_ + offset; }
 
   // Where the states of planes from `plane` on go: to the first fold, or, when there is none,
@@ -162,6 +195,7 @@ class Folding {
   }
 
   Geometry geometry_;
+  std::size_t element_bytes_;
   std::size_t state_bytes_;
   PieceKind kind_;
   ScratchLayout layout_;

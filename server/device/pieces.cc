@@ -64,8 +64,10 @@ Piece PieceCutter::Next() {
       }
       break;
   }
-  piece.bytes =
-      static_cast<std::size_t>(piece.planes * piece.rows * piece.columns * element_bytes_);
+  const std::int64_t elements = piece.planes * piece.rows * piece.columns;
+  piece.first = elements_;
+  elements_ += elements;
+  piece.bytes = static_cast<std::size_t>(elements * element_bytes_);
   if (kind_ != PieceKind::kPlanes) {
     piece.ends_plane = row_ == geometry_.reduce;
     if (piece.ends_plane) {

@@ -28,6 +28,7 @@ struct Piece {
   std::int64_t rows = 0;
   std::int64_t column = 0;
   std::int64_t columns = 0;
+  std::int64_t first = 0;  // linear offset in the tensor of the first element
   std::size_t bytes = 0;
   bool ends_plane = true;
 };
@@ -57,6 +58,7 @@ class PieceCutter {
   std::int64_t plane_ = 0;
   std::int64_t row_ = 0;
   std::int64_t column_ = 0;
+  std::int64_t elements_ = 0;  // cut so far
 };
 
 }  // namespace warpfold

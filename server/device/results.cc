@@ -1,5 +1,6 @@
 #include "server/device/results.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/numeric/int128.h"
@@ -65,6 +66,9 @@ ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
   targets.count = static_cast<int>(plan.ops.size());
   targets.reduced_count = plan.reduced_count;
   targets.correction = plan.correction;
+  targets.reduced_run_count = static_cast<int>(plan.geometry.reduced_runs.size());
+  std::copy(plan.geometry.reduced_runs.begin(), plan.geometry.reduced_runs.end(),
+            targets.reduced_runs);
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     targets.ops[i] = plan.ops[i];
     targets.arrays[i] = static_cast<char*>(base) + offsets_[i];

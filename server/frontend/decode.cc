@@ -40,9 +40,6 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("nan_policy: ", static_cast<int>(message.nan_policy()), " is unknown"));
   }
-  if (message.nan_policy() != v1::NAN_POLICY_PROPAGATE) {
-    return absl::UnimplementedError("nan_policy: OMIT is not in this server yet");
-  }
   if (message.return_state()) {
     return absl::UnimplementedError("return_state: partial states are not in this server yet");
   }
@@ -116,6 +113,10 @@ v1::Op ToProto(Op op) {
       return v1::OP_NAN_COUNT;
     case Op::kInfCount:
       return v1::OP_INF_COUNT;
+    case Op::kArgMin:
+      return v1::OP_ARGMIN;
+    case Op::kArgMax:
+      return v1::OP_ARGMAX;
   }
   __builtin_unreachable();
 }
@@ -161,6 +162,8 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
   spec.axes.assign(message.axes().begin(), message.axes().end());
   spec.keepdims = message.keepdims();
+  spec.nan_policy =
+      message.nan_policy() == v1::NAN_POLICY_OMIT ? NanPolicy::kOmit : NanPolicy::kPropagate;
   spec.correction = message.correction();
   for (const int op : message.ops()) {
     absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));

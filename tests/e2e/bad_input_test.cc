@@ -125,9 +125,6 @@ TEST_F(BadInputTest, OptionsThatAreNotHereAreUnimplementedByName) {
   v1::ReduceRequest state = F32Ones(4);
   state.set_return_state(true);
   ExpectRefused(state, StatusCode::UNIMPLEMENTED, "return_state: ");
-  v1::ReduceRequest omit = F32Ones(4);
-  omit.set_nan_policy(v1::NAN_POLICY_OMIT);
-  ExpectRefused(omit, StatusCode::UNIMPLEMENTED, "nan_policy: ");
   v1::ReduceRequest resident = F32Request({4});
   resident.set_tensor_id("weights");
   ExpectRefused(resident, StatusCode::UNIMPLEMENTED, "tensor_id: ");

@@ -28,14 +28,14 @@ class GpuKernelsTest : public ::testing::Test {
     stream_ = *cuda::MakeStream();
   }
 
-  // All four ops of [outer, count, inner] at `data`, which starts `offset` bytes past an aligned
+  // The plan's ops of [outer, count, inner] at `data`, which starts `offset` bytes past an aligned
   // device address.
   template <typename T>
   std::vector<std::string> OnGpu(const Plan& plan, const T* data, std::size_t offset,
-                                 int sm_count) {
+                                 const cuda::DeviceShape& device) {
     const Geometry& g = plan.geometry;
     const Extent extent{g.outer, g.reduce, g.inner};
-    const cuda::Job job{plan.dtype, BundleFor(plan.ops), {.sm_count = sm_count}};
+    const cuda::Job job{plan.dtype, plan.bundle(), device};
     const ResultLayout layout(plan);
     const std::size_t bytes = static_cast<std::size_t>(plan.input_bytes);
     auto d_data = *cuda::AllocateDevice(bytes + offset);
@@ -71,13 +71,20 @@ class GpuKernelsTest : public ::testing::Test {
     Output output;
     output.targets = layout.Targets(plan, block.data());
     output.overflow = &overflow;
-    cpu::FoldElements({plan.dtype, BundleFor(plan.ops)}, data, {g.outer, g.reduce, g.inner}, output,
+    cpu::FoldElements({plan.dtype, plan.bundle()}, data, {g.outer, g.reduce, g.inner}, output,
                       cpu::Serial);
     return layout.Extract(block.data());
   }
 
+  template <typename T>
+  void ExpectTheCpusBits(const ReduceSpec& spec, const std::vector<T>& data);
+
   cuda::UniqueStream stream_;
 };
+
+// The launch shape follows the device; the bits must not.
+constexpr cuda::DeviceShape kHopper = {.sm_count = 132, .overlaps_passes = true};
+constexpr cuda::DeviceShape kSmall = {.sm_count = 1, .overlaps_passes = false};
 
 // Shapes as [outer, count, inner].
 struct Shape {
@@ -91,6 +98,36 @@ constexpr Shape kShapes[] = {
     {2, 300003, 3},  {1, 8, 1 << 17}, {1, 500, 4096},
 };
 
+std::vector<std::vector<Op>> OpsOfEachBundle() {
+  return {{Op::kSum, Op::kMean},
+          {Op::kMin},
+          {Op::kMax},
+          {Op::kAny, Op::kCountNonzero},
+          {Op::kSum, Op::kMin, Op::kMax, Op::kMean},
+          {Op::kArgMax, Op::kArgMin},
+          {Op::kVar, Op::kL1Norm, Op::kL2Norm, Op::kNanCount, Op::kInfCount},
+          {std::begin(kAllOps), std::end(kAllOps)}};
+}
+
+template <typename T>
+void GpuKernelsTest::ExpectTheCpusBits(const ReduceSpec& spec, const std::vector<T>& data) {
+  const Plan plan = *MakePlan(spec);
+  const std::vector<std::string> expected = OnCpu(plan, data.data());
+  for (const std::size_t offset : {std::size_t{0}, sizeof(T)}) {
+    for (const cuda::DeviceShape& device : {kHopper, kSmall}) {
+      const std::vector<std::string> actual = OnGpu(plan, data.data(), offset, device);
+      for (std::size_t op = 0; op < expected.size(); ++op) {
+        // Not ASSERT_EQ: results are megabytes.
+        ASSERT_TRUE(actual[op] == expected[op])
+            << Name(spec.dtype) << " " << Name(spec.ops[op]) << " of [" << spec.shape[0] << ", "
+            << spec.shape[1] << ", " << spec.shape[2] << "], " << spec.ops.size() << " ops, offset "
+            << offset << ", " << device.sm_count << " SMs, "
+            << (spec.nan_policy == NanPolicy::kOmit ? "without NaN" : "with NaN");
+      }
+    }
+  }
+}
+
 TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
   std::mt19937_64 random(2026);
   for (const DType dtype : kAllDTypes) {
@@ -99,32 +136,27 @@ TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
       for (const Shape& shape : kShapes) {
         ReduceSpec spec{.dtype = dtype,
                         .shape = {shape.outer, shape.count, shape.inner},
-                        .ops = {Op::kSum, Op::kMin, Op::kMax, Op::kMean},
-                        .axes = {1}};
-        // The largest fusion too, where the CPU does not take minutes over it.
-        if (shape.outer * shape.count * shape.inner <= 300000) {
-          spec.ops.assign(std::begin(kAllOps), std::end(kAllOps));
-        }
-        const Plan plan = *MakePlan(spec);
-        std::vector<T> data =
-            testing::RandomElements<T>(static_cast<std::size_t>(plan.element_count), random);
+                        .axes = {1},
+                        .correction = 1};
+        const std::int64_t count = shape.outer * shape.count * shape.inner;
+        std::vector<T> data = testing::RandomElements<T>(static_cast<std::size_t>(count), random);
         if constexpr (kIsFloat<T>) {
           data[random() % data.size()] = testing::ElementOf<T>(std::nan(""));
           data[random() % data.size()] = testing::ElementOf<T>(-HUGE_VAL);
         }
-        const std::vector<std::string> expected = OnCpu(plan, data.data());
-        for (const std::size_t offset : {std::size_t{0}, sizeof(T)}) {
-          // The launch shape follows the SM count; the bits must not.
-          for (const int sm_count : {132, 1}) {
-            const std::vector<std::string> actual = OnGpu(plan, data.data(), offset, sm_count);
-            for (std::size_t op = 0; op < expected.size(); ++op) {
-              ASSERT_EQ(actual[op], expected[op])
-                  << Name(dtype) << " " << Name(spec.ops[op]) << " of [" << shape.outer << ", "
-                  << shape.count << ", " << shape.inner << "], offset " << offset << ", "
-                  << sm_count << " SMs";
-            }
-          }
+        for (const std::vector<Op>& ops : OpsOfEachBundle()) {
+          // The large fusions where the CPU does not take minutes over them.
+          if (ops.size() > 4 && count > 300000) continue;
+          spec.ops = ops;
+          spec.nan_policy = NanPolicy::kPropagate;
+          ExpectTheCpusBits(spec, data);
+          if (HasFatalFailure()) return;
         }
+        if (!kIsFloat<T> || count > 300000) continue;
+        testing::StrewNan(data, random);
+        spec.nan_policy = NanPolicy::kOmit;
+        ExpectTheCpusBits(spec, data);
+        if (HasFatalFailure()) return;
       }
     });
   }
@@ -138,10 +170,11 @@ TEST_F(GpuKernelsTest, GivesEachOpTheSameBitsAloneAsFused) {
                   .ops = {std::begin(kAllOps), std::end(kAllOps)},
                   .axes = {1}};
   const Plan fused = *MakePlan(spec);
-  const std::vector<std::string> together = OnGpu(fused, data.data(), 0, 132);
+  const std::vector<std::string> together = OnGpu(fused, data.data(), 0, kHopper);
   for (std::size_t i = 0; i < fused.ops.size(); ++i) {
     spec.ops = {fused.ops[i]};
-    EXPECT_EQ(OnGpu(*MakePlan(spec), data.data(), 0, 132)[0], together[i]) << Name(fused.ops[i]);
+    EXPECT_EQ(OnGpu(*MakePlan(spec), data.data(), 0, kHopper)[0], together[i])
+        << Name(fused.ops[i]);
   }
 }
 
@@ -160,7 +193,7 @@ TEST_F(GpuKernelsTest, CountsPastFourBillionElements) {
 
   const Plan plan =
       *MakePlan({.dtype = DType::kI32, .shape = {count}, .ops = {Op::kSum, Op::kMin, Op::kMax}});
-  const cuda::Job job{plan.dtype, BundleFor(plan.ops), {.sm_count = 132}};
+  const cuda::Job job{plan.dtype, plan.bundle(), kHopper};
   const Extent extent{1, count, 1};
   const ResultLayout layout(plan);
   auto d_results = *cuda::AllocateDevice(layout.total_bytes() + sizeof(Overflow));

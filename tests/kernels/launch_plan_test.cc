@@ -23,7 +23,7 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
     for (const std::int64_t rows : kSizes) {
       for (const std::int64_t tiles : kSizes) {
         if (rows > (std::int64_t{1} << 40) / tiles) continue;
-        const RowLaunch launch = PlanRows(rows, tiles, {.sm_count = sms});
+        const RowLaunch launch = PlanRows(rows, tiles, kRowWarps, {.sm_count = sms});
         EXPECT_TRUE(launch.warps == 4 || launch.warps == 8 || launch.warps == 16);
         if (launch.blocks_per_row == 1) {
           EXPECT_GE(1 << launch.warps_per_row_log2, tiles);

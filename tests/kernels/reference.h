@@ -6,9 +6,11 @@
 #ifndef WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 #define WARPFOLD_TESTS_KERNELS_REFERENCE_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace warpfold::reference {
@@ -17,9 +19,11 @@ __extension__ typedef __int128 Wide;
 __extension__ typedef __float128 Quad;
 
 // Adders: what one component of a reduction does, given float64 elements. A missing element leaves
-// what it meets unchanged.
+// what it meets unchanged; of no elements at all the value is Nothing.
 struct SumOf {
   using Value = double;
+  static constexpr bool kOmitsNan = false;
+  static Value Nothing() { return 0; }
   static Value Element(double x) { return x; }
   static Value Next(Value a, double x) { return a + x; }
   static Value Join(Value a, Value b) { return a + b; }
@@ -30,37 +34,47 @@ struct AbsSumOf : SumOf {
 };
 struct SquareSumOf : SumOf {
   static Value Element(double x) { return x * x; }
-  static Value Next(Value a, double x) { return a + x * x; }
+  static Value Next(Value a, double x) { return std::fma(x, x, a); }
 };
 struct ProductOf {
   using Value = double;
+  static constexpr bool kOmitsNan = false;
+  static Value Nothing() { return 1; }
   static Value Element(double x) { return x; }
   static Value Next(Value a, double x) { return a * x; }
   static Value Join(Value a, Value b) { return a * b; }
 };
-// Welford's recurrence and Chan's, as docs/order.md spells them.
+// Two sweeps over a tile or leaf (see Fold below), and the formula of Chan and others for sets, as
+// docs/order.md spells them.
 struct MomentsOf {
   struct Value {
     double count, mean, squares;
   };
-  static Value Element(double x) { return {1, x, 0.0 + x * (x - x)}; }
-  static Value Next(Value a, double x) {
-    const double deviation = x - a.mean;
-    const double mean = a.mean + deviation * (1.0 / (a.count + 1));
-    return {a.count + 1, mean, a.squares + deviation * (x - mean)};
-  }
+  static constexpr bool kOmitsNan = false;
+  static Value Nothing() { return {0, 0, 0}; }
   static Value Join(Value a, Value b) {
     const double count = a.count + b.count;
     const double apart = a.mean - b.mean;
+    if (a.count == b.count) {
+      return {count, (a.mean + b.mean) * 0.5,
+              (a.squares + b.squares) + (apart * apart) * (a.count * 0.5)};
+    }
     return {count, (a.count * a.mean + b.count * b.mean) / count,
             (a.squares + b.squares) + (apart * apart) * ((a.count * b.count) / count)};
   }
+};
+
+// To which NaN is missing.
+template <class Adder>
+struct Omitting : Adder {
+  static constexpr bool kOmitsNan = true;
 };
 
 template <class Adder>
 using Maybe = std::optional<typename Adder::Value>;
 template <class Adder>
 void Append(Maybe<Adder>& a, double x) {
+  if (Adder::kOmitsNan && std::isnan(x)) return;
   a = a ? Adder::Next(*a, x) : Adder::Element(x);
 }
 template <class Adder>
@@ -107,22 +121,67 @@ Maybe<Adder> Tile(const std::vector<double>& x, std::size_t begin, std::size_t v
   return lanes[0];
 }
 
+// What `fold`, a fold of elements by an adder, makes of two sweeps over `x`.
+template <class Adder, class Fold>
+Maybe<Adder> FoldTwice(const std::vector<double>& x, const Fold& fold) {
+  using Sum = std::conditional_t<Adder::kOmitsNan, Omitting<SumOf>, SumOf>;
+  using Squares = std::conditional_t<Adder::kOmitsNan, Omitting<SquareSumOf>, SquareSumOf>;
+  const auto is_missing = [](double e) { return Adder::kOmitsNan && std::isnan(e); };
+  const double count = static_cast<double>(x.size()) -
+                       static_cast<double>(std::count_if(x.begin(), x.end(), is_missing));
+  if (count == 0) return std::nullopt;
+  const double mean = fold(Sum{}, x).value() / count;
+  std::vector<double> deviations;
+  for (const double e : x) {
+    deviations.push_back(e - mean);
+    // From an infinite mean; not one that is missing.
+    if (std::isnan(deviations.back()) && !is_missing(e)) {
+      return typename Adder::Value{count, mean, deviations.back()};
+    }
+  }
+  return typename Adder::Value{count, mean, fold(Squares{}, deviations).value()};
+}
+
 template <class Adder>
 Maybe<Adder> Row(const std::vector<double>& x, std::size_t element_bytes) {
   const std::size_t vector = 16 / element_bytes;
   std::vector<Maybe<Adder>> tiles;
   for (std::size_t i = 0; i < x.size(); i += 256 * vector) {
-    tiles.push_back(Tile<Adder>(x, i, vector));
+    if constexpr (std::is_base_of_v<MomentsOf, Adder>) {
+      const std::vector<double> tile(
+          x.begin() + static_cast<std::ptrdiff_t>(i),
+          x.begin() + static_cast<std::ptrdiff_t>(std::min(x.size(), i + 256 * vector)));
+      tiles.push_back(FoldTwice<Adder>(tile, [&](auto adder, const std::vector<double>& y) {
+        return Tile<decltype(adder)>(y, 0, vector);
+      }));
+    } else {
+      tiles.push_back(Tile<Adder>(x, i, vector));
+    }
   }
   return Tree<Adder>(tiles);
+}
+
+// Elements in order, one after another.
+template <class Adder>
+Maybe<Adder> Leaf(const std::vector<double>& x) {
+  if constexpr (std::is_base_of_v<MomentsOf, Adder>) {
+    return FoldTwice<Adder>(
+        x, [](auto adder, const std::vector<double>& y) { return Leaf<decltype(adder)>(y); });
+  } else {
+    Maybe<Adder> leaf;
+    for (const double e : x) Append<Adder>(leaf, e);
+    return leaf;
+  }
 }
 
 template <class Adder>
 Maybe<Adder> Column(const std::vector<double>& x) {
   std::vector<Maybe<Adder>> leaves;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (i % 8 == 0) leaves.emplace_back();
-    Append<Adder>(leaves.back(), x[i]);
+  for (std::size_t i = 0; i < x.size(); i += 8) {
+    const std::vector<double> leaf(
+        x.begin() + static_cast<std::ptrdiff_t>(i),
+        x.begin() + static_cast<std::ptrdiff_t>(std::min(x.size(), i + 8)));
+    leaves.push_back(Leaf<Adder>(leaf));
   }
   return Tree<Adder>(leaves);
 }
@@ -178,7 +237,7 @@ class Canonical {
   void Kept(std::size_t run, std::size_t base, std::vector<typename Adder::Value>& values) const {
     while (run < runs_.size() && runs_[run].reduced) ++run;
     if (run == runs_.size()) {
-      values.push_back(Reduced(0, base).value());
+      values.push_back(Reduced(0, base).value_or(Adder::Nothing()));
       return;
     }
     for (std::size_t i = 0; i < runs_[run].length; ++i)
@@ -187,7 +246,7 @@ class Canonical {
 
   Maybe<Adder> Reduced(std::size_t run, std::size_t base) const {
     while (run < runs_.size() && !runs_[run].reduced) ++run;
-    if (run == runs_.size()) return Adder::Element(data_[base]);
+    if (run == runs_.size()) return Leaf<Adder>({data_[base]});
     std::size_t next = run + 1;
     while (next < runs_.size() && !runs_[next].reduced) ++next;
     if (next < runs_.size()) {

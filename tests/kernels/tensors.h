@@ -63,11 +63,14 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   if (random() % 4 == 0) {
     result.spec.ops = {Op::kStd,          Op::kL1Norm, Op::kSum, Op::kVar,      Op::kMin,
                        Op::kCountNonzero, Op::kL2Norm, Op::kAny, Op::kNanCount, Op::kInfCount,
-                       Op::kMean,         Op::kAll,    Op::kMax};
+                       Op::kMean,         Op::kAll,    Op::kMax, Op::kArgMin,   Op::kArgMax};
     if (VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; })) {
       result.spec.ops.push_back(Op::kProd);
     }
     result.spec.correction = static_cast<std::int64_t>(random() % 3);
+    if (random() % 2) result.spec.nan_policy = NanPolicy::kOmit;
+  } else if (random() % 8 == 0) {
+    result.spec.ops = {Op::kArgMax, Op::kArgMin};
   }
   const int rank = static_cast<int>(random() % 5);
   std::int64_t left = std::max<std::int64_t>(
@@ -91,6 +94,16 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   return result;
 }
 
+// Makes every fifth element NaN, in a run of every hundred all of them.
+template <typename T>
+void StrewNan(std::vector<T>& x, std::mt19937_64& random) {
+  if constexpr (kIsFloat<T>) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (random() % 5 == 0 || i / 100 % 7 == 3) x[i] = ElementOf<T>(std::nan(""));
+    }
+  }
+}
+
 namespace internal {
 
 // min or max by the contract: NaN wins, -0.0 is below +0.0.
@@ -111,10 +124,12 @@ using FloatResult = std::conditional_t<kIsFloat<T>, T, double>;
 // Everything that ops are computed from, by the definitions: for each output, in C order.
 template <typename T>
 struct Expected {
-  std::vector<std::vector<T>> outputs;
+  std::vector<std::vector<T>> outputs;  // what takes part
+  std::vector<std::vector<T>> all;
   std::vector<double> sums, abs_sums, square_sums, products;
   std::vector<reference::MomentsOf::Value> moments;
   double correction = 0;
+  bool omits_nan = false;
 
   std::string Of(Op op, std::size_t o) const {
     const std::vector<T>& x = outputs[o];
@@ -127,6 +142,7 @@ struct Expected {
     switch (op) {
       case Op::kMin:
       case Op::kMax: {
+        if (x.empty()) return norm(std::nan(""));
         auto best = Number(x[0]);
         for (const T e : x) best = Better(best, Number(e), op == Op::kMin);
         return BytesOf<T>(best);
@@ -140,11 +156,13 @@ struct Expected {
       case Op::kVar:
       case Op::kStd: {
         const double divisor = std::max(count - correction, 0.0);
-        const double variance = moments[o].squares / divisor;
+        const double variance = omits_nan && kIsFloat<T> && divisor == 0
+                                    ? std::nan("")
+                                    : SquaredDeviations(o) / divisor;
         return norm(op == Op::kVar ? variance : std::sqrt(variance));
       }
       case Op::kL2Norm:
-        return norm(std::sqrt(square_sums[o]));
+        return norm(std::sqrt(kSmallInteger ? static_cast<double>(Squares(o)) : square_sums[o]));
       case Op::kCountNonzero:
         return BytesOf<std::int64_t>(how_many(is_nonzero));
       case Op::kAny:
@@ -152,13 +170,54 @@ struct Expected {
       case Op::kAll:
         return BytesOf<Bool>(how_many(is_nonzero) == static_cast<std::int64_t>(x.size()));
       case Op::kNanCount:
-        return BytesOf<std::int64_t>(
-            how_many([](T e) { return std::isnan(static_cast<double>(Number(e))); }));
+        return BytesOf<std::int64_t>(std::count_if(all[o].begin(), all[o].end(), IsNanElement));
+      case Op::kArgMin:
+      case Op::kArgMax:
+        return BytesOf<std::int64_t>(IndexOfBest(o, op == Op::kArgMin));
       case Op::kInfCount:
         return BytesOf<std::int64_t>(
             how_many([](T e) { return std::isinf(static_cast<double>(Number(e))); }));
     }
     return "";
+  }
+
+  static constexpr bool kSmallInteger = !kIsFloat<T> && sizeof(T) <= 2;
+
+  // Exact.
+  reference::Quad Squares(std::size_t o) const {
+    reference::Wide squares = 0;
+    for (const T e : outputs[o]) squares += static_cast<reference::Wide>(Number(e) * Number(e));
+    return static_cast<reference::Quad>(squares);
+  }
+
+  double SquaredDeviations(std::size_t o) const {
+    if constexpr (kSmallInteger) {
+      reference::Wide sum = 0;
+      for (const T e : outputs[o]) sum += Number(e);
+      const reference::Quad count = static_cast<reference::Quad>(outputs[o].size());
+      const reference::Quad square = static_cast<reference::Quad>(sum * sum);
+      return static_cast<double>(count * Squares(o) - square) / static_cast<double>(count);
+    } else {
+      return moments[o].squares;
+    }
+  }
+
+  static bool IsNanElement(T x) { return std::isnan(static_cast<double>(Number(x))); }
+
+  // NumPy's: the first of equal ones, the first NaN before any number; -1 of nothing.
+  std::int64_t IndexOfBest(std::size_t o, bool want_min) const {
+    const std::vector<T>& x = all[o];
+    std::int64_t best = -1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (IsNanElement(x[i]) && omits_nan) continue;
+      if (IsNanElement(x[i])) return static_cast<std::int64_t>(i);
+      const auto number = Number(x[i]);
+      const auto best_number = Number(x[static_cast<std::size_t>(std::max<std::int64_t>(best, 0))]);
+      if (best < 0 || (want_min ? number < best_number : number > best_number)) {
+        best = static_cast<std::int64_t>(i);
+      }
+    }
+    return best;
   }
 
   std::string SumLike(Op op, std::size_t o) const {
@@ -221,7 +280,13 @@ std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spe
                                               : axis)] = true;
   }
   internal::Expected<T> expected;
-  expected.outputs = GatherOutputs(plan, spec, reduced, data);
+  expected.all = GatherOutputs(plan, spec, reduced, data);
+  expected.outputs = expected.all;
+  expected.omits_nan = spec.nan_policy == NanPolicy::kOmit;
+  if (expected.omits_nan) {
+    for (std::vector<T>& x : expected.outputs)
+      std::erase_if(x, internal::Expected<T>::IsNanElement);
+  }
   expected.correction = static_cast<double>(spec.correction);
   std::vector<double> numbers;
   for (const T x : data) numbers.push_back(static_cast<double>(Number(x)));
@@ -231,7 +296,12 @@ std::vector<std::string> ExpectedResults(const Plan& plan, const ReduceSpec& spe
       return std::find(spec.ops.begin(), spec.ops.end(), op) != spec.ops.end();
     });
     if (!wanted) return;
-    values = reference::Canonical<decltype(adder)>(numbers, sizeof(T), spec.shape, reduced).All();
+    using Adder = decltype(adder);
+    values = expected.omits_nan
+                 ? reference::Canonical<reference::Omitting<Adder>>(numbers, sizeof(T), spec.shape,
+                                                                    reduced)
+                       .All()
+                 : reference::Canonical<Adder>(numbers, sizeof(T), spec.shape, reduced).All();
   };
   if constexpr (kIsFloat<T>) {
     walk(reference::SumOf{}, {Op::kSum, Op::kMean}, expected.sums);

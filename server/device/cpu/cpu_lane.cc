@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -54,16 +55,14 @@ absl::Status CpuBackend::DrainStack(const void* stack, std::int64_t width, std::
   return absl::OkStatus();
 }
 
-absl::Status CpuBackend::AccumulateRow(const void* data, std::int64_t column, std::int64_t columns,
-                                       std::int64_t row, std::int64_t rows, std::int64_t inner,
-                                       void* leaves, void* stack) {
-  cpu::AccumulateRow(job_, data, column, columns, row, rows, inner, leaves, stack);
+absl::Status CpuBackend::Copy(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
   return absl::OkStatus();
 }
 
 CpuLane::Reduction::Reduction(const Plan& p, const LaneOptions& options)
     : cutter(p, options.slab_bytes),
-      backend({p.dtype, BundleFor(p.ops)}),
+      backend({p.dtype, p.bundle()}),
       scratch_layout(p, cutter, backend),
       result_layout(p) {}
 

@@ -29,9 +29,7 @@ class CpuBackend {
   absl::Status PushStates(const void* states, std::int64_t width, std::int64_t index, void* stack);
   absl::Status DrainStack(const void* stack, std::int64_t width, std::int64_t count,
                           const Output& output);
-  absl::Status AccumulateRow(const void* data, std::int64_t column, std::int64_t columns,
-                             std::int64_t row, std::int64_t rows, std::int64_t inner, void* leaves,
-                             void* stack);
+  absl::Status Copy(void* to, const void* from, std::size_t bytes);
 
  private:
   cpu::Job job_;

@@ -28,11 +28,9 @@ absl::Status CudaBackend::DrainStack(const void* d_stack, std::int64_t width, st
   return absl::OkStatus();
 }
 
-absl::Status CudaBackend::AccumulateRow(const void* d_data, std::int64_t column,
-                                        std::int64_t columns, std::int64_t row, std::int64_t rows,
-                                        std::int64_t inner, void* d_leaves, void* d_stack) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::AccumulateRow(job_, d_data, column, columns, row, rows, inner,
-                                                    d_leaves, d_stack, stream_));
+absl::Status CudaBackend::Copy(void* d_to, const void* d_from, std::size_t bytes) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(d_to, d_from, bytes, cudaMemcpyDeviceToDevice, stream_));
   return absl::OkStatus();
 }
 

@@ -57,7 +57,8 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
   executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
                      .model = properties.name,
                      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
-  executor->shape_ = {.sm_count = properties.multiProcessorCount};
+  executor->shape_ = {.sm_count = properties.multiProcessorCount,
+                      .overlaps_passes = properties.major >= 9};
   return executor;
 }
 

@@ -86,7 +86,7 @@ absl::Status CudaLane::Begin(const Plan& plan) {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
   plan_ = &plan;
   if (plan.element_count == 0) return absl::OkStatus();
-  const cuda::Job job{.dtype = plan.dtype, .bundle = BundleFor(plan.ops), .device = shape_};
+  const cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = shape_};
   Reduction& r = reduction_.emplace(plan, options_, job, stream_.get());
   if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
     Abandon();

@@ -42,9 +42,7 @@ class CudaBackend {
                           void* d_stack);
   absl::Status DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
                           const Output& output);
-  absl::Status AccumulateRow(const void* d_data, std::int64_t column, std::int64_t columns,
-                             std::int64_t row, std::int64_t rows, std::int64_t inner,
-                             void* d_leaves, void* d_stack);
+  absl::Status Copy(void* d_to, const void* d_from, std::size_t bytes);
 
  private:
   cuda::Job job_;
