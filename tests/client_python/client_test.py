@@ -246,8 +246,6 @@ def test_the_real_servers_words_for_what_it_lacks(server, either_client):
             NotImplementedError, match=f"^ops: OP_{op.upper()} is not in this server"
         ):
             client.reduce(ONES, [op])
-    with pytest.raises(warpfold.UnimplementedError, match="^nan_policy: "):
-        client.nansum(ONES)
 
 
 def test_both_clients_have_the_same_names():

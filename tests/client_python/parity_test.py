@@ -202,6 +202,8 @@ NUMPYS = {
     **{name: getattr(np, name) for name in FUNCTIONS},
     **{name: getattr(np, name) for name in ("prod", "var", "std", "any", "all", "count_nonzero")},
     "norm": np.linalg.norm,
+    "argmin": np.argmin,
+    "argmax": np.argmax,
 }
 
 
@@ -224,6 +226,48 @@ def test_every_function_of_every_dtype_answers_as_numpys(client, function, dtype
         np.testing.assert_allclose(np.asarray(got, np.float64), expected, rtol=tolerance)
     else:
         np.testing.assert_array_equal(got, expected)
+
+
+NAN_FUNCTIONS = [
+    *(f"nan{name}" for name in ("sum", "mean", "min", "max", "prod", "var", "std")),
+    "nanargmin",
+    "nanargmax",
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of what has no number
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("function", NAN_FUNCTIONS)
+def test_nan_functions_leave_nan_out_as_numpys(client, function, dtype, axis):
+    rng = np.random.default_rng(SEED)
+    x = rng.integers(1, 3, (9, 7)).astype(dtype)
+    x[rng.random(x.shape) < 0.4] = np.nan
+    x[3] = np.nan if "arg" not in function else 2
+    numpys_own = getattr(np, function)(x, axis=axis)
+    got = getattr(client, function)(x, axis=axis)
+    assert np.asarray(got).dtype == np.asarray(numpys_own).dtype
+    expected = np.asarray(getattr(np, function)(x.astype(np.float64), axis=axis))
+    tolerance = 0.0
+    if expected.dtype.kind == "f":
+        tolerance = np.finfo(np.asarray(got).dtype).eps / 2 + 32 * 2.0**-53
+    np.testing.assert_allclose(np.asarray(got, np.float64), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("function", ["nanargmin", "nanargmax"])
+def test_an_index_of_nothing_but_nan_is_refused_as_numpys(client, function):
+    x = np.array([[1.0, np.nan], [np.nan, np.nan]])
+    with pytest.raises(ValueError, match="All-NaN slice"):
+        getattr(np, function)(x, axis=1)
+    with pytest.raises(ValueError, match="All-NaN slice"):
+        getattr(client, function)(x, axis=1)
+    assert getattr(client, function)(x) == 0
+
+
+def test_ties_and_nan_answer_with_their_first_index(client):
+    for x in ([2.0, 1.0, 1.0], [0.0, -0.0], [-0.0, 0.0], [1.0, np.nan, np.nan], [np.inf, np.inf]):
+        assert_same(client.argmin(np.array(x)), np.argmin(x))
+        assert_same(client.argmax(np.array(x)), np.argmax(x))
 
 
 def test_describe_has_every_statistic_of_the_server(client):

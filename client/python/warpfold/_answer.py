@@ -39,7 +39,7 @@ class Reduction(dict[str, Any]):
 
 
 def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
-    """InternalError when `data` is not an answer to `call`."""
+    """InternalError when `data` is not an answer to `call`; ValueError as `refuses_all_nan` says."""
     try:
         message = _contract.ReduceResponse.FromString(data)
     except DecodeError as error:
@@ -49,8 +49,11 @@ def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
             f"the server answered {len(message.results)} results to {len(call.ops)} ops"
         )
     timing = Timing(*(getattr(message.timing, name) for name in Timing._fields))
+    values = {op: _value(op, call, result) for op, result in zip(call.ops, message.results)}
+    if call.refuses_all_nan and any(np.any(index < 0) for index in values.values()):
+        raise ValueError("All-NaN slice encountered")
     return Reduction(
-        {op: _value(op, call, result) for op, result in zip(call.ops, message.results)},
+        values,
         message.request_id,
         message.device,
         timing,

@@ -274,7 +274,7 @@ class Functions(Generic[ValueT, ReductionT]):
     ) -> ValueT:
         """np.nanargmin."""
         planned = plan(x, ["argmin"], _one_axis(axis), keepdims, omit_nan=True)
-        return self._value(planned, **call)
+        return self._value(planned._replace(refuses_all_nan=True), **call)
 
     def nanargmax(
         self,
@@ -286,7 +286,7 @@ class Functions(Generic[ValueT, ReductionT]):
     ) -> ValueT:
         """np.nanargmax."""
         planned = plan(x, ["argmax"], _one_axis(axis), keepdims, omit_nan=True)
-        return self._value(planned, **call)
+        return self._value(planned._replace(refuses_all_nan=True), **call)
 
 
 def _one_axis(axis: Axis) -> Axis:

@@ -44,6 +44,7 @@ class ReduceCall(NamedTuple):
     head: bytes  # a ReduceRequest without a source
     payload: memoryview
     result_shape: tuple[int, ...]
+    refuses_all_nan: bool = False  # an index of no number is a ValueError, as in NumPy
 
     def unary_message(self) -> bytes:
         prefix = field_prefix(_PAYLOAD_FIELD, len(self.payload))
