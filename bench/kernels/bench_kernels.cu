@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <vector>
 
 #include "bench/kernels/contestants.cuh"
@@ -34,14 +36,60 @@ __global__ void FillKernel(T* data, std::size_t count, std::uint32_t seed) {
     x ^= x >> 15;
     x *= 2246822519u;
     x ^= x >> 13;
-    data[i] = static_cast<T>(static_cast<std::int32_t>(x % 2001) - 1000) /
-              static_cast<T>(std::is_floating_point_v<T> ? 7 : 1);
+    const int number = static_cast<std::int32_t>(x % 2001) - 1000;
+    if constexpr (warpfold::kIsFloat<T>) {
+      data[i] = warpfold::RoundFromDouble<T>(number / 7.0);
+    } else {
+      data[i] = static_cast<T>(number);
+    }
   }
 }
 
-// Measures one dtype at one size for SUM, MIN, MAX and all four ops in one pass.
+// What one request asks for, and, where it is one op, the op that CUB is asked for.
+struct Entry {
+  const char* name;
+  std::vector<Op> ops;
+  bool has_cub = true;
+};
+
 template <typename T>
-void Measure(int log2, int sm_count, Report& report) {
+std::vector<Entry> Entries() {
+  std::vector<Entry> entries = {{"sum", {Op::kSum}},
+                                {"min", {Op::kMin}},
+                                {"max", {Op::kMax}},
+                                {"sum+min+max+mean", {Op::kSum, Op::kMin, Op::kMax, Op::kMean}}};
+  if (sizeof(T) == 4) {
+    entries.push_back({"argmin", {Op::kArgMin}});
+    entries.push_back({"argmax", {Op::kArgMax}});
+  }
+  entries.push_back({"describe",
+                     {Op::kSum, Op::kMean, Op::kVar, Op::kMin, Op::kMax, Op::kNanCount,
+                      Op::kInfCount, Op::kL1Norm, Op::kL2Norm},
+                     false});
+  entries.push_back({"all", {std::begin(warpfold::kAllOps), std::end(warpfold::kAllOps)}, false});
+  return entries;
+}
+
+// CUB sums f32 in f32, and f16 in f16, in another order: within that the answers agree, and a wrong
+// kernel does not.
+template <typename T>
+void CheckAnswer(const Entry& entry, double mine, double cubs, std::int64_t n) {
+  double tolerance = 0;
+  if (entry.ops[0] == Op::kSum && warpfold::kIsFloat<T>) {
+    const double scale = 150.0 * std::sqrt(static_cast<double>(n)) + std::fabs(mine);
+    tolerance = sizeof(T) == 2 ? std::numeric_limits<double>::infinity() : 1e-3 * scale;
+  }
+  if (!(std::fabs(mine - cubs) <= tolerance)) {
+    std::fprintf(stderr, "bench: wrong answer: %s of %s, n=%lld: ours %.17g, cub %.17g\n",
+                 entry.name, warpfold::Name(warpfold::bench::kDType<T>), static_cast<long long>(n),
+                 mine, cubs);
+    std::exit(1);
+  }
+}
+
+// Measures one dtype at one size, each entry against CUB where CUB has it and against our own sum.
+template <typename T>
+void Measure(int log2, const warpfold::cuda::DeviceShape& device, Report& report) {
   const std::int64_t n = std::int64_t{1} << log2;
   const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
   const Rotation rotation(bytes);
@@ -53,55 +101,41 @@ void Measure(int log2, int sm_count, Report& report) {
   Check(cudaDeviceSynchronize());
   cudaStream_t stream;
   Check(cudaStreamCreate(&stream));
-
-  struct Entry {
-    const char* name;
-    std::vector<Op> ops;
-  };
-  const Entry entries[] = {{"sum", {Op::kSum}},
-                           {"min", {Op::kMin}},
-                           {"max", {Op::kMax}},
-                           {"sum+min+max+mean", {Op::kSum, Op::kMin, Op::kMax, Op::kMean}}};
-  for (const Entry& entry : entries) {
-    const warpfold::bench::Warpfold<T> ours(entry.ops, n, sm_count);
-    const warpfold::bench::Cub<T> cub(entry.ops[0], n);
-
-    // The answers first. CUB sums f32 in f32 in another order: equal within n * 2^-24 of the
-    // magnitude's sum is far too loose to matter; equal within 1e-3 relative catches a wrong
-    // kernel.
+  const warpfold::bench::Warpfold<T> sum({Op::kSum}, n, device);
+  sum.Enqueue(input(0), stream);
+  for (const Entry& entry : Entries<T>()) {
+    const warpfold::bench::Warpfold<T> ours(entry.ops, n, device);
+    const warpfold::bench::Cub<T> cub(entry.has_cub ? entry.ops[0] : Op::kSum, n);
     ours.Enqueue(input(0), stream);
     cub.Enqueue(input(0), stream);
     Check(cudaStreamSynchronize(stream));
-    const auto mine = static_cast<double>(ours.Answer());
-    const auto cubs = static_cast<double>(cub.Answer());
-    const double scale = entry.ops[0] == Op::kSum && std::is_floating_point_v<T>
-                             ? 150.0 * std::sqrt(static_cast<double>(n)) + std::fabs(mine)
-                             : 0;
-    if (std::fabs(mine - cubs) > 1e-3 * scale) {
-      std::fprintf(stderr, "bench: wrong answer: %s n=2^%d: ours %.17g, cub %.17g\n", entry.name,
-                   log2, mine, cubs);
-      std::exit(1);
-    }
+    if (entry.has_cub) CheckAnswer<T>(entry, ours.Answer(), cub.Answer(), n);
 
     const std::vector<double> seconds =
         warpfold::bench::MedianSeconds({[&](int i, cudaStream_t s) { ours.Enqueue(input(i), s); },
+                                        [&](int i, cudaStream_t s) { sum.Enqueue(input(i), s); },
                                         [&](int i, cudaStream_t s) { cub.Enqueue(input(i), s); }},
                                        rotation, stream);
-    const double mine_s = seconds[0], cub_s = seconds[1];
     const char* dtype = warpfold::Name(warpfold::bench::kDType<T>);
-    report.results.push_back({{"dtype", dtype},
-                              {"ops", entry.name},
-                              {"elements", n},
-                              {"bytes", bytes},
-                              {"warpfold_us", mine_s * 1e6},
-                              {"cub_us", cub_s * 1e6},
-                              {"warpfold_gbps", bytes / mine_s * 1e-9},
-                              {"cub_gbps", bytes / cub_s * 1e-9},
-                              {"ratio", cub_s / mine_s}});
-    std::printf("%-4s %-17s 2^%-2d  %9.2f us %7.0f GB/s   cub %9.2f us %7.0f GB/s   x%.3f\n", dtype,
-                entry.name, log2, mine_s * 1e6, bytes / mine_s * 1e-9, cub_s * 1e6,
-                bytes / cub_s * 1e-9, cub_s / mine_s);
+    nlohmann::json row = {{"dtype", dtype},
+                          {"ops", entry.name},
+                          {"elements", n},
+                          {"bytes", bytes},
+                          {"warpfold_us", seconds[0] * 1e6},
+                          {"warpfold_gbps", bytes / seconds[0] * 1e-9},
+                          {"times_own_sum", seconds[0] / seconds[1]}};
+    std::printf("%-4s %-17s 2^%-2d  %9.2f us %7.0f GB/s  %6.3f x own sum", dtype, entry.name, log2,
+                seconds[0] * 1e6, bytes / seconds[0] * 1e-9, seconds[0] / seconds[1]);
+    if (entry.has_cub) {
+      row.update({{"cub_us", seconds[2] * 1e6},
+                  {"cub_gbps", bytes / seconds[2] * 1e-9},
+                  {"ratio", seconds[2] / seconds[0]}});
+      std::printf("   cub %9.2f us %7.0f GB/s  x%.3f", seconds[2] * 1e6, bytes / seconds[2] * 1e-9,
+                  seconds[2] / seconds[0]);
+    }
+    std::printf("\n");
     std::fflush(stdout);
+    report.results.push_back(row);
   }
   Check(cudaStreamDestroy(stream));
 }
@@ -118,12 +152,17 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp gpu = warpfold::bench::RequireGpu();
+  const warpfold::cuda::DeviceShape device = {.sm_count = gpu.multiProcessorCount,
+                                              .overlaps_passes = gpu.major >= 9};
   for (const int log2 : {10, 14, 17, 20, 22, 24, 26, 28, 30, 32}) {
     if (log2 > max_log2) break;
-    Measure<float>(log2, gpu.multiProcessorCount, report);
-    Measure<std::int32_t>(log2, gpu.multiProcessorCount, report);
-    Measure<double>(log2 - 1, gpu.multiProcessorCount, report);
-    Measure<std::int64_t>(log2 - 1, gpu.multiProcessorCount, report);
+    Measure<float>(log2, device, report);
+    Measure<std::int32_t>(log2, device, report);
+    Measure<double>(log2 - 1, device, report);
+    Measure<std::int64_t>(log2 - 1, device, report);
+    Measure<warpfold::Half>(log2 + 1, device, report);
+    Measure<warpfold::BFloat16>(log2 + 1, device, report);
+    Measure<std::int8_t>(log2 + 2, device, report);
   }
   report.Write(gpu, argc, argv);
   return 0;

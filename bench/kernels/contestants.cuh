@@ -3,6 +3,8 @@
 #ifndef WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
 #define WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -21,16 +23,25 @@ namespace warpfold::bench {
 template <typename T>
 inline constexpr DType kDType = std::is_same_v<T, float>          ? DType::kF32
                                 : std::is_same_v<T, double>       ? DType::kF64
+                                : std::is_same_v<T, Half>         ? DType::kF16
+                                : std::is_same_v<T, BFloat16>     ? DType::kBF16
+                                : std::is_same_v<T, std::int8_t>  ? DType::kI8
                                 : std::is_same_v<T, std::int32_t> ? DType::kI32
                                                                   : DType::kI64;
+
+// The same elements as CUB knows them.
+template <typename T>
+using CubElement =
+    std::conditional_t<std::is_same_v<T, Half>, __half,
+                       std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
 
 // All of `ops` over `count` elements in one pass.
 template <typename T>
 class Warpfold {
  public:
-  Warpfold(std::vector<Op> ops, std::int64_t count, int sm_count)
+  Warpfold(std::vector<Op> ops, std::int64_t count, const cuda::DeviceShape& device)
       : ops_(std::move(ops)),
-        job_{kDType<T>, BundleFor(ops_), {.sm_count = sm_count}},
+        job_{kDType<T>, BundleFor(kDType<T>, ops_, NanPolicy::kPropagate), device},
         extent_{1, count, 1},
         scratch_(cuda::ElementsScratchBytes(job_, extent_) + 1) {
     const Overflow none;
@@ -49,17 +60,14 @@ class Warpfold {
   }
 
   // The first op's result, an integer sum wrapped to T as CUB's does. Of a launch that has ended.
-  T Answer() const {
-    if constexpr (std::is_integral_v<T>) {
-      if (ops_[0] == Op::kSum) {
-        std::int64_t sum = 0;
-        Check(cudaMemcpy(&sum, ResultAt(0), sizeof(sum), cudaMemcpyDeviceToHost));
-        return static_cast<T>(sum);
-      }
-    }
-    T answer{};
-    Check(cudaMemcpy(&answer, ResultAt(0), sizeof(T), cudaMemcpyDeviceToHost));
-    return answer;
+  double Answer() const {
+    return VisitDType(ResultDType(ops_[0], kDType<T>), [&](auto tag) {
+      typename decltype(tag)::type answer{};
+      Check(cudaMemcpy(&answer, ResultAt(0), sizeof(answer), cudaMemcpyDeviceToHost));
+      const bool wraps = std::is_integral_v<T> && ops_[0] == Op::kSum;
+      return static_cast<double>(wraps ? static_cast<Wide<T>>(static_cast<T>(Widen(answer)))
+                                       : Widen(answer));
+    });
   }
 
  private:
@@ -70,10 +78,10 @@ class Warpfold {
   Extent extent_;
   Output output_;
   DeviceBuffer scratch_;
-  DeviceBuffer results_{1024};  // the overflow record, then one result a line
+  DeviceBuffer results_{2048};  // the overflow record, then one result a line
 };
 
-// `op` over `count` elements; an op that CUB does not have is its sum.
+// `op` over `count` elements: SUM, MIN, MAX, and of 4-byte elements ARGMIN and ARGMAX.
 template <typename T>
 class Cub {
  public:
@@ -86,18 +94,36 @@ class Cub {
   }
 
   // Of a launch that has ended.
-  T Answer() const {
+  double Answer() const {
+    if (op_ == Op::kArgMin || op_ == Op::kArgMax) {
+      std::int64_t index = 0;
+      Check(cudaMemcpy(&index, IndexAt(), sizeof(index), cudaMemcpyDeviceToHost));
+      return static_cast<double>(index);
+    }
     T answer{};
     Check(cudaMemcpy(&answer, result_.data, sizeof(T), cudaMemcpyDeviceToHost));
-    return answer;
+    return static_cast<double>(Widen(answer));
   }
 
  private:
   cudaError_t Call(void* temp, std::size_t& bytes, const T* d_in, cudaStream_t stream) const {
-    T* out = static_cast<T*>(result_.data);
-    if (op_ == Op::kMin) return cub::DeviceReduce::Min(temp, bytes, d_in, out, count_, stream);
-    if (op_ == Op::kMax) return cub::DeviceReduce::Max(temp, bytes, d_in, out, count_, stream);
-    return cub::DeviceReduce::Sum(temp, bytes, d_in, out, count_, stream);
+    using E = CubElement<T>;
+    const E* in = reinterpret_cast<const E*>(d_in);
+    E* out = static_cast<E*>(result_.data);
+    if (op_ == Op::kSum) return cub::DeviceReduce::Sum(temp, bytes, in, out, count_, stream);
+    if constexpr (sizeof(T) == 4) {  // those that are compared
+      if (op_ == Op::kArgMin) {
+        return cub::DeviceReduce::ArgMin(temp, bytes, in, out, IndexAt(), count_, stream);
+      }
+      if (op_ == Op::kArgMax) {
+        return cub::DeviceReduce::ArgMax(temp, bytes, in, out, IndexAt(), count_, stream);
+      }
+    }
+    if (op_ == Op::kMin) return cub::DeviceReduce::Min(temp, bytes, in, out, count_, stream);
+    return cub::DeviceReduce::Max(temp, bytes, in, out, count_, stream);
+  }
+  std::int64_t* IndexAt() const {
+    return reinterpret_cast<std::int64_t*>(static_cast<char*>(result_.data) + 64);
   }
   std::size_t TempBytes() const {
     std::size_t bytes = 0;

@@ -29,8 +29,9 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 PORT_TIMEOUT_S = 60
 
 # name, payload bytes, by stream, clients, what the ratio is of, and the least or most it should be
+LATENCY = ("4 KiB unary, 1 client", 4 * KIB, False, 1, "p50_us", ("<=", 1.6))
 CASES = [
-    ("4 KiB unary, 1 client", 4 * KIB, False, 1, "p50_us", ("<=", 1.6)),
+    LATENCY,
     ("4 KiB unary, 16 clients", 4 * KIB, False, 16, "rps", None),
     ("1 MiB unary, 1 client", MIB, False, 1, "gb_per_second", None),
     ("256 MiB stream, 1 client", 256 * MIB, True, 1, "gb_per_second", (">=", 0.8)),
@@ -61,6 +62,9 @@ def parse_arguments():
     parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
+    parser.add_argument("--latency-cpus", type=int, default=4,
+                        help="processors that the second latency case keeps to, with its servers "
+                             "and its client; 0: no such case")
     parser.add_argument("--rss-sizes", default="1GiB,64MiB,1GiB,16GiB",
                         help="tensors to stream for the memory table; empty: none")
     parser.add_argument("--sweep", action="store_true",
@@ -175,19 +179,51 @@ def print_table(title, header, rows):
         print("  ".join(cells).rstrip(), flush=True)
 
 
+@contextlib.contextmanager
+def few_processors(count, *servers):
+    """All threads of the servers, and programs started meanwhile, on the first `count` processors.
+
+    gRPC polls with half as many threads as there are processors, and they take turns: on many idle
+    processors each sleeps long enough for a virtual machine to give its processor away, and a
+    request waits tens of microseconds for it to come back. A latency so measured is the host's.
+    """
+    everywhere = os.sched_getaffinity(0)
+    few = set(sorted(everywhere)[:count])
+
+    def pin(processors):
+        os.sched_setaffinity(0, processors)
+        for server in servers:
+            for task in os.listdir(f"/proc/{server.process.pid}/task"):
+                with contextlib.suppress(ProcessLookupError):  # a thread that has just ended
+                    os.sched_setaffinity(int(task), processors)
+
+    pin(few)
+    try:
+        yield
+    finally:
+        pin(everywhere)
+
+
 def compare(bench, wire, warpfold, arguments):
     """The cases, interleaved. Returns their summary."""
-    ratios = {case[0]: [] for case in CASES}
-    values = {case[0]: ([], []) for case in CASES}
+    cases = list(CASES)
+    pinned = f"{LATENCY[0]}, on {arguments.latency_cpus} processors"
+    if 0 < arguments.latency_cpus < len(os.sched_getaffinity(0)):
+        cases.insert(1, (pinned, *LATENCY[1:]))
+    ratios = {case[0]: [] for case in cases}
+    values = {case[0]: ([], []) for case in cases}
     for _ in range(arguments.rounds):
-        for name, size, by_stream, clients, metric, _ in CASES:
-            pair = [bench.measure(server, size, by_stream, clients, arguments.seconds)[metric]
-                    for server in (wire, warpfold)]
+        for name, size, by_stream, clients, metric, _ in cases:
+            with contextlib.ExitStack() as held:
+                if name == pinned:
+                    held.enter_context(few_processors(arguments.latency_cpus, wire, warpfold))
+                pair = [bench.measure(server, size, by_stream, clients, arguments.seconds)[metric]
+                        for server in (wire, warpfold)]
             ratios[name].append(pair[1] / pair[0])
             for kept, value in zip(values[name], pair):
                 kept.append(value)
     summary, rows = [], []
-    for name, size, by_stream, clients, metric, target in CASES:
+    for name, size, by_stream, clients, metric, target in cases:
         on_wire, on_warpfold = (statistics.median(v) for v in values[name])
         ratio = statistics.median(ratios[name])
         met = None
