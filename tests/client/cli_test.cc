@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -216,7 +217,7 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
                                 data + "abcd"));
   const Outcome text = Run("describe " + file);
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("w     (2, 2)  f32          4   -4    3   0.5\n"));
+  EXPECT_THAT(text.out, HasSubstr("w     (2, 2)  f32          4   -4    3   0.5    0    0\n"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce f16"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E4M3"));
   EXPECT_THAT(text.out, HasSubstr("4 tensors, 16 B in"));
@@ -227,7 +228,43 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   EXPECT_EQ(report["tensors"][0]["sum"], 2.0);
   EXPECT_EQ(report["tensors"][0]["min"], -4.0);
   EXPECT_TRUE(report["tensors"][1]["mean"].is_null());
+  EXPECT_TRUE(report["tensors"][1]["nan_count"].is_null());
+  EXPECT_EQ(report["tensors"][3]["nan_count"], 0);
   EXPECT_EQ(report["total"]["tensors"], 4);
+}
+
+TEST_F(CliTest, DescribeCountsNansAndInfinitiesInTheSamePass) {
+  const float inf = INFINITY;
+  const auto floats =
+      WriteArray<float>("floats.npy", v1::DTYPE_F32, {6}, {1, NAN, inf, -inf, NAN, -inf});
+  EXPECT_THAT(Run("describe " + floats).out,
+              HasSubstr("floats  (6,)   f32        6  nan  nan   nan    2    3\n"));
+  EXPECT_EQ(server_.service().unary_calls(), 1);
+  const json of_floats = json::parse(Run("describe --json " + floats).out)["tensors"][0];
+  EXPECT_EQ(of_floats["nan_count"], 2);
+  EXPECT_EQ(of_floats["inf_count"], 3);
+  EXPECT_EQ(of_floats["min"], "NaN");
+
+  const auto ints = WriteArray<std::int32_t>("ints.npy", v1::DTYPE_I32, {2}, {1, 2});
+  const json of_ints = json::parse(Run("describe --json " + ints).out)["tensors"][0];
+  EXPECT_EQ(of_ints["nan_count"], 0);
+  EXPECT_EQ(of_ints["inf_count"], 0);
+  const auto nothing = WriteArray<double>("nothing.npy", v1::DTYPE_F64, {0, 3}, {});
+  const json of_nothing = json::parse(Run("describe --json " + nothing).out)["tensors"][0];
+  EXPECT_EQ(of_nothing["nan_count"], 0);
+  EXPECT_EQ(of_nothing["inf_count"], 0);
+  EXPECT_TRUE(of_nothing["min"].is_null());
+}
+
+TEST_F(CliTest, DescribeAsksAnOlderServerForWhatItHas) {
+  server_.service().info().mutable_ops()->RemoveLast();  // INF_COUNT
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, NAN});
+  const json some = json::parse(Run("describe --json " + file).out)["tensors"][0];
+  EXPECT_EQ(some["nan_count"], 1);
+  EXPECT_TRUE(some["inf_count"].is_null());
+  server_.service().info().mutable_ops()->RemoveLast();  // NAN_COUNT
+  EXPECT_THAT(Run("describe " + file).out,
+              HasSubstr("a     (2,)   f32        2  nan  nan   nan    -    -\n"));
 }
 
 TEST_F(CliTest, DescribeReadsNpyAndManyTensorsByManyJobs) {
@@ -256,6 +293,8 @@ TEST_F(CliTest, ASumThatDoesNotFitLeavesTheOtherAnswers) {
   const json tensor = json::parse(Run("describe --json " + file).out)["tensors"][0];
   EXPECT_TRUE(tensor["sum"].is_null());
   EXPECT_EQ(tensor["mean"], 2.0);
+  EXPECT_EQ(tensor["min"], 1);
+  EXPECT_EQ(tensor["nan_count"], 0);
   EXPECT_EQ(tensor["note"], "no sum: the sum is 2^64");
   server_.service().FailNext(1, {grpc::StatusCode::OUT_OF_RANGE, "the sum is 2^64", {}, {}});
   ExpectFailure("reduce " + file + " --op sum", 2, "the sum is 2^64");

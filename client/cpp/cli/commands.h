@@ -46,6 +46,7 @@ absl::Status RunInfo(const ServerFlags& server);
 // For the commands themselves.
 absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
+bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"
 std::string DTypeNames(const v1::GetServerInfoResponse& info);
 // Whether the failure is the input's or the user's.

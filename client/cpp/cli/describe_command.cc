@@ -90,10 +90,13 @@ class Describer {
     // MIN and MAX of nothing are refused, as in NumPy.
     std::vector<Op> ops = {v1::OP_SUM, v1::OP_MEAN};
     if (summary.count > 0) ops.insert(ops.end(), {v1::OP_MIN, v1::OP_MAX});
+    for (const Op op : {v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
+      if (ServerHas(info_, op)) ops.push_back(op);  // an older server has not
+    }
     absl::StatusOr<ReduceAnswer> answer = Reduce(client, tensor, ops);
     if (absl::IsOutOfRange(answer.status())) {
       summary.note = absl::StrCat("no sum: ", answer.status().message());
-      ops.erase(ops.begin());
+      std::erase(ops, v1::OP_SUM);
       answer = Reduce(client, tensor, ops);
     }
     if (!answer.ok()) return answer.status();
@@ -102,6 +105,8 @@ class Describer {
       if (result.op == v1::OP_MEAN) summary.mean = std::move(result.tensor);
       if (result.op == v1::OP_MIN) summary.min = std::move(result.tensor);
       if (result.op == v1::OP_MAX) summary.max = std::move(result.tensor);
+      if (result.op == v1::OP_NAN_COUNT) summary.nan_count = std::move(result.tensor);
+      if (result.op == v1::OP_INF_COUNT) summary.inf_count = std::move(result.tensor);
     }
     const absl::MutexLock lock(&mutex_);
     device_ = answer->device;

@@ -45,14 +45,16 @@ std::string ReportText(const DescribeReport& report) {
                                  {"COUNT", Align::kRight},
                                  {"MIN", Align::kRight},
                                  {"MAX", Align::kRight},
-                                 {"MEAN", Align::kRight}};
+                                 {"MEAN", Align::kRight},
+                                 {"NAN", Align::kRight},
+                                 {"INF", Align::kRight}};
   if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
   for (const TensorSummary& tensor : report.tensors) {
     std::vector<std::string> row = {
         Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
         absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
-        Cell(tensor.mean)};
+        Cell(tensor.mean),          Cell(tensor.nan_count),  Cell(tensor.inf_count)};
     if (has_notes) row.push_back(Printable(tensor.note));
     table.AddRow(std::move(row));
   }
@@ -78,6 +80,8 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"max", Value(tensor.max)},
          {"mean", Value(tensor.mean)},
          {"sum", Value(tensor.sum)},
+         {"nan_count", Value(tensor.nan_count)},
+         {"inf_count", Value(tensor.inf_count)},
          {"note", tensor.note.empty() ? nlohmann::json(nullptr) : nlohmann::json(tensor.note)}});
   }
   return {{"file", report.file},

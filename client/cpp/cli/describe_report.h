@@ -21,9 +21,9 @@ struct TensorSummary {
   std::vector<std::int64_t> shape;
   std::int64_t count = 0;
   std::int64_t bytes = 0;
-  // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, or
-  // `note` says why.
-  std::optional<Tensor> min, max, mean, sum;
+  // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, the
+  // server does not count (nan_count, inf_count), or `note` says why.
+  std::optional<Tensor> min, max, mean, sum, nan_count, inf_count;
   std::string note;  // empty, or why something is absent
 };
 
@@ -39,7 +39,7 @@ struct DescribeReport {
 std::string ReportText(const DescribeReport& report);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
-// "sum", "note"}],
+// "sum", "nan_count", "inf_count", "note"}],
 //  "total": {"tensors", "bytes", "seconds", "gb_per_second"}}; what is absent is null. element.h
 //  says how numbers are written.
 nlohmann::ordered_json ReportJson(const DescribeReport& report);

@@ -58,7 +58,8 @@ CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
 
 CLI::App* AddDescribe(CLI::App& app, DescribeFlags& flags) {
   CLI::App* command = app.add_subcommand(
-      "describe", "Minimum, maximum and mean of every tensor of a .npy or .safetensors file");
+      "describe",
+      "Minimum, maximum, mean, NaNs and infinities of every tensor of a .npy or .safetensors file");
   command->add_option("FILE", flags.file, "A .npy or .safetensors file")->required();
   command
       ->add_option("--jobs", flags.jobs, "Tensors in flight at a time, each on its own connection")
