@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cpp/cli/input.h"
 #include "client/cpp/client.h"
 
 namespace warpfold::client {
@@ -27,7 +28,8 @@ struct ServerFlags {
 };
 
 struct ReduceFlags {
-  std::string file;
+  InputFlags input;
+  std::string tensor;  // empty: the only one
   std::vector<std::string> ops;
   std::vector<std::int64_t> axes;
   bool keepdims = false;
@@ -35,7 +37,7 @@ struct ReduceFlags {
 };
 
 struct DescribeFlags {
-  std::string file;
+  InputFlags input;
   int jobs = 4;  // tensors in flight; each job has a connection of its own
 };
 

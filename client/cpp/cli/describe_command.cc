@@ -1,38 +1,19 @@
-// `warpfold describe`: statistics of every tensor of a .npy or .safetensors file, several tensors
-// in flight at a time.
+// `warpfold describe`: statistics of every tensor of a file, several tensors in flight at a time.
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <iostream>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/describe_report.h"
-#include "client/cpp/cli/mapped_file.h"
-#include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/progress_bar.h"
-#include "client/cpp/cli/safetensors.h"
 
 namespace warpfold::client {
 namespace {
-
-absl::StatusOr<std::vector<NamedTensor>> ParseTensors(const std::string& path,
-                                                      std::span<const std::byte> file) {
-  if (absl::EndsWith(path, ".safetensors")) return ParseSafetensors(file);
-  if (!absl::EndsWith(path, ".npy")) {
-    return absl::InvalidArgumentError("its name ends in neither .npy nor .safetensors");
-  }
-  absl::StatusOr<TensorView> array = ParseNpy(file);
-  if (!array.ok()) return array.status();
-  const std::string dtype_name = Name(array->dtype);
-  return std::vector<NamedTensor>{
-      {std::filesystem::path(path).stem().string(), dtype_name, *std::move(array)}};
-}
 
 // Describes the tensors of one file by any number of threads, each with a client of its own.
 class Describer {
@@ -163,7 +144,7 @@ absl::StatusOr<DescribeReport> DescribeAll(const ServerFlags& server, const Desc
   if (absl::Status status = describer.status(); !status.ok()) return status;
   DescribeReport report;
   report.elapsed = std::chrono::steady_clock::now() - start;
-  report.file = flags.file;
+  report.file = flags.input.file;
   report.device = describer.device();
   report.tensors = describer.TakeSummaries();
   return report;
@@ -172,12 +153,10 @@ absl::StatusOr<DescribeReport> DescribeAll(const ServerFlags& server, const Desc
 }  // namespace
 
 absl::Status RunDescribe(const ServerFlags& server, const DescribeFlags& flags) {
-  const absl::StatusOr<UniqueMappedFile> file = UniqueMappedFile::Open(flags.file);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<std::vector<NamedTensor>> tensors = ParseTensors(flags.file, file->bytes());
-  if (!tensors.ok()) return InFile(flags.file, tensors.status());
-  const absl::StatusOr<DescribeReport> report = DescribeAll(server, flags, *tensors);
-  if (!report.ok()) return InFile(flags.file, report.status());
+  const absl::StatusOr<Input> input = Input::Open(flags.input);
+  if (!input.ok()) return input.status();
+  const absl::StatusOr<DescribeReport> report = DescribeAll(server, flags, input->tensors());
+  if (!report.ok()) return InFile(input->name(), report.status());
   if (server.json) {
     std::cout << ReportJson(*report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
               << "\n";

@@ -20,6 +20,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  warpfold describe model.safetensors\n"
     "  warpfold reduce a.npy --op sum,mean --axis 0\n"
+    "  zcat floats.gz | warpfold reduce - --dtype f32 --op max\n"
     "  warpfold --server gpu-node:50051 info --json\n"
     "\n"
     "Exit codes: 0 done, 1 the server or the network failed, 2 the input or the usage is wrong.\n"
@@ -43,9 +44,21 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_flag("--json", flags.json, "Print JSON instead of text");
 }
 
+void AddInput(CLI::App& command, InputFlags& flags) {
+  command
+      .add_option("FILE", flags.file, "A .npy, .npz or .safetensors file, or raw bytes; - is stdin")
+      ->required();
+  command.add_option("--dtype", flags.dtype,
+                     "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
+  command
+      .add_option("--shape", flags.shape, "The shape of raw bytes: 3,4; default one axis of all")
+      ->delimiter(',');
+}
+
 CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
-  CLI::App* command = app.add_subcommand("reduce", "Reduce the array of a .npy file");
-  command->add_option("FILE", flags.file, "A .npy file in C order")->required();
+  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
+  AddInput(*command, flags.input);
+  command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
   command->add_option("--op", flags.ops, "One or more of sum, min, max, mean; computed in one read")
       ->required()
       ->delimiter(',');
@@ -58,9 +71,8 @@ CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
 
 CLI::App* AddDescribe(CLI::App& app, DescribeFlags& flags) {
   CLI::App* command = app.add_subcommand(
-      "describe",
-      "Minimum, maximum, mean, NaNs and infinities of every tensor of a .npy or .safetensors file");
-  command->add_option("FILE", flags.file, "A .npy or .safetensors file")->required();
+      "describe", "Minimum, maximum, mean, NaNs and infinities of every tensor of a file");
+  AddInput(*command, flags.input);
   command
       ->add_option("--jobs", flags.jobs, "Tensors in flight at a time, each on its own connection")
       ->check(CLI::Range(1, 64))
