@@ -142,7 +142,7 @@ TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   empty.shape = {0};
   empty.mean = Make<float>(v1::DTYPE_F32, {}, {NAN});
   empty.sum = Make<float>(v1::DTYPE_F32, {}, {0});
-  report.tensors.push_back(empty);
+  report.summaries.tensors.push_back(empty);
   EXPECT_EQ(ReportText(report),
             "NAME   SHAPE  DTYPE  COUNT  MIN  MAX  MEAN  NAN  INF\n"
             "empty  (0,)   f32        0    -    -   nan    -    -\n"

@@ -23,22 +23,23 @@ nlohmann::json Value(const std::optional<Tensor>& scalar) {
 // Bytes of the tensors that were reduced.
 std::int64_t ReducedBytes(const DescribeReport& report) {
   std::int64_t bytes = 0;
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : report.summaries.tensors) {
     if (tensor.mean.has_value()) bytes += tensor.bytes;
   }
   return bytes;
 }
 
 double GigabytesPerSecond(const DescribeReport& report) {
-  const double seconds = report.elapsed.count();
+  const double seconds = report.summaries.elapsed.count();
   return seconds > 0 ? static_cast<double>(ReducedBytes(report)) / seconds / 1e9 : 0;
 }
 
 }  // namespace
 
 std::string ReportText(const DescribeReport& report) {
-  const bool has_notes = std::any_of(report.tensors.begin(), report.tensors.end(),
-                                     [](const TensorSummary& t) { return !t.note.empty(); });
+  const bool has_notes =
+      std::any_of(report.summaries.tensors.begin(), report.summaries.tensors.end(),
+                  [](const TensorSummary& t) { return !t.note.empty(); });
   std::vector<Column> columns = {{"NAME"},
                                  {"SHAPE"},
                                  {"DTYPE"},
@@ -50,7 +51,7 @@ std::string ReportText(const DescribeReport& report) {
                                  {"INF", Align::kRight}};
   if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : report.summaries.tensors) {
     std::vector<std::string> row = {
         Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
         absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
@@ -58,18 +59,20 @@ std::string ReportText(const DescribeReport& report) {
     if (has_notes) row.push_back(Printable(tensor.note));
     table.AddRow(std::move(row));
   }
-  const std::size_t count = report.tensors.size();
+  const std::size_t count = report.summaries.tensors.size();
   return absl::StrCat(table.Text(),
                       absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", count,
                                       count == 1 ? "" : "s", BytesText(ReducedBytes(report)),
-                                      report.elapsed.count(), GigabytesPerSecond(report)),
-                      report.device.empty() ? "" : absl::StrCat(", on ", Printable(report.device)),
+                                      report.summaries.elapsed.count(), GigabytesPerSecond(report)),
+                      report.summaries.device.empty()
+                          ? ""
+                          : absl::StrCat(", on ", Printable(report.summaries.device)),
                       "\n");
 }
 
 nlohmann::ordered_json ReportJson(const DescribeReport& report) {
   nlohmann::ordered_json tensors = nlohmann::json::array();
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : report.summaries.tensors) {
     tensors.push_back(
         {{"name", tensor.name},
          {"dtype", tensor.dtype_name},
@@ -85,12 +88,12 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"note", tensor.note.empty() ? nlohmann::json(nullptr) : nlohmann::json(tensor.note)}});
   }
   return {{"file", report.file},
-          {"device", report.device},
+          {"device", report.summaries.device},
           {"tensors", tensors},
           {"total",
-           {{"tensors", report.tensors.size()},
+           {{"tensors", report.summaries.tensors.size()},
             {"bytes", ReducedBytes(report)},
-            {"seconds", report.elapsed.count()},
+            {"seconds", report.summaries.elapsed.count()},
             {"gb_per_second", GigabytesPerSecond(report)}}}};
 }
 

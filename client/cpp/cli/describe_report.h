@@ -4,35 +4,16 @@
 #ifndef WARPFOLD_CLIENT_CPP_CLI_DESCRIBE_REPORT_H_
 #define WARPFOLD_CLIENT_CPP_CLI_DESCRIBE_REPORT_H_
 
-#include <chrono>
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "client/cpp/tensor.h"
+#include "client/cpp/cli/summarize.h"
 
 namespace warpfold::client {
 
-struct TensorSummary {
-  std::string name;
-  std::string dtype_name;
-  std::vector<std::int64_t> shape;
-  std::int64_t count = 0;
-  std::int64_t bytes = 0;
-  // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, the
-  // server does not count (nan_count, inf_count), or `note` says why.
-  std::optional<Tensor> min, max, mean, sum, nan_count, inf_count;
-  std::string note;  // empty, or why something is absent
-};
-
 struct DescribeReport {
   std::string file;
-  std::string device;
-  std::vector<TensorSummary> tensors;
-  std::chrono::duration<double> elapsed{
-      0};  // of the reductions, connection and file header left out
+  Summaries summaries;
 };
 
 // A row per tensor, then a line of totals.
