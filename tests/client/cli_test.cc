@@ -90,20 +90,20 @@ TEST_F(CliTest, WrongUsageIsExitCode2) {
   ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
 }
 
-TEST_F(CliTest, AServerThatIsNotThereIsExitCode1) {
+TEST_F(CliTest, AServerThatIsNotThereIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.Stop();
   for (const auto& command :
        std::vector<std::string>{"reduce " + file + " --op sum", "describe " + file, "info"}) {
-    ExpectFailure("--timeout 0.5 " + command, 1, server_.address());
+    ExpectFailure("--timeout 0.5 " + command, 3, server_.address());
   }
 }
 
-TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode1) {
+TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.service().Hang();
-  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 1, "Deadline");
-  ExpectFailure("--timeout 0.2 describe " + file, 1, "Deadline");
+  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 3, "Deadline");
+  ExpectFailure("--timeout 0.2 describe " + file, 3, "Deadline");
 }
 
 TEST_F(CliTest, TheServerFlagWinsOverTheEnvironment) {
@@ -136,7 +136,8 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
                                 data + "abcd"));
   const Outcome text = Run("describe " + file);
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("w     (2, 2)  f32          4   -4    3   0.5    0    0\n"));
+  EXPECT_THAT(text.out,
+              HasSubstr("w     (2, 2)  f32          4   -4    3   0.5  2.69258    0    0\n"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce f16"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E4M3"));
   EXPECT_THAT(text.out, HasSubstr("4 tensors, 16 B in"));
@@ -146,6 +147,7 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   ASSERT_EQ(report["tensors"].size(), 4u);
   EXPECT_EQ(report["tensors"][0]["sum"], 2.0);
   EXPECT_EQ(report["tensors"][0]["min"], -4.0);
+  EXPECT_NEAR(report["tensors"][0]["std"].get<double>(), std::sqrt(7.25), 1e-6);
   EXPECT_TRUE(report["tensors"][1]["mean"].is_null());
   EXPECT_TRUE(report["tensors"][1]["nan_count"].is_null());
   EXPECT_EQ(report["tensors"][3]["nan_count"], 0);
@@ -157,7 +159,7 @@ TEST_F(CliTest, DescribeCountsNansAndInfinitiesInTheSamePass) {
   const auto floats =
       WriteArray<float>("floats.npy", v1::DTYPE_F32, {6}, {1, NAN, inf, -inf, NAN, -inf});
   EXPECT_THAT(Run("describe " + floats).out,
-              HasSubstr("floats  (6,)   f32        6  nan  nan   nan    2    3\n"));
+              HasSubstr("floats  (6,)   f32        6  nan  nan   nan  nan    2    3  nan,inf\n"));
   EXPECT_EQ(server_.service().unary_calls(), 1);
   const json of_floats = json::parse(Run("describe --json " + floats).out)["tensors"][0];
   EXPECT_EQ(of_floats["nan_count"], 2);
@@ -183,7 +185,7 @@ TEST_F(CliTest, DescribeAsksAnOlderServerForWhatItHas) {
   EXPECT_TRUE(some["inf_count"].is_null());
   server_.service().info().mutable_ops()->RemoveLast();  // NAN_COUNT
   EXPECT_THAT(Run("describe " + file).out,
-              HasSubstr("a     (2,)   f32        2  nan  nan   nan    -    -\n"));
+              HasSubstr("a     (2,)   f32        2  nan  nan   nan  nan    -    -  nan\n"));
 }
 
 TEST_F(CliTest, DescribeReadsNpyAndManyTensorsByManyJobs) {
@@ -239,7 +241,7 @@ TEST_F(CliTest, BadCheckpointsAreExitCode2) {
 TEST_F(CliTest, AFailureInMidFileIsTheServersAndNamesTheTensor) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {1}, {1});
   server_.service().FailNext(1, {grpc::StatusCode::INTERNAL, "planned", {}, {}});
-  ExpectFailure("describe " + file, 1, "tensor 'a': planned");
+  ExpectFailure("describe " + file, 3, "tensor 'a': planned");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -102,6 +103,16 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
   using Mean = std::conditional_t<std::is_integral_v<T>, double, T>;
   std::vector<Mean> means;
   for (const Wide sum : sums) means.push_back(static_cast<Mean>(static_cast<double>(sum) / count));
+  std::vector<double> squares(layout.kept_count, 0);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::int64_t at = layout.ResultIndex(static_cast<std::int64_t>(i));
+    const double off = static_cast<double>(elements[i]) - static_cast<double>(sums[at]) / count;
+    squares[at] += off * off;
+  }
+  std::vector<Mean> deviations;
+  for (const double square : squares) {
+    deviations.push_back(static_cast<Mean>(std::sqrt(square / count)));
+  }
   for (const int op : request.ops()) {
     v1::Result& result = *response.add_results();
     result.set_op(static_cast<v1::Op>(op));
@@ -113,6 +124,9 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
     } else if (op == v1::OP_MEAN) {
       result.mutable_tensor()->set_dtype(mean_dtype);
       result.set_data(Bytes(means));
+    } else if (op == v1::OP_STD) {
+      result.mutable_tensor()->set_dtype(mean_dtype);
+      result.set_data(Bytes(deviations));
     } else if (op == v1::OP_NAN_COUNT || op == v1::OP_INF_COUNT) {
       result.mutable_tensor()->set_dtype(v1::DTYPE_I64);
       result.set_data(Bytes(op == v1::OP_NAN_COUNT ? nans : infs));
@@ -174,8 +188,8 @@ FakeService::FakeService() {
   device.set_memory_bytes(1 << 30);
   info_.mutable_limits()->set_max_message_bytes(64 << 20);
   info_.mutable_limits()->set_max_tensor_bytes(std::int64_t{1} << 40);
-  for (const auto op :
-       {v1::OP_SUM, v1::OP_MIN, v1::OP_MAX, v1::OP_MEAN, v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
+  for (const auto op : {v1::OP_SUM, v1::OP_MIN, v1::OP_MAX, v1::OP_MEAN, v1::OP_STD,
+                        v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
     info_.add_ops(op);
   }
   for (const auto dtype : {v1::DTYPE_I32, v1::DTYPE_I64, v1::DTYPE_F32, v1::DTYPE_F64}) {

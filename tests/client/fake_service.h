@@ -22,8 +22,8 @@
 
 namespace warpfold::client {
 
-// SUM, MIN, MAX, MEAN, NAN_COUNT and INF_COUNT of `data` by loops over indices, as the contract
-// says.
+// SUM, MIN, MAX, MEAN, STD (correction 0), NAN_COUNT and INF_COUNT of `data` by loops over indices,
+// as the contract says.
 grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& data,
                          v1::ReduceResponse& response);
 

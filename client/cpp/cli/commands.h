@@ -3,7 +3,7 @@
 //
 // Failure: absl::Status. INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, UNIMPLEMENTED,
 // FAILED_PRECONDITION and PERMISSION_DENIED are the input's or the user's (exit code 2), every
-// other code is the server's or the network's (exit code 1). Thread safety: one command runs at a
+// other code is the server's or the network's (exit code 3). Thread safety: one command runs at a
 // time.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
 #define WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
@@ -25,6 +25,7 @@ struct ServerFlags {
   std::string server = "localhost:50051";
   double timeout_s = 60;
   bool json = false;
+  std::string color = "auto";  // color.h
 };
 
 struct ReduceFlags {
@@ -38,11 +39,15 @@ struct ReduceFlags {
 
 struct DescribeFlags {
   InputFlags input;
-  int jobs = 4;  // tensors in flight; each job has a connection of its own
+  int jobs = 4;                      // tensors in flight; each job has a connection of its own
+  std::vector<std::string> fail_on;  // names of findings
 };
 
+// How a command that looks for something ended: nothing found (exit code 0) or something (1).
+enum class Verdict { kClean, kFound };
+
 absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
-absl::Status RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
 
 // For the commands themselves.

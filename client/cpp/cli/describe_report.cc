@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cpp/cli/color.h"
 #include "client/cpp/cli/element.h"
+#include "client/cpp/cli/finding.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
 
@@ -18,6 +20,21 @@ std::string Cell(const std::optional<Tensor>& scalar) {
 nlohmann::json Value(const std::optional<Tensor>& scalar) {
   if (!scalar.has_value()) return nullptr;
   return ElementJson(scalar->dtype, scalar->data.data());
+}
+
+// NaN and infinity are damage, red; zeros and constants may be meant, yellow.
+std::string FlagsCell(const TensorSummary& tensor, bool color) {
+  const std::vector<Finding> findings = FindingsOf(tensor);
+  const bool damaged = std::any_of(findings.begin(), findings.end(), [](Finding finding) {
+    return finding == Finding::kNan || finding == Finding::kInf;
+  });
+  return Colored(NameList(findings), damaged ? Color::kRed : Color::kYellow, color);
+}
+
+nlohmann::json FlagsJson(const TensorSummary& tensor) {
+  nlohmann::json flags = nlohmann::json::array();
+  for (const Finding finding : FindingsOf(tensor)) flags.push_back(Name(finding));
+  return flags;
 }
 
 // Bytes of the tensors that were reduced.
@@ -36,10 +53,12 @@ double GigabytesPerSecond(const DescribeReport& report) {
 
 }  // namespace
 
-std::string ReportText(const DescribeReport& report) {
-  const bool has_notes =
-      std::any_of(report.summaries.tensors.begin(), report.summaries.tensors.end(),
-                  [](const TensorSummary& t) { return !t.note.empty(); });
+std::string ReportText(const DescribeReport& report, bool color) {
+  const std::vector<TensorSummary>& tensors = report.summaries.tensors;
+  const bool has_flags = std::any_of(tensors.begin(), tensors.end(),
+                                     [](const TensorSummary& t) { return !FindingsOf(t).empty(); });
+  const bool has_notes = std::any_of(tensors.begin(), tensors.end(),
+                                     [](const TensorSummary& t) { return !t.note.empty(); });
   std::vector<Column> columns = {{"NAME"},
                                  {"SHAPE"},
                                  {"DTYPE"},
@@ -47,19 +66,23 @@ std::string ReportText(const DescribeReport& report) {
                                  {"MIN", Align::kRight},
                                  {"MAX", Align::kRight},
                                  {"MEAN", Align::kRight},
+                                 {"STD", Align::kRight},
                                  {"NAN", Align::kRight},
                                  {"INF", Align::kRight}};
+  if (has_flags) columns.push_back({"FLAGS"});
   if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
-  for (const TensorSummary& tensor : report.summaries.tensors) {
+  for (const TensorSummary& tensor : tensors) {
     std::vector<std::string> row = {
         Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
         absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
-        Cell(tensor.mean),          Cell(tensor.nan_count),  Cell(tensor.inf_count)};
+        Cell(tensor.mean),          Cell(tensor.std),        Cell(tensor.nan_count),
+        Cell(tensor.inf_count)};
+    if (has_flags) row.push_back(FlagsCell(tensor, color));
     if (has_notes) row.push_back(Printable(tensor.note));
     table.AddRow(std::move(row));
   }
-  const std::size_t count = report.summaries.tensors.size();
+  const std::size_t count = tensors.size();
   return absl::StrCat(table.Text(),
                       absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", count,
                                       count == 1 ? "" : "s", BytesText(ReducedBytes(report)),
@@ -82,9 +105,11 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"min", Value(tensor.min)},
          {"max", Value(tensor.max)},
          {"mean", Value(tensor.mean)},
+         {"std", Value(tensor.std)},
          {"sum", Value(tensor.sum)},
          {"nan_count", Value(tensor.nan_count)},
          {"inf_count", Value(tensor.inf_count)},
+         {"flags", FlagsJson(tensor)},
          {"note", tensor.note.empty() ? nlohmann::json(nullptr) : nlohmann::json(tensor.note)}});
   }
   return {{"file", report.file},

@@ -16,11 +16,11 @@ struct DescribeReport {
   Summaries summaries;
 };
 
-// A row per tensor, then a line of totals.
-std::string ReportText(const DescribeReport& report);
+// A row per tensor, then a line of totals. What the FLAGS column has is red or yellow when `color`.
+std::string ReportText(const DescribeReport& report, bool color);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
-// "sum", "nan_count", "inf_count", "note"}],
+// "std", "sum", "nan_count", "inf_count", "flags", "note"}],
 //  "total": {"tensors", "bytes", "seconds", "gb_per_second"}}; what is absent is null. element.h
 //  says how numbers are written.
 nlohmann::ordered_json ReportJson(const DescribeReport& report);

@@ -1,7 +1,7 @@
 // `warpfold`, the command line client: flags in, a subcommand run, an exit code out.
 //
-// Exit codes: 0 done; 1 the server or the network failed; 2 the input or the usage is wrong. The
-// message is on stderr.
+// Exit codes: 0 done; 1 done, and found what was looked for; 2 the input or the usage is wrong; 3
+// the server or the network failed. The message is on stderr.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -13,17 +13,19 @@
 namespace warpfold::client {
 namespace {
 
-constexpr int kExitFailure = 1;
+constexpr int kExitFound = 1;
 constexpr int kExitBadInput = 2;
+constexpr int kExitFailure = 3;
 
 constexpr char kExamples[] =
     "Examples:\n"
-    "  warpfold describe model.safetensors\n"
+    "  warpfold describe model.safetensors --fail-on nan,inf\n"
     "  warpfold reduce a.npy --op sum,mean --axis 0\n"
     "  zcat floats.gz | warpfold reduce - --dtype f32 --op max\n"
     "  warpfold --server gpu-node:50051 info --json\n"
     "\n"
-    "Exit codes: 0 done, 1 the server or the network failed, 2 the input or the usage is wrong.\n"
+    "Exit codes: 0 done; 1 done, and --fail-on found something; 2 the input or the usage is\n"
+    "wrong; 3 the server or the network failed.\n"
     "JSON: numbers have the digits that identify them; NaN and the infinities are the strings\n"
     "\"NaN\", \"Infinity\" and \"-Infinity\"; what does not exist is null.";
 
@@ -42,6 +44,9 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   app.add_flag("--json", flags.json, "Print JSON instead of text");
+  app.add_option("--color", flags.color, "Colour the text; auto: on a terminal, without NO_COLOR")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
 }
 
 void AddInput(CLI::App& command, InputFlags& flags) {
@@ -59,7 +64,10 @@ CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
   CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
   AddInput(*command, flags.input);
   command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
-  command->add_option("--op", flags.ops, "One or more of sum, min, max, mean; computed in one read")
+  command
+      ->add_option(
+          "--op", flags.ops,
+          "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
       ->required()
       ->delimiter(',');
   command->add_option("--axis", flags.axes, "The axes to reduce, -1 being the last; default all")
@@ -71,12 +79,19 @@ CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
 
 CLI::App* AddDescribe(CLI::App& app, DescribeFlags& flags) {
   CLI::App* command = app.add_subcommand(
-      "describe", "Minimum, maximum, mean, NaNs and infinities of every tensor of a file");
+      "describe",
+      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
   AddInput(*command, flags.input);
   command
       ->add_option("--jobs", flags.jobs, "Tensors in flight at a time, each on its own connection")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  command
+      ->add_option("--fail-on", flags.fail_on,
+                   "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
+                   "constant (all elements equal, two or more)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"nan", "inf", "zero", "constant"}));
   return command;
 }
 
@@ -84,6 +99,11 @@ int Report(const absl::Status& status) {
   if (status.ok()) return 0;
   std::cerr << "warpfold: " << Printable(std::string(status.message())) << "\n";
   return IsInputFault(status) ? kExitBadInput : kExitFailure;
+}
+
+int Report(const absl::StatusOr<Verdict>& verdict) {
+  if (!verdict.ok()) return Report(verdict.status());
+  return *verdict == Verdict::kFound ? kExitFound : 0;
 }
 
 int Main(int argc, char** argv) {

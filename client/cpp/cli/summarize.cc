@@ -71,7 +71,7 @@ class Describer {
     // MIN and MAX of nothing are refused, as in NumPy.
     std::vector<Op> ops = {v1::OP_SUM, v1::OP_MEAN};
     if (summary.count > 0) ops.insert(ops.end(), {v1::OP_MIN, v1::OP_MAX});
-    for (const Op op : {v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
+    for (const Op op : {v1::OP_STD, v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
       if (ServerHas(info_, op)) ops.push_back(op);  // an older server has not
     }
     absl::StatusOr<ReduceAnswer> answer = Reduce(client, tensor, ops);
@@ -86,6 +86,7 @@ class Describer {
       if (result.op == v1::OP_MEAN) summary.mean = std::move(result.tensor);
       if (result.op == v1::OP_MIN) summary.min = std::move(result.tensor);
       if (result.op == v1::OP_MAX) summary.max = std::move(result.tensor);
+      if (result.op == v1::OP_STD) summary.std = std::move(result.tensor);
       if (result.op == v1::OP_NAN_COUNT) summary.nan_count = std::move(result.tensor);
       if (result.op == v1::OP_INF_COUNT) summary.inf_count = std::move(result.tensor);
     }

@@ -26,8 +26,8 @@ struct TensorSummary {
   std::int64_t count = 0;
   std::int64_t bytes = 0;
   // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, the
-  // server does not count (nan_count, inf_count), or `note` says why.
-  std::optional<Tensor> min, max, mean, sum, nan_count, inf_count;
+  // server does not have the op (std, nan_count, inf_count), or `note` says why.
+  std::optional<Tensor> min, max, mean, std, sum, nan_count, inf_count;
   std::string note;  // empty, or why something is absent
 };
 
