@@ -43,11 +43,20 @@ struct DescribeFlags {
   std::vector<std::string> fail_on;  // names of findings
 };
 
+struct DiffFlags {
+  std::string a, b;   // "-" is stdin
+  std::string dtype;  // of raw bytes, as InputFlags
+  std::vector<std::int64_t> shape;
+  int jobs = 4;
+};
+
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).
 enum class Verdict { kClean, kFound };
 
 absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
 absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+// Needs no server when the files have the same bits.
+absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
 
 // For the commands themselves.

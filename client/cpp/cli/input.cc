@@ -156,6 +156,7 @@ absl::Status Input::Named(const absl::Status& status) const {
 
 absl::Status Input::SetArray(const absl::StatusOr<TensorView>& array) {
   if (!array.ok()) return Named(array.status());
+  nameless_ = true;
   tensors_ = {{std::filesystem::path(name_).stem().string(), Name(array->dtype), *array}};
   return absl::OkStatus();
 }

@@ -37,7 +37,9 @@ class Input {
 
   // As messages show it: the path, or "stdin".
   const std::string& name() const { return name_; }
-  // In the file's order. A format of one nameless array has one, named as the file.
+  // Whether the format is that of one array without a name (.npy, raw bytes).
+  bool nameless() const { return nameless_; }
+  // In the file's order. A nameless array is named as the file.
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
 
   // The tensor of that name; with an empty name the only tensor. NOT_FOUND or INVALID_ARGUMENT
@@ -52,6 +54,7 @@ class Input {
   absl::Status SetArray(const absl::StatusOr<TensorView>& array);
 
   std::string name_;
+  bool nameless_ = false;
   // One of these holds the bytes.
   std::unique_ptr<UniqueMappedFile> file_;
   std::unique_ptr<std::string> stdin_;

@@ -20,12 +20,13 @@ constexpr int kExitFailure = 3;
 constexpr char kExamples[] =
     "Examples:\n"
     "  warpfold describe model.safetensors --fail-on nan,inf\n"
+    "  warpfold diff old.safetensors new.safetensors\n"
     "  warpfold reduce a.npy --op sum,mean --axis 0\n"
     "  zcat floats.gz | warpfold reduce - --dtype f32 --op max\n"
     "  warpfold --server gpu-node:50051 info --json\n"
     "\n"
-    "Exit codes: 0 done; 1 done, and --fail-on found something; 2 the input or the usage is\n"
-    "wrong; 3 the server or the network failed.\n"
+    "Exit codes: 0 done; 1 done, and --fail-on or diff found something; 2 the input or the\n"
+    "usage is wrong; 3 the server or the network failed.\n"
     "JSON: numbers have the digits that identify them; NaN and the infinities are the strings\n"
     "\"NaN\", \"Infinity\" and \"-Infinity\"; what does not exist is null.";
 
@@ -33,6 +34,7 @@ struct Flags {
   ServerFlags server;
   ReduceFlags reduce;
   DescribeFlags describe;
+  DiffFlags diff;
 };
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
@@ -49,15 +51,24 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->capture_default_str();
 }
 
+void AddRawFormat(CLI::App& command, std::string& dtype, std::vector<std::int64_t>& shape) {
+  command.add_option("--dtype", dtype,
+                     "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
+  command.add_option("--shape", shape, "The shape of raw bytes: 3,4; default one axis of all")
+      ->delimiter(',');
+}
+
+void AddJobs(CLI::App& command, int& jobs) {
+  command.add_option("--jobs", jobs, "Tensors in flight at a time, each on its own connection")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
 void AddInput(CLI::App& command, InputFlags& flags) {
   command
       .add_option("FILE", flags.file, "A .npy, .npz or .safetensors file, or raw bytes; - is stdin")
       ->required();
-  command.add_option("--dtype", flags.dtype,
-                     "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
-  command
-      .add_option("--shape", flags.shape, "The shape of raw bytes: 3,4; default one axis of all")
-      ->delimiter(',');
+  AddRawFormat(command, flags.dtype, flags.shape);
 }
 
 CLI::App* AddReduce(CLI::App& app, ReduceFlags& flags) {
@@ -82,16 +93,23 @@ CLI::App* AddDescribe(CLI::App& app, DescribeFlags& flags) {
       "describe",
       "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
   AddInput(*command, flags.input);
-  command
-      ->add_option("--jobs", flags.jobs, "Tensors in flight at a time, each on its own connection")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  AddJobs(*command, flags.jobs);
   command
       ->add_option("--fail-on", flags.fail_on,
                    "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
                    "constant (all elements equal, two or more)")
       ->delimiter(',')
       ->check(CLI::IsMember({"nan", "inf", "zero", "constant"}));
+  return command;
+}
+
+CLI::App* AddDiff(CLI::App& app, DiffFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "diff", "Compare two files tensor by tensor; exit with 1 when they differ");
+  command->add_option("A", flags.a, "A file, or - for stdin")->required();
+  command->add_option("B", flags.b, "The other file, or - for stdin")->required();
+  AddRawFormat(*command, flags.dtype, flags.shape);
+  AddJobs(*command, flags.jobs);
   return command;
 }
 
@@ -116,6 +134,7 @@ int Main(int argc, char** argv) {
   AddServerFlags(app, flags.server);
   const CLI::App* reduce = AddReduce(app, flags.reduce);
   const CLI::App* describe = AddDescribe(app, flags.describe);
+  const CLI::App* diff = AddDiff(app, flags.diff);
   app.add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   try {
     app.parse(argc, argv);
@@ -124,6 +143,7 @@ int Main(int argc, char** argv) {
   }
   if (reduce->parsed()) return Report(RunReduce(flags.server, flags.reduce));
   if (describe->parsed()) return Report(RunDescribe(flags.server, flags.describe));
+  if (diff->parsed()) return Report(RunDiff(flags.server, flags.diff));
   return Report(RunInfo(flags.server));
 }
 
