@@ -66,10 +66,12 @@ class CliTest : public testing::Test {
   }
 
   Outcome RunAt(const std::string& environment, const std::string& arguments) const {
-    const std::string command =
-        environment + " '" WARPFOLD_CLI "' " + arguments + " 2>'" + Path("stderr") + "'";
+    return RunShell(environment + " '" WARPFOLD_CLI "' " + arguments);
+  }
+
+  Outcome RunShell(const std::string& command) const {
     Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
+    FILE* pipe = popen((command + " 2>'" + Path("stderr") + "'").c_str(), "r");
     char buffer[4096];
     for (std::size_t n = 0; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
       outcome.out.append(buffer, n);
@@ -80,6 +82,11 @@ class CliTest : public testing::Test {
     err << std::ifstream(Path("stderr")).rdbuf();
     outcome.err = err.str();
     return outcome;
+  }
+
+  // Runs the program with a terminal as stdout, which script(1) of util-linux makes.
+  Outcome RunOnTerminal(const std::string& arguments) const {
+    return RunShell("script -qec \"'" WARPFOLD_CLI "' " + arguments + "\" /dev/null </dev/null");
   }
 
   // A failure of the given kind whose message holds `problem`, on one line, with nothing on stdout.

@@ -50,6 +50,12 @@ struct DiffFlags {
   int jobs = 4;
 };
 
+struct WatchFlags {
+  std::string metrics;  // a URL; empty: the server's host, port 9464
+  double interval_s = 1;
+  std::int64_t count = 0;  // reports, then the end; 0: until interrupted
+};
+
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).
 enum class Verdict { kClean, kFound };
 
@@ -58,6 +64,8 @@ absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFla
 // Needs no server when the files have the same bits.
 absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
+// Blocks for flags.count intervals. UNAVAILABLE when the metrics cannot be read.
+absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
 
 // For the commands themselves.
 absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);

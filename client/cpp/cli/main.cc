@@ -35,6 +35,7 @@ struct Flags {
   ReduceFlags reduce;
   DescribeFlags describe;
   DiffFlags diff;
+  WatchFlags watch;
 };
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
@@ -113,6 +114,20 @@ CLI::App* AddDiff(CLI::App& app, DiffFlags& flags) {
   return command;
 }
 
+CLI::App* AddWatch(CLI::App& app, WatchFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "watch", "A server's throughput, latency and queue, live, from its Prometheus metrics");
+  command->add_option("--metrics", flags.metrics,
+                      "The metrics page; default http://HOST:9464/metrics, HOST being --server's");
+  command->add_option("--interval", flags.interval_s, "Seconds between readings")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
+  command->add_option("--count", flags.count, "End after so many reports; 0: when interrupted")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  return command;
+}
+
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
   std::cerr << "warpfold: " << Printable(std::string(status.message())) << "\n";
@@ -135,6 +150,7 @@ int Main(int argc, char** argv) {
   const CLI::App* reduce = AddReduce(app, flags.reduce);
   const CLI::App* describe = AddDescribe(app, flags.describe);
   const CLI::App* diff = AddDiff(app, flags.diff);
+  const CLI::App* watch = AddWatch(app, flags.watch);
   app.add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   try {
     app.parse(argc, argv);
@@ -144,6 +160,7 @@ int Main(int argc, char** argv) {
   if (reduce->parsed()) return Report(RunReduce(flags.server, flags.reduce));
   if (describe->parsed()) return Report(RunDescribe(flags.server, flags.describe));
   if (diff->parsed()) return Report(RunDiff(flags.server, flags.diff));
+  if (watch->parsed()) return Report(RunWatch(flags.server, flags.watch));
   return Report(RunInfo(flags.server));
 }
 
