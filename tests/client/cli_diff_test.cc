@@ -119,6 +119,8 @@ TEST_F(DiffCliTest, TroubleIsNotADifference) {
   ExpectFailure("diff " + a, 2, "B is required");
   ExpectFailure("diff " + a + " " + Path("missing.npy"), 2, "missing.npy");
   ExpectFailure("diff - -", 2, "stdin: can be one of the files, not both");
+  server_.service().FailNext(1, {grpc::StatusCode::INVALID_ARGUMENT, "planned", {}, {}});
+  ExpectFailure("diff " + a + " " + b, 2, "a.safetensors: tensor 'w': planned");
   server_.Stop();
   ExpectFailure("--timeout 0.5 diff " + a + " " + b, 3, server_.address());
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,22 +15,23 @@
 namespace warpfold::client {
 namespace {
 
-// Fills in the summaries of both sides of what changed.
-absl::Status AddStatistics(const ServerFlags& server, int jobs, std::vector<TensorDiff>& diffs) {
+// Fills in one side's summaries of what changed.
+absl::Status AddStatistics(const ServerFlags& server, int jobs,
+                           std::optional<NamedTensor> TensorDiff::*tensor,
+                           std::optional<TensorSummary> TensorDiff::*summary,
+                           std::vector<TensorDiff>& diffs) {
   std::vector<NamedTensor> asked;
-  std::vector<std::optional<TensorSummary>*> places;
+  std::vector<TensorDiff*> changed;
   for (TensorDiff& diff : diffs) {
     if (diff.change != Change::kValues && diff.change != Change::kLayout) continue;
-    asked.push_back(*diff.a);
-    places.push_back(&diff.a_summary);
-    asked.push_back(*diff.b);
-    places.push_back(&diff.b_summary);
+    asked.push_back(*(diff.*tensor));
+    changed.push_back(&diff);
   }
   if (asked.empty()) return absl::OkStatus();
   absl::StatusOr<Summaries> summaries = Summarize(server, jobs, asked);
   if (!summaries.ok()) return summaries.status();
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    *places[i] = std::move(summaries->tensors[i]);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    changed[i]->*summary = std::move(summaries->tensors[i]);
   }
   return absl::OkStatus();
 }
@@ -47,8 +49,15 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;
   DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors)};
-  if (absl::Status added = AddStatistics(server, flags.jobs, report.tensors); !added.ok()) {
-    return added;
+  if (absl::Status added =
+          AddStatistics(server, flags.jobs, &TensorDiff::a, &TensorDiff::a_summary, report.tensors);
+      !added.ok()) {
+    return InFile(a->name(), added);
+  }
+  if (absl::Status added =
+          AddStatistics(server, flags.jobs, &TensorDiff::b, &TensorDiff::b_summary, report.tensors);
+      !added.ok()) {
+    return InFile(b->name(), added);
   }
   if (server.json) {
     std::cout << DiffJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
