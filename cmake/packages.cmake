@@ -9,4 +9,8 @@ find_package(TBB CONFIG REQUIRED)
 find_package(hwy CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
+# Not CMake's own package: Debian's insists on libzip's programs being installed too.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 find_library(TCMALLOC_MINIMAL_LIBRARY tcmalloc_minimal REQUIRED)

@@ -54,6 +54,17 @@ std::string Name(Op op) {
   return LowerCaseAfter(v1::Op_Name(op), sizeof("OP_") - 1);
 }
 
+absl::StatusOr<DType> ParseDType(std::string_view name) {
+  std::vector<std::string> names;
+  for (int number = v1::DTYPE_UNSPECIFIED + 1; number <= v1::DType_MAX; ++number) {
+    if (!v1::DType_IsValid(number)) continue;
+    names.push_back(Name(static_cast<DType>(number)));
+    if (names.back() == name) return static_cast<DType>(number);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dtype: '", std::string(name), "' is none of ", absl::StrJoin(names, ", ")));
+}
+
 absl::StatusOr<Op> ParseOp(std::string_view name) {
   std::vector<std::string> names;
   for (int number = v1::OP_UNSPECIFIED + 1; number <= v1::Op_MAX; ++number) {

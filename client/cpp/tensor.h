@@ -47,6 +47,9 @@ std::size_t ElementBytes(DType dtype);
 std::string Name(DType dtype);
 std::string Name(Op op);
 
+// The element type that `name` names, in lower case. INVALID_ARGUMENT lists the names there are.
+absl::StatusOr<DType> ParseDType(std::string_view name);
+
 // The op that `name` names, in lower case. INVALID_ARGUMENT lists the names there are.
 absl::StatusOr<Op> ParseOp(std::string_view name);
 

@@ -3,9 +3,10 @@
 
 usage: check.py MODEL.safetensors DESCRIBE.json
 
-The checkpoint is read here by a few lines of Python and NumPy alone. Minima, maxima, counts and
-integer sums must be equal. Float sums and means must lie in an interval that is derived, not
-chosen: see float_interval. Prints one line; exits 1 and lists every difference when there is one.
+The checkpoint is read here by a few lines of Python and NumPy alone. Minima, maxima, counts (of
+elements, NaNs and infinities) and integer sums must be equal. Float sums and means must lie in an
+interval that is derived, not chosen: see float_interval. Prints one line; exits 1 and lists every
+difference when there is one.
 """
 
 import itertools
@@ -81,6 +82,8 @@ class Checker:
 
     def tensor(self, name, array, row):
         flat = array.ravel()
+        self.equal(f"{name} NaNs", row["nan_count"], int(np.isnan(flat).sum()))
+        self.equal(f"{name} infinities", row["inf_count"], int(np.isinf(flat).sum()))
         if array.dtype.kind == "f" and flat.size > 0:
             round_to = array.dtype.type
             self.equal(f"{name} min", round_to(float(row["min"])), flat.min())

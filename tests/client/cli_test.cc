@@ -1,18 +1,9 @@
 // The program `warpfold` as its user meets it: exit codes, stdout, stderr; against the fake
 // service.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "client/cpp/cli/npy.h"
-#include "tests/client/fake_service.h"
+#include "tests/client/cli_fixture.h"
 
 namespace warpfold::client {
 namespace {
@@ -20,77 +11,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-class CliTest : public testing::Test {
- protected:
-  CliTest() {
-    std::string pattern = testing::TempDir() + "/warpfold-cli-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CliTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ / name; }
-
-  std::string WriteFile(const std::string& name, const std::string& bytes) const {
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
-  }
-
-  template <typename T>
-  std::string WriteArray(const std::string& name, DType dtype, std::vector<std::int64_t> shape,
-                         const std::vector<T>& values) const {
-    const Tensor tensor{dtype,
-                        std::move(shape),
-                        {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}};
-    return WriteFile(name, *NpyBytes(tensor));
-  }
-
-  static std::string SafetensorsFile(const std::string& header, const std::string& data) {
-    std::string length(8, '\0');
-    for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i));
-    return length + header + data;
-  }
-
-  // Runs the program with `arguments` (split by the shell) against the fake server.
-  Outcome Run(const std::string& arguments) const {
-    return RunAt("WARPFOLD_SERVER_ADDRESS=" + server_.address(), arguments);
-  }
-
-  Outcome RunAt(const std::string& environment, const std::string& arguments) const {
-    const std::string command =
-        environment + " '" WARPFOLD_CLI "' " + arguments + " 2>'" + Path("stderr") + "'";
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    char buffer[4096];
-    for (std::size_t n = 0; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
-      outcome.out.append(buffer, n);
-    }
-    const int status = pclose(pipe);
-    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ostringstream err;
-    err << std::ifstream(Path("stderr")).rdbuf();
-    outcome.err = err.str();
-    return outcome;
-  }
-
-  // A failure of the given kind whose message holds `problem`, on one line, with nothing on stdout.
-  void ExpectFailure(const std::string& arguments, int exit_code,
-                     const std::string& problem) const {
-    const Outcome outcome = Run(arguments);
-    EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(problem)) << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;
-  }
-
-  FakeServer server_;
-  std::filesystem::path folder_;
-};
 
 TEST_F(CliTest, ReducePrintsOneOpBareAndSeveralLabelled) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 3}, {1, 2, 3, 4, 5, 6});
@@ -167,23 +87,23 @@ TEST_F(CliTest, WrongUsageIsExitCode2) {
   ExpectFailure("describe", 2, "FILE is required");
   ExpectFailure("describe " + file + " --jobs 0", 2, "--jobs");
   ExpectFailure("--timeout 0 info", 2, "--timeout");
-  ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "ends in neither .npy nor .safetensors");
+  ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
 }
 
-TEST_F(CliTest, AServerThatIsNotThereIsExitCode1) {
+TEST_F(CliTest, AServerThatIsNotThereIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.Stop();
   for (const auto& command :
        std::vector<std::string>{"reduce " + file + " --op sum", "describe " + file, "info"}) {
-    ExpectFailure("--timeout 0.5 " + command, 1, server_.address());
+    ExpectFailure("--timeout 0.5 " + command, 3, server_.address());
   }
 }
 
-TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode1) {
+TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.service().Hang();
-  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 1, "Deadline");
-  ExpectFailure("--timeout 0.2 describe " + file, 1, "Deadline");
+  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 3, "Deadline");
+  ExpectFailure("--timeout 0.2 describe " + file, 3, "Deadline");
 }
 
 TEST_F(CliTest, TheServerFlagWinsOverTheEnvironment) {
@@ -216,7 +136,8 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
                                 data + "abcd"));
   const Outcome text = Run("describe " + file);
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("w     (2, 2)  f32          4   -4    3   0.5\n"));
+  EXPECT_THAT(text.out,
+              HasSubstr("w     (2, 2)  f32          4   -4    3   0.5  2.69258    0    0\n"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce f16"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E4M3"));
   EXPECT_THAT(text.out, HasSubstr("4 tensors, 16 B in"));
@@ -226,8 +147,45 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   ASSERT_EQ(report["tensors"].size(), 4u);
   EXPECT_EQ(report["tensors"][0]["sum"], 2.0);
   EXPECT_EQ(report["tensors"][0]["min"], -4.0);
+  EXPECT_NEAR(report["tensors"][0]["std"].get<double>(), std::sqrt(7.25), 1e-6);
   EXPECT_TRUE(report["tensors"][1]["mean"].is_null());
+  EXPECT_TRUE(report["tensors"][1]["nan_count"].is_null());
+  EXPECT_EQ(report["tensors"][3]["nan_count"], 0);
   EXPECT_EQ(report["total"]["tensors"], 4);
+}
+
+TEST_F(CliTest, DescribeCountsNansAndInfinitiesInTheSamePass) {
+  const float inf = INFINITY;
+  const auto floats =
+      WriteArray<float>("floats.npy", v1::DTYPE_F32, {6}, {1, NAN, inf, -inf, NAN, -inf});
+  EXPECT_THAT(Run("describe " + floats).out,
+              HasSubstr("floats  (6,)   f32        6  nan  nan   nan  nan    2    3  nan,inf\n"));
+  EXPECT_EQ(server_.service().unary_calls(), 1);
+  const json of_floats = json::parse(Run("describe --json " + floats).out)["tensors"][0];
+  EXPECT_EQ(of_floats["nan_count"], 2);
+  EXPECT_EQ(of_floats["inf_count"], 3);
+  EXPECT_EQ(of_floats["min"], "NaN");
+
+  const auto ints = WriteArray<std::int32_t>("ints.npy", v1::DTYPE_I32, {2}, {1, 2});
+  const json of_ints = json::parse(Run("describe --json " + ints).out)["tensors"][0];
+  EXPECT_EQ(of_ints["nan_count"], 0);
+  EXPECT_EQ(of_ints["inf_count"], 0);
+  const auto nothing = WriteArray<double>("nothing.npy", v1::DTYPE_F64, {0, 3}, {});
+  const json of_nothing = json::parse(Run("describe --json " + nothing).out)["tensors"][0];
+  EXPECT_EQ(of_nothing["nan_count"], 0);
+  EXPECT_EQ(of_nothing["inf_count"], 0);
+  EXPECT_TRUE(of_nothing["min"].is_null());
+}
+
+TEST_F(CliTest, DescribeAsksAnOlderServerForWhatItHas) {
+  server_.service().info().mutable_ops()->RemoveLast();  // INF_COUNT
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, NAN});
+  const json some = json::parse(Run("describe --json " + file).out)["tensors"][0];
+  EXPECT_EQ(some["nan_count"], 1);
+  EXPECT_TRUE(some["inf_count"].is_null());
+  server_.service().info().mutable_ops()->RemoveLast();  // NAN_COUNT
+  EXPECT_THAT(Run("describe " + file).out,
+              HasSubstr("a     (2,)   f32        2  nan  nan   nan  nan    -    -  nan\n"));
 }
 
 TEST_F(CliTest, DescribeReadsNpyAndManyTensorsByManyJobs) {
@@ -256,6 +214,8 @@ TEST_F(CliTest, ASumThatDoesNotFitLeavesTheOtherAnswers) {
   const json tensor = json::parse(Run("describe --json " + file).out)["tensors"][0];
   EXPECT_TRUE(tensor["sum"].is_null());
   EXPECT_EQ(tensor["mean"], 2.0);
+  EXPECT_EQ(tensor["min"], 1);
+  EXPECT_EQ(tensor["nan_count"], 0);
   EXPECT_EQ(tensor["note"], "no sum: the sum is 2^64");
   server_.service().FailNext(1, {grpc::StatusCode::OUT_OF_RANGE, "the sum is 2^64", {}, {}});
   ExpectFailure("reduce " + file + " --op sum", 2, "the sum is 2^64");
@@ -281,7 +241,7 @@ TEST_F(CliTest, BadCheckpointsAreExitCode2) {
 TEST_F(CliTest, AFailureInMidFileIsTheServersAndNamesTheTensor) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {1}, {1});
   server_.service().FailNext(1, {grpc::StatusCode::INTERNAL, "planned", {}, {}});
-  ExpectFailure("describe " + file, 1, "tensor 'a': planned");
+  ExpectFailure("describe " + file, 3, "tensor 'a': planned");
 }
 
 }  // namespace

@@ -142,15 +142,18 @@ TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   empty.shape = {0};
   empty.mean = Make<float>(v1::DTYPE_F32, {}, {NAN});
   empty.sum = Make<float>(v1::DTYPE_F32, {}, {0});
-  report.tensors.push_back(empty);
-  EXPECT_EQ(ReportText(report),
-            "NAME   SHAPE  DTYPE  COUNT  MIN  MAX  MEAN\n"
-            "empty  (0,)   f32        0    -    -   nan\n"
+  report.summaries.tensors.push_back(empty);
+  EXPECT_EQ(ReportText(report, true),
+            "NAME   SHAPE  DTYPE  COUNT  MIN  MAX  MEAN  STD  NAN  INF\n"
+            "empty  (0,)   f32        0    -    -   nan    -    -    -\n"
             "1 tensor, 0 B in 0.000 s, 0.00 GB/s\n");
   const auto json = ReportJson(report)["tensors"][0];
   EXPECT_TRUE(json["min"].is_null());
   EXPECT_EQ(json["mean"], "NaN");
   EXPECT_EQ(json["sum"], 0.0);
+  EXPECT_TRUE(json["std"].is_null());
+  EXPECT_TRUE(json["nan_count"].is_null());
+  EXPECT_TRUE(json["inf_count"].is_null());
 }
 
 }  // namespace

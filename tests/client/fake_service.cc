@@ -4,7 +4,9 @@
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -56,6 +58,17 @@ grpc::Status Plan(const v1::ReduceRequest& request, Layout& layout) {
 }
 
 template <typename T>
+bool IsNan(T value) {
+  return value != value;
+}
+
+template <typename T>
+bool IsInf(T value) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  return std::numeric_limits<T>::has_infinity && (value == kInfinity || value == -kInfinity);
+}
+
+template <typename T>
 std::string Bytes(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
@@ -70,18 +83,36 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
   if (!data.empty()) std::memcpy(elements.data(), data.data(), data.size());
   const auto count = static_cast<double>(elements.size()) / std::max<double>(1, layout.kept_count);
   std::vector<Wide> sums(layout.kept_count, 0);
-  std::vector<T> mins(layout.kept_count, std::numeric_limits<T>::max());
-  std::vector<T> maxs(layout.kept_count, std::numeric_limits<T>::lowest());
+  std::vector<std::int64_t> nans(layout.kept_count, 0);
+  std::vector<std::int64_t> infs(layout.kept_count, 0);
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();  // 0 for an integer
+  std::vector<T> mins(layout.kept_count,
+                      kInfinity != 0 ? kInfinity : std::numeric_limits<T>::max());
+  std::vector<T> maxs(layout.kept_count,
+                      kInfinity != 0 ? -kInfinity : std::numeric_limits<T>::lowest());
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const std::int64_t at = layout.ResultIndex(static_cast<std::int64_t>(i));
     sums[at] += elements[i];
-    mins[at] = std::min(mins[at], elements[i]);
-    maxs[at] = std::max(maxs[at], elements[i]);
+    // A NaN compares false with everything: it gets in, and then it stays.
+    if (!IsNan(mins[at]) && !(elements[i] >= mins[at])) mins[at] = elements[i];
+    if (!IsNan(maxs[at]) && !(elements[i] <= maxs[at])) maxs[at] = elements[i];
+    nans[at] += IsNan(elements[i]);
+    infs[at] += IsInf(elements[i]);
   }
   using Sum = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
   using Mean = std::conditional_t<std::is_integral_v<T>, double, T>;
   std::vector<Mean> means;
   for (const Wide sum : sums) means.push_back(static_cast<Mean>(static_cast<double>(sum) / count));
+  std::vector<double> squares(layout.kept_count, 0);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::int64_t at = layout.ResultIndex(static_cast<std::int64_t>(i));
+    const double off = static_cast<double>(elements[i]) - static_cast<double>(sums[at]) / count;
+    squares[at] += off * off;
+  }
+  std::vector<Mean> deviations;
+  for (const double square : squares) {
+    deviations.push_back(static_cast<Mean>(std::sqrt(square / count)));
+  }
   for (const int op : request.ops()) {
     v1::Result& result = *response.add_results();
     result.set_op(static_cast<v1::Op>(op));
@@ -93,6 +124,12 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
     } else if (op == v1::OP_MEAN) {
       result.mutable_tensor()->set_dtype(mean_dtype);
       result.set_data(Bytes(means));
+    } else if (op == v1::OP_STD) {
+      result.mutable_tensor()->set_dtype(mean_dtype);
+      result.set_data(Bytes(deviations));
+    } else if (op == v1::OP_NAN_COUNT || op == v1::OP_INF_COUNT) {
+      result.mutable_tensor()->set_dtype(v1::DTYPE_I64);
+      result.set_data(Bytes(op == v1::OP_NAN_COUNT ? nans : infs));
     } else {
       result.mutable_tensor()->set_dtype(request.tensor().dtype());
       result.set_data(Bytes(op == v1::OP_MIN ? mins : maxs));
@@ -107,7 +144,6 @@ grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& da
   Layout layout;
   if (grpc::Status planned = Plan(request, layout); !planned.ok()) return planned;
   for (const int op : request.ops()) {
-    if (op > v1::OP_MEAN) return {grpc::StatusCode::UNIMPLEMENTED, "ops: not in this server"};
     if (data.empty() && (op == v1::OP_MIN || op == v1::OP_MAX)) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "tensor: min of no elements"};
     }
@@ -133,6 +169,16 @@ grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& da
   return grpc::Status::OK;
 }
 
+grpc::Status FakeService::Answer(const v1::ReduceRequest& request, const std::string& data,
+                                 v1::ReduceResponse& response) const {
+  for (const int op : request.ops()) {
+    if (std::find(info_.ops().begin(), info_.ops().end(), op) == info_.ops().end()) {
+      return {grpc::StatusCode::UNIMPLEMENTED, "ops: not in this server"};
+    }
+  }
+  return NaiveReduce(request, data, response);
+}
+
 FakeService::FakeService() {
   info_.set_version("fake-1");
   info_.set_backend("cpu");
@@ -142,7 +188,10 @@ FakeService::FakeService() {
   device.set_memory_bytes(1 << 30);
   info_.mutable_limits()->set_max_message_bytes(64 << 20);
   info_.mutable_limits()->set_max_tensor_bytes(std::int64_t{1} << 40);
-  for (const auto op : {v1::OP_SUM, v1::OP_MIN, v1::OP_MAX, v1::OP_MEAN}) info_.add_ops(op);
+  for (const auto op : {v1::OP_SUM, v1::OP_MIN, v1::OP_MAX, v1::OP_MEAN, v1::OP_STD,
+                        v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
+    info_.add_ops(op);
+  }
   for (const auto dtype : {v1::DTYPE_I32, v1::DTYPE_I64, v1::DTYPE_F32, v1::DTYPE_F64}) {
     info_.add_dtypes(dtype);
   }
@@ -188,7 +237,7 @@ grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceR
     *response = *lie_;
     return grpc::Status::OK;
   }
-  return NaiveReduce(*request, request->data(), *response);
+  return Answer(*request, request->data(), *response);
 }
 
 grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
@@ -213,7 +262,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
     const std::lock_guard lock(mutex_);
     chunk_sizes_ = sizes;
   }
-  return NaiveReduce(header, data, *response);
+  return Answer(header, data, *response);
 }
 
 grpc::Status FakeService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,

@@ -22,8 +22,8 @@
 
 namespace warpfold::client {
 
-// SUM, MIN, MAX and MEAN of `data` by loops over indices, as the contract says (without its NaN
-// rule for MIN and MAX).
+// SUM, MIN, MAX, MEAN, STD (correction 0), NAN_COUNT and INF_COUNT of `data` by loops over indices,
+// as the contract says.
 grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& data,
                          v1::ReduceResponse& response);
 
@@ -48,6 +48,7 @@ class FakeService final : public v1::ReductionService::Service {
   // Answers Reduce with this instead of the truth.
   void AnswerWith(const v1::ReduceResponse& lie) { lie_ = lie; }
 
+  // Ops that a test takes out of it are refused, as by an older server.
   v1::GetServerInfoResponse& info() { return info_; }
   int unary_calls() const { return unary_calls_; }
   int stream_calls() const { return stream_calls_; }
@@ -64,6 +65,9 @@ class FakeService final : public v1::ReductionService::Service {
  private:
   // The planned failure of this call, or OK.
   grpc::Status NextFailure(grpc::ServerContext& context);
+  // NaiveReduce of the ops that info() has.
+  grpc::Status Answer(const v1::ReduceRequest& request, const std::string& data,
+                      v1::ReduceResponse& response) const;
 
   mutable std::mutex mutex_;
   int failures_left_ = 0;

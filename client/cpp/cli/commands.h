@@ -3,7 +3,7 @@
 //
 // Failure: absl::Status. INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, UNIMPLEMENTED,
 // FAILED_PRECONDITION and PERMISSION_DENIED are the input's or the user's (exit code 2), every
-// other code is the server's or the network's (exit code 1). Thread safety: one command runs at a
+// other code is the server's or the network's (exit code 3). Thread safety: one command runs at a
 // time.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
 #define WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cpp/cli/input.h"
 #include "client/cpp/client.h"
 
 namespace warpfold::client {
@@ -24,10 +25,12 @@ struct ServerFlags {
   std::string server = "localhost:50051";
   double timeout_s = 60;
   bool json = false;
+  std::string color = "auto";  // color.h
 };
 
 struct ReduceFlags {
-  std::string file;
+  InputFlags input;
+  std::string tensor;  // empty: the only one
   std::vector<std::string> ops;
   std::vector<std::int64_t> axes;
   bool keepdims = false;
@@ -35,17 +38,39 @@ struct ReduceFlags {
 };
 
 struct DescribeFlags {
-  std::string file;
-  int jobs = 4;  // tensors in flight; each job has a connection of its own
+  InputFlags input;
+  int jobs = 4;                      // tensors in flight; each job has a connection of its own
+  std::vector<std::string> fail_on;  // names of findings
 };
 
+struct DiffFlags {
+  std::string a, b;   // "-" is stdin
+  std::string dtype;  // of raw bytes, as InputFlags
+  std::vector<std::int64_t> shape;
+  int jobs = 4;
+};
+
+struct WatchFlags {
+  std::string metrics;  // a URL; empty: the server's host, port 9464
+  double interval_s = 1;
+  std::int64_t count = 0;  // reports, then the end; 0: until interrupted
+};
+
+// How a command that looks for something ended: nothing found (exit code 0) or something (1).
+enum class Verdict { kClean, kFound };
+
 absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
-absl::Status RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+// Needs no server when the files have the same bits.
+absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
+// Blocks for flags.count intervals. UNAVAILABLE when the metrics cannot be read.
+absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
 
 // For the commands themselves.
 absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
+bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"
 std::string DTypeNames(const v1::GetServerInfoResponse& info);
 // Whether the failure is the input's or the user's.

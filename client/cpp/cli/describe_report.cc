@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cpp/cli/color.h"
 #include "client/cpp/cli/element.h"
+#include "client/cpp/cli/finding.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
 
@@ -20,24 +22,42 @@ nlohmann::json Value(const std::optional<Tensor>& scalar) {
   return ElementJson(scalar->dtype, scalar->data.data());
 }
 
+// NaN and infinity are damage, red; zeros and constants may be meant, yellow.
+std::string FlagsCell(const TensorSummary& tensor, bool color) {
+  const std::vector<Finding> findings = FindingsOf(tensor);
+  const bool damaged = std::any_of(findings.begin(), findings.end(), [](Finding finding) {
+    return finding == Finding::kNan || finding == Finding::kInf;
+  });
+  return Colored(NameList(findings), damaged ? Color::kRed : Color::kYellow, color);
+}
+
+nlohmann::json FlagsJson(const TensorSummary& tensor) {
+  nlohmann::json flags = nlohmann::json::array();
+  for (const Finding finding : FindingsOf(tensor)) flags.push_back(Name(finding));
+  return flags;
+}
+
 // Bytes of the tensors that were reduced.
 std::int64_t ReducedBytes(const DescribeReport& report) {
   std::int64_t bytes = 0;
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : report.summaries.tensors) {
     if (tensor.mean.has_value()) bytes += tensor.bytes;
   }
   return bytes;
 }
 
 double GigabytesPerSecond(const DescribeReport& report) {
-  const double seconds = report.elapsed.count();
+  const double seconds = report.summaries.elapsed.count();
   return seconds > 0 ? static_cast<double>(ReducedBytes(report)) / seconds / 1e9 : 0;
 }
 
 }  // namespace
 
-std::string ReportText(const DescribeReport& report) {
-  const bool has_notes = std::any_of(report.tensors.begin(), report.tensors.end(),
+std::string ReportText(const DescribeReport& report, bool color) {
+  const std::vector<TensorSummary>& tensors = report.summaries.tensors;
+  const bool has_flags = std::any_of(tensors.begin(), tensors.end(),
+                                     [](const TensorSummary& t) { return !FindingsOf(t).empty(); });
+  const bool has_notes = std::any_of(tensors.begin(), tensors.end(),
                                      [](const TensorSummary& t) { return !t.note.empty(); });
   std::vector<Column> columns = {{"NAME"},
                                  {"SHAPE"},
@@ -45,29 +65,37 @@ std::string ReportText(const DescribeReport& report) {
                                  {"COUNT", Align::kRight},
                                  {"MIN", Align::kRight},
                                  {"MAX", Align::kRight},
-                                 {"MEAN", Align::kRight}};
+                                 {"MEAN", Align::kRight},
+                                 {"STD", Align::kRight},
+                                 {"NAN", Align::kRight},
+                                 {"INF", Align::kRight}};
+  if (has_flags) columns.push_back({"FLAGS"});
   if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : tensors) {
     std::vector<std::string> row = {
         Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
         absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
-        Cell(tensor.mean)};
+        Cell(tensor.mean),          Cell(tensor.std),        Cell(tensor.nan_count),
+        Cell(tensor.inf_count)};
+    if (has_flags) row.push_back(FlagsCell(tensor, color));
     if (has_notes) row.push_back(Printable(tensor.note));
     table.AddRow(std::move(row));
   }
-  const std::size_t count = report.tensors.size();
+  const std::size_t count = tensors.size();
   return absl::StrCat(table.Text(),
                       absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", count,
                                       count == 1 ? "" : "s", BytesText(ReducedBytes(report)),
-                                      report.elapsed.count(), GigabytesPerSecond(report)),
-                      report.device.empty() ? "" : absl::StrCat(", on ", Printable(report.device)),
+                                      report.summaries.elapsed.count(), GigabytesPerSecond(report)),
+                      report.summaries.device.empty()
+                          ? ""
+                          : absl::StrCat(", on ", Printable(report.summaries.device)),
                       "\n");
 }
 
 nlohmann::ordered_json ReportJson(const DescribeReport& report) {
   nlohmann::ordered_json tensors = nlohmann::json::array();
-  for (const TensorSummary& tensor : report.tensors) {
+  for (const TensorSummary& tensor : report.summaries.tensors) {
     tensors.push_back(
         {{"name", tensor.name},
          {"dtype", tensor.dtype_name},
@@ -77,16 +105,20 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"min", Value(tensor.min)},
          {"max", Value(tensor.max)},
          {"mean", Value(tensor.mean)},
+         {"std", Value(tensor.std)},
          {"sum", Value(tensor.sum)},
+         {"nan_count", Value(tensor.nan_count)},
+         {"inf_count", Value(tensor.inf_count)},
+         {"flags", FlagsJson(tensor)},
          {"note", tensor.note.empty() ? nlohmann::json(nullptr) : nlohmann::json(tensor.note)}});
   }
   return {{"file", report.file},
-          {"device", report.device},
+          {"device", report.summaries.device},
           {"tensors", tensors},
           {"total",
-           {{"tensors", report.tensors.size()},
+           {{"tensors", report.summaries.tensors.size()},
             {"bytes", ReducedBytes(report)},
-            {"seconds", report.elapsed.count()},
+            {"seconds", report.summaries.elapsed.count()},
             {"gb_per_second", GigabytesPerSecond(report)}}}};
 }
 

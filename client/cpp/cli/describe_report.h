@@ -4,42 +4,23 @@
 #ifndef WARPFOLD_CLIENT_CPP_CLI_DESCRIBE_REPORT_H_
 #define WARPFOLD_CLIENT_CPP_CLI_DESCRIBE_REPORT_H_
 
-#include <chrono>
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "client/cpp/tensor.h"
+#include "client/cpp/cli/summarize.h"
 
 namespace warpfold::client {
 
-struct TensorSummary {
-  std::string name;
-  std::string dtype_name;
-  std::vector<std::int64_t> shape;
-  std::int64_t count = 0;
-  std::int64_t bytes = 0;
-  // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, or
-  // `note` says why.
-  std::optional<Tensor> min, max, mean, sum;
-  std::string note;  // empty, or why something is absent
-};
-
 struct DescribeReport {
   std::string file;
-  std::string device;
-  std::vector<TensorSummary> tensors;
-  std::chrono::duration<double> elapsed{
-      0};  // of the reductions, connection and file header left out
+  Summaries summaries;
 };
 
-// A row per tensor, then a line of totals.
-std::string ReportText(const DescribeReport& report);
+// A row per tensor, then a line of totals. What the FLAGS column has is red or yellow when `color`.
+std::string ReportText(const DescribeReport& report, bool color);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
-// "sum", "note"}],
+// "std", "sum", "nan_count", "inf_count", "flags", "note"}],
 //  "total": {"tensors", "bytes", "seconds", "gb_per_second"}}; what is absent is null. element.h
 //  says how numbers are written.
 nlohmann::ordered_json ReportJson(const DescribeReport& report);

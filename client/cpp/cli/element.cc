@@ -119,10 +119,26 @@ std::string ElementText(DType dtype, const char* data) {
 std::string ElementShortText(DType dtype, const char* data) {
   return VisitElement(dtype, data, [&](auto value) -> std::string {
     if constexpr (std::is_floating_point_v<decltype(value)>) {
-      return absl::StrFormat("%.6g", value);
+      return std::isnan(value) ? "nan" : absl::StrFormat("%.6g", value);  // not "-nan"
     } else {
       return ElementText(dtype, data);
     }
+  });
+}
+
+double ElementDouble(DType dtype, const char* data) {
+  return VisitElement(dtype, data, [](auto value) { return static_cast<double>(value); });
+}
+
+bool SameElement(DType dtype, const char* a, const char* b) {
+  return VisitElement(dtype, a, [&]<typename T>(T x) {
+    return VisitElement(dtype, b, [&]<typename U>(U y) {
+      if constexpr (std::is_same_v<T, U>) {
+        return x == y;
+      } else {
+        return false;  // never reached: both are of `dtype`
+      }
+    });
   });
 }
 

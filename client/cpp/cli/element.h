@@ -23,6 +23,12 @@ std::string ElementText(DType dtype, const char* data);
 // For a table's cell: integers whole, floats to 6 significant digits.
 std::string ElementShortText(DType dtype, const char* data);
 
+// The nearest double; an integer above 2^53 is rounded.
+double ElementDouble(DType dtype, const char* data);
+
+// Whether two elements have the same value: -0 is 0, and a NaN is nothing's equal.
+bool SameElement(DType dtype, const char* a, const char* b);
+
 nlohmann::json ElementJson(DType dtype, const char* data);
 
 // All elements in C order, as a flat JSON list.

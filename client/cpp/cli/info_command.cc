@@ -1,4 +1,5 @@
 // `warpfold info`: what a server is. Also what the commands share.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,10 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags) {
 
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype) {
   return std::find(info.dtypes().begin(), info.dtypes().end(), dtype) != info.dtypes().end();
+}
+
+bool ServerHas(const v1::GetServerInfoResponse& info, Op op) {
+  return std::find(info.ops().begin(), info.ops().end(), op) != info.ops().end();
 }
 
 std::string DTypeNames(const v1::GetServerInfoResponse& info) {

@@ -1,4 +1,4 @@
-// `warpfold reduce`: one .npy file, some ops, some axes.
+// `warpfold reduce`: one tensor, some ops, some axes.
 #include <unistd.h>
 
 #include <fstream>
@@ -9,22 +9,18 @@
 #include "client/cpp/cli/array_text.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
-#include "client/cpp/cli/mapped_file.h"
 #include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/progress_bar.h"
 
 namespace warpfold::client {
 namespace {
 
-nlohmann::ordered_json AnswerJson(const ReduceFlags& flags, const TensorView& tensor,
+nlohmann::ordered_json AnswerJson(const ReduceFlags& flags, const NamedTensor& tensor,
                                   const ReduceAnswer& answer) {
-  nlohmann::ordered_json out = {{"file", flags.file},
-                                {"dtype", Name(tensor.dtype)},
-                                {"shape", tensor.shape},
-                                {"axes", flags.axes},
-                                {"keepdims", flags.keepdims},
-                                {"device", answer.device},
-                                {"results", nlohmann::json::array()}};
+  nlohmann::ordered_json out = {{"file", flags.input.file},   {"tensor", tensor.name},
+                                {"dtype", tensor.dtype_name}, {"shape", tensor.view.shape},
+                                {"axes", flags.axes},         {"keepdims", flags.keepdims},
+                                {"device", answer.device},    {"results", nlohmann::json::array()}};
   for (const ReduceResult& result : answer.results) {
     out["results"].push_back(nlohmann::ordered_json{{"op", Name(result.op)},
                                                     {"dtype", Name(result.tensor.dtype)},
@@ -70,30 +66,31 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
   options.axes = flags.axes;
   options.keepdims = flags.keepdims;
 
-  const absl::StatusOr<UniqueMappedFile> file = UniqueMappedFile::Open(flags.file);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<TensorView> tensor = ParseNpy(file->bytes());
-  if (!tensor.ok()) return InFile(flags.file, tensor.status());
+  const absl::StatusOr<Input> input = Input::Open(flags.input);
+  if (!input.ok()) return input.status();
+  const absl::StatusOr<NamedTensor> tensor = input->Select(flags.tensor);
+  if (!tensor.ok()) return tensor.status();
 
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
   if (!client.ok()) return client.status();
   const v1::GetServerInfoResponse& info = (*client)->server_info();
-  if (!ServerHas(info, tensor->dtype)) {
-    return InFile(flags.file, absl::InvalidArgumentError(absl::StrCat(
-                                  "dtype: this server does not reduce ", Name(tensor->dtype),
-                                  "; it has ", DTypeNames(info))));
+  if (!ServerHas(info, tensor->view.dtype)) {
+    return InFile(input->name(), absl::InvalidArgumentError(absl::StrCat(
+                                     "dtype: this server does not reduce ", tensor->dtype_name,
+                                     "; it has ", DTypeNames(info))));
   }
   absl::StatusOr<ReduceAnswer> answer;
   {
-    ProgressBar bar(static_cast<std::int64_t>(tensor->data.size()), isatty(STDERR_FILENO) == 1);
+    ProgressBar bar(static_cast<std::int64_t>(tensor->view.data.size()),
+                    isatty(STDERR_FILENO) == 1);
     std::int64_t shown_bytes = 0;
     options.progress = [&](std::int64_t sent_bytes) {
       bar.Advance(sent_bytes - shown_bytes);
       shown_bytes = sent_bytes;
     };
-    answer = (*client)->Reduce(*tensor, options);
+    answer = (*client)->Reduce(tensor->view, options);
   }
-  if (!answer.ok()) return InFile(flags.file, answer.status());
+  if (!answer.ok()) return InFile(input->name(), answer.status());
   if (!flags.output.empty()) {
     if (absl::Status written = WriteOutput(flags.output, answer->results[0].tensor);
         !written.ok()) {

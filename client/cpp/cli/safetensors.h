@@ -12,22 +12,13 @@
 #define WARPFOLD_CLIENT_CPP_CLI_SAFETENSORS_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cpp/tensor.h"
+#include "client/cpp/cli/named_tensor.h"
 
 namespace warpfold::client {
-
-struct NamedTensor {
-  std::string name;
-  std::string
-      dtype_name;   // "f32"; of a dtype that the contract does not have, the file's own name for it
-  TensorView view;  // dtype DTYPE_UNSPECIFIED when the contract does not have it
-};
 
 inline constexpr std::size_t kSafetensorsHeaderBytesMax = 100'000'000;
 

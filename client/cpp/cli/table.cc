@@ -6,8 +6,14 @@ namespace warpfold::client {
 namespace {
 
 std::size_t Width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  std::size_t width = 0;
+  bool in_escape = false;
+  for (const char c : text) {
+    if (c == '\x1b') in_escape = true;
+    if (!in_escape && (c & 0xc0) != 0x80) ++width;
+    if (c == 'm') in_escape = false;
+  }
+  return width;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // An aligned table of text, for people.
 //
 // Thread safety: none needed, one thread fills and prints it. Widths count UTF-8 characters, not
-// bytes.
+// bytes, and colours (color.h) not at all.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_TABLE_H_
 #define WARPFOLD_CLIENT_CPP_CLI_TABLE_H_
 

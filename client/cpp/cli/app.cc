@@ -1,0 +1,139 @@
+#include "client/cpp/cli/app.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpfold::client {
+namespace {
+
+void AddServerFlags(CLI::App& app, ServerFlags& flags) {
+  app.add_option("--server", flags.server, "The server, as host:port")
+      ->envname("WARPFOLD_SERVER_ADDRESS")
+      ->capture_default_str();
+  app.add_option("--timeout", flags.timeout_s,
+                 "Seconds that one request may take, retries included")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "Print JSON instead of text");
+  app.add_option("--color", flags.color, "Colour the text; auto: on a terminal, without NO_COLOR")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+}
+
+void AddRawFormat(CLI::App& command, std::string& dtype, std::vector<std::int64_t>& shape) {
+  command.add_option("--dtype", dtype,
+                     "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
+  command.add_option("--shape", shape, "The shape of raw bytes: 3,4; default one axis of all")
+      ->delimiter(',');
+}
+
+void AddJobs(CLI::App& command, int& jobs) {
+  command.add_option("--jobs", jobs, "Tensors in flight at a time, each on its own connection")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
+void AddInput(CLI::App& command, InputFlags& flags) {
+  command
+      .add_option("FILE", flags.file, "A .npy, .npz or .safetensors file, or raw bytes; - is stdin")
+      ->type_name(kPathType)
+      ->required();
+  AddRawFormat(command, flags.dtype, flags.shape);
+}
+
+void AddReduce(CLI::App& app, ReduceFlags& flags) {
+  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
+  AddInput(*command, flags.input);
+  command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
+  command
+      ->add_option(
+          "--op", flags.ops,
+          "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
+      ->required()
+      ->delimiter(',');
+  command->add_option("--axis", flags.axes, "The axes to reduce, -1 being the last; default all")
+      ->delimiter(',');
+  command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
+  command->add_option("--output", flags.output, "Write the result to this .npy file (one op only)")
+      ->type_name(kPathType);
+}
+
+void AddDescribe(CLI::App& app, DescribeFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "describe",
+      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
+  AddInput(*command, flags.input);
+  AddJobs(*command, flags.jobs);
+  command
+      ->add_option("--fail-on", flags.fail_on,
+                   "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
+                   "constant (all elements equal, two or more)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"nan", "inf", "zero", "constant"}));
+}
+
+void AddDiff(CLI::App& app, DiffFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "diff", "Compare two files tensor by tensor; exit with 1 when they differ");
+  command->add_option("A", flags.a, "A file, or - for stdin")->type_name(kPathType)->required();
+  command->add_option("B", flags.b, "The other file, or - for stdin")
+      ->type_name(kPathType)
+      ->required();
+  AddRawFormat(*command, flags.dtype, flags.shape);
+  AddJobs(*command, flags.jobs);
+}
+
+void AddWatch(CLI::App& app, WatchFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "watch", "A server's throughput, latency and queue, live, from its Prometheus metrics");
+  command->add_option("--metrics", flags.metrics,
+                      "The metrics page; default http://HOST:9464/metrics, HOST being --server's");
+  command->add_option("--interval", flags.interval_s, "Seconds between readings")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
+  command->add_option("--count", flags.count, "End after so many reports; 0: when interrupted")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+// For packagers; a group of no name is left out of the help.
+void AddGenerators(CLI::App& app, std::string& shell) {
+  CLI::App* completion = app.add_subcommand("completion", "Print the completion file of a shell");
+  completion->group("");
+  completion->add_option("SHELL", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app.add_subcommand("man", "Print the man page")->group("");
+}
+
+std::string Footer() {
+  std::string footer = "Examples:\n";
+  for (const char* example : kExamples) absl::StrAppend(&footer, "  ", example, "\n");
+  for (const Note& note : kNotes)
+    absl::StrAppend(&footer, "\n", note.title, ":\n", note.text, "\n");
+  footer.pop_back();
+  return footer;
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
+  auto app = std::make_unique<CLI::App>("Reductions of tensors on GPUs, from the command line",
+                                        "warpfold");
+  app->footer(Footer());
+  app->set_version_flag("--version", absl::StrCat("warpfold ", version));
+  app->require_subcommand(1);
+  app->fallthrough();  // the server's flags may come after the subcommand
+  AddServerFlags(*app, flags.server);
+  AddReduce(*app, flags.reduce);
+  AddDescribe(*app, flags.describe);
+  AddDiff(*app, flags.diff);
+  AddWatch(*app, flags.watch);
+  app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
+  AddGenerators(*app, flags.shell);
+  return app;
+}
+
+}  // namespace warpfold::client

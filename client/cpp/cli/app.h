@@ -1,0 +1,54 @@
+// The command line of `warpfold`: every subcommand and flag, its help, and where its value goes.
+// The parser, the help texts, the shell completions and the man page all come from here.
+//
+// Thread safety: none needed, main builds one.
+#ifndef WARPFOLD_CLIENT_CPP_CLI_APP_H_
+#define WARPFOLD_CLIENT_CPP_CLI_APP_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "client/cpp/cli/commands.h"
+
+namespace warpfold::client {
+
+struct Flags {
+  ServerFlags server;
+  ReduceFlags reduce;
+  DescribeFlags describe;
+  DiffFlags diff;
+  WatchFlags watch;
+  std::string shell;  // of completion
+};
+
+// The value's type of a flag or an argument that takes a path: shells complete files there.
+inline constexpr char kPathType[] = "PATH";
+
+inline constexpr const char* kExamples[] = {
+    "warpfold describe model.safetensors --fail-on nan,inf",
+    "warpfold diff old.safetensors new.safetensors",
+    "warpfold reduce a.npy --op sum,mean --axis 0",
+    "zcat floats.gz | warpfold reduce - --dtype f32 --op max",
+    "warpfold --server gpu-node:50051 info --json",
+};
+
+struct Note {
+  const char* title;
+  const char* text;
+};
+inline constexpr Note kNotes[] = {
+    {"Exit status",
+     "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
+     "3 the server or the network failed."},
+    {"JSON",
+     "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
+     "\"Infinity\" and \"-Infinity\"; what does not exist is null."},
+};
+
+// Parsing writes into `flags`, which must outlive the app.
+std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CLI_APP_H_

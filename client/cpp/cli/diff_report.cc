@@ -1,0 +1,210 @@
+#include "client/cpp/cli/diff_report.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cpp/cli/color.h"
+#include "client/cpp/cli/element.h"
+#include "client/cpp/cli/table.h"
+
+namespace warpfold::client {
+namespace {
+
+struct Statistic {
+  const char* json_name;
+  const char* title;
+  std::optional<Tensor> TensorSummary::*value;
+};
+constexpr Statistic kStatistics[] = {
+    {"min", "MIN", &TensorSummary::min},
+    {"max", "MAX", &TensorSummary::max},
+    {"mean", "MEAN", &TensorSummary::mean},
+    {"std", "STD", &TensorSummary::std},
+    {"nan_count", "NAN", &TensorSummary::nan_count},
+};
+
+const char* Name(Change change) {
+  switch (change) {
+    case Change::kIdentical:
+      return "identical";
+    case Change::kValues:
+      return "values";
+    case Change::kLayout:
+      return "layout";
+    case Change::kOnlyInA:
+      return "only_in_a";
+    case Change::kOnlyInB:
+      return "only_in_b";
+  }
+  return "";
+}
+
+// What a person reads, in colour.
+std::string ChangeCell(Change change, bool color) {
+  switch (change) {
+    case Change::kIdentical:
+      return "identical";
+    case Change::kValues:
+      return Colored("values", Color::kYellow, color);
+    case Change::kLayout:
+      return Colored("layout", Color::kYellow, color);
+    case Change::kOnlyInA:
+      return Colored("only in A", Color::kRed, color);
+    case Change::kOnlyInB:
+      return Colored("only in B", Color::kGreen, color);
+  }
+  return "";
+}
+
+Change Compare(const NamedTensor& a, const NamedTensor& b) {
+  if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) return Change::kLayout;
+  const bool same_bits = a.view.data.size() == b.view.data.size() &&
+                         (a.view.data.empty() || std::memcmp(a.view.data.data(), b.view.data.data(),
+                                                             a.view.data.size()) == 0);
+  return same_bits ? Change::kIdentical : Change::kValues;
+}
+
+// "x" when both are, else "x -> y".
+std::string Pair(const std::string& a, const std::string& b) {
+  return a == b ? a : absl::StrCat(a, " -> ", b);
+}
+
+// The text of the sides that are there.
+template <typename Text>
+std::string SidesCell(const TensorDiff& diff, Text text) {
+  if (!diff.a.has_value()) return text(*diff.b);
+  if (!diff.b.has_value()) return text(*diff.a);
+  return Pair(text(*diff.a), text(*diff.b));
+}
+
+std::string ShapeOf(const NamedTensor& tensor) { return ShapeText(tensor.view.shape); }
+std::string DTypeOf(const NamedTensor& tensor) { return Printable(tensor.dtype_name); }
+
+std::string StatisticCell(const TensorDiff& diff, const Statistic& statistic) {
+  const auto text = [&](const TensorSummary& summary, auto write) -> std::string {
+    const std::optional<Tensor>& value = summary.*statistic.value;
+    return value.has_value() ? write(value->dtype, value->data.data()) : "-";
+  };
+  if (!diff.a_summary.has_value() || !diff.b_summary.has_value()) return "-";
+  const std::string cell =
+      Pair(text(*diff.a_summary, ElementShortText), text(*diff.b_summary, ElementShortText));
+  // Six digits hide a small change; all of them show it.
+  const std::string exact =
+      Pair(text(*diff.a_summary, ElementText), text(*diff.b_summary, ElementText));
+  const bool hidden = diff.change == Change::kValues && cell.find("->") == std::string::npos &&
+                      exact.find("->") != std::string::npos;
+  return hidden ? exact : cell;
+}
+
+nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
+                                const std::optional<TensorSummary>& summary) {
+  if (!tensor.has_value()) return nullptr;
+  nlohmann::ordered_json side = {{"dtype", tensor->dtype_name}, {"shape", tensor->view.shape}};
+  for (const Statistic& statistic : kStatistics) {
+    const std::optional<Tensor>* value = nullptr;
+    if (summary.has_value()) value = &((*summary).*statistic.value);
+    const bool there = value != nullptr && value->has_value();
+    side[statistic.json_name] =
+        there ? ElementJson((*value)->dtype, (*value)->data.data()) : nlohmann::json(nullptr);
+  }
+  return side;
+}
+
+struct Totals {
+  std::size_t identical = 0, changed = 0, only_in_a = 0, only_in_b = 0;
+};
+
+Totals Count(const DiffReport& report) {
+  Totals totals;
+  for (const TensorDiff& diff : report.tensors) {
+    switch (diff.change) {
+      case Change::kIdentical:
+        ++totals.identical;
+        break;
+      case Change::kValues:
+      case Change::kLayout:
+        ++totals.changed;
+        break;
+      case Change::kOnlyInA:
+        ++totals.only_in_a;
+        break;
+      case Change::kOnlyInB:
+        ++totals.only_in_b;
+        break;
+    }
+  }
+  return totals;
+}
+
+}  // namespace
+
+std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
+                                    const std::vector<NamedTensor>& b) {
+  std::map<std::string, const NamedTensor*> left_in_b;
+  for (const NamedTensor& tensor : b) left_in_b[tensor.name] = &tensor;
+  std::vector<TensorDiff> diffs;
+  for (const NamedTensor& tensor : a) {
+    TensorDiff diff{tensor.name, Change::kOnlyInA, tensor, {}, {}, {}};
+    if (const auto other = left_in_b.find(tensor.name); other != left_in_b.end()) {
+      diff.b = *other->second;
+      diff.change = Compare(tensor, *other->second);
+      left_in_b.erase(other);
+    }
+    diffs.push_back(std::move(diff));
+  }
+  for (const NamedTensor& tensor : b) {
+    if (!left_in_b.contains(tensor.name)) continue;
+    diffs.push_back({tensor.name, Change::kOnlyInB, {}, tensor, {}, {}});
+  }
+  return diffs;
+}
+
+bool Differs(const DiffReport& report) {
+  return std::any_of(report.tensors.begin(), report.tensors.end(),
+                     [](const TensorDiff& diff) { return diff.change != Change::kIdentical; });
+}
+
+std::string DiffText(const DiffReport& report, bool color) {
+  std::vector<Column> columns = {{"NAME"}, {"CHANGE"}, {"SHAPE"}, {"DTYPE"}};
+  for (const Statistic& statistic : kStatistics) {
+    columns.push_back({statistic.title, Align::kRight});
+  }
+  Table table(columns);
+  for (const TensorDiff& diff : report.tensors) {
+    if (diff.change == Change::kIdentical) continue;
+    std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff.change, color),
+                                    SidesCell(diff, ShapeOf), SidesCell(diff, DTypeOf)};
+    for (const Statistic& statistic : kStatistics) row.push_back(StatisticCell(diff, statistic));
+    table.AddRow(std::move(row));
+  }
+  const Totals totals = Count(report);
+  return absl::StrCat(
+      Differs(report) ? table.Text() : "",
+      absl::StrFormat("A: %s\nB: %s\n%d identical, %d changed, %d only in A, %d only in B\n",
+                      Printable(report.a), Printable(report.b), totals.identical, totals.changed,
+                      totals.only_in_a, totals.only_in_b));
+}
+
+nlohmann::ordered_json DiffJson(const DiffReport& report) {
+  nlohmann::ordered_json tensors = nlohmann::json::array();
+  for (const TensorDiff& diff : report.tensors) {
+    tensors.push_back({{"name", diff.name},
+                       {"change", Name(diff.change)},
+                       {"a", SideJson(diff.a, diff.a_summary)},
+                       {"b", SideJson(diff.b, diff.b_summary)}});
+  }
+  const Totals totals = Count(report);
+  return {{"a", report.a},
+          {"b", report.b},
+          {"tensors", tensors},
+          {"total",
+           {{"identical", totals.identical},
+            {"changed", totals.changed},
+            {"only_in_a", totals.only_in_a},
+            {"only_in_b", totals.only_in_b}}}};
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,57 @@
+// What `warpfold diff` found between two files, as a table for people and as JSON for programs.
+//
+// Thread safety: pure functions over values.
+#ifndef WARPFOLD_CLIENT_CPP_CLI_DIFF_REPORT_H_
+#define WARPFOLD_CLIENT_CPP_CLI_DIFF_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cpp/cli/named_tensor.h"
+#include "client/cpp/cli/summarize.h"
+
+namespace warpfold::client {
+
+enum class Change {
+  kIdentical,  // the same dtype, shape and bits
+  kValues,     // the same dtype and shape, other bits
+  kLayout,     // another dtype or shape
+  kOnlyInA,
+  kOnlyInB,
+};
+
+// One name that is in either file. A side that does not have it is null; statistics are there for
+// kValues and kLayout only, absent where the server cannot reduce the dtype.
+struct TensorDiff {
+  std::string name;
+  Change change = Change::kIdentical;
+  std::optional<NamedTensor> a, b;
+  std::optional<TensorSummary> a_summary, b_summary;
+};
+
+struct DiffReport {
+  std::string a, b;  // the files
+  std::vector<TensorDiff> tensors;
+};
+
+// Pairs the tensors of two files by name, in the order of `a`, then what is only in `b`. Compares
+// bytes; statistics are not filled in. REQUIRES: no name comes twice in one file.
+std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
+                                    const std::vector<NamedTensor>& b);
+
+bool Differs(const DiffReport& report);
+
+// A row per tensor that differs, "old -> new" where a value changed, then a line of totals.
+// Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
+std::string DiffText(const DiffReport& report, bool color);
+
+// {"a", "b", "tensors": [{"name", "change", "a": SIDE, "b": SIDE}], "total": {"identical",
+// "changed", "only_in_a", "only_in_b"}}; SIDE is null or {"dtype", "shape", "min", "max", "mean",
+// "std", "nan_count"}. "change" is identical, values, layout, only_in_a or only_in_b.
+nlohmann::ordered_json DiffJson(const DiffReport& report);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CLI_DIFF_REPORT_H_

@@ -1,0 +1,155 @@
+#include "client/cpp/cli/summarize.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "client/cpp/cli/progress_bar.h"
+
+namespace warpfold::client {
+namespace {
+
+// Describes the tensors of one file by any number of threads, each with a client of its own.
+class Describer {
+ public:
+  Describer(const std::vector<NamedTensor>& tensors, const v1::GetServerInfoResponse& info,
+            ProgressBar& bar)
+      : tensors_(tensors), info_(info), bar_(bar), summaries_(tensors.size()) {}
+
+  // Takes tensors until none is left, or one of them failed.
+  void Work(Client& client) {
+    while (!stop_.stop_requested()) {
+      const std::size_t i = next_.fetch_add(1);
+      if (i >= tensors_.size()) return;
+      absl::StatusOr<TensorSummary> summary = Describe(client, tensors_[i]);
+      if (summary.ok()) {
+        summaries_[i] = *std::move(summary);
+      } else {
+        Fail(absl::Status(summary.status().code(), absl::StrCat("tensor '", tensors_[i].name, "': ",
+                                                                summary.status().message())));
+      }
+    }
+  }
+
+  // Ends every thread's work. The first failure is the one that is reported.
+  void Fail(const absl::Status& status) {
+    const absl::MutexLock lock(&mutex_);
+    if (!stop_.request_stop()) return;
+    failure_ = status;
+  }
+
+  // REQUIRES: all work has ended.
+  absl::Status status() {
+    const absl::MutexLock lock(&mutex_);
+    return failure_;
+  }
+  std::string device() {
+    const absl::MutexLock lock(&mutex_);
+    return device_;
+  }
+  std::vector<TensorSummary> TakeSummaries() { return std::move(summaries_); }
+
+ private:
+  absl::StatusOr<TensorSummary> Describe(Client& client, const NamedTensor& tensor) {
+    TensorSummary summary;
+    summary.name = tensor.name;
+    summary.dtype_name = tensor.dtype_name;
+    summary.shape = tensor.view.shape;
+    summary.count = *ElementCount(tensor.view.shape);  // the reader has checked the shape
+    summary.bytes = static_cast<std::int64_t>(tensor.view.data.size());
+    if (!ServerHas(info_, tensor.view.dtype)) {
+      summary.note = absl::StrCat("this server does not reduce ", tensor.dtype_name);
+      bar_.Advance(summary.bytes);
+      return summary;
+    }
+    // MIN and MAX of nothing are refused, as in NumPy.
+    std::vector<Op> ops = {v1::OP_SUM, v1::OP_MEAN};
+    if (summary.count > 0) ops.insert(ops.end(), {v1::OP_MIN, v1::OP_MAX});
+    for (const Op op : {v1::OP_STD, v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
+      if (ServerHas(info_, op)) ops.push_back(op);  // an older server has not
+    }
+    absl::StatusOr<ReduceAnswer> answer = Reduce(client, tensor, ops);
+    if (absl::IsOutOfRange(answer.status())) {
+      summary.note = absl::StrCat("no sum: ", answer.status().message());
+      std::erase(ops, v1::OP_SUM);
+      answer = Reduce(client, tensor, ops);
+    }
+    if (!answer.ok()) return answer.status();
+    for (ReduceResult& result : answer->results) {
+      if (result.op == v1::OP_SUM) summary.sum = std::move(result.tensor);
+      if (result.op == v1::OP_MEAN) summary.mean = std::move(result.tensor);
+      if (result.op == v1::OP_MIN) summary.min = std::move(result.tensor);
+      if (result.op == v1::OP_MAX) summary.max = std::move(result.tensor);
+      if (result.op == v1::OP_STD) summary.std = std::move(result.tensor);
+      if (result.op == v1::OP_NAN_COUNT) summary.nan_count = std::move(result.tensor);
+      if (result.op == v1::OP_INF_COUNT) summary.inf_count = std::move(result.tensor);
+    }
+    const absl::MutexLock lock(&mutex_);
+    device_ = answer->device;
+    return summary;
+  }
+
+  absl::StatusOr<ReduceAnswer> Reduce(Client& client, const NamedTensor& tensor,
+                                      const std::vector<Op>& ops) {
+    ReduceOptions options;
+    options.ops = ops;
+    options.stop = stop_.get_token();
+    std::int64_t shown_bytes = 0;
+    options.progress = [&](std::int64_t sent_bytes) {
+      bar_.Advance(sent_bytes - shown_bytes);
+      shown_bytes = sent_bytes;
+    };
+    return client.Reduce(tensor.view, options);
+  }
+
+  const std::vector<NamedTensor>& tensors_;
+  const v1::GetServerInfoResponse& info_;
+  ProgressBar& bar_;
+  std::vector<TensorSummary> summaries_;  // each written by the one thread that took its index
+  std::atomic<std::size_t> next_ = 0;
+  std::stop_source stop_;
+  absl::Mutex mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::string device_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
+                                    const std::vector<NamedTensor>& tensors) {
+  absl::StatusOr<std::unique_ptr<Client>> first = ConnectTo(server);
+  if (!first.ok()) return first.status();
+  std::int64_t total_bytes = 0;
+  for (const NamedTensor& tensor : tensors) {
+    total_bytes += static_cast<std::int64_t>(tensor.view.data.size());
+  }
+  ProgressBar bar(total_bytes, isatty(STDERR_FILENO) == 1);
+  Describer describer(tensors, (*first)->server_info(), bar);
+  const auto start = std::chrono::steady_clock::now();
+  {
+    std::vector<std::jthread> helpers;
+    const auto threads = std::min<std::size_t>(static_cast<std::size_t>(jobs), tensors.size());
+    for (std::size_t i = 1; i < threads; ++i) {
+      helpers.emplace_back([&] {
+        absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
+        if (!client.ok()) return describer.Fail(client.status());
+        describer.Work(**client);
+      });
+    }
+    describer.Work(**first);
+  }
+  if (absl::Status status = describer.status(); !status.ok()) return status;
+  Summaries summaries;
+  summaries.elapsed = std::chrono::steady_clock::now() - start;
+  summaries.device = describer.device();
+  summaries.tensors = describer.TakeSummaries();
+  return summaries;
+}
+
+}  // namespace warpfold::client

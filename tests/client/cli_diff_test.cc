@@ -1,0 +1,139 @@
+// `warpfold diff`: what is told apart, how it is told, and the exit codes.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/client/cli_fixture.h"
+
+namespace warpfold::client {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class DiffCliTest : public CliTest {
+ protected:
+  // A .safetensors file of f32 tensors of one axis.
+  std::string Checkpoint(
+      const std::string& name,
+      const std::vector<std::pair<std::string, std::vector<float>>>& tensors) const {
+    json header;
+    std::string data;
+    for (const auto& [tensor, values] : tensors) {
+      const std::size_t begin = data.size();
+      data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+      header[tensor] = {
+          {"dtype", "F32"}, {"shape", {values.size()}}, {"data_offsets", {begin, data.size()}}};
+    }
+    return WriteFile(name, SafetensorsFile(header.dump(), data));
+  }
+};
+
+TEST_F(DiffCliTest, EqualFilesAreExitCode0AndNeedNoServer) {
+  const auto a = Checkpoint("a.safetensors", {{"w", {1, NAN}}, {"v", {3}}, {"none", {}}});
+  const auto b = Checkpoint("b.safetensors", {{"v", {3}}, {"w", {1, NAN}}, {"none", {}}});
+  server_.Stop();
+  const Outcome outcome = Run("diff " + a + " " + b);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "A: " + a + "\nB: " + b + "\n3 identical, 0 changed, 0 only in A, 0 only in B\n");
+}
+
+TEST_F(DiffCliTest, EachKindOfChangeHasARow) {
+  const auto a = Checkpoint(
+      "a.safetensors", {{"gone", {9}}, {"same", {1, 2}}, {"shape", {1, 2}}, {"values", {1, 2, 3}}});
+  const auto b =
+      Checkpoint("b.safetensors",
+                 {{"new", {8}}, {"same", {1, 2}}, {"shape", {1, 2, 3}}, {"values", {1, NAN, 3}}});
+  const Outcome outcome = Run("diff " + a + " " + b);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("A: ")),
+            "NAME    CHANGE     SHAPE         DTYPE       MIN       MAX      MEAN              STD"
+            "     NAN\n"
+            "gone    only in A  (1,)          f32           -         -         -                -"
+            "       -\n"
+            "shape   layout     (2,) -> (3,)  f32           1    2 -> 3  1.5 -> 2  0.5 -> 0.816497"
+            "       0\n"
+            "values  values     (3,)          f32    1 -> nan  3 -> nan  2 -> nan  0.816497 -> nan"
+            "  0 -> 1\n"
+            "new     only in B  (1,)          f32           -         -         -                -"
+            "       -\n");
+  EXPECT_THAT(outcome.out, HasSubstr("1 identical, 2 changed, 1 only in A, 1 only in B\n"));
+  EXPECT_EQ(server_.service().unary_calls(), 4);  // both sides of what changed, and no more
+}
+
+TEST_F(DiffCliTest, JsonHasBothSides) {
+  const auto a = Checkpoint("a.safetensors", {{"gone", {9}}, {"same", {1}}, {"w", {1, 3}}});
+  const auto b = Checkpoint("b.safetensors", {{"same", {1}}, {"w", {1, 5}}});
+  const Outcome outcome = Run("diff --json " + a + " " + b);
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["a"], a);
+  ASSERT_EQ(report["tensors"].size(), 3u);
+  EXPECT_EQ(report["tensors"][0]["change"], "only_in_a");
+  EXPECT_TRUE(report["tensors"][0]["b"].is_null());
+  EXPECT_TRUE(report["tensors"][0]["a"]["max"].is_null());
+  EXPECT_EQ(report["tensors"][1]["change"], "identical");
+  EXPECT_EQ(report["tensors"][2]["change"], "values");
+  EXPECT_EQ(report["tensors"][2]["a"]["max"], 3.0);
+  EXPECT_EQ(report["tensors"][2]["b"]["max"], 5.0);
+  EXPECT_EQ(report["tensors"][2]["b"]["nan_count"], 0);
+  EXPECT_EQ(report["total"],
+            (json{{"identical", 1}, {"changed", 1}, {"only_in_a", 1}, {"only_in_b", 0}}));
+}
+
+TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShown) {
+  const auto a = Checkpoint("a.safetensors", {{"w", {1}}});
+  const auto b = Checkpoint("b.safetensors", {{"w", {std::nextafter(1.0f, 2.0f)}}});
+  EXPECT_THAT(Run("diff " + a + " " + b).out, HasSubstr("  1.0 -> 1.0000001  "));
+}
+
+TEST_F(DiffCliTest, ArraysWithoutNamesArePaired) {
+  const auto a = WriteArray<std::int32_t>("a.npy", v1::DTYPE_I32, {2}, {1, 2});
+  const auto b = WriteArray<std::int32_t>("b.npy", v1::DTYPE_I32, {2}, {1, 2});
+  const auto c = WriteArray<std::int64_t>("c.npy", v1::DTYPE_I64, {2}, {1, 2});
+  EXPECT_EQ(Run("diff " + a + " " + b).exit_code, 0);
+  EXPECT_EQ(Run("diff " + a + " - < " + b).exit_code, 0);
+  const Outcome dtype = Run("diff " + a + " " + c);
+  EXPECT_EQ(dtype.exit_code, 1);
+  EXPECT_THAT(dtype.out, HasSubstr("a     layout  (2,)   i32 -> i64    1    2   1.5  0.5    0\n"));
+  const auto raw = WriteFile("raw", "abcdefgh");
+  EXPECT_EQ(Run("diff --dtype f32 " + raw + " " + raw).exit_code, 0);
+}
+
+TEST_F(DiffCliTest, ADTypeThatTheServerDoesNotHaveIsComparedByItsBits) {
+  const auto half = [&](const std::string& name, const std::string& bits) {
+    return WriteFile(
+        name, SafetensorsFile(R"({"h":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})", bits));
+  };
+  const auto a = half("a.safetensors", "ab");
+  EXPECT_EQ(Run("diff " + a + " " + half("b.safetensors", "ab")).exit_code, 0);
+  const Outcome outcome = Run("diff " + a + " " + half("c.safetensors", "ac"));
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("h     values  (1,)   f16      -    -     -    -    -\n"));
+}
+
+TEST_F(DiffCliTest, TroubleIsNotADifference) {
+  const auto a = Checkpoint("a.safetensors", {{"w", {1}}});
+  const auto b = Checkpoint("b.safetensors", {{"w", {2}}});
+  ExpectFailure("diff " + a, 2, "B is required");
+  ExpectFailure("diff " + a + " " + Path("missing.npy"), 2, "missing.npy");
+  ExpectFailure("diff - -", 2, "stdin: can be one of the files, not both");
+  server_.service().FailNext(1, {grpc::StatusCode::INVALID_ARGUMENT, "planned", {}, {}});
+  ExpectFailure("diff " + a + " " + b, 2, "a.safetensors: tensor 'w': planned");
+  server_.Stop();
+  ExpectFailure("--timeout 0.5 diff " + a + " " + b, 3, server_.address());
+}
+
+TEST_F(DiffCliTest, ColourIsAskedFor) {
+  const auto a = Checkpoint("a.safetensors", {{"gone", {9}}, {"w", {1}}});
+  const auto b = Checkpoint("b.safetensors", {{"new", {9}}, {"w", {2}}});
+  const std::string text = Run("diff --color=always " + a + " " + b).out;
+  EXPECT_THAT(text, HasSubstr("\x1b[31monly in A\x1b[0m"));
+  EXPECT_THAT(text, HasSubstr("\x1b[32monly in B\x1b[0m"));
+  EXPECT_THAT(text, HasSubstr("\x1b[33mvalues\x1b[0m"));
+  EXPECT_THAT(Run("diff " + a + " " + b).out, Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace warpfold::client

@@ -1,0 +1,86 @@
+// What `warpfold` reads: every format, from files and from stdin.
+#include <nlohmann/json.hpp>
+
+#include "tests/client/cli_fixture.h"
+#include "tests/client/zip_archive.h"
+
+namespace warpfold::client {
+namespace {
+
+using nlohmann::json;
+
+std::string RawFloats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+constexpr char kTwoTensors[] = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                               R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})";
+
+TEST_F(CliTest, RawBytesTakeTheirTypeAndShapeFromTheUser) {
+  const auto file = WriteFile("a.bin", RawFloats({1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Run("reduce " + file + " --dtype f32 --op sum").out, "21.0\n");
+  EXPECT_EQ(Run("reduce " + file + " --dtype f32 --shape 2,3 --op sum --axis 0").out,
+            "[5. 7. 9.]\n");
+  const json tensor =
+      json::parse(Run("describe --json --dtype f32 --shape 3,2 " + file).out)["tensors"][0];
+  EXPECT_EQ(tensor["name"], "a");
+  EXPECT_EQ(tensor["shape"], json::array({3, 2}));
+  EXPECT_EQ(tensor["max"], 6.0);
+}
+
+TEST_F(CliTest, RawBytesThatDoNotFitAreRefused) {
+  const auto file = WriteFile("a.bin", RawFloats({1, 2, 3}));
+  ExpectFailure("describe " + file, 2, "a.bin: is no .npy, .npz or .safetensors file; raw bytes");
+  ExpectFailure("describe " + file + " --dtype f64", 2, "12 bytes are no whole number of f64");
+  ExpectFailure("describe " + file + " --dtype f32 --shape 2,2", 2,
+                "f32 (2, 2) is 16 bytes, but there are 12");
+  ExpectFailure("describe " + file + " --dtype f32 --shape 3,-1", 2, "negative dimension");
+  ExpectFailure("describe " + file + " --dtype float", 2, "dtype: 'float' is none of bool, i8");
+  ExpectFailure("describe " + file + " --shape 3", 2, "--shape: is for raw bytes");
+  const auto npy = WriteArray<float>("a.npy", v1::DTYPE_F32, {1}, {1});
+  ExpectFailure("describe " + npy + " --dtype f32", 2, "a.npy says its own");
+}
+
+TEST_F(CliTest, StdinIsReadWhateverItsFormat) {
+  const auto npy = WriteArray<float>("a.npy", v1::DTYPE_F32, {3}, {1, 2, 3});
+  EXPECT_EQ(Run("reduce - --op sum < " + npy).out, "6.0\n");
+  const auto raw = WriteFile("a.bin", RawFloats({1, 2}));
+  EXPECT_EQ(Run("reduce - --dtype f32 --op max < " + raw).out, "2.0\n");
+  const auto tensors = WriteFile("a", SafetensorsFile(kTwoTensors, RawFloats({1, 2, 3})));
+  const json report = json::parse(Run("describe --json - < " + tensors).out);
+  EXPECT_EQ(report["file"], "-");
+  EXPECT_EQ(report["tensors"][1]["name"], "b");
+  const json one = json::parse(Run("describe --json - < " + npy).out);
+  EXPECT_EQ(one["tensors"][0]["name"], "stdin");
+  ExpectFailure("describe - < /dev/null", 2, "stdin: is no .npy");
+}
+
+TEST_F(CliTest, ALongPipeIsReadWhole) {
+  const auto file = WriteArray<std::int32_t>("a.npy", v1::DTYPE_I32, {3 << 20},
+                                             std::vector<std::int32_t>(3 << 20, 1));
+  const std::string command = "cat " + file + " | WARPFOLD_SERVER_ADDRESS=" + server_.address();
+  EXPECT_EQ(RunAt(command, "reduce - --op sum").out, "3145728\n");
+}
+
+TEST_F(CliTest, OneOfSeveralTensorsIsChosenByName) {
+  const auto file = WriteFile("m.safetensors", SafetensorsFile(kTwoTensors, RawFloats({1, 2, 3})));
+  EXPECT_EQ(Run("reduce " + file + " --tensor a --op sum").out, "3.0\n");
+  EXPECT_EQ(Run("reduce " + file + " --tensor b --op sum").out, "3.0\n");
+  EXPECT_EQ(json::parse(Run("reduce --json --tensor a --op max " + file).out)["tensor"], "a");
+  ExpectFailure("reduce " + file + " --op sum", 2,
+                "m.safetensors: has 2 tensors; --tensor takes one of a, b");
+  ExpectFailure("reduce " + file + " --tensor c --op sum", 2, "has no tensor 'c'; there are a, b");
+}
+
+TEST_F(CliTest, NpzIsReadByItsNameAndFromStdin) {
+  const std::string archive =
+      ZipArchive({{"w.npy", *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}})}});
+  const auto file = WriteFile("a.npz", archive);
+  EXPECT_EQ(Run("reduce " + file + " --op sum").out, "7\n");
+  EXPECT_EQ(Run("reduce - --op sum < " + file).out, "7\n");
+  EXPECT_EQ(json::parse(Run("describe --json " + file).out)["tensors"][0]["name"], "w");
+  ExpectFailure("describe " + WriteFile("b.npz", archive.substr(1)), 2, "b.npz: is not a .npz");
+}
+
+}  // namespace
+}  // namespace warpfold::client
