@@ -154,7 +154,7 @@ class EngineOf final : public Engine {
     // own.
     if (extent.count <= kRowElements<T> / 2) {
       pass.kind = FirstPass::Kind::kShortRows;
-      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector);
+      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector, kShortRowBatch<F>);
       return pass;
     }
     pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>),
@@ -210,7 +210,11 @@ class EngineOf final : public Engine {
                              static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
                              outer, launch, sink);
     };
-    ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
+    if constexpr (kIsHeavy<F>) {
+      launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
+    } else {
+      ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
+    }
     return error;
   }
 };

@@ -14,11 +14,11 @@ int CeilLog2(std::int64_t n) {
 
 }  // namespace
 
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements) {
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
+                             int batch) {
   ShortRowLaunch launch;
   launch.lanes_log2 = CeilLog2(CeilDiv(row_elements, vector_elements));
-  const std::int64_t rows_per_block =
-      std::int64_t{kShortRowThreads >> launch.lanes_log2} * kShortRowBatch;
+  const std::int64_t rows_per_block = std::int64_t{kShortRowThreads >> launch.lanes_log2} * batch;
   launch.blocks = CeilDiv(rows, rows_per_block);
   return launch;
 }

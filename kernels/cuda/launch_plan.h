@@ -17,15 +17,15 @@ struct DeviceShape {
   bool overlaps_passes = false;  // see dependent_launch.cuh; compute capability 9.0 and up
 };
 
-// Rows shorter than a warp's single load: 2^lanes_log2 lanes fold a row, each thread serves
-// kShortRowBatch rows.
+// Rows shorter than a warp's single load: 2^lanes_log2 lanes fold a row, each thread serves `batch`
+// rows.
 inline constexpr int kShortRowThreads = 256;
-inline constexpr int kShortRowBatch = 4;
 struct ShortRowLaunch {
   int lanes_log2 = 0;
   std::int64_t blocks = 1;
 };
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements);
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
+                             int batch);
 
 // Longer rows: a warp folds a tile. A block of `warps` warps gives each row 2^warps_per_row_log2 of
 // them and takes as many whole rows as it has warps for, or, when a row has more tiles than a block

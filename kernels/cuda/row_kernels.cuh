@@ -13,14 +13,11 @@
 #include "kernels/canonical.h"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/warp.cuh"
 
 namespace warpfold::cuda {
-
-// Whether a fold needs more registers than a light one leaves it.
-template <class F>
-inline constexpr bool kIsHeavy = F::kComponents > 3;
 
 // 16 bytes, read once and not kept in L1.
 __device__ __forceinline__ uint4 LoadVector(const void* address) {
@@ -40,7 +37,10 @@ __device__ __forceinline__ T LoadElement(const T* address) {
 // A lane's part of a tile (kTileRows vectors) or of a short row (one): element v of vector r is
 // number r * kRowElements<T> + first + v. Those numbered `count` or more do not exist; kWhole: all
 // do.
-template <typename T, int kRows, bool kWhole>
+//
+// kUnrolled: as straight code, x in registers. Otherwise as loops, for the paths of heavy folds
+// that are not worth minutes of compilation.
+template <typename T, int kRows, bool kWhole, bool kUnrolled>
 struct LaneVectors {
   static constexpr int kVector = kVectorElements<T>;
   T x[kRows][kVector];
@@ -52,19 +52,22 @@ struct LaneVectors {
 
   // Column by column add(a, x, number), from the identity; then the columns by neighbouring pairs:
   // ((v0 + v1) + (v2 + v3)) + ...
-  template <int kFirst = 0, int kCount = kVector, typename Value, class Add, class Combine>
+  template <typename Value, class Add, class Combine>
   __device__ __forceinline__ Value Fold(const Value& identity, const Add& add,
                                         const Combine& combine) const {
-    if constexpr (kCount == 1) {
+    const auto column = [&](std::int64_t v) {
       Value value = identity;
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        if (Exists(r, kFirst)) add(value, x[r][kFirst], Number(r, kFirst));
+        const int column = static_cast<int>(v);
+        if (Exists(r, column)) add(value, x[r][column], Number(r, column));
       }
       return value;
+    };
+    if constexpr (kUnrolled) {
+      return FoldPairs<kVector, Value>(0, column, combine);
     } else {
-      const Value left = Fold<kFirst, kCount / 2>(identity, add, combine);
-      return combine(left, Fold<kFirst + kCount / 2, kCount / 2>(identity, add, combine));
+      return FoldPairsInLoop<kVector, Value>(0, kVector, column, combine);
     }
   }
 };
@@ -73,9 +76,8 @@ struct LaneVectors {
 // return it. All components of a column at a time: that widens an element once and keeps few
 // running values. A component at a time instead took 424 us for SUM MIN MAX and MEAN of 512 MiB of
 // f16, this 193; and 1,582 us for the statistics of 1 GiB of f32, this 443 (H200, 2026-11-21).
-template <class F, int kRows, bool kWhole>
-__device__ __forceinline__ typename F::Acc FoldByLanes(
-    const LaneVectors<typename F::Element, kRows, kWhole>& mine, int lanes) {
+template <class F, class Vectors>
+__device__ __forceinline__ typename F::Acc FoldByLanes(const Vectors& mine, int lanes) {
   using T = typename F::Element;
   using Acc = typename F::Acc;
   const auto combine = [](const Acc& a, const Acc& b) { return F::Combine(a, b); };
@@ -121,12 +123,12 @@ __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* t
     for (int row = 0; row < kTileRows; ++row) {
       raw[row] = LoadVector(tile + row * kRowElements<T> + lane * kVector);
     }
-    LaneVectors<T, kTileRows, true> mine{.first = lane * kVector, .count = kTileElements<T>};
+    LaneVectors<T, kTileRows, true, true> mine{.first = lane * kVector, .count = kTileElements<T>};
 #pragma unroll
     for (int row = 0; row < kTileRows; ++row) memcpy(mine.x[row], &raw[row], sizeof(uint4));
     return FoldByLanes<F>(mine, kLanes);
   }
-  LaneVectors<T, kTileRows, false> mine{.first = lane * kVector, .count = count};
+  LaneVectors<T, kTileRows, false, !kIsHeavy<F>> mine{.first = lane * kVector, .count = count};
 #pragma unroll
   for (int row = 0; row < kTileRows; ++row) {
 #pragma unroll
@@ -184,6 +186,10 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   }
 }
 
+// Rows of a thread.
+template <class F>
+inline constexpr int kShortRowBatch = kIsHeavy<F> ? 1 : 4;
+
 // Rows of at most half a warp's load: 2^launch.lanes_log2 lanes hold a row in one vector each.
 template <class F, bool kAligned>
 __global__ void __launch_bounds__(kShortRowThreads)
@@ -192,19 +198,21 @@ __global__ void __launch_bounds__(kShortRowThreads)
                    const __grid_constant__ Sink<F> sink) {
   using T = typename F::Element;
   constexpr int kVector = kVectorElements<T>;
+  constexpr int kBatch = kShortRowBatch<F>;
   LetNextPassLaunch();
   const int lanes = 1 << launch.lanes_log2;
   const int rows_per_step = kShortRowThreads >> launch.lanes_log2;
-  const std::int64_t first_row = std::int64_t{blockIdx.x} * rows_per_step * kShortRowBatch +
-                                 (threadIdx.x >> launch.lanes_log2);
+  const std::int64_t first_row =
+      std::int64_t{blockIdx.x} * rows_per_step * kBatch + (threadIdx.x >> launch.lanes_log2);
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int first = lane * kVector;
 
-  LaneVectors<T, 1, false> batch[kShortRowBatch];
+  using Vectors = LaneVectors<T, 1, false, !kIsHeavy<F>>;
+  Vectors batch[kBatch];
 #pragma unroll
-  for (int b = 0; b < kShortRowBatch; ++b) {
+  for (int b = 0; b < kBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
-    LaneVectors<T, 1, false>& mine = batch[b];
+    Vectors& mine = batch[b];
     mine.first = first;
     mine.count = row < rows ? row_elements : 0;
     const T* vector = data + row * row_elements + first;
@@ -219,7 +227,7 @@ __global__ void __launch_bounds__(kShortRowThreads)
     }
   }
 #pragma unroll
-  for (int b = 0; b < kShortRowBatch; ++b) {
+  for (int b = 0; b < kBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
     const typename F::Acc folded = FoldByLanes<F>(batch[b], lanes);
     if (lane == 0 && row < rows) {

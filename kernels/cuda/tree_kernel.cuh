@@ -12,6 +12,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/warp.cuh"
 
@@ -107,25 +108,41 @@ struct StateLeaves {
   }
 };
 
-// kLeaves neighbouring leaves from `leaf` on, whose elements are numbered from `number` on; leaves
-// past the end are the identity.
+// Columns of a thread, and their values.
+template <class Leaves>
+struct ThreadColumns {
+  typename Leaves::Value of[Leaves::kVector];
+};
+
+// `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
+// kLeaves, or for heavy folds, which are compiled once, anything up to that.
 template <class Leaves, int kLeaves>
-__device__ __forceinline__ void FoldLeaves(const Leaves& leaves, std::int64_t leaf, int number,
-                                           typename Leaves::Value (&out)[Leaves::kVector]) {
-  if constexpr (kLeaves == 1) {
-    if (leaf * Leaves::kRows < leaves.count) {
-      leaves.Fold1(leaf, number, out);
+__device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
+                                                            std::int64_t first, int count) {
+  using F = typename Leaves::Fold;
+  using Columns = ThreadColumns<Leaves>;
+  const auto leaf = [&](std::int64_t index) {
+    Columns columns;
+    if (index * Leaves::kRows < leaves.count) {
+      leaves.Fold1(index, static_cast<int>(index - first) * Leaves::kRows, columns.of);
     } else {
 #pragma unroll
-      for (auto& value : out) value = Leaves::Identity();
+      for (auto& value : columns.of) value = Leaves::Identity();
     }
-  } else {
-    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf, number, out);
-    typename Leaves::Value right[Leaves::kVector];
-    FoldLeaves<Leaves, kLeaves / 2>(leaves, leaf + kLeaves / 2,
-                                    number + kLeaves / 2 * Leaves::kRows, right);
+    return columns;
+  };
+  const auto combine = [](const Columns& left, const Columns& right) {
+    Columns columns;
 #pragma unroll
-    for (int v = 0; v < Leaves::kVector; ++v) out[v] = Leaves::Fold::Combine(out[v], right[v]);
+    for (int v = 0; v < Leaves::kVector; ++v) {
+      columns.of[v] = F::Combine(left.of[v], right.of[v]);
+    }
+    return columns;
+  };
+  if constexpr (kIsHeavy<F>) {
+    return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
+  } else {
+    return FoldPairs<kLeaves, Columns>(first, leaf, combine);
   }
 }
 
@@ -153,22 +170,22 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   const std::int64_t groups_per_outer = leaves.inner / kVector;
   const bool in_range = group < outer * groups_per_outer;
 
-  typename Leaves::Value values[kVector];
+  ThreadColumns<Leaves> columns;
 #pragma unroll
-  for (auto& value : values) value = Leaves::Identity();
-  const std::int64_t first_leaf = (std::int64_t{part} * launch.threads_y + y) * kLeaves;
+  for (auto& value : columns.of) value = Leaves::Identity();
+  const std::int64_t first_leaf = (std::int64_t{part} * launch.threads_y + y) * launch.leaves;
   if (in_range) {
     const std::int64_t plane = outer == 1 ? 0 : group / groups_per_outer;
     const std::int64_t column = (group - plane * groups_per_outer) * kVector;
     leaves.Advance(plane * leaves.count * leaves.inner + column);
-    FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, 0, values);
+    columns = FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, launch.leaves);
   }
 
   if (launch.threads_y == 1) {
     if (!in_range) return;
 #pragma unroll
     for (int v = 0; v < kVector; ++v)
-      sink.Put(part, group * kVector + v, leaves.Promote(values[v], first_leaf, v));
+      sink.Put(part, group * kVector + v, leaves.Promote(columns.of[v], first_leaf, v));
     return;
   }
 
@@ -181,7 +198,7 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) {
-    State state = leaves.Promote(values[v], first_leaf, v);
+    State state = leaves.Promote(columns.of[v], first_leaf, v);
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);

@@ -88,9 +88,9 @@ TEST(OrderForStates, GivesEveryPartialItsOwnSlot) {
 TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {
     for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
-      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4);
+      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4, 2);
       EXPECT_GE(4 << launch.lanes_log2, elements);
-      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * kShortRowBatch, rows);
+      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * 2, rows);
     }
   }
 }

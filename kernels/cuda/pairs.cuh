@@ -1,0 +1,52 @@
+// The binary tree over neighbouring pairs, inside a thread.
+#ifndef WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
+#define WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
+
+#include <cstdint>
+
+namespace warpfold::cuda {
+
+// Whether a fold has so many components that straight code for it takes a compiler minutes and more
+// registers than a light one's.
+template <class F>
+inline constexpr bool kIsHeavy = F::kComponents > 3;
+
+// leaf(first) ... leaf(first + kCount - 1), by neighbouring pairs, as straight code.
+template <int kCount, typename Value, class Leaf, class Combine>
+__device__ __forceinline__ Value FoldPairs(std::int64_t first, const Leaf& leaf,
+                                           const Combine& combine) {
+  if constexpr (kCount == 1) {
+    return leaf(first);
+  } else {
+    const Value left = FoldPairs<kCount / 2, Value>(first, leaf, combine);
+    return combine(left, FoldPairs<kCount / 2, Value>(first + kCount / 2, leaf, combine));
+  }
+}
+
+// The same for `count` <= kCountMax leaves, both powers of two, as a loop with one value for each
+// level of the tree.
+template <int kCountMax, typename Value, class Leaf, class Combine>
+__device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, const Leaf& leaf,
+                                                 const Combine& combine) {
+  constexpr int kLevels = [] {
+    int levels = 0;
+    while ((1 << levels) < kCountMax) ++levels;
+    return levels;
+  }();
+  Value levels[kLevels + 1];
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    Value value = leaf(first + i);
+    int level = 0;
+#pragma unroll 1
+    for (; (i >> level) & 1; ++level) value = combine(levels[level], value);
+    levels[level] = value;
+  }
+  int top = 0;
+  while ((1 << top) < count) ++top;
+  return levels[top];
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
