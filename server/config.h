@@ -1,12 +1,11 @@
 // Every limit and option of the server, with its unit and default.
 //
-// Read once at start: flags before WARPFOLD_* environment variables before the file of --config
-// before the defaults below. Plain values; constant while the server runs.
+// config_options.h reads it from flags, environment and file, and holds the table that those, the
+// checks and docs/configuration.md are made of. Plain values.
 #ifndef WARPFOLD_SERVER_CONFIG_H_
 #define WARPFOLD_SERVER_CONFIG_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,13 +13,9 @@
 #include "server/device/backend.h"
 #include "server/observe/log.h"
 
-namespace CLI {
-class App;
-}
-
 namespace warpfold {
 
-// The flag of each field is its name with dashes; config.cc holds the table of help texts.
+// The flag of each field is its name with dashes.
 struct Config {
   // Where to listen. Port 0 takes any free port.
   std::string listen_address = "0.0.0.0:50051";
@@ -59,9 +54,6 @@ struct Config {
   Limits limits() const;
   LaneOptions lane_options() const;
 };
-
-// Declares the flags on `app`, bound to `config`, which must outlive the parse.
-void AddFlags(CLI::App& app, Config& config);
 
 }  // namespace warpfold
 

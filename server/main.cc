@@ -1,6 +1,7 @@
 // warpfold-server: flags -> Config -> Server; SIGTERM and SIGINT drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration. docs/operations.md explains
+// them.
 #include <pthread.h>
 #include <signal.h>
 
@@ -11,6 +12,7 @@
 
 #include "CLI/CLI.hpp"
 #include "server/config.h"
+#include "server/config_options.h"
 #include "server/observe/log.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -54,6 +56,24 @@ int Serve(const Config& config) {
   return 0;
 }
 
+// Flags that print and leave; not keys of the file.
+struct Printing {
+  bool config = false;
+  bool options = false;
+  bool check = false;
+};
+
+void AddPrinting(CLI::App& app, Printing& printing) {
+  app.add_flag("--print-config", printing.config,
+               "Print the configuration in force as a file for --config, and exit")
+      ->configurable(false);
+  app.add_flag("--check-config", printing.check, "Exit with 0 when the configuration is good, or 2")
+      ->configurable(false);
+  app.add_flag("--print-options", printing.options,
+               "Print every option as the table of docs/configuration.md, and exit")
+      ->configurable(false);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "Reduces tensors on GPUs, as a gRPC service (warpfold.v1).\n"
@@ -62,16 +82,24 @@ int Main(int argc, char** argv) {
       "Bytes take units: 4MiB."};
   app.set_version_flag("--version", std::string("warpfold-server ") + kVersion);
   Config config;
+  Printing printing;
   AddFlags(app, config);
+  AddPrinting(app, printing);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // also how --help and --version leave
     return app.exit(error) == 0 ? 0 : kExitBadConfig;
   }
+  if (printing.options) {
+    std::cout << OptionsPage();
+    return 0;
+  }
   if (absl::Status status = config.Validate(); !status.ok()) {
     std::cerr << "warpfold-server: " << Text(status) << '\n';
     return kExitBadConfig;
   }
+  if (printing.config) std::cout << ToFile(config);
+  if (printing.config || printing.check) return 0;
   return Serve(config);
 }
 

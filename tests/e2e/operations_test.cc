@@ -128,6 +128,16 @@ TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
   }
 }
 
+TEST(StartTest, CheckConfigSaysWhetherAConfigurationIsGood) {
+  std::string errors;
+  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=3"}, &errors), 0) << errors;
+  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=-3"}, &errors), 2);
+  EXPECT_NE(errors.find("streams: -3"), std::string::npos) << errors;
+  errors.clear();
+  EXPECT_EQ(RunServerBinary({"--check-config", "--config=/no/such/file"}, &errors), 2);
+  EXPECT_NE(errors.find("/no/such/file"), std::string::npos) << errors;
+}
+
 TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
   const auto server = ServerProcess::Start();
   ASSERT_NE(server, nullptr);
