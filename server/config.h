@@ -41,6 +41,7 @@ struct Config {
 
   // Time.
   std::int64_t stream_idle_timeout_ms = 30000;
+  std::int64_t drain_delay_ms = 0;
   std::int64_t drain_timeout_ms = 20000;
 
   // Log.

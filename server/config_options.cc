@@ -54,8 +54,11 @@ constexpr ConfigOption kOptions[] = {
      "Requests waiting for one device", 1, 1 << 20},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kAtStart,
      "Silence after which a ReduceStream is ended", 1, kDayMs},
+    {"drain-delay-ms", &Config::drain_delay_ms, "ms", kAtStart,
+     "Time after SIGTERM in which the server serves on, but no longer says that it is ready", 0,
+     kDayMs},
     {"drain-timeout-ms", &Config::drain_timeout_ms, "ms", kAtStart,
-     "Time that running requests get after SIGTERM", 0, kDayMs},
+     "Time that running requests then get to end", 0, kDayMs},
     {"log-level", &Config::log_level, "", kAtStart, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
 };

@@ -4,11 +4,16 @@
 // them.
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "CLI/CLI.hpp"
 #include "server/config.h"
@@ -22,38 +27,57 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitBadConfig = 2;
+constexpr int kExitNoDevice = 3;
 
-// Blocked in this thread before any other is made, and so in all: only WaitForStop sees them.
-sigset_t BlockStopSignals() {
+// Blocked in this thread before any other is made, and so in all: only AwaitSignal sees them.
+sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-int WaitForStop(const sigset_t& signals) {
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+// The next signal; 0 when none came within `timeout`.
+int AwaitSignal(const sigset_t& signals,
+                std::optional<std::chrono::milliseconds> timeout = std::nullopt) {
+  timespec time{};
+  if (timeout.has_value()) {
+    time.tv_sec = timeout->count() / 1000;
+    time.tv_nsec = timeout->count() % 1000 * 1'000'000;
   }
-  return signal;
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, timeout.has_value() ? &time : nullptr);
+    if (signal > 0) return signal;
+    if (errno == EAGAIN) return 0;
+  }
 }
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 int Serve(const Config& config) {
-  const sigset_t signals = BlockStopSignals();
+  const sigset_t signals = BlockSignals();
   Log log(config.log_level, config.log_format);
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(config, log);
+  // A signal to this process, so that one wait sees whatever comes first.
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(config, log, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {
     log.Write(LogLevel::kError, "cannot start", {{"status", Text(server.status())}});
     return kExitFailure;
   }
-  const int signal = WaitForStop(signals);
-  log.Write(LogLevel::kInfo, "stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  const int signal = AwaitSignal(signals);
+  const bool has_device = (*server)->has_device();
+  log.Write(LogLevel::kInfo, "stopping",
+            {{"reason", !has_device         ? "no device is left"
+                        : signal == SIGTERM ? "SIGTERM"
+                                            : "SIGINT"}});
+  (*server)->StopServing();
+  if (has_device && config.drain_delay_ms > 0) {
+    AwaitSignal(signals,
+                std::chrono::milliseconds(config.drain_delay_ms));  // a second one cuts it short
+  }
   (*server)->Drain();
-  return 0;
+  return has_device ? 0 : kExitNoDevice;
 }
 
 // Flags that print and leave; not keys of the file.

@@ -42,6 +42,8 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
   const AdmissionState admitted = admission.state();
   const SchedulerState scheduled = scheduler.state();
   Occupancy now;
+  now.devices_lost = static_cast<double>(scheduled.devices_lost);
+  now.devices_serving = scheduler.device_count() - now.devices_lost;
   now.queue_depth = static_cast<double>(scheduled.queued);
   now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
   now.streams_total = static_cast<double>(scheduled.lanes);
@@ -59,47 +61,83 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
 
 }  // namespace
 
-Server::Server(const Config& config, Log& log, Devices devices)
+Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices)
     : config_(config),
       log_(log),
+      on_no_device_(std::move(on_no_device)),
       devices_(std::move(devices)),
+      devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}) {}
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
+                                                      OnNoDevice on_no_device) {
   absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) return devices.status();
-  for (const std::unique_ptr<Executor>& executor : devices->executors) {
+  return Start(config, log, std::move(on_no_device), *std::move(devices));
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
+                                                      OnNoDevice on_no_device, Devices devices) {
+  for (const std::unique_ptr<Executor>& executor : devices.executors) {
     log.Write(LogLevel::kInfo, "device",
-              {{"backend", Name(devices->backend)},
-               {"reason", devices->reason},
+              {{"backend", Name(devices.backend)},
+               {"reason", devices.reason},
                {"name", executor->info().name},
                {"model", executor->info().model}});
   }
-  std::unique_ptr<Server> server(new Server(config, log, *std::move(devices)));
+  std::unique_ptr<Server> server(
+      new Server(config, log, std::move(on_no_device), std::move(devices)));
   if (absl::Status status = server->StartParts(); !status.ok()) return status;
   return server;
 }
 
 absl::Status Server::StartParts() {
   const int lanes = LaneCount(config_, devices_.backend);
+  if (absl::Status status = StartScheduler(lanes); !status.ok()) return status;
+  if (absl::Status status = StartMetrics(); !status.ok()) return status;
+  // Before the port opens: no client ever meets a device that has not given the known bits.
+  if (absl::Status status = scheduler_->CheckKnownAnswers(); !status.ok()) return status;
+  if (absl::Status status = StartGrpc(); !status.ok()) return status;
+  ready_ = true;
+  log_.Write(LogLevel::kInfo, "serving",
+             {{"version", kVersion},
+              {"grpc_port", std::to_string(grpc_port())},
+              {"metrics_port", std::to_string(metrics_port())},
+              {"streams", std::to_string(lanes)}});
+  return WritePortFile();
+}
+
+absl::Status Server::StartScheduler(int lanes) {
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
-      devices_.executors, {.lanes = lanes, .queue_depth_max = config_.queue_depth_max});
+      devices_.executors, {.lanes = lanes,
+                           .queue_depth_max = config_.queue_depth_max,
+                           .on_lost = [this](const DeviceInfo& device, const absl::Status& why) {
+                             OnDeviceLost(device, why);
+                           }});
   if (!scheduler.ok()) return scheduler.status();
   scheduler_ = *std::move(scheduler);
+  return absl::OkStatus();
+}
 
-  if (config_.serves_metrics()) {
-    const double lane_bytes =
-        static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
-    auto occupancy = std::make_shared<OccupancyCollector>(
-        [this, lane_bytes] { return Probe(admission_, *scheduler_, lane_bytes); });
-    absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
-        MetricsServer::Start(config_.metrics_address, {metrics_.registry(), occupancy});
-    if (!metrics_server.ok()) return metrics_server.status();
-    metrics_server_ = *std::move(metrics_server);
-  }
+absl::Status Server::StartMetrics() {
+  if (!config_.serves_metrics()) return absl::OkStatus();
+  const double lane_bytes =
+      static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
+  auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
+    Occupancy now = Probe(admission_, *scheduler_, lane_bytes);
+    now.ready = ready_ && has_device();
+    return now;
+  });
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
+      MetricsServer::Start(config_.metrics_address, {metrics_.registry(), occupancy});
+  if (!metrics_server.ok()) return metrics_server.status();
+  metrics_server_ = *std::move(metrics_server);
+  return absl::OkStatus();
+}
 
+absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .limits = config_.limits(),
                             .version = kVersion,
@@ -110,14 +148,21 @@ absl::Status Server::StartParts() {
       GrpcServer::Start(options, admission_, *scheduler_, metrics_, log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
-
-  log_.Write(LogLevel::kInfo, "serving",
-             {{"version", kVersion},
-              {"grpc_port", std::to_string(grpc_port())},
-              {"metrics_port", std::to_string(metrics_port())},
-              {"streams", std::to_string(lanes)}});
-  return WritePortFile();
+  return absl::OkStatus();
 }
+
+// The owner's thread is told and stops the server: this is a lane's, which the server waits for.
+void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
+  const int left = devices_left_.fetch_sub(1) - 1;
+  const absl::string_view message = why.message();
+  log_.Write(LogLevel::kError, "device lost",
+             {{"name", device.name},
+              {"status", std::string_view(message.data(), message.size())},
+              {"devices_left", std::to_string(left)}});
+  if (left == 0) on_no_device_();
+}
+
+bool Server::has_device() const { return devices_left_ > 0; }
 
 // Written beside and renamed, so that a reader sees both ports or no file.
 absl::Status Server::WritePortFile() const {
@@ -137,11 +182,16 @@ absl::Status Server::WritePortFile() const {
   return absl::OkStatus();
 }
 
+void Server::StopServing() {
+  ready_ = false;
+  grpc_->StopServing();
+}
+
 void Server::Drain() {
   const auto start = std::chrono::steady_clock::now();
   log_.Write(LogLevel::kInfo, "draining",
              {{"drain_timeout_ms", std::to_string(config_.drain_timeout_ms)}});
-  grpc_->StopServing();
+  StopServing();
   admission_.Close();
   grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
   scheduler_->Drain();

@@ -10,6 +10,10 @@
 namespace warpfold {
 namespace {
 
+absl::Status LostError(const DeviceInfo& device) {
+  return absl::UnavailableError(absl::StrCat("the device ", device.name, " is lost"));
+}
+
 int ClientLanesMax(int lanes) { return lanes < 4 ? lanes : lanes - std::max(1, lanes / 8); }
 
 }  // namespace
@@ -62,6 +66,7 @@ absl::Status DeviceScheduler::Submit(Work* work) {
   {
     absl::MutexLock lock(&mutex_);
     if (draining_) return absl::UnavailableError("the server is shutting down");
+    if (lost_) return LostError(executor_.info());
     inline_lane = TakeInlineLane(*work);
     if (inline_lane == nullptr) {
       if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
@@ -114,7 +119,25 @@ SchedulerState DeviceScheduler::state() const {
   return {.queued = static_cast<std::int64_t>(queue_.size()),
           .lanes_in_use = lanes_in_use_,
           .lanes = static_cast<std::int64_t>(lanes_.size()),
+          .devices_lost = lost_ ? 1 : 0,
           .refused_queue = refused_};
+}
+
+void DeviceScheduler::Lose(const absl::Status& why) {
+  std::deque<Queued> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (lost_) return;
+    lost_ = true;
+    waiting.swap(queue_);
+  }
+  if (options_.on_lost) options_.on_lost(executor_.info(), why);
+  for (const Queued& queued : waiting) {
+    WorkReport report;
+    report.outcome = LostError(executor_.info());
+    report.queue = Clock::now() - queued.since;
+    queued.work->Done(std::move(report));
+  }
 }
 
 std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::NextRunnable() {
@@ -150,6 +173,7 @@ void DeviceScheduler::GiveBack(bool waited_for_client) {
 WorkReport DeviceScheduler::Run(Lane& lane, const Queued& taken) {
   WorkReport report = RunOnLane(lane, *taken.work, taken.since);
   report.device = &executor_.info();
+  if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
   return report;
 }
 

@@ -17,6 +17,9 @@ namespace {
 // A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
 constexpr int kHeaderSlackBytes = 64 << 10;
 constexpr char kServiceName[] = "warpfold.v1.ReductionService";
+// The names that Kubernetes' documentation gives to the services of its gRPC probes.
+constexpr char kLivenessName[] = "liveness";
+constexpr char kReadinessName[] = "readiness";
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
@@ -91,8 +94,10 @@ class GrpcServerImpl final : public GrpcServer {
   void SetServing(bool serving) {
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
-    health->SetServingStatus(kServiceName, serving);
-    health->SetServingStatus(serving);
+    health->SetServingStatus(kLivenessName, true);
+    for (const char* name : {kReadinessName, kServiceName, ""}) {
+      health->SetServingStatus(name, serving);
+    }
   }
 
   ReductionServiceImpl service_;

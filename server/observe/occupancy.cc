@@ -57,6 +57,10 @@ double ResidentBytes() {
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
   const Occupancy now = probe_();
   return {
+      Plain(MetricType::Gauge, "warpfold_ready", "1 while the server says that it is ready, else 0.",
+            now.ready ? 1 : 0),
+      Labelled(MetricType::Gauge, "warpfold_devices", "Devices, serving and lost.", "state",
+               {{"serving", now.devices_serving}, {"lost", now.devices_lost}}),
       Plain(MetricType::Gauge, "warpfold_queue_depth", "Requests waiting for a device.",
             now.queue_depth),
       Labelled(MetricType::Gauge, "warpfold_streams",

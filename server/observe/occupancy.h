@@ -1,5 +1,5 @@
-// What the server holds right now, as gauges: queue, lanes, pinned memory, requests and bytes in
-// flight, refusals so far.
+// What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
+// memory, requests and bytes in flight, refusals so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -15,6 +15,9 @@
 namespace warpfold {
 
 struct Occupancy {
+  bool ready = false;
+  double devices_serving = 0;
+  double devices_lost = 0;
   double queue_depth = 0;
   double streams_in_use = 0;
   double streams_total = 0;
