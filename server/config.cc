@@ -35,6 +35,12 @@ absl::Status Config::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("slab-bytes: ", slab_bytes, " is not a multiple of ", kSlabUnit));
   }
+  if (tls_cert.empty() != tls_key.empty()) {
+    return absl::InvalidArgumentError("tls-key: goes with tls-cert, and one of them is missing");
+  }
+  if (!tls_client_ca.empty() && tls_cert.empty()) {
+    return absl::InvalidArgumentError("tls-client-ca: needs tls-cert and tls-key");
+  }
   for (const ConfigOption& option : ConfigOptions()) {
     if (absl::Status status = InRange(option, *this); !status.ok()) return status;
   }

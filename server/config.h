@@ -22,6 +22,11 @@ struct Config {
   std::string metrics_address = "0.0.0.0:9464";  // "none" or empty: no metrics page
   std::string port_file;                         // empty: none written
 
+  // TLS: PEM files. Without a certificate there is none.
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;  // set: clients have to show a certificate that it signed
+
   // The device.
   Backend backend = Backend::kAuto;
   int streams = 0;  // lanes per device; 0: 8 on CUDA, max(4, processors) on the CPU
@@ -51,6 +56,7 @@ struct Config {
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
 
+  bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   Limits limits() const;
   LaneOptions lane_options() const;

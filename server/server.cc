@@ -37,6 +37,12 @@ int LaneCount(const Config& config, Backend backend) {
   return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+TlsFiles TlsFilesOf(const Config& config) {
+  return {.certificate = config.tls_cert,
+          .private_key = config.tls_key,
+          .client_ca = config.tls_client_ca};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
                 double lane_bytes) {
   const AdmissionState admitted = admission.state();
@@ -94,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
 }
 
 absl::Status Server::StartParts() {
+  if (absl::Status status = LoadTls(); !status.ok()) return status;
   const int lanes = LaneCount(config_, devices_.backend);
   if (absl::Status status = StartScheduler(lanes); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
@@ -137,8 +144,17 @@ absl::Status Server::StartMetrics() {
   return absl::OkStatus();
 }
 
+absl::Status Server::LoadTls() {
+  if (!config_.uses_tls()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<TlsCertificate>> tls = TlsCertificate::Load(TlsFilesOf(config_));
+  if (!tls.ok()) return tls.status();
+  tls_ = *std::move(tls);
+  return absl::OkStatus();
+}
+
 absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
+                            .tls = tls_.get(),
                             .limits = config_.limits(),
                             .version = kVersion,
                             .backend = Name(devices_.backend),

@@ -15,6 +15,7 @@
 #include "server/core/scheduler.h"
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
+#include "server/frontend/tls.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
@@ -51,6 +52,7 @@ class Server {
   absl::Status StartParts();
   absl::Status StartScheduler(int lanes);
   absl::Status StartMetrics();
+  absl::Status LoadTls();
   absl::Status StartGrpc();
   void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
   absl::Status WritePortFile() const;
@@ -64,6 +66,7 @@ class Server {
   AdmissionController admission_;
   Metrics metrics_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<GrpcServer> grpc_;
 };

@@ -17,13 +17,15 @@
 #include "server/core/limits.h"
 #include "server/core/scheduler.h"
 #include "server/device/executor.h"
+#include "server/frontend/tls.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 
 namespace warpfold {
 
 struct GrpcServerOptions {
-  std::string listen_address;  // "0.0.0.0:50051"; port 0 takes any
+  std::string listen_address;     // "0.0.0.0:50051"; port 0 takes any
+  TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
   Limits limits;
   std::string version;
   std::string backend;

@@ -23,8 +23,8 @@ constexpr char kNotServing[] = "\x08\x02";
 class OperationsTest : public ServedTest {};
 
 TEST_F(OperationsTest, HealthServesItsFourNames) {
-  for (const std::string& service : {std::string(), std::string(kService), std::string("liveness"),
-                                     std::string("readiness")}) {
+  for (const std::string& service :
+       {std::string(), std::string(kService), std::string("liveness"), std::string("readiness")}) {
     const RawReply reply = RawCall(client().channel(), kHealthCheck, HealthRequest(service));
     EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
     EXPECT_EQ(reply.bytes, kServing);

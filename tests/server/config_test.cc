@@ -83,6 +83,9 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--queue-depth-max=0", "queue-depth-max: "},
       {"--stream-idle-timeout-ms=0", "stream-idle-timeout-ms: "},
       {"--drain-timeout-ms=-1", "drain-timeout-ms: "},
+      {"--tls-cert=a.pem", "tls-key: "},
+      {"--tls-key=a.pem", "tls-key: "},
+      {"--tls-client-ca=a.pem", "tls-client-ca: "},
   };
   for (const auto& [flag, start] : bad) {
     const absl::Status status = Parse({flag}).Validate();
