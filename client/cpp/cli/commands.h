@@ -23,6 +23,12 @@ namespace warpfold::client {
 struct ServerFlags {
   std::string server = "localhost:50051";
   double timeout_s = 60;
+  // TLS when any of these is set. Files are PEM.
+  bool tls = false;
+  std::string tls_ca;           // who may have signed the server's certificate; empty: gRPC's roots
+  std::string tls_cert;         // ours, when the server asks for one
+  std::string tls_key;          // of ours
+  std::string tls_server_name;  // in the server's certificate; empty: the host that is connected to
   bool json = false;
 };
 
@@ -34,6 +40,10 @@ struct ReduceFlags {
   std::string output;  // empty: none
 };
 
+struct HealthFlags {
+  std::string service;  // as in grpc.health.v1; empty: the server as a whole
+};
+
 struct DescribeFlags {
   std::string file;
   int jobs = 4;  // tensors in flight; each job has a connection of its own
@@ -42,9 +52,12 @@ struct DescribeFlags {
 absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
 absl::Status RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
+absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags);
 
 // For the commands themselves.
 absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
+absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
+std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
 // "f32, f64, i32"
 std::string DTypeNames(const v1::GetServerInfoResponse& info);

@@ -30,6 +30,7 @@ struct Flags {
   ServerFlags server;
   ReduceFlags reduce;
   DescribeFlags describe;
+  HealthFlags health;
 };
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
@@ -40,6 +41,15 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
                  "Seconds that one request may take, retries included")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");
+  app.add_option("--tls-ca", flags.tls_ca,
+                 "PEM certificates of which one signed the server's; default gRPC's own")
+      ->envname("WARPFOLD_TLS_CA");
+  app.add_option("--tls-cert", flags.tls_cert,
+                 "PEM certificate to show, if the server asks for it");
+  app.add_option("--tls-key", flags.tls_key, "PEM private key of that certificate");
+  app.add_option("--tls-server-name", flags.tls_server_name,
+                 "Name in the server's certificate, when it is not the host of --server");
   app.add_flag("--json", flags.json, "Print JSON instead of text");
 }
 
@@ -84,6 +94,10 @@ int Main(int argc, char** argv) {
   const CLI::App* reduce = AddReduce(app, flags.reduce);
   const CLI::App* describe = AddDescribe(app, flags.describe);
   app.add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
+  CLI::App* health =
+      app.add_subcommand("health", "Exit with 0 when the server says that it serves, else with 1");
+  health->add_option("--service", flags.health.service,
+                     "liveness, readiness, ...; default the server as a whole");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -91,6 +105,7 @@ int Main(int argc, char** argv) {
   }
   if (reduce->parsed()) return Report(RunReduce(flags.server, flags.reduce));
   if (describe->parsed()) return Report(RunDescribe(flags.server, flags.describe));
+  if (health->parsed()) return Report(RunHealth(flags.server, flags.health));
   return Report(RunInfo(flags.server));
 }
 
