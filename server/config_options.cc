@@ -20,6 +20,7 @@ constexpr std::int64_t kMaxMessageBytes = 2047 * kMiB;  // protobuf's 2 GiB, hea
 constexpr std::int64_t kDayMs = 24 * 60 * 60 * 1000;
 
 constexpr Change kAtStart = Change::kAtStart;
+constexpr Change kOnReload = Change::kOnReload;
 
 constexpr ConfigOption kOptions[] = {
     {"listen-address", &Config::listen_address, "host:port", kAtStart,
@@ -43,28 +44,28 @@ constexpr ConfigOption kOptions[] = {
      "Staging buffers of a stream", 2, 64},
     {"scratch-bytes", &Config::scratch_bytes, "bytes", kAtStart,
      "Most partial states and results that one reduction may hold", kMiB, kMaxBytes},
-    {"max-tensor-bytes", &Config::max_tensor_bytes, "bytes", kAtStart, "Largest tensor", 1,
+    {"max-tensor-bytes", &Config::max_tensor_bytes, "bytes", kOnReload, "Largest tensor", 1,
      kMaxBytes},
     {"max-message-bytes", &Config::max_message_bytes, "bytes", kAtStart,
      "Largest payload of one message; larger tensors go by ReduceStream", 64 * kKiB,
      kMaxMessageBytes},
-    {"max-result-bytes", &Config::max_result_bytes, "bytes", kAtStart,
+    {"max-result-bytes", &Config::max_result_bytes, "bytes", kOnReload,
      "Largest results of one request; gRPC clients take 4MiB unless told otherwise", 8,
      kMaxMessageBytes},
-    {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kAtStart,
+    {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kOnReload,
      "Requests admitted at a time", 1, 1 << 20},
-    {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kAtStart,
+    {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
      "Payload held by admitted requests at a time", 64 * kKiB, kMaxBytes},
-    {"queue-depth-max", &Config::queue_depth_max, "requests", kAtStart,
+    {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for one device", 1, 1 << 20},
-    {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kAtStart,
+    {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
      "Silence after which a ReduceStream is ended", 1, kDayMs},
-    {"drain-delay-ms", &Config::drain_delay_ms, "ms", kAtStart,
+    {"drain-delay-ms", &Config::drain_delay_ms, "ms", kOnReload,
      "Time after SIGTERM in which the server serves on, but no longer says that it is ready", 0,
      kDayMs},
-    {"drain-timeout-ms", &Config::drain_timeout_ms, "ms", kAtStart,
+    {"drain-timeout-ms", &Config::drain_timeout_ms, "ms", kOnReload,
      "Time that running requests then get to end", 0, kDayMs},
-    {"log-level", &Config::log_level, "", kAtStart, "Least level that is logged"},
+    {"log-level", &Config::log_level, "", kOnReload, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
 };
 
@@ -233,6 +234,13 @@ std::vector<std::string> Differing(const Config& a, const Config& b, Change chan
     }
   }
   return names;
+}
+
+void TakeReloadable(const Config& next, Config& config) {
+  for (const ConfigOption& option : kOptions) {
+    if (option.change != Change::kOnReload) continue;
+    VisitField(option, [&](auto field) { config.*field = next.*field; });
+  }
 }
 
 std::string OptionsPage() {

@@ -54,6 +54,9 @@ std::string ToFile(const Config& config);
 // The names of the options whose values differ and that change as `change` says.
 std::vector<std::string> Differing(const Config& a, const Config& b, Change change);
 
+// Gives `config` the values of `next` that a running server takes.
+void TakeReloadable(const Config& next, Config& config);
+
 // The table of docs/configuration.md.
 std::string OptionsPage();
 

@@ -1,7 +1,7 @@
-// warpfold-server: flags -> Config -> Server; SIGTERM and SIGINT drain it.
+// warpfold-server: flags -> Config -> Server; SIGHUP reloads, SIGTERM and SIGINT drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration. docs/operations.md explains
-// them.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left.
+// docs/operations.md explains them.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ constexpr int kExitNoDevice = 3;
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -53,29 +53,40 @@ int AwaitSignal(const sigset_t& signals,
   }
 }
 
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
+// Until SIGTERM or SIGINT, which it returns; each SIGHUP before reloads the configuration.
+int ServeUntilStopped(Server& server, const sigset_t& signals, int argc, char** argv) {
+  while (true) {
+    const int signal = AwaitSignal(signals);
+    if (signal != SIGHUP) return signal;
+    server.Reload(ReadConfig(argc, argv));
+  }
+}
 
-int Serve(const Config& config) {
+// Not ready, but serving, for --drain-delay-ms; another SIGTERM or SIGINT cuts it short.
+void Linger(Server& server, sigset_t signals) {
+  server.StopServing();
+  sigdelset(&signals, SIGHUP);
+  const std::chrono::milliseconds delay(server.config().drain_delay_ms);
+  if (server.has_device() && delay.count() > 0) AwaitSignal(signals, delay);
+}
+
+int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   Log log(config.log_level, config.log_format);
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {
-    log.Write(LogLevel::kError, "cannot start", {{"status", Text(server.status())}});
+    log.Write(LogLevel::kError, "cannot start", {{"status", server.status().message()}});
     return kExitFailure;
   }
-  const int signal = AwaitSignal(signals);
+  const int signal = ServeUntilStopped(**server, signals, argc, argv);
   const bool has_device = (*server)->has_device();
   log.Write(LogLevel::kInfo, "stopping",
             {{"reason", !has_device         ? "no device is left"
                         : signal == SIGTERM ? "SIGTERM"
                                             : "SIGINT"}});
-  (*server)->StopServing();
-  if (has_device && config.drain_delay_ms > 0) {
-    AwaitSignal(signals,
-                std::chrono::milliseconds(config.drain_delay_ms));  // a second one cuts it short
-  }
+  Linger(**server, signals);
   (*server)->Drain();
   return has_device ? 0 : kExitNoDevice;
 }
@@ -119,12 +130,12 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (absl::Status status = config.Validate(); !status.ok()) {
-    std::cerr << "warpfold-server: " << Text(status) << '\n';
+    std::cerr << "warpfold-server: " << status.message() << '\n';
     return kExitBadConfig;
   }
   if (printing.config) std::cout << ToFile(config);
   if (printing.config || printing.check) return 0;
-  return Serve(config);
+  return Serve(config, argc, argv);
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "server/config_options.h"
 #include "server/observe/occupancy.h"
 #include "server/version.h"
 
@@ -110,9 +113,9 @@ absl::Status Server::StartParts() {
   ready_ = true;
   log_.Write(LogLevel::kInfo, "serving",
              {{"version", kVersion},
-              {"grpc_port", std::to_string(grpc_port())},
-              {"metrics_port", std::to_string(metrics_port())},
-              {"streams", std::to_string(lanes)}});
+              {"grpc_port", grpc_port()},
+              {"metrics_port", metrics_port()},
+              {"streams", lanes}});
   return WritePortFile();
 }
 
@@ -135,6 +138,9 @@ absl::Status Server::StartMetrics() {
   auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
     Occupancy now = Probe(admission_, *scheduler_, lane_bytes);
     now.ready = ready_ && has_device();
+    if (tls_ != nullptr) {
+      now.tls_not_after_seconds = static_cast<double>(absl::ToUnixSeconds(tls_->not_after()));
+    }
     return now;
   });
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
@@ -170,11 +176,8 @@ absl::Status Server::StartGrpc() {
 // The owner's thread is told and stops the server: this is a lane's, which the server waits for.
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   const int left = devices_left_.fetch_sub(1) - 1;
-  const absl::string_view message = why.message();
   log_.Write(LogLevel::kError, "device lost",
-             {{"name", device.name},
-              {"status", std::string_view(message.data(), message.size())},
-              {"devices_left", std::to_string(left)}});
+             {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
   if (left == 0) on_no_device_();
 }
 
@@ -198,6 +201,32 @@ absl::Status Server::WritePortFile() const {
   return absl::OkStatus();
 }
 
+void Server::Reload(const absl::StatusOr<Config>& next) {
+  absl::Status status = next.status();
+  if (status.ok() && tls_ != nullptr) status = tls_->Reload();
+  metrics_.CountReload(status.ok());
+  if (!status.ok()) {
+    log_.Write(LogLevel::kError, "configuration not reloaded: all stays as it was",
+               {{"status", status.message()}});
+    return;
+  }
+  const std::string changed = absl::StrJoin(Differing(config_, *next, Change::kOnReload), ", ");
+  const std::string fixed = absl::StrJoin(Differing(config_, *next, Change::kAtStart), ", ");
+  TakeReloadable(*next, config_);
+  TakeLimits();
+  log_.SetLevel(config_.log_level);
+  log_.Write(LogLevel::kInfo, "configuration reloaded", {{"changed", changed}});
+  if (!fixed.empty()) {
+    log_.Write(LogLevel::kWarning, "a restart is needed to change", {{"options", fixed}});
+  }
+}
+
+void Server::TakeLimits() {
+  admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
+  scheduler_->SetQueueDepthMax(config_.queue_depth_max);
+  grpc_->SetLimits(config_.limits());
+}
+
 void Server::StopServing() {
   ready_ = false;
   grpc_->StopServing();
@@ -205,15 +234,14 @@ void Server::StopServing() {
 
 void Server::Drain() {
   const auto start = std::chrono::steady_clock::now();
-  log_.Write(LogLevel::kInfo, "draining",
-             {{"drain_timeout_ms", std::to_string(config_.drain_timeout_ms)}});
+  log_.Write(LogLevel::kInfo, "draining", {{"drain_timeout_ms", config_.drain_timeout_ms}});
   StopServing();
   admission_.Close();
   grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
   scheduler_->Drain();
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - start);
-  log_.Write(LogLevel::kInfo, "drained", {{"took_ms", std::to_string(took.count())}});
+  log_.Write(LogLevel::kInfo, "drained", {{"took_ms", took.count()}});
 }
 
 }  // namespace warpfold

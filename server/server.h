@@ -36,6 +36,11 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
                                                        OnNoDevice on_no_device, Devices devices);
 
+  // Takes what `next` changes in limits, log level and times, and reads the certificates again;
+  // says in the log what needs a restart. When `next` is an error, or a certificate does not fit,
+  // all stays as it was. Logged and counted.
+  void Reload(const absl::StatusOr<Config>& next);
+
   // Health says NOT_SERVING; all is served on. For the time that load balancers need to see it.
   void StopServing();
 
@@ -44,6 +49,7 @@ class Server {
   void Drain();
 
   bool has_device() const;
+  const Config& config() const { return config_; }
   int grpc_port() const { return grpc_->port(); }
   int metrics_port() const { return metrics_server_ != nullptr ? metrics_server_->port() : 0; }
 
@@ -54,10 +60,11 @@ class Server {
   absl::Status StartMetrics();
   absl::Status LoadTls();
   absl::Status StartGrpc();
+  void TakeLimits();
   void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
   absl::Status WritePortFile() const;
 
-  const Config config_;
+  Config config_;  // the owner's thread alone
   Log& log_;
   const OnNoDevice on_no_device_;
   Devices devices_;

@@ -19,7 +19,10 @@ int ClientLanesMax(int lanes) { return lanes < 4 ? lanes : lanes - std::max(1, l
 }  // namespace
 
 DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& options)
-    : executor_(executor), options_(options), client_lanes_max_(ClientLanesMax(options.lanes)) {}
+    : executor_(executor),
+      options_(options),
+      client_lanes_max_(ClientLanesMax(options.lanes)),
+      queue_depth_max_(options.queue_depth_max) {}
 
 absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
     Executor& executor, const SchedulerOptions& options) {
@@ -69,11 +72,10 @@ absl::Status DeviceScheduler::Submit(Work* work) {
     if (lost_) return LostError(executor_.info());
     inline_lane = TakeInlineLane(*work);
     if (inline_lane == nullptr) {
-      if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
+      if (queue_.size() >= static_cast<std::size_t>(queue_depth_max_)) {
         ++refused_;
-        return RefusalStatus(
-            RetryLater{options_.retry_delay},
-            absl::StrCat("the queue of ", options_.queue_depth_max, " requests is full"));
+        return RefusalStatus(RetryLater{options_.retry_delay},
+                             absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
       }
       queue_.push_back(arrived);
       work_ready_.Signal();
@@ -106,6 +108,11 @@ bool DeviceScheduler::Withdraw(Work* work) {
   if (found == queue_.end()) return false;
   queue_.erase(found);
   return true;
+}
+
+void DeviceScheduler::SetQueueDepthMax(int queue_depth_max) {
+  absl::MutexLock lock(&mutex_);
+  queue_depth_max_ = queue_depth_max;
 }
 
 void DeviceScheduler::Drain() {

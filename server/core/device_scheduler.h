@@ -65,6 +65,9 @@ class DeviceScheduler {
   // False when a lane has it or had it; a running work ends by itself once Wanted() says so.
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From now on. What waits stays, even above the new limit.
+  void SetQueueDepthMax(int queue_depth_max) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Takes nothing more; what was accepted is finished.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -101,6 +104,7 @@ class DeviceScheduler {
 
   mutable absl::Mutex mutex_;
   absl::CondVar work_ready_;
+  int queue_depth_max_ ABSL_GUARDED_BY(mutex_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;

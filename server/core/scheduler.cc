@@ -49,6 +49,12 @@ bool Scheduler::Withdraw(Work* work) {
       [work](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(work); });
 }
 
+void Scheduler::SetQueueDepthMax(int queue_depth_max) {
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+    device->SetQueueDepthMax(queue_depth_max);
+  }
+}
+
 void Scheduler::Drain() {
   for (const std::unique_ptr<DeviceScheduler>& device : devices_) device->Drain();
 }

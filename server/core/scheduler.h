@@ -27,6 +27,7 @@ class Scheduler {
 
   absl::Status Submit(Work* work);
   bool Withdraw(Work* work);
+  void SetQueueDepthMax(int queue_depth_max);
   void Drain();
 
   // Sums over all devices.

@@ -31,16 +31,6 @@ v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
     out->set_model(device.model);
     out->set_memory_bytes(device.memory_bytes);
   }
-  const Limits& limits = options.limits;
-  v1::Limits* out = info.mutable_limits();
-  out->set_max_tensor_bytes(limits.max_tensor_bytes);
-  out->set_max_message_bytes(limits.max_message_bytes);
-  out->set_max_result_bytes(limits.max_result_bytes);
-  out->set_max_rank(limits.max_rank);
-  out->set_max_ops(limits.max_ops);
-  out->set_max_requests_in_flight(limits.max_requests_in_flight);
-  out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
-  out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
   for (const Op op : kAllOps) info.add_ops(ToProto(op));
   for (const DType dtype : kAllDTypes) info.add_dtypes(ToProto(dtype));
   return info;
@@ -53,8 +43,10 @@ int MaxReceiveBytes(const Limits& limits) {
 
 class GrpcServerImpl final : public GrpcServer {
  public:
-  GrpcServerImpl(const Services& services, v1::GetServerInfoResponse info)
-      : service_(services, std::move(info)) {}
+  GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
+                 Scheduler& scheduler, Metrics& metrics, Log& log)
+      : limits_(options.limits),
+        service_(Services{limits_, admission, scheduler, metrics, log}, MakeInfo(options)) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -84,6 +76,7 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
   int port() const override { return port_; }
+  void SetLimits(const Limits& limits) override { limits_.Set(limits); }
   void StopServing() override { SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
@@ -103,6 +96,7 @@ class GrpcServerImpl final : public GrpcServer {
     }
   }
 
+  LimitsInForce limits_;
   ReductionServiceImpl service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -114,8 +108,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOp
                                                               AdmissionController& admission,
                                                               Scheduler& scheduler,
                                                               Metrics& metrics, Log& log) {
-  auto server = std::make_unique<GrpcServerImpl>(
-      Services{options.limits, admission, scheduler, metrics, log}, MakeInfo(options));
+  auto server = std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

@@ -46,6 +46,10 @@ class GrpcServer {
 
   virtual int port() const = 0;
 
+  // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
+  // it.
+  virtual void SetLimits(const Limits& limits) = 0;
+
   // All names but "liveness" are NOT_SERVING, to everyone who asks or watches; calls are still
   // served.
   virtual void StopServing() = 0;

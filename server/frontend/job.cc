@@ -20,7 +20,7 @@ LogLevel LevelOf(absl::StatusCode code) {
 }  // namespace
 
 absl::Status Job::Accept(const v1::ReduceRequest& header) {
-  absl::StatusOr<Request> request = DecodeRequest(header, services_.limits);
+  absl::StatusOr<Request> request = DecodeRequest(header, services_.limits.Get());
   if (!request.ok()) {
     request_.request_id = header.request_id().substr(0, 256);
     return request.status();

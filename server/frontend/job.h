@@ -26,7 +26,7 @@ namespace warpfold {
 
 // What the front end works with; all of it outlives every RPC.
 struct Services {
-  Limits limits;
+  const LimitsInForce& limits;
   AdmissionController& admission;
   Scheduler& scheduler;
   Metrics& metrics;

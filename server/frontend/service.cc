@@ -6,6 +6,20 @@
 #include "server/frontend/reduce_stream_call.h"
 
 namespace warpfold {
+namespace {
+
+void Fill(const Limits& limits, v1::Limits* out) {
+  out->set_max_tensor_bytes(limits.max_tensor_bytes);
+  out->set_max_message_bytes(limits.max_message_bytes);
+  out->set_max_result_bytes(limits.max_result_bytes);
+  out->set_max_rank(limits.max_rank);
+  out->set_max_ops(limits.max_ops);
+  out->set_max_requests_in_flight(limits.max_requests_in_flight);
+  out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
+  out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
+}
+
+}  // namespace
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Reduce(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request,
@@ -40,6 +54,7 @@ grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     v1::GetServerInfoResponse* response) {
   CallRecord record(services_.metrics, Method::kGetServerInfo);
   *response = info_;
+  Fill(services_.limits.Get(), response->mutable_limits());
   record.Handled(absl::StatusCode::kOk);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

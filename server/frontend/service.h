@@ -23,7 +23,7 @@ class ReductionServiceImpl final
                       v1::ReductionService::WithCallbackMethod_GetServerInfo<
                           v1::ReductionService::Service>>>>> {
  public:
-  // `info` is what GetServerInfo answers; it does not change while the server runs.
+  // `info` is what GetServerInfo answers beside the limits in force.
   ReductionServiceImpl(Services services, v1::GetServerInfoResponse info)
       : services_(services), info_(std::move(info)) {}
 

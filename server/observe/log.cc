@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
@@ -45,6 +46,10 @@ std::string Quoted(std::string_view text) {
                                    nlohmann::json::error_handler_t::replace);
 }
 
+std::string Text(const LogValue& value) {
+  return value.number().has_value() ? absl::StrCat(*value.number()) : Quoted(value.text());
+}
+
 }  // namespace
 
 Log::Log(LogLevel level, LogFormat format)
@@ -56,6 +61,8 @@ Log::Log(LogLevel level, LogFormat format, spdlog::sink_ptr sink)
   logger_.set_pattern(format == LogFormat::kJson ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
   logger_.flush_on(spdlog::level::info);
 }
+
+void Log::SetLevel(LogLevel level) { logger_.set_level(SpdlogLevel(level)); }
 
 bool Log::Writes(LogLevel level) const { return logger_.should_log(SpdlogLevel(level)); }
 
@@ -70,13 +77,13 @@ void Log::Write(LogLevel level, std::string_view message, std::initializer_list<
         .append("\",\"message\":")
         .append(Quoted(message));
     for (const LogField& field : fields) {
-      line.append(",").append(Quoted(field.name)).append(":").append(Quoted(field.value));
+      line.append(",").append(Quoted(field.name)).append(":").append(Text(field.value));
     }
     line.append("}");
   } else {
     line.append(message);
     for (const LogField& field : fields) {
-      line.append(" ").append(field.name).append("=").append(Quoted(field.value));
+      line.append(" ").append(field.name).append("=").append(Text(field.value));
     }
   }
   // The line is data, never a format string.

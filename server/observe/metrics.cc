@@ -111,6 +111,7 @@ Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus
   AddStageSeries();
   AddCallSeries();
   AddInfoSeries(build);
+  AddReloadSeries();
 }
 
 void Metrics::AddRequestSeries() {
@@ -208,6 +209,14 @@ void Metrics::AddInfoSeries(const BuildInfo& build) {
       .Set(static_cast<double>(std::time(nullptr)));
 }
 
+void Metrics::AddReloadSeries() {
+  auto& reloads = prometheus::BuildCounter()
+                      .Name("warpfold_config_reloads_total")
+                      .Help("Reloads of the configuration by SIGHUP, taken and refused.")
+                      .Register(*registry_);
+  reloads_ = {&reloads.Add({{"result", "refused"}}), &reloads.Add({{"result", "ok"}})};
+}
+
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) const {
   const MethodSeries& series = methods_[Index(record.method)];
   const ByCode* by_code = &series.refused_undecoded;
@@ -229,6 +238,8 @@ void Metrics::CountRequest(const RequestRecord& record) {
   bytes_[dtype]->Increment(static_cast<double>(record.plan->input_bytes));
   elements_[dtype]->Increment(static_cast<double>(record.plan->element_count));
 }
+
+void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
 
 void Metrics::CountCallStarted(Method method) { calls_[Index(method)].started->Increment(); }
 

@@ -64,6 +64,9 @@ class Metrics {
   void CountCallStarted(Method method);
   void CountCallHandled(Method method, absl::StatusCode code, std::chrono::nanoseconds duration);
 
+  // SIGHUP came, and the new configuration was taken or refused.
+  void CountReload(bool taken);
+
   const std::shared_ptr<prometheus::Registry>& registry() const { return registry_; }
 
  private:
@@ -76,6 +79,7 @@ class Metrics {
   void AddStageSeries();
   void AddCallSeries();
   void AddInfoSeries(const BuildInfo& build);
+  void AddReloadSeries();
   prometheus::Counter& RequestCounter(const RequestRecord& record) const;
 
   const std::shared_ptr<prometheus::Registry> registry_;
@@ -95,6 +99,7 @@ class Metrics {
   std::array<prometheus::Histogram*, kStageCount> stages_{};
   std::array<prometheus::Counter*, kDTypeCount> bytes_{};
   std::array<prometheus::Counter*, kDTypeCount> elements_{};
+  std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
 };
 
 }  // namespace warpfold

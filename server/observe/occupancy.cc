@@ -57,10 +57,13 @@ double ResidentBytes() {
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
   const Occupancy now = probe_();
   return {
-      Plain(MetricType::Gauge, "warpfold_ready", "1 while the server says that it is ready, else 0.",
-            now.ready ? 1 : 0),
+      Plain(MetricType::Gauge, "warpfold_ready",
+            "1 while the server says that it is ready, else 0.", now.ready ? 1 : 0),
       Labelled(MetricType::Gauge, "warpfold_devices", "Devices, serving and lost.", "state",
                {{"serving", now.devices_serving}, {"lost", now.devices_lost}}),
+      Plain(MetricType::Gauge, "warpfold_tls_certificate_not_after_timestamp_seconds",
+            "When the server's certificate expires, since the epoch; 0 without TLS.",
+            now.tls_not_after_seconds),
       Plain(MetricType::Gauge, "warpfold_queue_depth", "Requests waiting for a device.",
             now.queue_depth),
       Labelled(MetricType::Gauge, "warpfold_streams",

@@ -18,6 +18,7 @@ struct Occupancy {
   bool ready = false;
   double devices_serving = 0;
   double devices_lost = 0;
+  double tls_not_after_seconds = 0;  // since the epoch; 0 without TLS
   double queue_depth = 0;
   double streams_in_use = 0;
   double streams_total = 0;
