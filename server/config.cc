@@ -58,6 +58,10 @@ Limits Config::limits() const {
   return limits;
 }
 
+LogOptions Config::log_options() const {
+  return {.level = log_level, .format = log_format, .queue_lines = log_queue_lines};
+}
+
 LaneOptions Config::lane_options() const {
   return {.slab_bytes = static_cast<std::size_t>(slab_bytes),
           .slabs_per_lane = slabs_per_stream,

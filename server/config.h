@@ -52,6 +52,7 @@ struct Config {
   // Log.
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+  int log_queue_lines = 8192;
 
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
@@ -60,6 +61,7 @@ struct Config {
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   Limits limits() const;
   LaneOptions lane_options() const;
+  LogOptions log_options() const;
 };
 
 }  // namespace warpfold

@@ -67,6 +67,8 @@ constexpr ConfigOption kOptions[] = {
      "Time that running requests then get to end", 0, kDayMs},
     {"log-level", &Config::log_level, "", kOnReload, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
+    {"log-queue-lines", &Config::log_queue_lines, "lines", kAtStart,
+     "Log lines that wait to be written; more push out the oldest", 1, 1 << 20},
 };
 
 template <typename Enum>

@@ -72,7 +72,8 @@ void Linger(Server& server, sigset_t signals) {
 
 int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
-  Log log(config.log_level, config.log_format);
+  signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
+  Log log(config.log_options());
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });
@@ -80,12 +81,12 @@ int Serve(const Config& config, int argc, char** argv) {
     log.Write(LogLevel::kError, "cannot start", {{"status", server.status().message()}});
     return kExitFailure;
   }
-  const int signal = ServeUntilStopped(**server, signals, argc, argv);
+  const int stopped_by = ServeUntilStopped(**server, signals, argc, argv);
   const bool has_device = (*server)->has_device();
   log.Write(LogLevel::kInfo, "stopping",
-            {{"reason", !has_device         ? "no device is left"
-                        : signal == SIGTERM ? "SIGTERM"
-                                            : "SIGINT"}});
+            {{"reason", !has_device             ? "no device is left"
+                        : stopped_by == SIGTERM ? "SIGTERM"
+                                                : "SIGINT"}});
   Linger(**server, signals);
   (*server)->Drain();
   return has_device ? 0 : kExitNoDevice;

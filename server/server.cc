@@ -138,6 +138,8 @@ absl::Status Server::StartMetrics() {
   auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
     Occupancy now = Probe(admission_, *scheduler_, lane_bytes);
     now.ready = ready_ && has_device();
+    now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
+    now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
     if (tls_ != nullptr) {
       now.tls_not_after_seconds = static_cast<double>(absl::ToUnixSeconds(tls_->not_after()));
     }

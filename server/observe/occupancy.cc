@@ -83,6 +83,9 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"too_large", now.refusals_too_large},
                 {"queue", now.refusals_queue},
                 {"draining", now.refusals_draining}}),
+      Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
+               "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
+               {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
       Plain(MetricType::Gauge, "process_resident_memory_bytes", "Resident memory of the process.",
             ResidentBytes()),
   };

@@ -26,6 +26,8 @@ struct Occupancy {
   double pinned_bytes_total = 0;
   double requests_in_flight = 0;
   double bytes_in_flight = 0;
+  double log_lines_dropped_queue = 0;
+  double log_lines_dropped_write = 0;
   double refusals_requests = 0;
   double refusals_bytes = 0;
   double refusals_too_large = 0;

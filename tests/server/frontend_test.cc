@@ -61,7 +61,7 @@ class FrontendTest : public testing::Test {
   GatedDevice* device_ = nullptr;
   AdmissionController admission_{{.max_requests_in_flight = 3}};
   Metrics metrics_{{}};
-  Log log_{LogLevel::kError, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_mt>()};
+  Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   std::unique_ptr<Scheduler> scheduler_;
   GrpcServerOptions options_;
   std::unique_ptr<GrpcServer> server_;

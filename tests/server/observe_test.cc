@@ -1,18 +1,13 @@
-#include <algorithm>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
-#include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
 #include "server/observe/occupancy.h"
-#include "spdlog/sinks/ostream_sink.h"
 
 namespace warpfold {
 namespace {
@@ -130,31 +125,6 @@ std::set<std::string> Documented() {
 }
 
 TEST(MetricsDocTest, TheTableListsExactlyWhatIsServed) { EXPECT_EQ(Documented(), Registered()); }
-
-std::string Logged(LogFormat format, LogLevel level, std::string_view message) {
-  std::ostringstream out;
-  Log log(LogLevel::kInfo, format, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
-  log.Write(level, message, {{"request_id", "a \"b\"\nc\xff"}});
-  return out.str();
-}
-
-TEST(LogTest, JsonLinesParseWhateverTheFieldsHold) {
-  const std::string line = Logged(LogFormat::kJson, LogLevel::kWarning, "over {} the {0} top");
-  const nlohmann::json json = nlohmann::json::parse(line);
-  EXPECT_EQ(json.at("level"), "warning");
-  EXPECT_EQ(json.at("message"), "over {} the {0} top");
-  EXPECT_EQ(json.at("request_id").get<std::string>().substr(0, 7), "a \"b\"\nc");
-}
-
-TEST(LogTest, AFieldCannotForgeALine) {
-  const std::string line = Logged(LogFormat::kText, LogLevel::kInfo, "text");
-  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
-  EXPECT_NE(line.find("request_id=\"a \\\"b\\\"\\nc"), std::string::npos) << line;
-}
-
-TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
-  EXPECT_EQ(Logged(LogFormat::kText, LogLevel::kDebug, "quiet"), "");
-}
 
 }  // namespace
 }  // namespace warpfold

@@ -50,7 +50,7 @@ class ServerTest : public testing::Test {
   }
 
   Config config_;
-  Log log_{LogLevel::kError, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_mt>()};
+  Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   Devices devices_;
   std::vector<FaultyDevice*> faulty_;
   absl::Notification none_left_;
