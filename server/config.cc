@@ -62,6 +62,12 @@ LogOptions Config::log_options() const {
   return {.level = log_level, .format = log_format, .queue_lines = log_queue_lines};
 }
 
+AccessLogOptions Config::access_log_options() const {
+  return {.fast_per_s = access_log_fast_per_s,
+          .failed_per_s = access_log_failed_per_s,
+          .slow = std::chrono::milliseconds(access_log_slow_ms)};
+}
+
 LaneOptions Config::lane_options() const {
   return {.slab_bytes = static_cast<std::size_t>(slab_bytes),
           .slabs_per_lane = slabs_per_stream,

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "server/core/limits.h"
 #include "server/device/backend.h"
+#include "server/observe/access_log.h"
 #include "server/observe/log.h"
 
 namespace warpfold {
@@ -53,6 +54,9 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
   int log_queue_lines = 8192;
+  std::int64_t access_log_fast_per_s = 10;
+  std::int64_t access_log_failed_per_s = 1000;
+  std::int64_t access_log_slow_ms = 1000;
 
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
@@ -62,6 +66,7 @@ struct Config {
   Limits limits() const;
   LaneOptions lane_options() const;
   LogOptions log_options() const;
+  AccessLogOptions access_log_options() const;
 };
 
 }  // namespace warpfold

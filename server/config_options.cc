@@ -67,6 +67,12 @@ constexpr ConfigOption kOptions[] = {
      "Time that running requests then get to end", 0, kDayMs},
     {"log-level", &Config::log_level, "", kOnReload, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
+    {"access-log-fast-per-s", &Config::access_log_fast_per_s, "lines/s", kOnReload,
+     "Most lines for fast successes; 0: none", 0, 1 << 20},
+    {"access-log-failed-per-s", &Config::access_log_failed_per_s, "lines/s", kOnReload,
+     "Most lines for requests that were refused or failed", 0, 1 << 20},
+    {"access-log-slow-ms", &Config::access_log_slow_ms, "ms", kOnReload,
+     "A success that takes as long is not fast: it always has a line", 0, kDayMs},
     {"log-queue-lines", &Config::log_queue_lines, "lines", kAtStart,
      "Log lines that wait to be written; more push out the oldest", 1, 1 << 20},
 };

@@ -78,7 +78,8 @@ Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices 
       devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
-      metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}) {}
+      metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
+      access_log_(log, config.access_log_options()) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
                                                       OnNoDevice on_no_device) {
@@ -169,7 +170,7 @@ absl::Status Server::StartGrpc() {
                             .devices = {}};
   for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
-      GrpcServer::Start(options, admission_, *scheduler_, metrics_, log_);
+      GrpcServer::Start(options, admission_, *scheduler_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   return absl::OkStatus();
@@ -216,6 +217,7 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
   const std::string fixed = absl::StrJoin(Differing(config_, *next, Change::kAtStart), ", ");
   TakeReloadable(*next, config_);
   TakeLimits();
+  access_log_.SetOptions(config_.access_log_options());
   log_.SetLevel(config_.log_level);
   log_.Write(LogLevel::kInfo, "configuration reloaded", {{"changed", changed}});
   if (!fixed.empty()) {

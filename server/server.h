@@ -16,6 +16,7 @@
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
 #include "server/frontend/tls.h"
+#include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
@@ -72,6 +73,7 @@ class Server {
   std::atomic<bool> ready_{false};
   AdmissionController admission_;
   Metrics metrics_;
+  AccessLog access_log_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;

@@ -44,9 +44,9 @@ int MaxReceiveBytes(const Limits& limits) {
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
-                 Scheduler& scheduler, Metrics& metrics, Log& log)
+                 Scheduler& scheduler, Metrics& metrics, AccessLog& access_log)
       : limits_(options.limits),
-        service_(Services{limits_, admission, scheduler, metrics, log}, MakeInfo(options)) {}
+        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -107,8 +107,10 @@ class GrpcServerImpl final : public GrpcServer {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               AdmissionController& admission,
                                                               Scheduler& scheduler,
-                                                              Metrics& metrics, Log& log) {
-  auto server = std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, log);
+                                                              Metrics& metrics,
+                                                              AccessLog& access_log) {
+  auto server =
+      std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

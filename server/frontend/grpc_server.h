@@ -18,7 +18,7 @@
 #include "server/core/scheduler.h"
 #include "server/device/executor.h"
 #include "server/frontend/tls.h"
-#include "server/observe/log.h"
+#include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
 namespace warpfold {
@@ -37,12 +37,12 @@ class GrpcServer {
   virtual ~GrpcServer() = default;
 
   // Listens and serves; every name is SERVING when this returns. `admission`, `scheduler`,
-  // `metrics` and `log` must outlive the server. UNAVAILABLE, naming the address: cannot listen
-  // there.
+  // `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address: cannot
+  // listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                            AdmissionController& admission,
                                                            Scheduler& scheduler, Metrics& metrics,
-                                                           Log& log);
+                                                           AccessLog& access_log);
 
   virtual int port() const = 0;
 

@@ -4,6 +4,7 @@
 #include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
+#include "server/frontend/status.h"
 
 namespace warpfold {
 namespace {
@@ -40,24 +41,31 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImp
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
-                                                      const v1::MergeRequest* /*request*/,
+                                                      const v1::MergeRequest* request,
                                                       v1::ReduceResponse* /*response*/) {
-  CallRecord record(services_.metrics, Method::kMerge);
-  record.Handled(absl::StatusCode::kUnimplemented);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish({grpc::StatusCode::UNIMPLEMENTED, "Merge is not in this server yet"});
-  return reactor;
+  return Answer(context, Method::kMerge, request->request_id(),
+                absl::UnimplementedError("Merge is not in this server yet"));
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* /*request*/,
     v1::GetServerInfoResponse* response) {
-  CallRecord record(services_.metrics, Method::kGetServerInfo);
   *response = info_;
   Fill(services_.limits.Get(), response->mutable_limits());
-  record.Handled(absl::StatusCode::kOk);
+  return Answer(context, Method::kGetServerInfo, "", absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* ReductionServiceImpl::Answer(grpc::CallbackServerContext* context,
+                                                       Method method, std::string_view request_id,
+                                                       const absl::Status& status) {
+  CallRecord record(services_.metrics, method);
+  record.Handled(status.code());
+  if (services_.access_log.Takes(status.code(), {})) {
+    services_.access_log.Write({.method = method, .code = status.code()}, request_id,
+                               context->peer(), {}, status);
+  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
+  reactor->Finish(ToGrpcStatus(status, context));
   return reactor;
 }
 
