@@ -93,8 +93,8 @@ TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
   workers.clear();
   EXPECT_EQ(server->Wait(), 0);
 
-  // gRPC itself answers CANCELLED to what it has read but not handed over when it shuts down; by the
-  // contract both may be tried again.
+  // gRPC itself answers CANCELLED to what it has read but not handed over when it shuts down; by
+  // the contract both may be tried again.
   for (const auto& [id, code] : failed) {
     EXPECT_TRUE(code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::CANCELLED)
         << id << ": " << code;

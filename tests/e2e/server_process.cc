@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -89,9 +90,12 @@ std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::strin
   const int watch = inotify_init1(IN_CLOEXEC);
   inotify_add_watch(watch, folder, IN_MOVED_TO);
 
-  std::vector<std::string> arguments{"--listen-address=127.0.0.1:0",
-                                     "--metrics-address=127.0.0.1:0",
+  std::vector<std::string> arguments{"--metrics-address=127.0.0.1:0",
                                      "--port-file=" + port_file.string()};
+  const bool has_address = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.rfind("--listen-address=", 0) == 0;
+  });
+  if (!has_address) arguments.push_back("--listen-address=127.0.0.1:0");
   const char* backend = std::getenv("WARPFOLD_BACKEND");
   if (backend != nullptr) arguments.push_back(std::string("--backend=") + backend);
   arguments.insert(arguments.end(), flags.begin(), flags.end());
