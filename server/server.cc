@@ -15,7 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "server/config_options.h"
+#include "server/observe/gpu_metrics.h"
+#include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
+#include "server/observe/process_metrics.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -146,8 +149,16 @@ absl::Status Server::StartMetrics() {
     }
     return now;
   });
+  std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
+                                                              std::make_shared<ProcessCollector>()};
+  absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open();
+  if (nvml.ok()) {
+    pages.push_back(std::make_shared<GpuCollector>(*std::move(nvml)));
+  } else {
+    log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
+  }
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
-      MetricsServer::Start(config_.metrics_address, {metrics_.registry(), occupancy});
+      MetricsServer::Start(config_.metrics_address, std::move(pages));
   if (!metrics_server.ok()) return metrics_server.status();
   metrics_server_ = *std::move(metrics_server);
   return absl::OkStatus();

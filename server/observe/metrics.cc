@@ -1,6 +1,5 @@
 #include "server/observe/metrics.h"
 
-#include <ctime>
 #include <map>
 
 #include "prometheus/gauge.h"
@@ -201,12 +200,6 @@ void Metrics::AddInfoSeries(const BuildInfo& build) {
       .Register(*registry_)
       .Add({{"version", build.version}, {"backend", build.backend}, {"compiler", build.compiler}})
       .Set(1);
-  prometheus::BuildGauge()
-      .Name("process_start_time_seconds")
-      .Help("When the process started, in seconds since the epoch.")
-      .Register(*registry_)
-      .Add({})
-      .Set(static_cast<double>(std::time(nullptr)));
 }
 
 void Metrics::AddReloadSeries() {

@@ -1,3 +1,4 @@
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -5,9 +6,12 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
+#include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
+#include "server/observe/process_metrics.h"
 
 namespace warpfold {
 namespace {
@@ -98,6 +102,10 @@ std::set<std::string> Registered() {
   for (auto& family : OccupancyCollector([] { return Occupancy(); }).Collect()) {
     families.push_back(std::move(family));
   }
+  for (auto& family : ProcessCollector().Collect()) families.push_back(std::move(family));
+  for (auto& family : GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect()) {
+    families.push_back(std::move(family));
+  }
   std::set<std::string> rows;
   for (const prometheus::MetricFamily& family : families) {
     std::set<std::string> labels;
@@ -125,6 +133,60 @@ std::set<std::string> Documented() {
 }
 
 TEST(MetricsDocTest, TheTableListsExactlyWhatIsServed) { EXPECT_EQ(Documented(), Registered()); }
+
+double Gauge(const std::vector<prometheus::MetricFamily>& families, const std::string& name,
+             const std::map<std::string, std::string>& labels = {}) {
+  const prometheus::ClientMetric* metric = Find(families, name, labels);
+  return metric != nullptr ? metric->gauge.value : -1;
+}
+
+TEST(ProcessCollectorTest, SaysWhatTheKernelSays) {
+  const auto before = ProcessCollector().Collect();
+  const double now = static_cast<double>(std::time(nullptr));
+  EXPECT_NEAR(Gauge(before, "process_start_time_seconds"), now, 60);
+  EXPECT_GT(Gauge(before, "process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GT(Gauge(before, "process_virtual_memory_bytes"),
+            Gauge(before, "process_resident_memory_bytes"));
+  EXPECT_GT(Gauge(before, "process_max_fds"), Gauge(before, "process_open_fds"));
+  std::vector<std::ifstream> open(10);
+  for (std::ifstream& file : open) file.open("/proc/self/stat");
+  EXPECT_EQ(Gauge(ProcessCollector().Collect(), "process_open_fds"),
+            Gauge(before, "process_open_fds") + 10);
+  const auto cpu_seconds = [] {
+    const auto families = ProcessCollector().Collect();
+    return Find(families, "process_cpu_seconds_total", {})->counter.value;
+  };
+  const double start = cpu_seconds();
+  EXPECT_GT(start, 0);
+  while (cpu_seconds() == start) {  // asking takes time of its own
+  }
+}
+
+TEST(GpuCollectorTest, GivesWhatEachGpuSupports) {
+  auto nvml = Nvml::Open(WARPFOLD_FAKE_NVML);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const auto families = GpuCollector(*std::move(nvml)).Collect();
+  EXPECT_EQ(
+      Gauge(families, "warpfold_gpu_info", {{"gpu", "1"}, {"model", "Second"}, {"uuid", "GPU-2"}}),
+      1);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_memory_bytes", {{"gpu", "0"}, {"state", "used"}}), 400);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_memory_bytes", {{"gpu", "0"}, {"state", "total"}}), 1000);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_utilization_ratio", {{"gpu", "0"}}), 0.75);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_temperature_celsius", {{"gpu", "0"}}), 41);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_power_watts", {{"gpu", "0"}}), 123.456);
+  EXPECT_EQ(Find(families, "warpfold_gpu_ecc_errors_total", {{"gpu", "0"}, {"type", "corrected"}})
+                ->counter.value,
+            7);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_throttled", {{"gpu", "0"}, {"reason", "hw_thermal"}}), 1);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_throttled", {{"gpu", "0"}, {"reason", "sw_power_cap"}}),
+            0);
+  EXPECT_EQ(Find(families, "warpfold_gpu_power_watts", {{"gpu", "1"}}), nullptr);
+}
+
+TEST(GpuCollectorTest, WithoutADriverThereIsNone) {
+  EXPECT_EQ(Nvml::Open("libno-such-driver.so.1").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Nvml::Open("libm.so.6").status().code(), absl::StatusCode::kUnavailable);
+}
 
 }  // namespace
 }  // namespace warpfold
