@@ -4,6 +4,8 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/observe/gpu_metrics.h"
@@ -42,11 +44,27 @@ double Counted(const Metrics& metrics, const std::string& op, const std::string&
   return metric != nullptr ? metric->counter.value : -1;
 }
 
-TEST(MetricsTest, EverySeriesExistsFromTheStartWithValueZero) {
+TEST(MetricsTest, SeriesExistFromTheStartWithValueZero) {
   const Metrics metrics({});
   EXPECT_EQ(Counted(metrics, "sum", "OK"), 0);
-  EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 0);
+  EXPECT_EQ(Counted(metrics, "multiple", "OK"), 0);
   EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 0);
+}
+
+TEST(MetricsTest, AFailureOfAnOpAndDTypeHasItsSeriesFromTheFirstOn) {
+  Metrics metrics({});
+  EXPECT_EQ(Counted(metrics, "sum", "OutOfRange"), -1);
+  const Plan plan = ExamplePlan({Op::kSum});
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        metrics.CountRequest({.plan = &plan, .code = absl::StatusCode::kOutOfRange});
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(Counted(metrics, "sum", "OutOfRange"), 400);
 }
 
 TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
