@@ -27,12 +27,15 @@ enum class LogFormat { kText, kJson };
 // A text, which is quoted and must outlive the call, or a whole number, which is not quoted.
 class LogValue {
  public:
+  // Implicit: a field is written {"name", value}.
+  // NOLINTBEGIN(google-explicit-constructor)
   LogValue(const char* text) : text_(text) {}
   LogValue(const std::string& text) : text_(text) {}
   LogValue(std::string_view text) : text_(text) {}
   LogValue(absl::string_view text) : text_(text.data(), text.size()) {}
   template <std::integral T>
   LogValue(T number) : number_(static_cast<std::int64_t>(number)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   // The number; none when the value is a text.
   const std::optional<std::int64_t>& number() const { return number_; }

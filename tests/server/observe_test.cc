@@ -1,12 +1,13 @@
 #include <ctime>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
@@ -140,12 +141,15 @@ std::set<std::string> Registered() {
 std::set<std::string> Documented() {
   std::ifstream file(WARPFOLD_METRICS_DOC);
   EXPECT_TRUE(file.good()) << WARPFOLD_METRICS_DOC;
-  const std::regex row(R"(^\| `(\w+)` \| (\w+) \| ([^|]*?) *\|.*)");
   std::set<std::string> rows;
   for (std::string line; std::getline(file, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, row)) continue;
-    rows.insert(match[1].str() + " | " + match[2].str() + " | " + match[3].str());
+    // | `name` | type | labels | unit | meaning |
+    std::vector<std::string> cells;
+    for (const absl::string_view cell : absl::StrSplit(line, '|')) {
+      cells.emplace_back(absl::StripAsciiWhitespace(cell));
+    }
+    if (cells.size() < 7 || cells[1].size() < 2 || cells[1].front() != '`') continue;
+    rows.insert(cells[1].substr(1, cells[1].size() - 2) + " | " + cells[2] + " | " + cells[3]);
   }
   return rows;
 }
