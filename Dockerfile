@@ -32,6 +32,6 @@ USER 65532:65532
 EXPOSE 50051 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["warpfold", "info", "--server=127.0.0.1:50051"]
+  CMD ["warpfold", "health", "--server=127.0.0.1:50051"]
 ENTRYPOINT ["warpfold-server"]
 CMD ["--listen-address=0.0.0.0:50051", "--metrics-address=0.0.0.0:9464"]

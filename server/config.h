@@ -1,31 +1,32 @@
 // Every limit and option of the server, with its unit and default.
 //
-// Read once at start: flags before WARPFOLD_* environment variables before the file of --config
-// before the defaults below. Plain values; constant while the server runs.
+// config_options.h reads it from flags, environment and file, and holds the table that those, the
+// checks and docs/configuration.md are made of. Plain values.
 #ifndef WARPFOLD_SERVER_CONFIG_H_
 #define WARPFOLD_SERVER_CONFIG_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "server/core/limits.h"
 #include "server/device/backend.h"
+#include "server/observe/access_log.h"
 #include "server/observe/log.h"
-
-namespace CLI {
-class App;
-}
 
 namespace warpfold {
 
-// The flag of each field is its name with dashes; config.cc holds the table of help texts.
+// The flag of each field is its name with dashes.
 struct Config {
   // Where to listen. Port 0 takes any free port.
   std::string listen_address = "0.0.0.0:50051";
   std::string metrics_address = "0.0.0.0:9464";  // "none" or empty: no metrics page
   std::string port_file;                         // empty: none written
+
+  // TLS: PEM files. Without a certificate there is none.
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;  // set: clients have to show a certificate that it signed
 
   // The device.
   Backend backend = Backend::kAuto;
@@ -46,22 +47,27 @@ struct Config {
 
   // Time.
   std::int64_t stream_idle_timeout_ms = 30000;
+  std::int64_t drain_delay_ms = 0;
   std::int64_t drain_timeout_ms = 20000;
 
   // Log.
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+  int log_queue_lines = 8192;
+  std::int64_t access_log_fast_per_s = 10;
+  std::int64_t access_log_failed_per_s = 1000;
+  std::int64_t access_log_slow_ms = 1000;
 
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
 
+  bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   Limits limits() const;
   LaneOptions lane_options() const;
+  LogOptions log_options() const;
+  AccessLogOptions access_log_options() const;
 };
-
-// Declares the flags on `app`, bound to `config`, which must outlive the parse.
-void AddFlags(CLI::App& app, Config& config);
 
 }  // namespace warpfold
 

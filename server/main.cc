@@ -1,16 +1,23 @@
-// warpfold-server: flags -> Config -> Server; SIGTERM and SIGINT drain it.
+// warpfold-server: flags -> Config -> Server; SIGHUP reloads, SIGTERM and SIGINT drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left.
+// docs/operations.md explains them.
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "CLI/CLI.hpp"
 #include "server/config.h"
+#include "server/config_options.h"
 #include "server/observe/log.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -20,38 +27,87 @@ namespace {
 
 constexpr int kExitFailure = 1;
 constexpr int kExitBadConfig = 2;
+constexpr int kExitNoDevice = 3;
 
-// Blocked in this thread before any other is made, and so in all: only WaitForStop sees them.
-sigset_t BlockStopSignals() {
+// Blocked in this thread before any other is made, and so in all: only AwaitSignal sees them.
+sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
-int WaitForStop(const sigset_t& signals) {
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+// The next signal; 0 when none came within `timeout`.
+int AwaitSignal(const sigset_t& signals,
+                std::optional<std::chrono::milliseconds> timeout = std::nullopt) {
+  timespec time{};
+  if (timeout.has_value()) {
+    time.tv_sec = timeout->count() / 1000;
+    time.tv_nsec = timeout->count() % 1000 * 1'000'000;
   }
-  return signal;
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, timeout.has_value() ? &time : nullptr);
+    if (signal > 0) return signal;
+    if (errno == EAGAIN) return 0;
+  }
 }
 
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
+// Until SIGTERM or SIGINT, which it returns; each SIGHUP before reloads the configuration.
+int ServeUntilStopped(Server& server, const sigset_t& signals, int argc, char** argv) {
+  while (true) {
+    const int signal = AwaitSignal(signals);
+    if (signal != SIGHUP) return signal;
+    server.Reload(ReadConfig(argc, argv));
+  }
+}
 
-int Serve(const Config& config) {
-  const sigset_t signals = BlockStopSignals();
-  Log log(config.log_level, config.log_format);
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(config, log);
+// Not ready, but serving, for --drain-delay-ms; another SIGTERM or SIGINT cuts it short.
+void Linger(Server& server, sigset_t signals) {
+  server.StopServing();
+  sigdelset(&signals, SIGHUP);
+  const std::chrono::milliseconds delay(server.config().drain_delay_ms);
+  if (server.has_device() && delay.count() > 0) AwaitSignal(signals, delay);
+}
+
+int Serve(const Config& config, int argc, char** argv) {
+  const sigset_t signals = BlockSignals();
+  signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
+  Log log(config.log_options());
+  // A signal to this process, so that one wait sees whatever comes first.
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(config, log, [] { kill(getpid(), SIGTERM); });
   if (!server.ok()) {
-    log.Write(LogLevel::kError, "cannot start", {{"status", Text(server.status())}});
+    log.Write(LogLevel::kError, "cannot start", {{"status", server.status().message()}});
     return kExitFailure;
   }
-  const int signal = WaitForStop(signals);
-  log.Write(LogLevel::kInfo, "stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  const int stopped_by = ServeUntilStopped(**server, signals, argc, argv);
+  const bool has_device = (*server)->has_device();
+  log.Write(LogLevel::kInfo, "stopping",
+            {{"reason", !has_device             ? "no device is left"
+                        : stopped_by == SIGTERM ? "SIGTERM"
+                                                : "SIGINT"}});
+  Linger(**server, signals);
   (*server)->Drain();
-  return 0;
+  return has_device ? 0 : kExitNoDevice;
+}
+
+// Flags that print and leave; not keys of the file.
+struct Printing {
+  bool config = false;
+  bool options = false;
+  bool check = false;
+};
+
+void AddPrinting(CLI::App& app, Printing& printing) {
+  app.add_flag("--print-config", printing.config,
+               "Print the configuration in force as a file for --config, and exit")
+      ->configurable(false);
+  app.add_flag("--check-config", printing.check, "Exit with 0 when the configuration is good, or 2")
+      ->configurable(false);
+  app.add_flag("--print-options", printing.options,
+               "Print every option as the table of docs/configuration.md, and exit")
+      ->configurable(false);
 }
 
 int Main(int argc, char** argv) {
@@ -62,17 +118,25 @@ int Main(int argc, char** argv) {
       "Bytes take units: 4MiB."};
   app.set_version_flag("--version", std::string("warpfold-server ") + kVersion);
   Config config;
+  Printing printing;
   AddFlags(app, config);
+  AddPrinting(app, printing);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // also how --help and --version leave
     return app.exit(error) == 0 ? 0 : kExitBadConfig;
   }
+  if (printing.options) {
+    std::cout << OptionsPage();
+    return 0;
+  }
   if (absl::Status status = config.Validate(); !status.ok()) {
-    std::cerr << "warpfold-server: " << Text(status) << '\n';
+    std::cerr << "warpfold-server: " << status.message() << '\n';
     return kExitBadConfig;
   }
-  return Serve(config);
+  if (printing.config) std::cout << ToFile(config);
+  if (printing.config || printing.check) return 0;
+  return Serve(config, argc, argv);
 }
 
 }  // namespace

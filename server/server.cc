@@ -12,7 +12,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "server/config_options.h"
+#include "server/observe/gpu_metrics.h"
+#include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
+#include "server/observe/process_metrics.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -37,11 +43,19 @@ int LaneCount(const Config& config, Backend backend) {
   return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+TlsFiles TlsFilesOf(const Config& config) {
+  return {.certificate = config.tls_cert,
+          .private_key = config.tls_key,
+          .client_ca = config.tls_client_ca};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
                 double lane_bytes) {
   const AdmissionState admitted = admission.state();
   const SchedulerState scheduled = scheduler.state();
   Occupancy now;
+  now.devices_lost = static_cast<double>(scheduled.devices_lost);
+  now.devices_serving = scheduler.device_count() - now.devices_lost;
   now.queue_depth = static_cast<double>(scheduled.queued);
   now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
   now.streams_total = static_cast<double>(scheduled.lanes);
@@ -59,65 +73,129 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
 
 }  // namespace
 
-Server::Server(const Config& config, Log& log, Devices devices)
+Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices)
     : config_(config),
       log_(log),
+      on_no_device_(std::move(on_no_device)),
       devices_(std::move(devices)),
+      devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
-      metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}) {}
+      metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
+      access_log_(log, config.access_log_options()) {}
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
+                                                      OnNoDevice on_no_device) {
   absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) return devices.status();
-  for (const std::unique_ptr<Executor>& executor : devices->executors) {
+  return Start(config, log, std::move(on_no_device), *std::move(devices));
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
+                                                      OnNoDevice on_no_device, Devices devices) {
+  for (const std::unique_ptr<Executor>& executor : devices.executors) {
     log.Write(LogLevel::kInfo, "device",
-              {{"backend", Name(devices->backend)},
-               {"reason", devices->reason},
+              {{"backend", Name(devices.backend)},
+               {"reason", devices.reason},
                {"name", executor->info().name},
                {"model", executor->info().model}});
   }
-  std::unique_ptr<Server> server(new Server(config, log, *std::move(devices)));
+  std::unique_ptr<Server> server(
+      new Server(config, log, std::move(on_no_device), std::move(devices)));
   if (absl::Status status = server->StartParts(); !status.ok()) return status;
   return server;
 }
 
 absl::Status Server::StartParts() {
+  if (absl::Status status = LoadTls(); !status.ok()) return status;
   const int lanes = LaneCount(config_, devices_.backend);
+  if (absl::Status status = StartScheduler(lanes); !status.ok()) return status;
+  if (absl::Status status = StartMetrics(); !status.ok()) return status;
+  // Before the port opens: no client ever meets a device that has not given the known bits.
+  if (absl::Status status = scheduler_->CheckKnownAnswers(); !status.ok()) return status;
+  if (absl::Status status = StartGrpc(); !status.ok()) return status;
+  ready_ = true;
+  log_.Write(LogLevel::kInfo, "serving",
+             {{"version", kVersion},
+              {"grpc_port", grpc_port()},
+              {"metrics_port", metrics_port()},
+              {"streams", lanes}});
+  return WritePortFile();
+}
+
+absl::Status Server::StartScheduler(int lanes) {
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
-      devices_.executors, {.lanes = lanes, .queue_depth_max = config_.queue_depth_max});
+      devices_.executors, {.lanes = lanes,
+                           .queue_depth_max = config_.queue_depth_max,
+                           .on_lost = [this](const DeviceInfo& device, const absl::Status& why) {
+                             OnDeviceLost(device, why);
+                           }});
   if (!scheduler.ok()) return scheduler.status();
   scheduler_ = *std::move(scheduler);
+  return absl::OkStatus();
+}
 
-  if (config_.serves_metrics()) {
-    const double lane_bytes =
-        static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
-    auto occupancy = std::make_shared<OccupancyCollector>(
-        [this, lane_bytes] { return Probe(admission_, *scheduler_, lane_bytes); });
-    absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
-        MetricsServer::Start(config_.metrics_address, {metrics_.registry(), occupancy});
-    if (!metrics_server.ok()) return metrics_server.status();
-    metrics_server_ = *std::move(metrics_server);
+absl::Status Server::StartMetrics() {
+  if (!config_.serves_metrics()) return absl::OkStatus();
+  const double lane_bytes =
+      static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
+  auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
+    Occupancy now = Probe(admission_, *scheduler_, lane_bytes);
+    now.ready = ready_ && has_device();
+    now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
+    now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
+    if (tls_ != nullptr) {
+      now.tls_not_after_seconds = static_cast<double>(absl::ToUnixSeconds(tls_->not_after()));
+    }
+    return now;
+  });
+  std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
+                                                              std::make_shared<ProcessCollector>()};
+  absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open();
+  if (nvml.ok()) {
+    pages.push_back(std::make_shared<GpuCollector>(*std::move(nvml)));
+  } else {
+    log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
   }
+  absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
+      MetricsServer::Start(config_.metrics_address, std::move(pages));
+  if (!metrics_server.ok()) return metrics_server.status();
+  metrics_server_ = *std::move(metrics_server);
+  return absl::OkStatus();
+}
 
+absl::Status Server::LoadTls() {
+  if (!config_.uses_tls()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<TlsCertificate>> tls = TlsCertificate::Load(TlsFilesOf(config_));
+  if (!tls.ok()) return tls.status();
+  tls_ = *std::move(tls);
+  return absl::OkStatus();
+}
+
+absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
+                            .tls = tls_.get(),
                             .limits = config_.limits(),
                             .version = kVersion,
                             .backend = Name(devices_.backend),
                             .devices = {}};
   for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
-      GrpcServer::Start(options, admission_, *scheduler_, metrics_, log_);
+      GrpcServer::Start(options, admission_, *scheduler_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
-
-  log_.Write(LogLevel::kInfo, "serving",
-             {{"version", kVersion},
-              {"grpc_port", std::to_string(grpc_port())},
-              {"metrics_port", std::to_string(metrics_port())},
-              {"streams", std::to_string(lanes)}});
-  return WritePortFile();
+  return absl::OkStatus();
 }
+
+// The owner's thread is told and stops the server: this is a lane's, which the server waits for.
+void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
+  const int left = devices_left_.fetch_sub(1) - 1;
+  log_.Write(LogLevel::kError, "device lost",
+             {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
+  if (left == 0) on_no_device_();
+}
+
+bool Server::has_device() const { return devices_left_ > 0; }
 
 // Written beside and renamed, so that a reader sees both ports or no file.
 absl::Status Server::WritePortFile() const {
@@ -137,17 +215,48 @@ absl::Status Server::WritePortFile() const {
   return absl::OkStatus();
 }
 
+void Server::Reload(const absl::StatusOr<Config>& next) {
+  absl::Status status = next.status();
+  if (status.ok() && tls_ != nullptr) status = tls_->Reload();
+  metrics_.CountReload(status.ok());
+  if (!status.ok()) {
+    log_.Write(LogLevel::kError, "configuration not reloaded: all stays as it was",
+               {{"status", status.message()}});
+    return;
+  }
+  const std::string changed = absl::StrJoin(Differing(config_, *next, Change::kOnReload), ", ");
+  const std::string fixed = absl::StrJoin(Differing(config_, *next, Change::kAtStart), ", ");
+  TakeReloadable(*next, config_);
+  TakeLimits();
+  access_log_.SetOptions(config_.access_log_options());
+  log_.SetLevel(config_.log_level);
+  log_.Write(LogLevel::kInfo, "configuration reloaded", {{"changed", changed}});
+  if (!fixed.empty()) {
+    log_.Write(LogLevel::kWarning, "a restart is needed to change", {{"options", fixed}});
+  }
+}
+
+void Server::TakeLimits() {
+  admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
+  scheduler_->SetQueueDepthMax(config_.queue_depth_max);
+  grpc_->SetLimits(config_.limits());
+}
+
+void Server::StopServing() {
+  ready_ = false;
+  grpc_->StopServing();
+}
+
 void Server::Drain() {
   const auto start = std::chrono::steady_clock::now();
-  log_.Write(LogLevel::kInfo, "draining",
-             {{"drain_timeout_ms", std::to_string(config_.drain_timeout_ms)}});
-  grpc_->StopServing();
+  log_.Write(LogLevel::kInfo, "draining", {{"drain_timeout_ms", config_.drain_timeout_ms}});
+  StopServing();
   admission_.Close();
   grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
   scheduler_->Drain();
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - start);
-  log_.Write(LogLevel::kInfo, "drained", {{"took_ms", std::to_string(took.count())}});
+  log_.Write(LogLevel::kInfo, "drained", {{"took_ms", took.count()}});
 }
 
 }  // namespace warpfold

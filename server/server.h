@@ -5,6 +5,8 @@
 #ifndef WARPFOLD_SERVER_SERVER_H_
 #define WARPFOLD_SERVER_SERVER_H_
 
+#include <atomic>
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -13,6 +15,8 @@
 #include "server/core/scheduler.h"
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
+#include "server/frontend/tls.h"
+#include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
@@ -21,29 +25,57 @@ namespace warpfold {
 
 class Server {
  public:
-  // Opens the devices, listens and serves. `log` must outlive the server. Errors name what could
-  // not be had: a device, an address, the port file.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log);
+  // Told, by any thread, that no device is left: every request will be refused.
+  using OnNoDevice = std::function<void()>;
 
-  // Health says NOT_SERVING, nothing new is admitted, and what was accepted gets
-  // config.drain_timeout_ms to end. Then all is cancelled that is left. Returns when no request
-  // runs.
+  // Opens the devices, asks each a known question, listens and serves. `log` must outlive the
+  // server. Errors name what could not be had: a device, its right answer, an address, the port
+  // file.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
+                                                       OnNoDevice on_no_device);
+  // The same with devices that are open already.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
+                                                       OnNoDevice on_no_device, Devices devices);
+
+  // Takes what `next` changes in limits, log level and times, and reads the certificates again;
+  // says in the log what needs a restart. When `next` is an error, or a certificate does not fit,
+  // all stays as it was. Logged and counted.
+  void Reload(const absl::StatusOr<Config>& next);
+
+  // Health says NOT_SERVING; all is served on. For the time that load balancers need to see it.
+  void StopServing();
+
+  // Nothing new is admitted, and what was accepted gets config.drain_timeout_ms to end. Then all is
+  // cancelled that is left. Returns when no request runs.
   void Drain();
 
+  bool has_device() const;
+  const Config& config() const { return config_; }
   int grpc_port() const { return grpc_->port(); }
   int metrics_port() const { return metrics_server_ != nullptr ? metrics_server_->port() : 0; }
 
  private:
-  Server(const Config& config, Log& log, Devices devices);
+  Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices);
   absl::Status StartParts();
+  absl::Status StartScheduler(int lanes);
+  absl::Status StartMetrics();
+  absl::Status LoadTls();
+  absl::Status StartGrpc();
+  void TakeLimits();
+  void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
   absl::Status WritePortFile() const;
 
-  const Config config_;
+  Config config_;  // the owner's thread alone
   Log& log_;
+  const OnNoDevice on_no_device_;
   Devices devices_;
+  std::atomic<int> devices_left_;
+  std::atomic<bool> ready_{false};
   AdmissionController admission_;
   Metrics metrics_;
+  AccessLog access_log_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<GrpcServer> grpc_;
 };

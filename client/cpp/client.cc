@@ -57,7 +57,10 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
       return {absl::OkStatus(), reply.response, retrier.attempts()};
     }
     const std::optional<milliseconds> delay =
-        retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms), time_left());
+        stop.stop_requested()
+            ? std::nullopt
+            : retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms),
+                                time_left());
     if (!delay.has_value()) {
       return {ToAbslStatus(reply.status, target, retrier.attempts()), {}, retrier.attempts()};
     }

@@ -198,6 +198,10 @@ grpc::ChannelArguments ArgumentsFor(const ConnectionOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30 * 60 * 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                    static_cast<int>(options.stalled_peer_timeout.count()));
+  arguments.SetLoadBalancingPolicyName("round_robin");
+  if (!options.tls_server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls_server_name);
+  }
   return arguments;
 }
 

@@ -40,6 +40,8 @@ inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/Ge
 struct ConnectionOptions {
   // Null means no TLS.
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // The name that the server's certificate has to hold; empty: the host of the target. TLS only.
+  std::string tls_server_name;
   // The largest answer that is accepted; a larger one is RESOURCE_EXHAUSTED. gRPC's own default is
   // 4 MiB.
   int response_bytes_max = 1 << 30;

@@ -33,8 +33,10 @@ std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
                                                std::optional<milliseconds> pushback,
                                                milliseconds time_left) {
   const bool full = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-  const bool unavailable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-  if (!full && !unavailable) return std::nullopt;
+  // CANCELLED is gRPC's answer to a call that reaches a server while it shuts down.
+  const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                    status.error_code() == grpc::StatusCode::CANCELLED;
+  if (!full && !gone) return std::nullopt;
   if (full && !pushback.has_value()) return std::nullopt;  // over a limit: it will never fit
   if (pushback.has_value() && *pushback < milliseconds(0)) return std::nullopt;
   if (attempts_ >= policy_.attempts_max) return std::nullopt;

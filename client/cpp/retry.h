@@ -36,6 +36,7 @@ class Retrier {
   // `seed` fixes the jitter, so that a test can repeat a run.
   Retrier(const RetryPolicy& policy, std::uint64_t seed);
 
+  // REQUIRES: the caller did not cancel the call itself.
   // The delay before the next attempt, or nullopt when the last failure is final: the code is
   // permanent, the attempts are used up, the server forbade it, or the delay does not fit into
   // `time_left`.

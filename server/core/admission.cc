@@ -64,6 +64,13 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_
   return AdmissionTicket(this, payload_bytes);
 }
 
+void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
+                                    std::int64_t max_bytes_in_flight) {
+  absl::MutexLock lock(&mutex_);
+  options_.max_requests_in_flight = max_requests_in_flight;
+  options_.max_bytes_in_flight = max_bytes_in_flight;
+}
+
 void AdmissionController::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

@@ -74,6 +74,10 @@ class AdmissionController {
   // with NeverFits: larger than the whole budget. UNAVAILABLE: closed.
   absl::StatusOr<AdmissionTicket> Admit(std::int64_t payload_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // From now on. What is admitted stays, even above the new limits.
+  void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Admits nothing from now on: the server drains.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -83,8 +87,8 @@ class AdmissionController {
   friend class AdmissionTicket;
   void Return(std::int64_t requests, std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const AdmissionOptions options_;
   mutable absl::Mutex mutex_;
+  AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
 };

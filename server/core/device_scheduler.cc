@@ -10,12 +10,19 @@
 namespace warpfold {
 namespace {
 
+absl::Status LostError(const DeviceInfo& device) {
+  return absl::UnavailableError(absl::StrCat("the device ", device.name, " is lost"));
+}
+
 int ClientLanesMax(int lanes) { return lanes < 4 ? lanes : lanes - std::max(1, lanes / 8); }
 
 }  // namespace
 
 DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& options)
-    : executor_(executor), options_(options), client_lanes_max_(ClientLanesMax(options.lanes)) {}
+    : executor_(executor),
+      options_(options),
+      client_lanes_max_(ClientLanesMax(options.lanes)),
+      queue_depth_max_(options.queue_depth_max) {}
 
 absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
     Executor& executor, const SchedulerOptions& options) {
@@ -62,13 +69,13 @@ absl::Status DeviceScheduler::Submit(Work* work) {
   {
     absl::MutexLock lock(&mutex_);
     if (draining_) return absl::UnavailableError("the server is shutting down");
+    if (lost_) return LostError(executor_.info());
     inline_lane = TakeInlineLane(*work);
     if (inline_lane == nullptr) {
-      if (queue_.size() >= static_cast<std::size_t>(options_.queue_depth_max)) {
+      if (queue_.size() >= static_cast<std::size_t>(queue_depth_max_)) {
         ++refused_;
-        return RefusalStatus(
-            RetryLater{options_.retry_delay},
-            absl::StrCat("the queue of ", options_.queue_depth_max, " requests is full"));
+        return RefusalStatus(RetryLater{options_.retry_delay},
+                             absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
       }
       queue_.push_back(arrived);
       work_ready_.Signal();
@@ -103,6 +110,11 @@ bool DeviceScheduler::Withdraw(Work* work) {
   return true;
 }
 
+void DeviceScheduler::SetQueueDepthMax(int queue_depth_max) {
+  absl::MutexLock lock(&mutex_);
+  queue_depth_max_ = queue_depth_max;
+}
+
 void DeviceScheduler::Drain() {
   absl::MutexLock lock(&mutex_);
   draining_ = true;
@@ -114,7 +126,25 @@ SchedulerState DeviceScheduler::state() const {
   return {.queued = static_cast<std::int64_t>(queue_.size()),
           .lanes_in_use = lanes_in_use_,
           .lanes = static_cast<std::int64_t>(lanes_.size()),
+          .devices_lost = lost_ ? 1 : 0,
           .refused_queue = refused_};
+}
+
+void DeviceScheduler::Lose(const absl::Status& why) {
+  std::deque<Queued> waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (lost_) return;
+    lost_ = true;
+    waiting.swap(queue_);
+  }
+  if (options_.on_lost) options_.on_lost(executor_.info(), why);
+  for (const Queued& queued : waiting) {
+    WorkReport report;
+    report.outcome = LostError(executor_.info());
+    report.queue = Clock::now() - queued.since;
+    queued.work->Done(std::move(report));
+  }
 }
 
 std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::NextRunnable() {
@@ -150,6 +180,7 @@ void DeviceScheduler::GiveBack(bool waited_for_client) {
 WorkReport DeviceScheduler::Run(Lane& lane, const Queued& taken) {
   WorkReport report = RunOnLane(lane, *taken.work, taken.since);
   report.device = &executor_.info();
+  if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
   return report;
 }
 

@@ -7,13 +7,15 @@
 // Done, exactly once; on any error it never touches it.
 //
 // Safe from any thread. Failure of one work is that work's own: its lane is abandoned and takes the
-// next.
+// next. But a lane that answers UNAVAILABLE has lost the device: then what waits is answered
+// UNAVAILABLE too, and nothing more is taken.
 #ifndef WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
 #define WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -31,12 +33,16 @@ struct SchedulerOptions {
   int lanes = 8;
   int queue_depth_max = 1024;
   std::chrono::milliseconds retry_delay{100};
+  // Called once for a device that is lost, with the reason, before any client hears of it; by a
+  // lane's thread or a submitter's, with no lock held.
+  std::function<void(const DeviceInfo&, const absl::Status&)> on_lost;
 };
 
 struct SchedulerState {
   std::int64_t queued = 0;
   std::int64_t lanes_in_use = 0;
   std::int64_t lanes = 0;
+  std::int64_t devices_lost = 0;
   std::uint64_t refused_queue = 0;
   std::int64_t load() const { return queued + lanes_in_use; }
 };
@@ -52,12 +58,15 @@ class DeviceScheduler {
 
   // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
   // and calls Done before returning. RESOURCE_EXHAUSTED with RetryLater: the queue is full.
-  // UNAVAILABLE: draining.
+  // UNAVAILABLE: draining, or the device is lost.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
   // False when a lane has it or had it; a running work ends by itself once Wanted() says so.
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on. What waits stays, even above the new limit.
+  void SetQueueDepthMax(int queue_depth_max) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes nothing more; what was accepted is finished.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,6 +84,8 @@ class DeviceScheduler {
   DeviceScheduler(Executor& executor, const SchedulerOptions& options);
   void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
   WorkReport Run(Lane& lane, const Queued& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The device is gone, says `why`: tells the owner and answers what waits. Once.
+  void Lose(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes);
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -93,8 +104,10 @@ class DeviceScheduler {
 
   mutable absl::Mutex mutex_;
   absl::CondVar work_ready_;
+  int queue_depth_max_ ABSL_GUARDED_BY(mutex_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   int client_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   int lanes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;

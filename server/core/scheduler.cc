@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/core/known_answer.h"
+
 namespace warpfold {
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
@@ -18,16 +20,24 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(devices)));
 }
 
+absl::Status Scheduler::CheckKnownAnswers() {
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+    if (absl::Status status = CheckKnownAnswer(*device); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Scheduler::Submit(Work* work) {
   if (devices_.size() == 1) return devices_.front()->Submit(work);
   // Loads may change between the look and the submit; a choice that is off by one is as good.
   DeviceScheduler* least = nullptr;
-  std::int64_t least_load = 0;
+  SchedulerState least_state;
   for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
-    const std::int64_t load = device->state().load();
-    if (least == nullptr || load < least_load) {
+    const SchedulerState state = device->state();
+    if (least == nullptr || std::pair(state.devices_lost, state.load()) <
+                                std::pair(least_state.devices_lost, least_state.load())) {
       least = device.get();
-      least_load = load;
+      least_state = state;
     }
   }
   return least->Submit(work);
@@ -37,6 +47,12 @@ bool Scheduler::Withdraw(Work* work) {
   return std::any_of(
       devices_.begin(), devices_.end(),
       [work](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(work); });
+}
+
+void Scheduler::SetQueueDepthMax(int queue_depth_max) {
+  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+    device->SetQueueDepthMax(queue_depth_max);
+  }
 }
 
 void Scheduler::Drain() {
@@ -50,6 +66,7 @@ SchedulerState Scheduler::state() const {
     sum.queued += state.queued;
     sum.lanes_in_use += state.lanes_in_use;
     sum.lanes += state.lanes;
+    sum.devices_lost += state.devices_lost;
     sum.refused_queue += state.refused_queue;
   }
   return sum;

@@ -1,4 +1,4 @@
-// All devices of the server: every work goes to the least loaded one.
+// All devices of the server: every work goes to the least loaded one that is not lost.
 //
 // Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for the contract of
 // Submit, Withdraw and Drain.
@@ -22,12 +22,17 @@ class Scheduler {
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(
       const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options);
 
+  // Asks every device a known question (known_answer.h), one after the other; waits.
+  absl::Status CheckKnownAnswers();
+
   absl::Status Submit(Work* work);
   bool Withdraw(Work* work);
+  void SetQueueDepthMax(int queue_depth_max);
   void Drain();
 
   // Sums over all devices.
   SchedulerState state() const;
+  int device_count() const { return static_cast<int>(devices_.size()); }
 
  private:
   explicit Scheduler(std::vector<std::unique_ptr<DeviceScheduler>> devices)

@@ -20,9 +20,9 @@ class CallRecord {
   }
 
   // Call once, just before the RPC's Finish.
-  void Handled(absl::StatusCode code) {
-    metrics_.CountCallHandled(method_, code, std::chrono::steady_clock::now() - start_);
-  }
+  void Handled(absl::StatusCode code) { metrics_.CountCallHandled(method_, code, elapsed()); }
+
+  std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
 
  private:
   Metrics& metrics_;

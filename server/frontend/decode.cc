@@ -174,7 +174,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   absl::StatusOr<Plan> plan = MakePlan(spec);
   if (!plan.ok()) return plan.status();
   if (absl::Status status = CheckPlan(*plan, limits); !status.ok()) return status;
-  return Request{message.request_id(), *std::move(plan)};
+  return Request{message.request_id(), *std::move(plan), std::move(spec.shape)};
 }
 
 }  // namespace warpfold

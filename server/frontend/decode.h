@@ -5,7 +5,9 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_DECODE_H_
 #define WARPFOLD_SERVER_FRONTEND_DECODE_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/plan.h"
@@ -17,6 +19,7 @@ namespace warpfold {
 struct Request {
   std::string request_id;
   Plan plan;
+  std::vector<std::int64_t> shape;  // as the client gave it
 };
 
 // Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:

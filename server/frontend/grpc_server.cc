@@ -17,6 +17,9 @@ namespace {
 // A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
 constexpr int kHeaderSlackBytes = 64 << 10;
 constexpr char kServiceName[] = "warpfold.v1.ReductionService";
+// The names that Kubernetes' documentation gives to the services of its gRPC probes.
+constexpr char kLivenessName[] = "liveness";
+constexpr char kReadinessName[] = "readiness";
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
@@ -28,16 +31,6 @@ v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
     out->set_model(device.model);
     out->set_memory_bytes(device.memory_bytes);
   }
-  const Limits& limits = options.limits;
-  v1::Limits* out = info.mutable_limits();
-  out->set_max_tensor_bytes(limits.max_tensor_bytes);
-  out->set_max_message_bytes(limits.max_message_bytes);
-  out->set_max_result_bytes(limits.max_result_bytes);
-  out->set_max_rank(limits.max_rank);
-  out->set_max_ops(limits.max_ops);
-  out->set_max_requests_in_flight(limits.max_requests_in_flight);
-  out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
-  out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
   for (const Op op : kAllOps) info.add_ops(ToProto(op));
   for (const DType dtype : kAllDTypes) info.add_dtypes(ToProto(dtype));
   return info;
@@ -50,8 +43,10 @@ int MaxReceiveBytes(const Limits& limits) {
 
 class GrpcServerImpl final : public GrpcServer {
  public:
-  GrpcServerImpl(const Services& services, v1::GetServerInfoResponse info)
-      : service_(services, std::move(info)) {}
+  GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
+                 Scheduler& scheduler, Metrics& metrics, AccessLog& access_log)
+      : limits_(options.limits),
+        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -66,7 +61,10 @@ class GrpcServerImpl final : public GrpcServer {
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
-    builder.AddListeningPort(options.listen_address, grpc::InsecureServerCredentials(), &port_);
+    builder.AddListeningPort(
+        options.listen_address,
+        options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
+        &port_);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
@@ -78,6 +76,7 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
   int port() const override { return port_; }
+  void SetLimits(const Limits& limits) override { limits_.Set(limits); }
   void StopServing() override { SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
@@ -91,10 +90,13 @@ class GrpcServerImpl final : public GrpcServer {
   void SetServing(bool serving) {
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
-    health->SetServingStatus(kServiceName, serving);
-    health->SetServingStatus(serving);
+    health->SetServingStatus(kLivenessName, true);
+    for (const char* name : {kReadinessName, kServiceName, ""}) {
+      health->SetServingStatus(name, serving);
+    }
   }
 
+  LimitsInForce limits_;
   ReductionServiceImpl service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -105,9 +107,10 @@ class GrpcServerImpl final : public GrpcServer {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               AdmissionController& admission,
                                                               Scheduler& scheduler,
-                                                              Metrics& metrics, Log& log) {
-  auto server = std::make_unique<GrpcServerImpl>(
-      Services{options.limits, admission, scheduler, metrics, log}, MakeInfo(options));
+                                                              Metrics& metrics,
+                                                              AccessLog& access_log) {
+  auto server =
+      std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

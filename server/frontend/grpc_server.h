@@ -1,5 +1,8 @@
 // The gRPC server: our service, health checking and reflection on one port.
 //
+// grpc.health.v1.Health knows four names. "liveness" is SERVING for as long as the process answers;
+// "readiness", the service's own name and "" (the server as a whole) while it wants requests.
+//
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
 #define WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
@@ -14,13 +17,15 @@
 #include "server/core/limits.h"
 #include "server/core/scheduler.h"
 #include "server/device/executor.h"
-#include "server/observe/log.h"
+#include "server/frontend/tls.h"
+#include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
 namespace warpfold {
 
 struct GrpcServerOptions {
-  std::string listen_address;  // "0.0.0.0:50051"; port 0 takes any
+  std::string listen_address;     // "0.0.0.0:50051"; port 0 takes any
+  TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
   Limits limits;
   std::string version;
   std::string backend;
@@ -31,16 +36,22 @@ class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
 
-  // Listens and serves; health says SERVING when this returns. `admission`, `scheduler`, `metrics`
-  // and `log` must outlive the server. UNAVAILABLE, naming the address: cannot listen there.
+  // Listens and serves; every name is SERVING when this returns. `admission`, `scheduler`,
+  // `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address: cannot
+  // listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                            AdmissionController& admission,
                                                            Scheduler& scheduler, Metrics& metrics,
-                                                           Log& log);
+                                                           AccessLog& access_log);
 
   virtual int port() const = 0;
 
-  // Health says NOT_SERVING to everyone who asks or watches; calls are still served.
+  // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
+  // it.
+  virtual void SetLimits(const Limits& limits) = 0;
+
+  // All names but "liveness" are NOT_SERVING, to everyone who asks or watches; calls are still
+  // served.
   virtual void StopServing() = 0;
 
   // Takes no new calls, lets the running ones end for `grace`, then cancels what is left. Returns

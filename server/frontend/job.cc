@@ -1,7 +1,6 @@
 #include "server/frontend/job.h"
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace warpfold {
@@ -9,18 +8,10 @@ namespace {
 
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
 
-// Our own faults and the device's are for the operator to see; the client's are the client's.
-LogLevel LevelOf(absl::StatusCode code) {
-  if (code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown) {
-    return LogLevel::kError;
-  }
-  return code == absl::StatusCode::kUnavailable ? LogLevel::kWarning : LogLevel::kDebug;
-}
-
 }  // namespace
 
 absl::Status Job::Accept(const v1::ReduceRequest& header) {
-  absl::StatusOr<Request> request = DecodeRequest(header, services_.limits);
+  absl::StatusOr<Request> request = DecodeRequest(header, services_.limits.Get());
   if (!request.ok()) {
     request_.request_id = header.request_id().substr(0, 256);
     return request.status();
@@ -111,16 +102,9 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
   }
   services_.metrics.CountRequest(record);
 
-  const LogLevel level = LevelOf(status.code());
-  if (!services_.log.Writes(level)) return;
-  const std::string total_us = std::to_string(Nanoseconds(record.total) / 1000);
-  const absl::string_view message = status.message();
-  services_.log.Write(level, status.ok() ? "reduced" : "not reduced",
-                      {{"method", Name(method_)},
-                       {"request_id", request_.request_id},
-                       {"code", CodeName(status.code())},
-                       {"status", std::string_view(message.data(), message.size())},
-                       {"total_us", total_us}});
+  AccessLog& access_log = services_.access_log;
+  if (!access_log.Takes(record.code, record.total)) return;
+  access_log.Write(record, request_.request_id, Peer(), request_.shape, status);
 }
 
 }  // namespace warpfold

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "server/core/admission.h"
@@ -18,7 +19,7 @@
 #include "server/core/scheduler.h"
 #include "server/core/work.h"
 #include "server/frontend/decode.h"
-#include "server/observe/log.h"
+#include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -26,11 +27,11 @@ namespace warpfold {
 
 // What the front end works with; all of it outlives every RPC.
 struct Services {
-  Limits limits;
+  const LimitsInForce& limits;
   AdmissionController& admission;
   Scheduler& scheduler;
   Metrics& metrics;
-  Log& log;
+  AccessLog& access_log;
 };
 
 class Job : public Work {
@@ -75,6 +76,9 @@ class Job : public Work {
   // Lets go of all payload bytes, before the ticket goes. A reaction may still bring some later; it
   // must drop them.
   virtual void DropPayload() = 0;
+
+  // The client's address, as gRPC writes it.
+  virtual std::string Peer() const = 0;
 
   Services& services() { return services_; }
   AdmissionTicket& ticket() { return ticket_; }

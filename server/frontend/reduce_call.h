@@ -7,6 +7,7 @@
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_CALL_H_
 
 #include <atomic>
+#include <string>
 
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
@@ -37,6 +38,7 @@ class ReduceCall final : public grpc::ServerUnaryReactor, private Job {
   bool waits_for_client() const override { return false; }
   bool may_run_inline() const override { return true; }
   void DropPayload() override { payload_.Clear(); }
+  std::string Peer() const override { return context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 
   grpc::CallbackServerContext* const context_;

@@ -42,6 +42,7 @@ class ReduceManyCall::Item final : public Job {
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return false; }
   void DropPayload() override { payload_.Clear(); }
+  std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     stream_.ItemAnswered(position_, EncodeAnswer(request_id(), status, response));
   }
@@ -184,6 +185,12 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.code);
+  const auto took = record_.elapsed();
+  if (services_.access_log.Takes(steps.code, took)) {
+    services_.access_log.Write({.method = Method::kReduceMany, .code = steps.code, .total = took},
+                               "", context_->peer(), {},
+                               absl::Status(steps.code, "the stream ended"));
+  }
   Finish(steps.code == absl::StatusCode::kOk
              ? grpc::Status::OK
              : grpc::Status(grpc::StatusCode::CANCELLED, "the client cancelled the stream"));

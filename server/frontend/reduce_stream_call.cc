@@ -14,16 +14,17 @@ ReduceStreamCall::ReduceStreamCall(Services& services, grpc::CallbackServerConte
       context_(context),
       response_(response),
       record_(services.metrics, Method::kReduceStream),
-      payload_(*this, ticket(), services.limits.stream_idle_timeout, context->deadline()) {}
+      payload_(*this, ticket(), services.limits.Get().stream_idle_timeout, context->deadline()) {}
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* ReduceStreamCall::Begin(
     Services& services, grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   ReduceStreamCall* call = new ReduceStreamCall(services, context, response);
-  call->header_alarm_.Set(std::chrono::system_clock::now() + services.limits.stream_idle_timeout,
-                          [call](bool expired) {
-                            if (expired) call->OnHeaderTimeout();
-                            call->Unref();
-                          });
+  call->header_alarm_.Set(
+      std::chrono::system_clock::now() + services.limits.Get().stream_idle_timeout,
+      [call](bool expired) {
+        if (expired) call->OnHeaderTimeout();
+        call->Unref();
+      });
   call->ReadNext();
   return call;
 }
@@ -52,7 +53,7 @@ void ReduceStreamCall::OnHeader(bool ok) {
 void ReduceStreamCall::OnHeaderTimeout() {
   if (!EndHeaderPhase()) return;
   RefuseWith(absl::DeadlineExceededError(absl::StrCat(
-      "header: nothing came for ", services().limits.stream_idle_timeout.count(), " ms")));
+      "header: nothing came for ", services().limits.Get().stream_idle_timeout.count(), " ms")));
 }
 
 absl::Status ReduceStreamCall::ServeHeader(bool ok) {

@@ -7,6 +7,7 @@
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_STREAM_CALL_H_
 
 #include <atomic>
+#include <string>
 
 #include "grpcpp/alarm.h"
 #include "grpcpp/server_context.h"
@@ -52,6 +53,7 @@ class ReduceStreamCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return true; }
   void DropPayload() override { payload_.Close(); }
+  std::string Peer() const override { return context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 
   grpc::CallbackServerContext* const context_;

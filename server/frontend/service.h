@@ -5,6 +5,7 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 
+#include <string_view>
 #include <utility>
 
 #include "grpcpp/server_context.h"
@@ -23,7 +24,7 @@ class ReductionServiceImpl final
                       v1::ReductionService::WithCallbackMethod_GetServerInfo<
                           v1::ReductionService::Service>>>>> {
  public:
-  // `info` is what GetServerInfo answers; it does not change while the server runs.
+  // `info` is what GetServerInfo answers beside the limits in force.
   ReductionServiceImpl(Services services, v1::GetServerInfoResponse info)
       : services_(services), info_(std::move(info)) {}
 
@@ -42,6 +43,10 @@ class ReductionServiceImpl final
                                           v1::GetServerInfoResponse* response) override;
 
  private:
+  // Counts, logs and ends a call that needs no device.
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Method method,
+                                   std::string_view request_id, const absl::Status& status);
+
   Services services_;
   const v1::GetServerInfoResponse info_;
 };

@@ -1,11 +1,13 @@
 #include "server/observe/log.h"
 
+#include <unistd.h>
+
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
-#include "spdlog/sinks/stdout_sinks.h"
 
 namespace warpfold {
 namespace {
@@ -45,19 +47,30 @@ std::string Quoted(std::string_view text) {
                                    nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace
-
-Log::Log(LogLevel level, LogFormat format)
-    : Log(level, format, std::make_shared<spdlog::sinks::stderr_sink_mt>()) {}
-
-Log::Log(LogLevel level, LogFormat format, spdlog::sink_ptr sink)
-    : format_(format), logger_("warpfold", std::move(sink)) {
-  logger_.set_level(SpdlogLevel(level));
-  logger_.set_pattern(format == LogFormat::kJson ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-  logger_.flush_on(spdlog::level::info);
+std::string Text(const LogValue& value) {
+  return value.number().has_value() ? absl::StrCat(*value.number()) : Quoted(value.text());
 }
 
-bool Log::Writes(LogLevel level) const { return logger_.should_log(SpdlogLevel(level)); }
+}  // namespace
+
+Log::Log(const LogOptions& options)
+    : Log(options, std::make_shared<DescriptorSink>(STDERR_FILENO)) {}
+
+Log::Log(const LogOptions& options, spdlog::sink_ptr sink)
+    : format_(options.format),
+      sink_(std::move(sink)),
+      stderr_(dynamic_cast<const DescriptorSink*>(sink_.get())),
+      threads_(std::make_shared<spdlog::details::thread_pool>(
+          static_cast<std::size_t>(options.queue_lines), 1)),
+      logger_(std::make_shared<spdlog::async_logger>(
+          "warpfold", sink_, threads_, spdlog::async_overflow_policy::overrun_oldest)) {
+  logger_->set_level(SpdlogLevel(options.level));
+  logger_->set_pattern(format_ == LogFormat::kJson ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+}
+
+void Log::SetLevel(LogLevel level) { logger_->set_level(SpdlogLevel(level)); }
+
+bool Log::Writes(LogLevel level) const { return logger_->should_log(SpdlogLevel(level)); }
 
 void Log::Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (!Writes(level)) return;
@@ -70,17 +83,17 @@ void Log::Write(LogLevel level, std::string_view message, std::initializer_list<
         .append("\",\"message\":")
         .append(Quoted(message));
     for (const LogField& field : fields) {
-      line.append(",").append(Quoted(field.name)).append(":").append(Quoted(field.value));
+      line.append(",").append(Quoted(field.name)).append(":").append(Text(field.value));
     }
     line.append("}");
   } else {
     line.append(message);
     for (const LogField& field : fields) {
-      line.append(" ").append(field.name).append("=").append(Quoted(field.value));
+      line.append(" ").append(field.name).append("=").append(Text(field.value));
     }
   }
   // The line is data, never a format string.
-  logger_.log(SpdlogLevel(level), "{}", line);
+  logger_->log(SpdlogLevel(level), "{}", line);
 }
 
 }  // namespace warpfold

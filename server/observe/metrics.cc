@@ -1,6 +1,5 @@
 #include "server/observe/metrics.h"
 
-#include <ctime>
 #include <map>
 
 #include "prometheus/gauge.h"
@@ -111,13 +110,14 @@ Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus
   AddStageSeries();
   AddCallSeries();
   AddInfoSeries(build);
+  AddReloadSeries();
 }
 
 void Metrics::AddRequestSeries() {
-  auto& requests = prometheus::BuildCounter()
-                       .Name("warpfold_requests_total")
-                       .Help("Tensors answered, by method, op, dtype and status code.")
-                       .Register(*registry_);
+  requests_ = &prometheus::BuildCounter()
+                   .Name("warpfold_requests_total")
+                   .Help("Tensors answered, by method, op, dtype and status code.")
+                   .Register(*registry_);
   auto& durations = prometheus::BuildHistogram()
                         .Name("warpfold_request_duration_seconds")
                         .Help("From a request's first byte known to the server to its answer.")
@@ -127,20 +127,30 @@ void Metrics::AddRequestSeries() {
     const std::string method = Name(kMethods[m]);
     series.duration = &durations.Add({{"method", method}}, LatencyBuckets());
     for (const absl::StatusCode code : kRequestCodes) {
-      const std::string code_name = CodeName(code);
-      for (std::size_t o = 0; o < kOpLabelCount; ++o) {
-        const std::string op = o < kOpCount ? Name(kAllOps[o]) : "multiple";
-        for (std::size_t d = 0; d < kDTypeCount; ++d) {
-          series.requests[o][d][Index(code)] = &requests.Add({{"method", method},
-                                                              {"op", op},
-                                                              {"dtype", Name(kAllDTypes[d])},
-                                                              {"code", code_name}});
-        }
+      series.refused_undecoded[Index(code)] = &requests_->Add(
+          {{"method", method}, {"op", "none"}, {"dtype", "none"}, {"code", CodeName(code)}});
+    }
+    for (std::size_t o = 0; o < kOpLabelCount; ++o) {
+      for (std::size_t d = 0; d < kDTypeCount; ++d) {
+        LazyRequestCounter(kMethods[m], o, d, absl::StatusCode::kOk);
       }
-      series.refused_undecoded[Index(code)] = &requests.Add(
-          {{"method", method}, {"op", "none"}, {"dtype", "none"}, {"code", code_name}});
     }
   }
+}
+
+prometheus::Counter& Metrics::LazyRequestCounter(Method method, std::size_t op, std::size_t dtype,
+                                                 absl::StatusCode code) {
+  std::atomic<prometheus::Counter*>& known =
+      methods_[Index(method)].requests[op][dtype][Index(code)];
+  if (prometheus::Counter* counter = known.load(std::memory_order_acquire)) return *counter;
+  // Two threads may come here at once: the family gives both the same counter.
+  prometheus::Counter& made =
+      requests_->Add({{"method", Name(method)},
+                      {"op", op < kOpCount ? Name(kAllOps[op]) : "multiple"},
+                      {"dtype", Name(kAllDTypes[dtype])},
+                      {"code", CodeName(code)}});
+  known.store(&made, std::memory_order_release);
+  return made;
 }
 
 void Metrics::AddStageSeries() {
@@ -200,24 +210,24 @@ void Metrics::AddInfoSeries(const BuildInfo& build) {
       .Register(*registry_)
       .Add({{"version", build.version}, {"backend", build.backend}, {"compiler", build.compiler}})
       .Set(1);
-  prometheus::BuildGauge()
-      .Name("process_start_time_seconds")
-      .Help("When the process started, in seconds since the epoch.")
-      .Register(*registry_)
-      .Add({})
-      .Set(static_cast<double>(std::time(nullptr)));
 }
 
-prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) const {
-  const MethodSeries& series = methods_[Index(record.method)];
-  const ByCode* by_code = &series.refused_undecoded;
-  if (record.plan != nullptr) {
-    const std::size_t op =
-        record.plan->ops.size() == 1 ? Index(record.plan->ops.front()) : kOpCount;
-    by_code = &series.requests[op][Index(record.plan->dtype)];
-  }
-  prometheus::Counter* counter = (*by_code)[Index(record.code)];
-  return counter != nullptr ? *counter : *(*by_code)[Index(absl::StatusCode::kUnknown)];
+void Metrics::AddReloadSeries() {
+  auto& reloads = prometheus::BuildCounter()
+                      .Name("warpfold_config_reloads_total")
+                      .Help("Reloads of the configuration by SIGHUP, taken and refused.")
+                      .Register(*registry_);
+  reloads_ = {&reloads.Add({{"result", "refused"}}), &reloads.Add({{"result", "ok"}})};
+}
+
+prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {
+  const ByCode& refused = methods_[Index(record.method)].refused_undecoded;
+  // What no request ends with has no series.
+  const bool is_known = Index(record.code) < kCodeCount && refused[Index(record.code)] != nullptr;
+  const absl::StatusCode code = is_known ? record.code : absl::StatusCode::kUnknown;
+  if (record.plan == nullptr) return *refused[Index(code)];
+  const std::size_t op = record.plan->ops.size() == 1 ? Index(record.plan->ops.front()) : kOpCount;
+  return LazyRequestCounter(record.method, op, Index(record.plan->dtype), code);
 }
 
 void Metrics::CountRequest(const RequestRecord& record) {
@@ -229,6 +239,8 @@ void Metrics::CountRequest(const RequestRecord& record) {
   bytes_[dtype]->Increment(static_cast<double>(record.plan->input_bytes));
   elements_[dtype]->Increment(static_cast<double>(record.plan->element_count));
 }
+
+void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
 
 void Metrics::CountCallStarted(Method method) { calls_[Index(method)].started->Increment(); }
 

@@ -1,9 +1,11 @@
 // The Prometheus page on its own port.
 //
-// Step of a request: 4, report. Serves from its own two threads until destroyed.
+// Step of a request: 4, report. Serves from its own four threads until destroyed. A client that
+// sends nothing, or does not read its page, holds one of them for kClientTimeout at most.
 #ifndef WARPFOLD_SERVER_OBSERVE_METRICS_SERVER_H_
 #define WARPFOLD_SERVER_OBSERVE_METRICS_SERVER_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,8 @@ namespace warpfold {
 
 class MetricsServer {
  public:
+  static constexpr std::chrono::milliseconds kClientTimeout{2000};
+
   // Listens on `address` ("0.0.0.0:9464"; port 0 takes any) and serves `pages` under /metrics.
   // UNAVAILABLE, naming the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(

@@ -1,62 +1,25 @@
 #include "server/observe/occupancy.h"
 
-#include <unistd.h>
-
-#include <cstdint>
-#include <fstream>
-#include <initializer_list>
-#include <string>
-#include <utility>
-
-#include "prometheus/client_metric.h"
-#include "prometheus/metric_type.h"
+#include "server/observe/families.h"
 
 namespace warpfold {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-ClientMetric Sample(MetricType type, double value) {
-  ClientMetric metric;
-  if (type == MetricType::Counter) {
-    metric.counter.value = value;
-  } else {
-    metric.gauge.value = value;
-  }
-  return metric;
-}
-
-MetricFamily Plain(MetricType type, const char* name, const char* help, double value) {
-  return {name, help, type, {Sample(type, value)}};
-}
-
-MetricFamily Labelled(MetricType type, const char* name, const char* help, const char* label,
-                      std::initializer_list<std::pair<const char*, double>> values) {
-  MetricFamily family{name, help, type, {}};
-  for (const auto& [label_value, value] : values) {
-    ClientMetric metric = Sample(type, value);
-    metric.label.push_back({label, label_value});
-    family.metric.push_back(std::move(metric));
-  }
-  return family;
-}
-
-// 0 where /proc does not say.
-double ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t pages_total = 0;
-  std::int64_t pages_resident = 0;
-  statm >> pages_total >> pages_resident;
-  return static_cast<double>(pages_resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
 
 }  // namespace
 
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
   const Occupancy now = probe_();
   return {
+      Plain(MetricType::Gauge, "warpfold_ready",
+            "1 while the server says that it is ready, else 0.", now.ready ? 1 : 0),
+      Labelled(MetricType::Gauge, "warpfold_devices", "Devices, serving and lost.", "state",
+               {{"serving", now.devices_serving}, {"lost", now.devices_lost}}),
+      Plain(MetricType::Gauge, "warpfold_tls_certificate_not_after_timestamp_seconds",
+            "When the server's certificate expires, since the epoch; 0 without TLS.",
+            now.tls_not_after_seconds),
       Plain(MetricType::Gauge, "warpfold_queue_depth", "Requests waiting for a device.",
             now.queue_depth),
       Labelled(MetricType::Gauge, "warpfold_streams",
@@ -76,8 +39,9 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"too_large", now.refusals_too_large},
                 {"queue", now.refusals_queue},
                 {"draining", now.refusals_draining}}),
-      Plain(MetricType::Gauge, "process_resident_memory_bytes", "Resident memory of the process.",
-            ResidentBytes()),
+      Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
+               "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
+               {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
   };
 }
 

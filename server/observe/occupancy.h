@@ -1,5 +1,5 @@
-// What the server holds right now, as gauges: queue, lanes, pinned memory, requests and bytes in
-// flight, refusals so far.
+// What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
+// memory, requests and bytes in flight, refusals so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -15,6 +15,10 @@
 namespace warpfold {
 
 struct Occupancy {
+  bool ready = false;
+  double devices_serving = 0;
+  double devices_lost = 0;
+  double tls_not_after_seconds = 0;  // since the epoch; 0 without TLS
   double queue_depth = 0;
   double streams_in_use = 0;
   double streams_total = 0;
@@ -22,6 +26,8 @@ struct Occupancy {
   double pinned_bytes_total = 0;
   double requests_in_flight = 0;
   double bytes_in_flight = 0;
+  double log_lines_dropped_queue = 0;
+  double log_lines_dropped_write = 0;
   double refusals_requests = 0;
   double refusals_bytes = 0;
   double refusals_too_large = 0;

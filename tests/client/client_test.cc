@@ -189,6 +189,21 @@ TEST(ClientTest, UnavailableIsTriedAgainUntilItSucceeds) {
   EXPECT_EQ(server.service().unary_calls(), 4);
 }
 
+TEST(ClientTest, ACancellationIsTriedAgainUnlessTheCallerAskedForIt) {
+  FakeServer server;
+  const auto client = ConnectTo(server);
+  const std::vector<float> values(6, 1.0f);
+  const TensorView view = View(v1::DTYPE_F32, {6}, values);
+  server.service().FailNext(2, Fails(grpc::StatusCode::CANCELLED));
+  EXPECT_TRUE(client->Reduce(view, {.ops = {v1::OP_SUM}}).ok());
+  EXPECT_EQ(server.service().unary_calls(), 3);
+  std::stop_source stopped;
+  stopped.request_stop();
+  const auto answer = client->Reduce(view, {.ops = {v1::OP_SUM}, .stop = stopped.get_token()});
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_LE(server.service().unary_calls(), 4);
+}
+
 TEST(ClientTest, AttemptsAreBoundedAndTheErrorSaysHowMany) {
   FakeServer server;
   const auto client = ConnectTo(server);

@@ -88,6 +88,9 @@ def misfits(manifests):
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         if server[probe]["grpc"]["port"] != container_ports["grpc"]:
             yield f"the {probe} asks another port"
+        wanted = "liveness" if probe == "livenessProbe" else "readiness"
+        if server[probe]["grpc"].get("service") != wanted:
+            yield f"the {probe} does not ask for {wanted}"
     target = one["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
     if (target["kind"], target["name"]) != ("Deployment", one["Deployment"]["metadata"]["name"]):
         yield f"the HorizontalPodAutoscaler scales {target}"
@@ -115,6 +118,7 @@ class Manifests(unittest.TestCase):
             ("Deployment", ("spec", "template", *labels), {"app": "x"}),
             ("Deployment", (*container, "ports", 0, "containerPort"), 50052),
             ("Deployment", (*container, "readinessProbe", "grpc", "port"), 9464),
+            ("Deployment", (*container, "livenessProbe", "grpc", "service"), "readiness"),
             ("Deployment", ("spec", "replicas"), 1),
             ("Service", labels, {}),
             ("Service", ("spec", "ports", 1, "name"), "prometheus"),
@@ -172,9 +176,9 @@ class TheServer(unittest.TestCase):
         )
 
     def test_has_the_time_to_drain(self):
-        sleep = int(self.server["lifecycle"]["preStop"]["exec"]["command"][1])
-        drain = self.default("drain_timeout_ms") / 1000
-        self.assertGreater(self.pod["terminationGracePeriodSeconds"], sleep + drain)
+        delay = next(a for a in self.server["args"] if a.startswith("--drain-delay-ms="))
+        drain_ms = int(delay.split("=")[1]) + self.default("drain_timeout_ms")
+        self.assertGreater(self.pod["terminationGracePeriodSeconds"], drain_ms / 1000)
 
     def test_has_the_memory_that_its_limits_let_it_take(self):
         streams = int(

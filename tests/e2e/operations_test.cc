@@ -18,11 +18,13 @@ std::string HealthRequest(const std::string& service) {
   return std::string("\x0a") + static_cast<char>(service.size()) + service;
 }
 constexpr char kServing[] = "\x08\x01";
+constexpr char kNotServing[] = "\x08\x02";
 
 class OperationsTest : public ServedTest {};
 
-TEST_F(OperationsTest, HealthServesTheServerAndTheService) {
-  for (const std::string& service : {std::string(), std::string(kService)}) {
+TEST_F(OperationsTest, HealthServesItsFourNames) {
+  for (const std::string& service :
+       {std::string(), std::string(kService), std::string("liveness"), std::string("readiness")}) {
     const RawReply reply = RawCall(client().channel(), kHealthCheck, HealthRequest(service));
     EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
     EXPECT_EQ(reply.bytes, kServing);
@@ -63,6 +65,13 @@ TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
   EXPECT_EQ(info.limits().max_rank(), 32);
   EXPECT_EQ(info.ops_size(), 14);
   EXPECT_EQ(info.dtypes_size(), 13);
+}
+
+TEST_F(OperationsTest, TheMetricsPageSaysReadyAndItsDevices) {
+  const std::string page = MetricsPage(server().metrics_port());
+  EXPECT_EQ(MetricValue(page, "warpfold_ready"), 1);
+  EXPECT_GE(MetricValue(page, "warpfold_devices{state=\"serving\"}"), 1);
+  EXPECT_EQ(MetricValue(page, "warpfold_devices{state=\"lost\"}"), 0);
 }
 
 TEST_F(OperationsTest, TheMetricsPageCountsARequestInAllItsSeries) {
@@ -128,6 +137,16 @@ TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
   }
 }
 
+TEST(StartTest, CheckConfigSaysWhetherAConfigurationIsGood) {
+  std::string errors;
+  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=3"}, &errors), 0) << errors;
+  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=-3"}, &errors), 2);
+  EXPECT_NE(errors.find("streams: -3"), std::string::npos) << errors;
+  errors.clear();
+  EXPECT_EQ(RunServerBinary({"--check-config", "--config=/no/such/file"}, &errors), 2);
+  EXPECT_NE(errors.find("/no/such/file"), std::string::npos) << errors;
+}
+
 TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
   const auto server = ServerProcess::Start();
   ASSERT_NE(server, nullptr);
@@ -173,6 +192,29 @@ TEST(DrainTest, SigtermFinishesWhatRunsRefusesTheRestAndExitsWithZero) {
   EXPECT_TRUE(writer->Write(Chunk(std::string(8, '\0'))));
   writer->WritesDone();
   EXPECT_TRUE(writer->Finish().ok()) << "an accepted stream must be finished";
+  EXPECT_EQ(server->Wait(), 0);
+}
+
+TEST(DrainTest, BeforeTheDrainTheServerIsNotReadyButAliveAndServesOn) {
+  // Longer than any test: the second signal ends the delay.
+  const auto server = ServerProcess::Start({"--drain-delay-ms=3600000"});
+  ASSERT_NE(server, nullptr);
+  Client client(*server);
+  const auto health = [&client](const std::string& service) {
+    return RawCall(client.channel(), kHealthCheck, HealthRequest(service)).bytes;
+  };
+  EXPECT_EQ(health("readiness"), kServing);
+  server->Signal(SIGTERM);
+  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_ready", 0), 0);
+  while (health("readiness") == kServing) {  // set just after the metric
+  }
+  EXPECT_EQ(health("readiness"), kNotServing);
+  EXPECT_EQ(health(kService), kNotServing);
+  EXPECT_EQ(health(""), kNotServing);
+  EXPECT_EQ(health("liveness"), kServing);
+  v1::ReduceResponse response;
+  EXPECT_TRUE(client.Reduce(F32Ones(3), &response).ok());
+  server->Signal(SIGTERM);
   EXPECT_EQ(server->Wait(), 0);
 }
 

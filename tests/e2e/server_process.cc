@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -81,21 +82,29 @@ int RunServerBinary(const std::vector<std::string>& arguments, std::string* erro
   return ExitCode(pid);
 }
 
-std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::string>& flags) {
+std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::string>& flags,
+                                                    const std::string& errors_file) {
   char folder[] = "/tmp/warpfold_e2e.XXXXXX";
   if (mkdtemp(folder) == nullptr) return nullptr;
   const std::filesystem::path port_file = std::filesystem::path(folder) / "ports";
   const int watch = inotify_init1(IN_CLOEXEC);
   inotify_add_watch(watch, folder, IN_MOVED_TO);
 
-  std::vector<std::string> arguments{"--listen-address=127.0.0.1:0",
-                                     "--metrics-address=127.0.0.1:0",
+  std::vector<std::string> arguments{"--metrics-address=127.0.0.1:0",
                                      "--port-file=" + port_file.string()};
+  const bool has_address = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.rfind("--listen-address=", 0) == 0;
+  });
+  if (!has_address) arguments.push_back("--listen-address=127.0.0.1:0");
   const char* backend = std::getenv("WARPFOLD_BACKEND");
   if (backend != nullptr) arguments.push_back(std::string("--backend=") + backend);
   arguments.insert(arguments.end(), flags.begin(), flags.end());
 
-  std::unique_ptr<ServerProcess> server(new ServerProcess(Spawn(arguments, -1)));
+  const int errors_fd = errors_file.empty() ? -1
+                                            : open(errors_file.c_str(),
+                                                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  std::unique_ptr<ServerProcess> server(new ServerProcess(Spawn(arguments, errors_fd)));
+  if (errors_fd >= 0) close(errors_fd);
   const bool served = AwaitFile(port_file, watch, server->pid_);
   close(watch);
   std::ifstream(port_file) >> server->grpc_port_ >> server->metrics_port_;

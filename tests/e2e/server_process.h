@@ -21,7 +21,9 @@ class ServerProcess {
  public:
   // Starts the server with `flags` beside those for ports and backend, and returns once it serves;
   // null, after a test failure, when it does not.
-  static std::unique_ptr<ServerProcess> Start(const std::vector<std::string>& flags = {});
+  // With `errors_file` the server's stderr goes there.
+  static std::unique_ptr<ServerProcess> Start(const std::vector<std::string>& flags = {},
+                                              const std::string& errors_file = "");
   // Kills the server when it still runs.
   ~ServerProcess();
 

@@ -2,11 +2,13 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "gtest/gtest.h"
+#include "server/config_options.h"
 
 namespace warpfold {
 namespace {
@@ -81,11 +83,71 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--queue-depth-max=0", "queue-depth-max: "},
       {"--stream-idle-timeout-ms=0", "stream-idle-timeout-ms: "},
       {"--drain-timeout-ms=-1", "drain-timeout-ms: "},
+      {"--tls-cert=a.pem", "tls-key: "},
+      {"--tls-key=a.pem", "tls-key: "},
+      {"--tls-client-ca=a.pem", "tls-client-ca: "},
   };
   for (const auto& [flag, start] : bad) {
     const absl::Status status = Parse({flag}).Validate();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << flag;
     EXPECT_EQ(std::string(status.message()).rfind(start, 0), 0U) << status;
+  }
+}
+
+// What `arguments` say as the server's start and reload read it.
+absl::StatusOr<Config> Read(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "warpfold-server");
+  return ReadConfig(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(ConfigTest, AnUnreadableFileIsRefusedByName) {
+  for (const std::string& file : {std::string("/no/such/file"), testing::TempDir()}) {
+    const absl::Status status = Read({"--config", file.c_str()}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << file;
+    EXPECT_NE(std::string(status.message()).find(file), std::string::npos) << status;
+  }
+}
+
+TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
+  Config config;
+  config.listen_address = "[::1]:7";
+  config.port_file = "/tmp/a b";
+  config.slab_bytes = 3 << 20;
+  config.max_bytes_in_flight = 1234567;
+  config.log_level = LogLevel::kError;
+  for (const Config& printed : {config, Config()}) {
+    const std::string file = WriteFile(ToFile(printed));
+    const absl::StatusOr<Config> read = Read({"--config", file.c_str()});
+    ASSERT_TRUE(read.ok()) << read.status();
+    for (const Change change : {Change::kAtStart, Change::kOnReload}) {
+      EXPECT_TRUE(Differing(printed, *read, change).empty());
+    }
+  }
+}
+
+TEST(ConfigTest, DifferingNamesWhatDiffers) {
+  Config other;
+  other.streams = 5;
+  other.slab_bytes = 1 << 20;
+  EXPECT_EQ(Differing(Config(), other, Change::kAtStart),
+            (std::vector<std::string>{"streams", "slab-bytes"}));
+}
+
+TEST(ConfigDocTest, TheTableIsTheOneThatTheCodePrints) {
+  std::ifstream file(WARPFOLD_CONFIGURATION_DOC);
+  ASSERT_TRUE(file.good()) << WARPFOLD_CONFIGURATION_DOC;
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t start = page.find("| flag |");
+  ASSERT_NE(start, std::string::npos);
+  EXPECT_EQ(page.substr(start), OptionsPage()) << "print it again: warpfold-server --print-options";
+}
+
+TEST(ConfigDocTest, EveryNumberHasARangeAndAUnit) {
+  for (const ConfigOption& option : ConfigOptions()) {
+    const bool is_number = std::holds_alternative<int Config::*>(option.field) ||
+                           std::holds_alternative<std::int64_t Config::*>(option.field);
+    EXPECT_EQ(is_number, option.high > 0) << option.name;
+    EXPECT_TRUE(!is_number || *option.unit != '\0') << option.name;
   }
 }
 

@@ -28,7 +28,7 @@ class FrontendTest : public testing::Test {
     options_.listen_address = "127.0.0.1:0";
     options_.version = "test";
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
-    auto server = GrpcServer::Start(options_, admission_, *scheduler_, metrics_, log_);
+    auto server = GrpcServer::Start(options_, admission_, *scheduler_, metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
@@ -61,7 +61,8 @@ class FrontendTest : public testing::Test {
   GatedDevice* device_ = nullptr;
   AdmissionController admission_{{.max_requests_in_flight = 3}};
   Metrics metrics_{{}};
-  Log log_{LogLevel::kError, LogFormat::kText, std::make_shared<spdlog::sinks::null_sink_mt>()};
+  Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
+  AccessLog access_log_{log_, {}};
   std::unique_ptr<Scheduler> scheduler_;
   GrpcServerOptions options_;
   std::unique_ptr<GrpcServer> server_;

@@ -1,18 +1,20 @@
-#include <algorithm>
+#include <ctime>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
-#include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
-#include "server/observe/log.h"
+#include "server/observe/gpu_metrics.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
+#include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
-#include "spdlog/sinks/ostream_sink.h"
+#include "server/observe/process_metrics.h"
 
 namespace warpfold {
 namespace {
@@ -43,11 +45,27 @@ double Counted(const Metrics& metrics, const std::string& op, const std::string&
   return metric != nullptr ? metric->counter.value : -1;
 }
 
-TEST(MetricsTest, EverySeriesExistsFromTheStartWithValueZero) {
+TEST(MetricsTest, SeriesExistFromTheStartWithValueZero) {
   const Metrics metrics({});
   EXPECT_EQ(Counted(metrics, "sum", "OK"), 0);
-  EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 0);
+  EXPECT_EQ(Counted(metrics, "multiple", "OK"), 0);
   EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 0);
+}
+
+TEST(MetricsTest, AFailureOfAnOpAndDTypeHasItsSeriesFromTheFirstOn) {
+  Metrics metrics({});
+  EXPECT_EQ(Counted(metrics, "sum", "OutOfRange"), -1);
+  const Plan plan = ExamplePlan({Op::kSum});
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        metrics.CountRequest({.plan = &plan, .code = absl::StatusCode::kOutOfRange});
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(Counted(metrics, "sum", "OutOfRange"), 400);
 }
 
 TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
@@ -103,6 +121,10 @@ std::set<std::string> Registered() {
   for (auto& family : OccupancyCollector([] { return Occupancy(); }).Collect()) {
     families.push_back(std::move(family));
   }
+  for (auto& family : ProcessCollector().Collect()) families.push_back(std::move(family));
+  for (auto& family : GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect()) {
+    families.push_back(std::move(family));
+  }
   std::set<std::string> rows;
   for (const prometheus::MetricFamily& family : families) {
     std::set<std::string> labels;
@@ -119,41 +141,73 @@ std::set<std::string> Registered() {
 std::set<std::string> Documented() {
   std::ifstream file(WARPFOLD_METRICS_DOC);
   EXPECT_TRUE(file.good()) << WARPFOLD_METRICS_DOC;
-  const std::regex row(R"(^\| `(\w+)` \| (\w+) \| ([^|]*?) *\|.*)");
   std::set<std::string> rows;
   for (std::string line; std::getline(file, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, row)) continue;
-    rows.insert(match[1].str() + " | " + match[2].str() + " | " + match[3].str());
+    // | `name` | type | labels | unit | meaning |
+    std::vector<std::string> cells;
+    for (const absl::string_view cell : absl::StrSplit(line, '|')) {
+      cells.emplace_back(absl::StripAsciiWhitespace(cell));
+    }
+    if (cells.size() < 7 || cells[1].size() < 2 || cells[1].front() != '`') continue;
+    rows.insert(cells[1].substr(1, cells[1].size() - 2) + " | " + cells[2] + " | " + cells[3]);
   }
   return rows;
 }
 
 TEST(MetricsDocTest, TheTableListsExactlyWhatIsServed) { EXPECT_EQ(Documented(), Registered()); }
 
-std::string Logged(LogFormat format, LogLevel level, std::string_view message) {
-  std::ostringstream out;
-  Log log(LogLevel::kInfo, format, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
-  log.Write(level, message, {{"request_id", "a \"b\"\nc\xff"}});
-  return out.str();
+double Gauge(const std::vector<prometheus::MetricFamily>& families, const std::string& name,
+             const std::map<std::string, std::string>& labels = {}) {
+  const prometheus::ClientMetric* metric = Find(families, name, labels);
+  return metric != nullptr ? metric->gauge.value : -1;
 }
 
-TEST(LogTest, JsonLinesParseWhateverTheFieldsHold) {
-  const std::string line = Logged(LogFormat::kJson, LogLevel::kWarning, "over {} the {0} top");
-  const nlohmann::json json = nlohmann::json::parse(line);
-  EXPECT_EQ(json.at("level"), "warning");
-  EXPECT_EQ(json.at("message"), "over {} the {0} top");
-  EXPECT_EQ(json.at("request_id").get<std::string>().substr(0, 7), "a \"b\"\nc");
+TEST(ProcessCollectorTest, SaysWhatTheKernelSays) {
+  const auto before = ProcessCollector().Collect();
+  const double now = static_cast<double>(std::time(nullptr));
+  EXPECT_NEAR(Gauge(before, "process_start_time_seconds"), now, 60);
+  EXPECT_GT(Gauge(before, "process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GT(Gauge(before, "process_virtual_memory_bytes"),
+            Gauge(before, "process_resident_memory_bytes"));
+  EXPECT_GT(Gauge(before, "process_max_fds"), Gauge(before, "process_open_fds"));
+  std::vector<std::ifstream> open(10);
+  for (std::ifstream& file : open) file.open("/proc/self/stat");
+  EXPECT_EQ(Gauge(ProcessCollector().Collect(), "process_open_fds"),
+            Gauge(before, "process_open_fds") + 10);
+  const auto cpu_seconds = [] {
+    const auto families = ProcessCollector().Collect();
+    return Find(families, "process_cpu_seconds_total", {})->counter.value;
+  };
+  const double start = cpu_seconds();
+  EXPECT_GT(start, 0);
+  while (cpu_seconds() == start) {  // asking takes time of its own
+  }
 }
 
-TEST(LogTest, AFieldCannotForgeALine) {
-  const std::string line = Logged(LogFormat::kText, LogLevel::kInfo, "text");
-  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
-  EXPECT_NE(line.find("request_id=\"a \\\"b\\\"\\nc"), std::string::npos) << line;
+TEST(GpuCollectorTest, GivesWhatEachGpuSupports) {
+  auto nvml = Nvml::Open(WARPFOLD_FAKE_NVML);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const auto families = GpuCollector(*std::move(nvml)).Collect();
+  EXPECT_EQ(
+      Gauge(families, "warpfold_gpu_info", {{"gpu", "1"}, {"model", "Second"}, {"uuid", "GPU-2"}}),
+      1);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_memory_bytes", {{"gpu", "0"}, {"state", "used"}}), 400);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_memory_bytes", {{"gpu", "0"}, {"state", "total"}}), 1000);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_utilization_ratio", {{"gpu", "0"}}), 0.75);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_temperature_celsius", {{"gpu", "0"}}), 41);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_power_watts", {{"gpu", "0"}}), 123.456);
+  EXPECT_EQ(Find(families, "warpfold_gpu_ecc_errors_total", {{"gpu", "0"}, {"type", "corrected"}})
+                ->counter.value,
+            7);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_throttled", {{"gpu", "0"}, {"reason", "hw_thermal"}}), 1);
+  EXPECT_EQ(Gauge(families, "warpfold_gpu_throttled", {{"gpu", "0"}, {"reason", "sw_power_cap"}}),
+            0);
+  EXPECT_EQ(Find(families, "warpfold_gpu_power_watts", {{"gpu", "1"}}), nullptr);
 }
 
-TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
-  EXPECT_EQ(Logged(LogFormat::kText, LogLevel::kDebug, "quiet"), "");
+TEST(GpuCollectorTest, WithoutADriverThereIsNone) {
+  EXPECT_EQ(Nvml::Open("libno-such-driver.so.1").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Nvml::Open("libm.so.6").status().code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

@@ -252,5 +252,31 @@ TEST(SchedulerTest, WorkGoesToTheLeastLoadedDevice) {
 
 TEST(SchedulerTest, NoDeviceIsAnError) { EXPECT_FALSE(Scheduler::Create({}, {}).ok()); }
 
+TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnce) {
+  FakeDevice device;
+  int told = 0;
+  const auto scheduler = *DeviceScheduler::Create(
+      device, {.lanes = 1, .on_lost = [&told](const DeviceInfo& info, const absl::Status& why) {
+                 EXPECT_EQ(info.name, "fake:0");
+                 EXPECT_EQ(why.message(), "gone");
+                 ++told;
+               }});
+  absl::Notification gate;
+  FakeWork running(4, &gate);
+  running.fake_payload().FailRead(absl::UnavailableError("gone"));
+  ASSERT_TRUE(scheduler->Submit(&running).ok());
+  running.fake_payload().opened().WaitForNotification();
+  FakeWork waiting;
+  ASSERT_TRUE(scheduler->Submit(&waiting).ok());
+  gate.Notify();
+  EXPECT_EQ(running.Await().outcome.status().message(), "gone");
+  EXPECT_EQ(waiting.Await().outcome.status().code(), absl::StatusCode::kUnavailable);
+  FakeWork late;
+  EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(scheduler->state().devices_lost, 1);
+  EXPECT_EQ(scheduler->state().queued, 0);
+}
+
 }  // namespace
 }  // namespace warpfold

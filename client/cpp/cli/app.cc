@@ -16,6 +16,17 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
                  "Seconds that one request may take, retries included")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");
+  app.add_option("--tls-ca", flags.tls_ca,
+                 "PEM certificates of which one signed the server's; default gRPC's own")
+      ->type_name(kPathType)
+      ->envname("WARPFOLD_TLS_CA");
+  app.add_option("--tls-cert", flags.tls_cert, "PEM certificate to show, if the server asks for it")
+      ->type_name(kPathType);
+  app.add_option("--tls-key", flags.tls_key, "PEM private key of that certificate")
+      ->type_name(kPathType);
+  app.add_option("--tls-server-name", flags.tls_server_name,
+                 "Name in the server's certificate, when it is not the host of --server");
   app.add_flag("--json", flags.json, "Print JSON instead of text");
   app.add_option("--color", flags.color, "Colour the text; auto: on a terminal, without NO_COLOR")
       ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -98,6 +109,13 @@ void AddWatch(CLI::App& app, WatchFlags& flags) {
       ->capture_default_str();
 }
 
+void AddHealth(CLI::App& app, HealthFlags& flags) {
+  CLI::App* command =
+      app.add_subcommand("health", "Exit with 0 when the server says that it serves, else with 1");
+  command->add_option("--service", flags.service,
+                      "liveness, readiness, ...; default the server as a whole");
+}
+
 // For packagers; a group of no name is left out of the help.
 void AddGenerators(CLI::App& app, std::string& shell) {
   CLI::App* completion = app.add_subcommand("completion", "Print the completion file of a shell");
@@ -132,6 +150,7 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   AddDiff(*app, flags.diff);
   AddWatch(*app, flags.watch);
   app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
+  AddHealth(*app, flags.health);
   AddGenerators(*app, flags.shell);
   return app;
 }

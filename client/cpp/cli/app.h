@@ -19,6 +19,7 @@ struct Flags {
   DescribeFlags describe;
   DiffFlags diff;
   WatchFlags watch;
+  HealthFlags health;
   std::string shell;  // of completion
 };
 

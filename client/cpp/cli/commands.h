@@ -24,6 +24,12 @@ namespace warpfold::client {
 struct ServerFlags {
   std::string server = "localhost:50051";
   double timeout_s = 60;
+  // TLS when any of these is set. Files are PEM.
+  bool tls = false;
+  std::string tls_ca;           // who may have signed the server's certificate; empty: gRPC's roots
+  std::string tls_cert;         // ours, when the server asks for one
+  std::string tls_key;          // of ours
+  std::string tls_server_name;  // in the server's certificate; empty: the host that is connected to
   bool json = false;
   std::string color = "auto";  // color.h
 };
@@ -35,6 +41,10 @@ struct ReduceFlags {
   std::vector<std::int64_t> axes;
   bool keepdims = false;
   std::string output;  // empty: none
+};
+
+struct HealthFlags {
+  std::string service;  // as in grpc.health.v1; empty: the server as a whole
 };
 
 struct DescribeFlags {
@@ -66,9 +76,12 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
 absl::Status RunInfo(const ServerFlags& server);
 // Blocks for flags.count intervals. UNAVAILABLE when the metrics cannot be read.
 absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
+absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags);
 
 // For the commands themselves.
 absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
+absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
+std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
 bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"

@@ -74,13 +74,6 @@ std::string InfoText(const std::string& target, const v1::GetServerInfoResponse&
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags) {
-  ClientOptions options;
-  options.timeout =
-      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(flags.timeout_s));
-  return Client::Connect(flags.server, options);
-}
-
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype) {
   return std::find(info.dtypes().begin(), info.dtypes().end(), dtype) != info.dtypes().end();
 }

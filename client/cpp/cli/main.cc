@@ -25,6 +25,9 @@ int Report(const absl::Status& status) {
   return IsInputFault(status) ? kExitBadInput : kExitFailure;
 }
 
+// Container engines know 0 and 1 of a health check.
+int ReportHealth(const absl::Status& status) { return Report(status) == 0 ? 0 : kExitFound; }
+
 int Report(const absl::StatusOr<Verdict>& verdict) {
   if (!verdict.ok()) return Report(verdict.status());
   return *verdict == Verdict::kFound ? kExitFound : 0;
@@ -37,6 +40,7 @@ int RunSubcommand(const CLI::App& app, const Flags& flags) {
   if (is("describe")) return Report(RunDescribe(flags.server, flags.describe));
   if (is("diff")) return Report(RunDiff(flags.server, flags.diff));
   if (is("watch")) return Report(RunWatch(flags.server, flags.watch));
+  if (is("health")) return ReportHealth(RunHealth(flags.server, flags.health));
   if (is("info")) return Report(RunInfo(flags.server));
   const Interface interface = InterfaceOf(app);
   std::cout << (is("man") ? ManPage(interface) : Completion(interface, flags.shell));

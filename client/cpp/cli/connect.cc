@@ -1,0 +1,59 @@
+// How every command reaches the server: ServerFlags to a Client, with or without TLS.
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/cli/commands.h"
+
+namespace warpfold::client {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || text.empty()) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags) {
+  ConnectionOptions options;
+  if (!flags.tls && flags.tls_ca.empty() && flags.tls_cert.empty() && flags.tls_key.empty()) {
+    return options;
+  }
+  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key go together");
+  }
+  grpc::SslCredentialsOptions ssl;
+  for (const auto& [path, text] : {std::pair(&flags.tls_ca, &ssl.pem_root_certs),
+                                   std::pair(&flags.tls_cert, &ssl.pem_cert_chain),
+                                   std::pair(&flags.tls_key, &ssl.pem_private_key)}) {
+    absl::StatusOr<std::string> pem = ReadFile(*path);
+    if (!pem.ok()) return pem.status();
+    *text = *std::move(pem);
+  }
+  options.credentials = grpc::SslCredentials(ssl);
+  options.tls_server_name = flags.tls_server_name;
+  return options;
+}
+
+std::chrono::milliseconds TimeoutOf(const ServerFlags& flags) {
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::chrono::duration<double>(flags.timeout_s));
+}
+
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags) {
+  absl::StatusOr<ConnectionOptions> connection = ConnectionOptionsOf(flags);
+  if (!connection.ok()) return connection.status();
+  ClientOptions options;
+  options.connection = *std::move(connection);
+  options.timeout = TimeoutOf(flags);
+  return Client::Connect(flags.server, options);
+}
+
+}  // namespace warpfold::client

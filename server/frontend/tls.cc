@@ -1,0 +1,151 @@
+#include "server/frontend/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "grpc/grpc.h"
+
+namespace warpfold {
+namespace {
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+};
+using UniqueBio = std::unique_ptr<BIO, Free>;
+using UniqueKey = std::unique_ptr<EVP_PKEY, Free>;
+using UniqueX509 = std::unique_ptr<X509, Free>;
+
+absl::Status Bad(const char* option, const std::string& file, const char* what) {
+  ERR_clear_error();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", file, " ", what));
+}
+
+absl::StatusOr<std::string> ReadFile(const char* option, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad() || text.empty()) return Bad(option, path, "cannot be read");
+  return text;
+}
+
+UniqueBio BioOf(const std::string& text) {
+  return UniqueBio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// The first certificate of a PEM text.
+UniqueX509 FirstCertificate(const std::string& pem) {
+  return UniqueX509(PEM_read_bio_X509(BioOf(pem).get(), nullptr, nullptr, nullptr));
+}
+
+// A password is never asked for: nobody would answer.
+UniqueKey PrivateKey(const std::string& pem) {
+  const auto no_password = [](char*, int, int, void*) { return -1; };
+  return UniqueKey(PEM_read_bio_PrivateKey(BioOf(pem).get(), nullptr, no_password, nullptr));
+}
+
+// gRPC's C++ interface can watch files but cannot be handed a certificate, and once it has taken a
+// pair that does not fit (1.51) it serves none at all. The core's fetcher can.
+class FetchingCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit FetchingCredentials(grpc_server_credentials* credentials) : credentials_(credentials) {}
+  ~FetchingCredentials() override { grpc_server_credentials_release(credentials_); }
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  grpc_server_credentials* const credentials_;
+};
+
+}  // namespace
+
+absl::StatusOr<TlsCertificate::Pem> TlsCertificate::Read(const TlsFiles& files) {
+  Pem pem;
+  absl::StatusOr<std::string> certificate = ReadFile("tls-cert", files.certificate);
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = ReadFile("tls-key", files.private_key);
+  if (!key.ok()) return key.status();
+  const UniqueX509 parsed = FirstCertificate(*certificate);
+  if (parsed == nullptr) return Bad("tls-cert", files.certificate, "holds no PEM certificate");
+  const UniqueKey parsed_key = PrivateKey(*key);
+  if (parsed_key == nullptr) {
+    return Bad("tls-key", files.private_key, "holds no PEM private key without a password");
+  }
+  if (X509_check_private_key(parsed.get(), parsed_key.get()) != 1) {
+    return Bad("tls-key", files.private_key, "is not the key of the certificate");
+  }
+  std::tm not_after{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &not_after) != 1) {
+    return Bad("tls-cert", files.certificate, "does not say until when it is valid");
+  }
+  pem.not_after = absl::FromTM(not_after, absl::UTCTimeZone());
+  if (pem.not_after <= absl::Now()) return Bad("tls-cert", files.certificate, "has expired");
+  if (!files.client_ca.empty()) {
+    absl::StatusOr<std::string> ca = ReadFile("tls-client-ca", files.client_ca);
+    if (!ca.ok()) return ca.status();
+    if (FirstCertificate(*ca) == nullptr) {
+      return Bad("tls-client-ca", files.client_ca, "holds no PEM certificate");
+    }
+    pem.client_ca = *std::move(ca);
+  }
+  pem.certificate = *std::move(certificate);
+  pem.private_key = *std::move(key);
+  return pem;
+}
+
+absl::StatusOr<std::unique_ptr<TlsCertificate>> TlsCertificate::Load(const TlsFiles& files) {
+  absl::StatusOr<Pem> pem = Read(files);
+  if (!pem.ok()) return pem.status();
+  return std::unique_ptr<TlsCertificate>(new TlsCertificate(files, *std::move(pem)));
+}
+
+absl::Status TlsCertificate::Reload() {
+  absl::StatusOr<Pem> pem = Read(files_);
+  if (!pem.ok()) return pem.status();
+  absl::MutexLock lock(&mutex_);
+  pem_ = *std::move(pem);
+  is_new_ = true;
+  return absl::OkStatus();
+}
+
+absl::Time TlsCertificate::not_after() const {
+  absl::MutexLock lock(&mutex_);
+  return pem_.not_after;
+}
+
+grpc_ssl_certificate_config_reload_status TlsCertificate::Fetch(
+    void* self, grpc_ssl_server_certificate_config** out) {
+  TlsCertificate& tls = *static_cast<TlsCertificate*>(self);
+  absl::MutexLock lock(&tls.mutex_);
+  if (!tls.is_new_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  const grpc_ssl_pem_key_cert_pair pair{tls.pem_.private_key.c_str(), tls.pem_.certificate.c_str()};
+  // gRPC 1.51 wants roots even where no client is asked for a certificate; then any will do.
+  const std::string& roots = tls.pem_.client_ca.empty() ? tls.pem_.certificate : tls.pem_.client_ca;
+  *out = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
+  tls.is_new_ = false;
+  return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+}
+
+std::shared_ptr<grpc::ServerCredentials> TlsCertificate::Credentials() {
+  const auto clients = files_.client_ca.empty()
+                           ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                           : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  return std::make_shared<FetchingCredentials>(grpc_ssl_server_credentials_create_with_options(
+      grpc_ssl_server_credentials_create_options_using_config_fetcher(clients, &Fetch, this)));
+}
+
+}  // namespace warpfold

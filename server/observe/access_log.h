@@ -1,0 +1,66 @@
+// One log line for each request that was answered: who asked for what, how it ended, where the time
+// went.
+//
+// Step of a request: 4, report. Every failure and every slow success is a line, as is a sample of
+// the fast successes; both kinds are bounded per second, so that neither load nor an ill-behaved
+// client fills a disk. metrics.h counts what has no line. Safe from any thread.
+#ifndef WARPFOLD_SERVER_OBSERVE_ACCESS_LOG_H_
+#define WARPFOLD_SERVER_OBSERVE_ACCESS_LOG_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+
+namespace warpfold {
+
+struct AccessLogOptions {
+  std::int64_t fast_per_s = 10;          // lines a second for successes below slow
+  std::int64_t failed_per_s = 1000;      // and for what was refused or failed
+  std::chrono::milliseconds slow{1000};  // a success that takes as long always has a line
+};
+
+class AccessLog {
+ public:
+  // `log` must outlive this.
+  AccessLog(Log& log, const AccessLogOptions& options) : log_(log) { SetOptions(options); }
+
+  // From now on.
+  void SetOptions(const AccessLogOptions& options);
+
+  // Whether a request that ended so gets a line. Counts: ask once, and Write when true.
+  bool Takes(absl::StatusCode code, std::chrono::nanoseconds total);
+
+  // `record` without its plan is a request that could not be understood, or has no tensor.
+  void Write(const RequestRecord& record, std::string_view request_id, std::string_view peer,
+             absl::Span<const std::int64_t> shape, const absl::Status& status);
+
+ private:
+  // How many lines went out in the current second; loses count of a few when two threads meet at
+  // its start.
+  class Rate {
+   public:
+    bool Takes(std::int64_t per_s);
+
+   private:
+    std::atomic<std::int64_t> second_{-1};
+    std::atomic<std::int64_t> taken_{0};
+  };
+
+  Log& log_;
+  std::atomic<std::int64_t> fast_per_s_{0};
+  std::atomic<std::int64_t> failed_per_s_{0};
+  std::atomic<std::int64_t> slow_ns_{0};
+  Rate fast_;
+  Rate failed_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_OBSERVE_ACCESS_LOG_H_

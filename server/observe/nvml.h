@@ -1,0 +1,58 @@
+// The few functions of NVML (libnvidia-ml.so.1, part of the GPU driver) that the metrics need, by
+// their documented C signatures.
+//
+// Declared here instead of taken from nvml.h, so that the build needs no CUDA. NVML itself is safe
+// from any thread.
+#ifndef WARPFOLD_SERVER_OBSERVE_NVML_H_
+#define WARPFOLD_SERVER_OBSERVE_NVML_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace warpfold {
+
+class Nvml {
+ public:
+  using Device = struct Opaque*;
+  struct Memory {
+    unsigned long long total_bytes, free_bytes, used_bytes;
+  };
+  struct Utilization {
+    unsigned int gpu_percent, memory_percent;
+  };
+  static constexpr int kSuccess = 0;
+  static constexpr int kTemperatureOfGpu = 0;
+  static constexpr int kCorrected = 0, kUncorrected = 1;
+  static constexpr int kSinceDriverLoad = 0;
+
+  // Opens and initialises the library. NOT_FOUND: there is none; UNAVAILABLE: it does not work.
+  // Both say why.
+  static absl::StatusOr<std::unique_ptr<Nvml>> Open(const char* library = "libnvidia-ml.so.1");
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  // Each returns kSuccess or NVML's code of what is wrong, often "not supported".
+  int (*device_count)(unsigned int*) = nullptr;
+  int (*device_by_index)(unsigned int, Device*) = nullptr;
+  int (*name)(Device, char*, unsigned int) = nullptr;
+  int (*uuid)(Device, char*, unsigned int) = nullptr;
+  int (*memory)(Device, Memory*) = nullptr;
+  int (*utilization)(Device, Utilization*) = nullptr;
+  int (*temperature_celsius)(Device, int sensor, unsigned int*) = nullptr;
+  int (*power_milliwatts)(Device, unsigned int*) = nullptr;
+  int (*ecc_errors)(Device, int type, int since, unsigned long long*) = nullptr;
+  int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
+
+ private:
+  explicit Nvml(void* library) : library_(library) {}
+  absl::Status Load();
+
+  void* const library_;
+  int (*shutdown_)() = nullptr;  // set once initialised
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_OBSERVE_NVML_H_

@@ -1,0 +1,173 @@
+// SIGHUP: what a running server takes from its configuration, and what it keeps when that is bad.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/certificates.h"
+#include "tests/e2e/served_test.h"
+
+namespace warpfold::e2e {
+namespace {
+
+constexpr char kTaken[] = "warpfold_config_reloads_total{result=\"ok\"}";
+constexpr char kRefused[] = "warpfold_config_reloads_total{result=\"refused\"}";
+
+class ReloadTest : public testing::Test {
+ protected:
+  ReloadTest() {
+    std::string pattern = testing::TempDir() + "/warpfold-reload-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~ReloadTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(Path(name)) << text;
+    return Path(name);
+  }
+  void Configure(const std::string& text) const { Write("config.toml", text); }
+  void Start(const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> all{"--config=" + Path("config.toml")};
+    all.insert(all.end(), flags.begin(), flags.end());
+    server_ = ServerProcess::Start(all, Path("log"));
+    ASSERT_NE(server_, nullptr);
+  }
+  // Sends SIGHUP and waits until `counter` has gone up.
+  void Reload(const char* counter) {
+    const int port = server_->metrics_port();
+    const double before = MetricValue(MetricsPage(port), counter);
+    server_->Signal(SIGHUP);
+    ASSERT_EQ(AwaitMetric(port, counter, before + 1), before + 1);
+  }
+  v1::Limits LimitsNow() const {
+    Client client(*server_);
+    grpc::ClientContext context;
+    v1::GetServerInfoResponse info;
+    EXPECT_TRUE(client.stub().GetServerInfo(&context, {}, &info).ok());
+    return info.limits();
+  }
+  // Waits for a log line with `text`; true when it came.
+  bool Logged(const std::string& text) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    do {
+      std::ifstream file(Path("log"));
+      const std::string log{std::istreambuf_iterator<char>(file), {}};
+      if (log.find(text) != std::string::npos) return true;
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(ReloadTest, NewLimitsHoldForTheNextRequest) {
+  Configure("max-tensor-bytes = 1000\nmax-requests-in-flight = 10\n");
+  Start();
+  Client client(*server_);
+  v1::ReduceResponse response;
+  EXPECT_TRUE(client.Reduce(F32Ones(250), &response).ok());
+  EXPECT_EQ(client.Reduce(F32Ones(251), &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Configure(
+      "max-tensor-bytes = 2000\nmax-requests-in-flight = 20\nmax-bytes-in-flight = \"1MiB\"\n");
+  Reload(kTaken);
+  EXPECT_TRUE(client.Reduce(F32Ones(251), &response).ok());
+  EXPECT_EQ(LimitsNow().max_tensor_bytes(), 2000);
+  EXPECT_EQ(LimitsNow().max_requests_in_flight(), 20);
+  EXPECT_EQ(client.Reduce(F32Ones(501), &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(Logged("max-tensor-bytes, max-requests-in-flight, max-bytes-in-flight"));
+}
+
+TEST_F(ReloadTest, ABadFileKeepsAllAsItWasAndSaysSo) {
+  Configure("max-tensor-bytes = 1000\n");
+  Start();
+  for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
+           {"max-tensor-bytes = 2000\nmax-tensors = 3\n", "max-tensors"},
+           {"max-tensor-bytes = 2000\nqueue-depth-max = 0\n", "queue-depth-max: 0"},
+           {"max-tensor-bytes = lots\n", "max-tensor-bytes"}}) {
+    Configure(text);
+    Reload(kRefused);
+    EXPECT_EQ(LimitsNow().max_tensor_bytes(), 1000) << text;
+    EXPECT_TRUE(Logged(said)) << said;
+  }
+  std::filesystem::remove(Path("config.toml"));
+  Reload(kRefused);
+  EXPECT_EQ(LimitsNow().max_tensor_bytes(), 1000);
+  EXPECT_TRUE(Logged("not reloaded"));
+}
+
+TEST_F(ReloadTest, WhatNeedsARestartIsNamedAndTheRestIsTaken) {
+  Configure("streams = 1\nlog-level = \"error\"\n");
+  Start();
+  Configure("streams = 2\nlog-level = \"info\"\nmax-tensor-bytes = 2000\n");
+  Reload(kTaken);
+  EXPECT_TRUE(Logged("configuration reloaded"));  // as the level is "info" now
+  EXPECT_TRUE(Logged("a restart is needed to change options=\"streams\""));
+  EXPECT_EQ(LimitsNow().max_tensor_bytes(), 2000);
+  EXPECT_EQ(MetricValue(MetricsPage(server_->metrics_port()), "warpfold_streams{state=\"total\"}"),
+            1);
+}
+
+class TlsReloadTest : public ReloadTest {
+ protected:
+  void WriteServers(const KeyAndCertificate& issued) const {
+    Write("cert.pem", issued.certificate);
+    Write("key.pem", issued.key);
+  }
+  // Whether a new connection that trusts `authority` is served.
+  bool Serves(const Authority& authority) const {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("localhost");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto stub = v1::ReductionService::NewStub(
+        grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->grpc_port()),
+                                  grpc::SslCredentials({.pem_root_certs = authority.certificate(),
+                                                        .pem_private_key = "",
+                                                        .pem_cert_chain = ""}),
+                                  arguments));
+    grpc::ClientContext context;
+    v1::ReduceResponse response;
+    return stub->Reduce(&context, F32Ones(3), &response).ok();
+  }
+
+  Authority old_;
+  Authority new_;
+};
+
+TEST_F(TlsReloadTest, ANewCertificateServesTheNextConnectionAndABadOneKeepsTheOld) {
+  Configure("");
+  WriteServers(old_.Issue());
+  Start({"--tls-cert=" + Path("cert.pem"), "--tls-key=" + Path("key.pem")});
+  EXPECT_TRUE(Serves(old_));
+  EXPECT_FALSE(Serves(new_));
+
+  Write("cert.pem", new_.Issue().certificate);  // not the key's
+  Reload(kRefused);
+  EXPECT_TRUE(Logged("is not the key of the certificate"));
+  EXPECT_TRUE(Serves(old_));
+  WriteServers(new_.Issue(-1));  // expired
+  Reload(kRefused);
+  EXPECT_TRUE(Serves(old_));
+  Write("key.pem", "hello");
+  Reload(kRefused);
+  EXPECT_TRUE(Serves(old_));
+
+  WriteServers(new_.Issue(2));
+  Reload(kTaken);
+  EXPECT_TRUE(Serves(new_));
+  EXPECT_FALSE(Serves(old_));
+  const double not_after = MetricValue(MetricsPage(server_->metrics_port()),
+                                       "warpfold_tls_certificate_not_after_timestamp_seconds");
+  EXPECT_NEAR(not_after, static_cast<double>(time(nullptr)) + 2 * 86400, 3600);
+}
+
+}  // namespace
+}  // namespace warpfold::e2e

@@ -1,0 +1,106 @@
+// TLS and mutual TLS: who gets in, and what the server says about files that do not fit.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/certificates.h"
+#include "tests/e2e/served_test.h"
+
+namespace warpfold::e2e {
+namespace {
+
+class TlsTest : public testing::Test {
+ protected:
+  TlsTest() {
+    std::string pattern = testing::TempDir() + "/warpfold-tls-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    Write("client-ca.pem", clients_.certificate());
+    WriteServers(servers_.Issue());
+  }
+  ~TlsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(Path(name)) << text;
+  }
+  void WriteServers(const KeyAndCertificate& issued) const {
+    Write("cert.pem", issued.certificate);
+    Write("key.pem", issued.key);
+  }
+  std::vector<std::string> Flags(bool mutual) const {
+    std::vector<std::string> flags{"--tls-cert=" + Path("cert.pem"),
+                                   "--tls-key=" + Path("key.pem")};
+    if (mutual) flags.push_back("--tls-client-ca=" + Path("client-ca.pem"));
+    return flags;
+  }
+
+  // The code of one request on a new connection.
+  static grpc::StatusCode Ask(const ServerProcess& server,
+                              const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("localhost");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto stub = v1::ReductionService::NewStub(grpc::CreateCustomChannel(
+        "127.0.0.1:" + std::to_string(server.grpc_port()), credentials, arguments));
+    grpc::ClientContext context;
+    v1::ReduceResponse response;
+    return stub->Reduce(&context, F32Ones(3), &response).error_code();
+  }
+  static std::shared_ptr<grpc::ChannelCredentials> Trusting(const Authority& authority,
+                                                            const KeyAndCertificate& own = {}) {
+    return grpc::SslCredentials({.pem_root_certs = authority.certificate(),
+                                 .pem_private_key = own.key,
+                                 .pem_cert_chain = own.certificate});
+  }
+
+  Authority servers_;
+  Authority clients_;
+  Authority strangers_;
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(TlsTest, ServesThoseWhoTrustItsCertificateAndNobodyInTheClear) {
+  const auto server = ServerProcess::Start(Flags(/*mutual=*/false));
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(Ask(*server, Trusting(servers_)), grpc::StatusCode::OK);
+  EXPECT_EQ(Ask(*server, Trusting(strangers_)), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Ask(*server, grpc::InsecureChannelCredentials()), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(TlsTest, MutualTlsServesOnlyClientsWithACertificateOfTheirAuthority) {
+  const auto server = ServerProcess::Start(Flags(/*mutual=*/true));
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(Ask(*server, Trusting(servers_, clients_.Issue())), grpc::StatusCode::OK);
+  EXPECT_EQ(Ask(*server, Trusting(servers_)), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Ask(*server, Trusting(servers_, strangers_.Issue())), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Ask(*server, Trusting(servers_, clients_.Issue(-1))), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(TlsTest, FilesThatDoNotFitEndTheStartWithTheNameOfTheOption) {
+  const auto refused = [this](const std::string& option, const std::string& what) {
+    std::vector<std::string> flags = Flags(/*mutual=*/true);
+    flags.insert(flags.end(), {"--listen-address=127.0.0.1:0", "--metrics-address=none"});
+    std::string errors;
+    EXPECT_EQ(RunServerBinary(flags, &errors), 1);
+    EXPECT_NE(errors.find(option + ": "), std::string::npos) << errors;
+    EXPECT_NE(errors.find(what), std::string::npos) << errors;
+  };
+  Write("key.pem", servers_.Issue().key);
+  refused("tls-key", "is not the key of the certificate");
+  WriteServers(servers_.Issue(-1));
+  refused("tls-cert", "has expired");
+  Write("cert.pem", "hello");
+  refused("tls-cert", "holds no PEM certificate");
+  WriteServers(servers_.Issue());
+  Write("client-ca.pem", servers_.Issue().key);
+  refused("tls-client-ca", "holds no PEM certificate");
+  std::filesystem::remove(Path("key.pem"));
+  refused("tls-key", "cannot be read");
+}
+
+}  // namespace
+}  // namespace warpfold::e2e

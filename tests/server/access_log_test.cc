@@ -1,0 +1,98 @@
+#include "server/observe/access_log.h"
+
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "spdlog/sinks/ostream_sink.h"
+
+namespace warpfold {
+namespace {
+
+using absl::StatusCode;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+class AccessLogTest : public testing::Test {
+ protected:
+  void Make(const AccessLogOptions& options, LogLevel level = LogLevel::kInfo) {
+    log_ = std::make_unique<Log>(LogOptions{.level = level, .format = LogFormat::kJson},
+                                 std::make_shared<spdlog::sinks::ostream_sink_mt>(out_));
+    access_log_ = std::make_unique<AccessLog>(*log_, options);
+  }
+  // How many of `asked` requests that ended so get a line.
+  int Taken(int asked, StatusCode code, nanoseconds total = nanoseconds(1)) {
+    int taken = 0;
+    for (int i = 0; i < asked; ++i) taken += access_log_->Takes(code, total) ? 1 : 0;
+    return taken;
+  }
+  // The one line that was written.
+  nlohmann::json Line() {
+    log_ = nullptr;
+    return nlohmann::json::parse(out_.str());
+  }
+
+  std::ostringstream out_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<AccessLog> access_log_;
+};
+
+// The loops take far less than a second, but may lie across its end: then twice as many pass.
+TEST_F(AccessLogTest, FastSuccessesAreSampledSlowOnesAreNot) {
+  Make({.fast_per_s = 5, .slow = milliseconds(10)});
+  const int fast = Taken(1000, StatusCode::kOk, milliseconds(9));
+  EXPECT_TRUE(fast == 5 || fast == 10) << fast;
+  EXPECT_EQ(Taken(1000, StatusCode::kOk, milliseconds(10)), 1000);
+}
+
+TEST_F(AccessLogTest, FailuresAreBoundedByThemselves) {
+  Make({.fast_per_s = 0, .failed_per_s = 7});
+  EXPECT_EQ(Taken(100, StatusCode::kOk), 0);
+  const int failed = Taken(1000, StatusCode::kInvalidArgument);
+  EXPECT_TRUE(failed == 7 || failed == 14) << failed;
+}
+
+TEST_F(AccessLogTest, OptionsAndLevelChangeWhileItRuns) {
+  Make({.fast_per_s = 0});
+  EXPECT_EQ(Taken(10, StatusCode::kOk), 0);
+  access_log_->SetOptions({.fast_per_s = 1 << 20});
+  EXPECT_EQ(Taken(10, StatusCode::kOk), 10);
+  log_->SetLevel(LogLevel::kError);
+  EXPECT_EQ(Taken(10, StatusCode::kOk), 0);
+  EXPECT_EQ(Taken(10, StatusCode::kInvalidArgument), 0);
+  EXPECT_EQ(Taken(10, StatusCode::kInternal), 10);
+}
+
+TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
+  Make({});
+  const Plan plan = *MakePlan(
+      {.dtype = DType::kF64, .shape = {3, 4}, .ops = {Op::kSum, Op::kL1Norm}, .axes = {0}});
+  RequestRecord record{.method = Method::kReduceStream, .plan = &plan, .total = nanoseconds(21)};
+  for (std::size_t s = 0; s < kStageCount; ++s) {
+    record.stages[s] = nanoseconds(static_cast<int>(s) + 1);
+  }
+  access_log_->Write(record, "id \"7\"", "ipv4:10.0.0.1:5", {3, 4}, absl::OkStatus());
+  nlohmann::json line = Line();
+  line.erase("time");
+  EXPECT_EQ(line, nlohmann::json::parse(R"({
+      "level": "info", "message": "access", "method": "ReduceStream", "code": "OK",
+      "request_id": "id \"7\"", "peer": "ipv4:10.0.0.1:5", "ops": "sum,l1_norm", "dtype": "f64",
+      "shape": "[3,4]", "bytes": 96, "total_ns": 21, "receive_ns": 1, "queue_ns": 2,
+      "host_to_device_ns": 3, "kernel_ns": 4, "device_to_host_ns": 5, "reply_ns": 6,
+      "status": ""})"));
+}
+
+TEST_F(AccessLogTest, ARequestThatWasNotUnderstoodHasALineWithItsReason) {
+  Make({});
+  access_log_->Write({.code = StatusCode::kInvalidArgument}, "7", "ipv4:10.0.0.1:5", {},
+                     absl::InvalidArgumentError("ops: none"));
+  const nlohmann::json line = Line();
+  EXPECT_EQ(line.at("code"), "InvalidArgument");
+  EXPECT_EQ(line.at("status"), "ops: none");
+  EXPECT_FALSE(line.contains("dtype"));
+}
+
+}  // namespace
+}  // namespace warpfold
