@@ -11,9 +11,9 @@
 // without a copy, and when a call returns, for whatever reason, nothing refers to that memory any
 // more (connection.h).
 //
-// Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE and
-// a CANCELLED that the caller did not ask for are tried again within the call's deadline; retry.h
-// has the rule. A name with several addresses is several servers, which take turns.
+// Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
+// and a CANCELLED that the caller did not ask for are tried again within the call's deadline;
+// retry.h has the rule. A name with several addresses is several servers, which take turns.
 //
 // The headers, in the order of a call: client.h -> retry.h -> connection.h -> message.h,
 // payload_loan.h; tensor.h is beside.

@@ -135,7 +135,7 @@ TEST(DescriptorSinkTest, APipeThatNobodyReadsHoldsTheLogUpOnceAndGetsLinesAgainW
   EXPECT_EQ(sink->dropped(), dropped);
   const ssize_t count = read(reader.get(), read_back.data(), read_back.size());
   read_back.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  EXPECT_NE(read_back.find("\n"), std::string::npos);
+  EXPECT_NE(read_back.find('\n'), std::string::npos);
   EXPECT_EQ(read_back.substr(read_back.size() - 6), "again\n");
 }
 
