@@ -35,6 +35,10 @@ using CubElement =
     std::conditional_t<std::is_same_v<T, Half>, __half,
                        std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
 
+inline cuda::DeviceShape ShapeOf(const cudaDeviceProp& gpu) {
+  return {.sm_count = gpu.multiProcessorCount, .overlaps_passes = gpu.major >= 9};
+}
+
 // All of `ops` over `count` elements in one pass.
 template <typename T>
 class Warpfold {
@@ -48,6 +52,8 @@ class Warpfold {
     Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
     output_.overflow = static_cast<Overflow*>(results_.data);
     output_.targets.reduced_count = count;
+    output_.targets.reduced_run_count = 1;
+    output_.targets.reduced_runs[0] = {1, count};
     output_.targets.count = static_cast<int>(ops_.size());
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       output_.targets.ops[i] = ops_[i];
@@ -61,16 +67,21 @@ class Warpfold {
 
   // The first op's result, an integer sum wrapped to T as CUB's does. Of a launch that has ended.
   double Answer() const {
+    if constexpr (std::is_integral_v<T>) {
+      if (ops_[0] == Op::kSum) return static_cast<double>(static_cast<T>(Read<std::int64_t>()));
+    }
     return VisitDType(ResultDType(ops_[0], kDType<T>), [&](auto tag) {
-      typename decltype(tag)::type answer{};
-      Check(cudaMemcpy(&answer, ResultAt(0), sizeof(answer), cudaMemcpyDeviceToHost));
-      const bool wraps = std::is_integral_v<T> && ops_[0] == Op::kSum;
-      return static_cast<double>(wraps ? static_cast<Wide<T>>(static_cast<T>(Widen(answer)))
-                                       : Widen(answer));
+      return static_cast<double>(Widen(Read<typename decltype(tag)::type>()));
     });
   }
 
  private:
+  template <typename Result>
+  Result Read() const {
+    Result result{};
+    Check(cudaMemcpy(&result, ResultAt(0), sizeof(result), cudaMemcpyDeviceToHost));
+    return result;
+  }
   char* ResultAt(std::size_t op) const { return static_cast<char*>(results_.data) + 256 + 64 * op; }
 
   std::vector<Op> ops_;

@@ -34,7 +34,7 @@ constexpr const char* kTypeName = std::is_floating_point_v<T> ? "float" : "int";
 
 struct Gpu {
   std::string name;
-  int sm_count;
+  cuda::DeviceShape shape;
   double peak_gbps;  // 0 when the driver does not say
 };
 
@@ -101,7 +101,7 @@ class Climber {
     int blocks_per_sm = 0;
     Check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, kernel_,
                                                         static_cast<int>(threads_), SharedBytes()));
-    const auto resident = static_cast<std::size_t>(blocks_per_sm * gpu.sm_count);
+    const auto resident = static_cast<std::size_t>(blocks_per_sm * gpu.shape.sm_count);
     return std::min(CeilDiv(count, std::size_t{2} * threads_), resident);
   }
   std::size_t SharedBytes() const { return threads_ * sizeof(T); }
@@ -153,10 +153,7 @@ std::vector<Contestant<T>> Contestants(std::size_t n, const Gpu& gpu) {
   const auto count = static_cast<std::int64_t>(n);
   contestants.push_back(Enter<T>(
       "warpfold", std::is_integral_v<T> ? "sum in int64" : "sum in float64, fixed order", 0,
-      nullptr,
-      std::make_shared<Warpfold<T>>(
-          std::vector<Op>{Op::kSum}, count,
-          cuda::DeviceShape{.sm_count = gpu.sm_count, .overlaps_passes = gpu.overlaps_passes})));
+      nullptr, std::make_shared<Warpfold<T>>(std::vector<Op>{Op::kSum}, count, gpu.shape)));
   contestants.push_back(
       Enter<T>("CUB", "DeviceReduce::Sum", 0, nullptr, std::make_shared<Cub<T>>(Op::kSum, count)));
   return contestants;
@@ -322,7 +319,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp properties = warpfold::bench::RequireGpu();
-  const warpfold::bench::Gpu gpu{properties.name, properties.multiProcessorCount,
+  const warpfold::bench::Gpu gpu{properties.name, warpfold::bench::ShapeOf(properties),
                                  warpfold::bench::PeakGbps()};
   warpfold::bench::Climb<std::int32_t>(log2s, gpu, report);
   warpfold::bench::Climb<float>(log2s, gpu, report);

@@ -46,6 +46,9 @@
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
 // vectorises them at that target's width.
+//
+// Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd.cc"
 #include "hwy/foreach_target.h"
