@@ -25,8 +25,11 @@ int Report(const absl::Status& status) {
   return IsInputFault(status) ? kExitBadInput : kExitFailure;
 }
 
-// Container engines know 0 and 1 of a health check.
-int ReportHealth(const absl::Status& status) { return Report(status) == 0 ? 0 : kExitFound; }
+// Container engines take 1 for unhealthy.
+int ReportHealth(const absl::Status& status) {
+  const int code = Report(status);
+  return code == kExitFailure ? kExitFound : code;
+}
 
 int Report(const absl::StatusOr<Verdict>& verdict) {
   if (!verdict.ok()) return Report(verdict.status());
