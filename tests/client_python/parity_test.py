@@ -254,6 +254,21 @@ def test_nan_functions_leave_nan_out_as_numpys(client, function, dtype, axis):
     np.testing.assert_allclose(np.asarray(got, np.float64), expected, rtol=tolerance)
 
 
+@pytest.mark.parametrize("axis", [0, -1, 1, (0,)])
+@pytest.mark.parametrize("function", [*NUMPYS, *NAN_FUNCTIONS])
+def test_a_scalar_has_the_axes_that_it_has_in_numpy(client, function, axis):
+    numpys = NUMPYS.get(function) or getattr(np, function)
+    for keepdims in (False, True):
+        try:
+            expected = numpys(np.float64(3), axis=axis, keepdims=keepdims)
+        except (ValueError, TypeError):  # an index takes no tuple
+            with pytest.raises((ValueError, TypeError)):
+                getattr(client, function)(np.float64(3), axis=axis, keepdims=keepdims)
+        else:
+            got = getattr(client, function)(np.float64(3), axis=axis, keepdims=keepdims)
+            assert got == expected and np.shape(got) == ()
+
+
 @pytest.mark.parametrize("function", ["nanargmin", "nanargmax"])
 def test_an_index_of_nothing_but_nan_is_refused_as_numpys(client, function):
     x = np.array([[1.0, np.nan], [np.nan, np.nan]])
