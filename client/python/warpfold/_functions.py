@@ -296,7 +296,9 @@ def _one_axis(axis: Axis) -> Axis:
 
 
 def _norm_op(x: Any, ord: Ord, axis: Axis) -> str:
-    """None is the 2-norm over any axes; 1 and 2 over two axes are norms of matrices in NumPy."""
+    """None is the 2-norm; 1 and 2 over two axes are norms of matrices in NumPy."""
+    if isinstance(axis, tuple) and len(axis) not in (1, 2):
+        raise ValueError(f"axis is {axis}, but a norm is over one axis, two or, with None, all")
     if ord is None:
         return "l2_norm"
     if ord not in (1, 2):
