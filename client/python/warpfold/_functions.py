@@ -42,7 +42,8 @@ class Functions(Generic[ValueT, ReductionT]):
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
     * Sums of floats are accumulated in float64 and rounded once, in an order that depends on
       nothing but dtype, shape and axes: the same input gives the same bits on every server.
-    * The mean of nothing is NaN without a warning.
+    * There are no RuntimeWarnings: the mean of nothing is NaN without one, as is the nanmin of
+      nothing but NaN.
 
     Every method also takes `timeout`, in seconds, instead of the client's own, and `progress`, a
     callable that is told (bytes_done, bytes_total) while a large tensor is sent. It may be called
