@@ -241,7 +241,7 @@ NAN_FUNCTIONS = [
 @pytest.mark.parametrize("function", NAN_FUNCTIONS)
 def test_nan_functions_leave_nan_out_as_numpys(client, function, dtype, axis):
     rng = np.random.default_rng(SEED)
-    x = rng.integers(1, 3, (9, 7)).astype(dtype)
+    x = (1 + (rng.random((9, 7)) < 0.2)).astype(dtype)  # few twos: float16 has all products
     x[rng.random(x.shape) < 0.4] = np.nan
     x[3] = np.nan if "arg" not in function else 2
     numpys_own = getattr(np, function)(x, axis=axis)
