@@ -203,6 +203,15 @@ def test_norms_that_the_contract_has_not_are_value_errors(fake, fake_client, sha
     assert fake.calls == []
 
 
+@pytest.mark.parametrize("axis", [(), (0, 1, 2)])
+def test_norms_over_no_axis_or_three_are_refused_as_in_numpy(fake, fake_client, axis):
+    with pytest.raises(ValueError):
+        np.linalg.norm(np.ones((2, 2, 2)), axis=axis)
+    with pytest.raises(ValueError, match="^axis is "):
+        fake_client.norm(np.ones((2, 2, 2)), axis=axis)
+    assert fake.calls == []
+
+
 def test_an_index_is_along_one_axis(fake, fake_client):
     with pytest.raises(TypeError, match="one axis"):
         fake_client.argmin(X, axis=(0, 1))

@@ -39,7 +39,7 @@ class Reduction(dict[str, Any]):
 
 
 def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
-    """InternalError when `data` is no answer to `call`; ValueError as `refuses_all_nan` says."""
+    """InternalError when `data` is not an answer to `call`; ValueError by `refuses_all_nan`."""
     try:
         message = _contract.ReduceResponse.FromString(data)
     except DecodeError as error:

@@ -66,13 +66,18 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...] | None:
-    """Axes in [0, ndim), or None for all.
+def normalized_axes(
+    axis: Axis, ndim: int, *, scalar_has_one: bool = False
+) -> tuple[int, ...] | None:
+    """Axes in [0, ndim), or None for all. `scalar_has_one`: axis 0 or -1 of a scalar is all of it.
 
     AxisError (a ValueError and an IndexError) and ValueError as NumPy raises them.
     """
     if axis is None:
         return None
+    if scalar_has_one and ndim == 0 and not isinstance(axis, tuple):
+        if operator.index(axis) in (0, -1):
+            return None
     axes = axis if isinstance(axis, tuple) else (axis,)
     normalized = []
     for item in axes:

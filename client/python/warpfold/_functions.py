@@ -42,7 +42,8 @@ class Functions(Generic[ValueT, ReductionT]):
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
     * Sums of floats are accumulated in float64 and rounded once, in an order that depends on
       nothing but dtype, shape and axes: the same input gives the same bits on every server.
-    * The mean of nothing is NaN without a warning.
+    * There are no RuntimeWarnings: the mean of nothing is NaN without one, as is the nanmin of
+      nothing but NaN.
 
     Every method also takes `timeout`, in seconds, instead of the client's own, and `progress`, a
     callable that is told (bytes_done, bytes_total) while a large tensor is sent. It may be called
@@ -296,7 +297,9 @@ def _one_axis(axis: Axis) -> Axis:
 
 
 def _norm_op(x: Any, ord: Ord, axis: Axis) -> str:
-    """None is the 2-norm over any axes; 1 and 2 over two axes are norms of matrices in NumPy."""
+    """None is the 2-norm; 1 and 2 over two axes are norms of matrices in NumPy."""
+    if isinstance(axis, tuple) and len(axis) not in (1, 2):
+        raise ValueError(f"axis is {axis}, but a norm is over one axis, two or, with None, all")
     if ord is None:
         return "l2_norm"
     if ord not in (1, 2):

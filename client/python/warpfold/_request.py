@@ -22,6 +22,9 @@ Progress = Callable[[int, int], object]  # (bytes_done, bytes_total)
 _HEADER_FIELD = 1  # ReduceStreamRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data, ReduceStreamRequest.chunk
 
+# NumPy's other functions, and all its nan* functions, reduce a scalar along axis 0 or -1.
+_NO_AXIS_OF_A_SCALAR = {"mean", "var", "std", "l1_norm", "l2_norm"}
+
 
 def _varint(value: int) -> bytes:
     out = bytearray()
@@ -71,7 +74,8 @@ def plan(
     names = _checked_ops(ops)
     array = as_tensor(x)
     shape = array.shape
-    axes = normalized_axes(axis, array.ndim)
+    scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
+    axes = normalized_axes(axis, array.ndim, scalar_has_one=scalar_has_one)
     if axes == ():  # NumPy's "over no axis"; the contract's empty list means all
         shape, axes, keepdims = (*shape, 1), (array.ndim,), False
     request = _contract.ReduceRequest(
