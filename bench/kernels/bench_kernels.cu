@@ -157,7 +157,6 @@ int main(int argc, char** argv) {
     Measure<double>(log2 - 1, device, report);
     Measure<std::int64_t>(log2 - 1, device, report);
     Measure<warpfold::Half>(log2 + 1, device, report);
-    Measure<warpfold::BFloat16>(log2 + 1, device, report);
     Measure<std::int8_t>(log2 + 2, device, report);
   }
   report.Write(gpu, argc, argv);

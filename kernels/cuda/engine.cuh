@@ -158,7 +158,7 @@ class EngineOf final : public Engine {
       return pass;
     }
     pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>),
-                         kIsHeavy<F> ? kHeavyRowWarps : kRowWarps, device);
+                         kIsHeavy<F> || !pass.vectors ? kOneRowWarps : kRowWarps, device);
     pass.parts = pass.rows.blocks_per_row;
     return pass;
   }
@@ -193,8 +193,8 @@ class EngineOf final : public Engine {
 
   static auto RowKernelFor(int warps, bool vectors) {
     if constexpr (!kIsHeavy<F>) {
-      if (warps == 16) return vectors ? RowKernel<F, 16, true> : RowKernel<F, 16, false>;
-      if (warps == 4) return vectors ? RowKernel<F, 4, true> : RowKernel<F, 4, false>;
+      if (vectors && warps == 16) return RowKernel<F, 16, true>;
+      if (vectors && warps == 4) return RowKernel<F, 4, true>;
     }
     return vectors ? RowKernel<F, 8, true> : RowKernel<F, 8, false>;
   }

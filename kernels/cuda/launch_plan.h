@@ -42,7 +42,8 @@ struct RowWarps {
   int max;
 };
 inline constexpr RowWarps kRowWarps = {4, 16};
-inline constexpr RowWarps kHeavyRowWarps = {8, 8};  // of folds that need many registers
+// Of folds that need many registers, and of rows that vectors cannot load: one size is compiled.
+inline constexpr RowWarps kOneRowWarps = {8, 8};
 RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const RowWarps& warps,
                    const DeviceShape& device);
 

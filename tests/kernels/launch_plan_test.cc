@@ -18,13 +18,18 @@ constexpr std::int64_t kSizes[] = {1,    2,    3,    7,       8,         9,
 
 bool IsPowerOfTwo(std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
-TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
+class PlanRowsOf : public ::testing::TestWithParam<RowWarps> {};
+
+TEST_P(PlanRowsOf, CoversEveryTileOnceWithAlignedParts) {
+  const RowWarps warps = GetParam();
   for (const int sms : {1, 20, 132}) {
     for (const std::int64_t rows : kSizes) {
       for (const std::int64_t tiles : kSizes) {
         if (rows > (std::int64_t{1} << 40) / tiles) continue;
-        const RowLaunch launch = PlanRows(rows, tiles, kRowWarps, {.sm_count = sms});
-        EXPECT_TRUE(launch.warps == 4 || launch.warps == 8 || launch.warps == 16);
+        const RowLaunch launch = PlanRows(rows, tiles, warps, {.sm_count = sms});
+        EXPECT_TRUE(IsPowerOfTwo(launch.warps));
+        EXPECT_GE(launch.warps, warps.min);
+        EXPECT_LE(launch.warps, warps.max);
         if (launch.blocks_per_row == 1) {
           EXPECT_GE(1 << launch.warps_per_row_log2, tiles);
           EXPECT_GE(launch.blocks * (launch.warps >> launch.warps_per_row_log2), rows);
@@ -37,6 +42,8 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(BlockSizes, PlanRowsOf, ::testing::Values(kRowWarps, kOneRowWarps));
 
 void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t leaves) {
   EXPECT_LE(launch.threads(), 512);
