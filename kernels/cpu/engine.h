@@ -94,7 +94,8 @@ class EngineOf {
 #if defined(__GNUC__) && !defined(__clang__)
   __attribute__((noipa))
 #endif
-  static void Emit(const Output& output, std::int64_t index, const State& state) {
+  static void
+  Emit(const Output& output, std::int64_t index, const State& state) {
     if (output.states != nullptr) {
       static_cast<State*>(output.states)[index] = state;
       return;

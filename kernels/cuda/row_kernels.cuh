@@ -128,9 +128,7 @@ __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* t
     for (int row = 0; row < kTileRows; ++row) memcpy(mine.x[row], &raw[row], sizeof(uint4));
     return FoldByLanes<F>(mine, kLanes);
   }
-  // Of elements of one byte the straight code would be twice that of any others.
-  LaneVectors<T, kTileRows, false, !kIsHeavy<F> && (sizeof(T) > 1)> mine{.first = lane * kVector,
-                                                                         .count = count};
+  LaneVectors<T, kTileRows, false, !kIsHeavy<F>> mine{.first = lane * kVector, .count = count};
 #pragma unroll
   for (int row = 0; row < kTileRows; ++row) {
 #pragma unroll
