@@ -43,7 +43,7 @@ class CompletionCliTest : public CliTest {
   // What bash offers for the last of `words`.
   std::string Bash(const std::string& words) const {
     const std::string file = WriteFile("completion", Run("completion bash").out);
-    return RunShell("cd '" + folder_.string() + "' && bash -euc 'source \"" + file +
+    return RunShell("cd '" + folder_.path() + "' && bash -euc 'source \"" + file +
                     "\"; COMP_WORDS=(" + words +
                     "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warpfold; echo "
                     "\"${COMPREPLY[*]}\"'")
@@ -121,7 +121,7 @@ TEST_F(CompletionCliTest, FishCompletes) {
   if (!Installed("fish")) GTEST_SKIP() << "there is no fish here";
   const std::string file = WriteFile("warpfold.fish", Run("completion fish").out);
   const auto fish = [&](const std::string& line) {
-    return RunShell("HOME='" + folder_.string() + "' fish -c 'source \"" + file +
+    return RunShell("HOME='" + folder_.path() + "' fish -c 'source \"" + file +
                     "\"; complete -C \"" + line + "\"'")
         .out;
   };

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -21,6 +20,7 @@
 
 #include "client/cpp/cli/npy.h"
 #include "tests/client/fake_service.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::client {
 
@@ -32,17 +32,10 @@ struct Outcome {
 
 class CliTest : public testing::Test {
  protected:
-  CliTest() {
-    std::string pattern = testing::TempDir() + "/warpfold-cli-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CliTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ / name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   std::string WriteFile(const std::string& name, const std::string& bytes) const {
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
+    return folder_.Write(name, bytes);
   }
 
   template <typename T>
@@ -99,7 +92,7 @@ class CliTest : public testing::Test {
   }
 
   FakeServer server_;
-  std::filesystem::path folder_;
+  const UniqueTempFolder folder_;
 };
 
 }  // namespace warpfold::client

@@ -7,25 +7,18 @@
 #include <sys/wait.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "tests/client/fake_service.h"
 #include "tests/e2e/certificates.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::client {
 namespace {
 
 class CliHealthTest : public testing::Test {
  protected:
-  CliHealthTest() {
-    std::string pattern = testing::TempDir() + "/warpfold-health-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CliHealthTest() override { std::filesystem::remove_all(folder_); }
-
   void Serve(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
@@ -52,11 +45,10 @@ class CliHealthTest : public testing::Test {
   }
 
   std::string Write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ + "/" + name) << text;
-    return folder_ + "/" + name;
+    return folder_.Write(name, text);
   }
 
-  std::string folder_;
+  const UniqueTempFolder folder_;
   std::string out_;
   int port_ = 0;
   FakeService service_;  // gRPC serves nothing without a service

@@ -70,7 +70,7 @@ TEST_F(CliTest, BadArraysAreExitCode2AndNameTheFile) {
   ExpectFailure("reduce " + broken("<f4", "|O8") + " --op sum", 2, "Python objects");
   ExpectFailure("reduce " + WriteFile("e.npy", "") + " --op sum", 2, "e.npy: is not a .npy file");
   ExpectFailure("reduce " + Path("missing.npy") + " --op sum", 2, "missing.npy");
-  ExpectFailure("reduce " + folder_.string() + " --op sum", 2, "is not a regular file");
+  ExpectFailure("reduce " + folder_.path() + " --op sum", 2, "is not a regular file");
   const auto u8 = WriteArray<std::uint8_t>("u8.npy", v1::DTYPE_U8, {2}, {1, 2});
   ExpectFailure("reduce " + u8 + " --op sum", 2,
                 "u8.npy: dtype: this server does not reduce u8; it has i32, i64, f32, f64");

@@ -1,7 +1,6 @@
 // SIGTERM under load: what the server accepted, by its own log, is what clients got answers to.
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 
 #include "absl/synchronization/blocking_counter.h"
 #include "tests/e2e/served_test.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -58,12 +58,11 @@ grpc::StatusCode Ask(Client& client, int kind, const std::string& request_id) {
 }
 
 TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
-  std::string pattern = testing::TempDir() + "/warpfold-drain-XXXXXX";
-  const std::filesystem::path folder = mkdtemp(pattern.data());
+  const UniqueTempFolder folder;
   const auto server = ServerProcess::Start(
       {"--access-log-fast-per-s=1048576", "--access-log-failed-per-s=1048576", "--log-format=json",
        "--log-queue-lines=1048576", "--drain-timeout-ms=60000"},
-      folder / "log");
+      folder.Path("log"));
   ASSERT_NE(server, nullptr);
 
   absl::BlockingCounter warm(kWorkers);
@@ -100,7 +99,7 @@ TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
         << id << ": " << code;
   }
   std::set<std::string> served;
-  std::ifstream log(folder / "log");
+  std::ifstream log(folder.Path("log"));
   for (std::string line; std::getline(log, line);) {
     const std::string id = Field(line, "request_id");
     if (Field(line, "message") != "access" || id.empty()) continue;
@@ -112,7 +111,6 @@ TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
   }
   EXPECT_GE(answered.size(), static_cast<std::size_t>(kWorkers * kAnswersEach));
   EXPECT_EQ(answered, served) << "answers received, answers given";
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/e2e/served_test.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -86,9 +86,8 @@ TEST(LogFaultTest, AFullDiskUnderTheLogLosesLinesAndNoRequest) {
 }
 
 TEST(LogFaultTest, ALogThatNobodyReadsHoldsUpNeitherRequestsNorTheEnd) {
-  std::string pattern = testing::TempDir() + "/warpfold-log-XXXXXX";
-  const std::filesystem::path folder = mkdtemp(pattern.data());
-  const std::string pipe = folder / "pipe";
+  const UniqueTempFolder folder;
+  const std::string pipe = folder.Path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // which never reads
   const auto server = ServerProcess::Start({"--access-log-fast-per-s=1048576"}, pipe);
@@ -101,7 +100,6 @@ TEST(LogFaultTest, ALogThatNobodyReadsHoldsUpNeitherRequestsNorTheEnd) {
   server->Signal(SIGTERM);
   EXPECT_EQ(server->Wait(), 0);
   close(reader);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(PortFaultTest, ASecondServerOnTheSamePortEndsAndTheFirstServesOn) {

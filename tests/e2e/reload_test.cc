@@ -9,6 +9,7 @@
 
 #include "tests/e2e/certificates.h"
 #include "tests/e2e/served_test.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -18,16 +19,9 @@ constexpr char kRefused[] = "warpfold_config_reloads_total{result=\"refused\"}";
 
 class ReloadTest : public testing::Test {
  protected:
-  ReloadTest() {
-    std::string pattern = testing::TempDir() + "/warpfold-reload-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~ReloadTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
   std::string Write(const std::string& name, const std::string& text) const {
-    std::ofstream(Path(name)) << text;
-    return Path(name);
+    return folder_.Write(name, text);
   }
   void Configure(const std::string& text) const { Write("config.toml", text); }
   void Start(const std::vector<std::string>& flags = {}) {
@@ -64,7 +58,7 @@ class ReloadTest : public testing::Test {
   std::unique_ptr<ServerProcess> server_;
 
  private:
-  std::string folder_;
+  const UniqueTempFolder folder_;
 };
 
 TEST_F(ReloadTest, NewLimitsHoldForTheNextRequest) {

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "tests/temp_folder.h"
 
 extern char** environ;
 
@@ -84,14 +85,12 @@ int RunServerBinary(const std::vector<std::string>& arguments, std::string* erro
 
 std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::string>& flags,
                                                     const std::string& errors_file) {
-  char folder[] = "/tmp/warpfold_e2e.XXXXXX";
-  if (mkdtemp(folder) == nullptr) return nullptr;
-  const std::filesystem::path port_file = std::filesystem::path(folder) / "ports";
+  const UniqueTempFolder folder;
+  const std::string port_file = folder.Path("ports");
   const int watch = inotify_init1(IN_CLOEXEC);
-  inotify_add_watch(watch, folder, IN_MOVED_TO);
+  inotify_add_watch(watch, folder.path().c_str(), IN_MOVED_TO);
 
-  std::vector<std::string> arguments{"--metrics-address=127.0.0.1:0",
-                                     "--port-file=" + port_file.string()};
+  std::vector<std::string> arguments{"--metrics-address=127.0.0.1:0", "--port-file=" + port_file};
   const bool has_address = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
     return flag.rfind("--listen-address=", 0) == 0;
   });
@@ -108,7 +107,6 @@ std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::strin
   const bool served = AwaitFile(port_file, watch, server->pid_);
   close(watch);
   std::ifstream(port_file) >> server->grpc_port_ >> server->metrics_port_;
-  std::filesystem::remove_all(folder);
   EXPECT_TRUE(served) << "the server did not start";
   return served ? std::move(server) : nullptr;
 }

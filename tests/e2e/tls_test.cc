@@ -1,12 +1,12 @@
 // TLS and mutual TLS: who gets in, and what the server says about files that do not fit.
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/e2e/certificates.h"
 #include "tests/e2e/served_test.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -14,17 +14,11 @@ namespace {
 class TlsTest : public testing::Test {
  protected:
   TlsTest() {
-    std::string pattern = testing::TempDir() + "/warpfold-tls-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
     Write("client-ca.pem", clients_.certificate());
     WriteServers(servers_.Issue());
   }
-  ~TlsTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-  void Write(const std::string& name, const std::string& text) const {
-    std::ofstream(Path(name)) << text;
-  }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
+  void Write(const std::string& name, const std::string& text) const { folder_.Write(name, text); }
   void WriteServers(const KeyAndCertificate& issued) const {
     Write("cert.pem", issued.certificate);
     Write("key.pem", issued.key);
@@ -60,7 +54,7 @@ class TlsTest : public testing::Test {
   Authority strangers_;
 
  private:
-  std::string folder_;
+  const UniqueTempFolder folder_;
 };
 
 TEST_F(TlsTest, ServesThoseWhoTrustItsCertificateAndNobodyInTheClear) {
