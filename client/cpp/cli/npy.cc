@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/cli/text_cursor.h"
 
 namespace warpfold::client {
 namespace {
@@ -34,9 +35,9 @@ struct Header {
 
 // Reads the one kind of Python literal that a header is. Every method leaves `text_` at the next
 // token.
-class HeaderParser {
+class HeaderParser : private TextCursor {
  public:
-  explicit HeaderParser(std::string_view text) : text_(text) {}
+  explicit HeaderParser(std::string_view text) : TextCursor(text, " \n") {}
 
   absl::StatusOr<Header> Parse() {
     if (!Take('{')) return Broken("a '{'");
@@ -84,21 +85,6 @@ class HeaderParser {
                                                    std::string(text_.substr(0, 20)), "'"));
   }
 
-  void SkipSpace() {
-    while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n')) text_.remove_prefix(1);
-  }
-
-  bool Next(char c) {
-    SkipSpace();
-    return !text_.empty() && text_[0] == c;
-  }
-
-  bool Take(char c) {
-    if (!Next(c)) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-
   bool TakeWord(std::string_view word) {
     SkipSpace();
     if (!text_.starts_with(word)) return false;
@@ -132,7 +118,6 @@ class HeaderParser {
     return lengths;
   }
 
-  std::string_view text_;
   Header header_;
 };
 

@@ -7,14 +7,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/cli/text_cursor.h"
 
 namespace warpfold::client {
 namespace {
 
 // Reads one line; every method leaves `text_` behind what it took.
-class LineParser {
+class LineParser : private TextCursor {
  public:
-  explicit LineParser(std::string_view text) : text_(text) {}
+  explicit LineParser(std::string_view text) : TextCursor(text, " \t") {}
 
   std::optional<Sample> Parse() {
     Sample sample;
@@ -38,21 +39,6 @@ class LineParser {
   }
 
  private:
-  void SkipSpace() {
-    while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\t')) text_.remove_prefix(1);
-  }
-
-  bool Next(char c) {
-    SkipSpace();
-    return !text_.empty() && text_[0] == c;
-  }
-
-  bool Take(char c) {
-    if (!Next(c)) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-
   std::string Name() {
     SkipSpace();
     std::size_t end = 0;
@@ -81,8 +67,6 @@ class LineParser {
     }
     return std::nullopt;
   }
-
-  std::string_view text_;
 };
 
 }  // namespace
