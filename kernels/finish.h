@@ -125,16 +125,6 @@ WARPFOLD_HD double Variance(const ResultTargets& targets, std::int64_t count,
   return SquaredDeviations<F>(count, state) / (divisor > 0 ? divisor : 0.0);
 }
 
-// Elements that took part.
-template <class F>
-WARPFOLD_HD std::int64_t Count(const ResultTargets& targets, const typename F::State& state) {
-  if constexpr (F::kOmitsNan) {
-    return targets.reduced_count - F::template Get<NanCount<typename F::Element>>(state);
-  } else {
-    return targets.reduced_count;
-  }
-}
-
 // The index, or -1 of no elements.
 template <class Component>
 WARPFOLD_HD void PutIndex(const ResultTargets& targets, void* array, std::int64_t output,
@@ -153,7 +143,7 @@ WARPFOLD_HD bool WriteResult(const ResultTargets& targets, int i, std::int64_t i
   using T = typename F::Element;
   void* array = targets.arrays[i];
   const auto get = [&](auto tag) { return F::template Get<typename decltype(tag)::type>(state); };
-  const std::int64_t count = internal::Count<F>(targets, state);
+  const std::int64_t count = F::CountOf(state, targets.reduced_count);
   switch (targets.ops[i]) {
     case Op::kSum:
       if constexpr (F::template kHas<Sum<T>>) {

@@ -87,13 +87,16 @@ struct Fold {
            Get<Max<T>>(acc) < ToKey(Infinity<T>(false));
   }
 
+  // Of `count` elements in an Acc or State those that take part.
+  template <typename Value>
+  WARPFOLD_HD static std::int64_t CountOf(const Value& value, std::int64_t count) {
+    if constexpr (kOmitsNan) count -= Get<NanCount<T>>(value);
+    return count;
+  }
+
   // The second sweep, when there are moments: the mean of `acc`, of `count` elements of which some
   // may be NaN, and then, by Moments::AddDeviation for each element, the squares.
   static constexpr bool kHasMoments = kHas<Moments<T>>;
-  WARPFOLD_HD static std::int64_t CountOf(const Acc& acc, std::int64_t count) {
-    if constexpr (kOmitsNan) count -= Get<NanCount<T>>(acc);
-    return count;
-  }
   WARPFOLD_HD static double Mean(const Acc& acc, std::int64_t count) {
     return ToDouble(Get<Sum<T>>(acc)) / static_cast<double>(CountOf(acc, count));
   }

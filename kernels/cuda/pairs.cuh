@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/canonical.h"
+
 namespace warpfold::cuda {
 
 // Whether a fold has so many components that straight code for it takes a compiler minutes and more
@@ -23,17 +25,17 @@ __device__ __forceinline__ Value FoldPairs(std::int64_t first, const Leaf& leaf,
   }
 }
 
+// Levels of the tree over kCount leaves. Here, because nvcc 13.0 takes no call of a host function
+// in device code, constant or not.
+template <int kCount>
+inline constexpr int kPairLevels = StackLevels(kCount);
+
 // The same for `count` <= kCountMax leaves, both powers of two, as a loop with one value for each
 // level of the tree.
 template <int kCountMax, typename Value, class Leaf, class Combine>
 __device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, const Leaf& leaf,
                                                  const Combine& combine) {
-  constexpr int kLevels = [] {
-    int levels = 0;
-    while ((1 << levels) < kCountMax) ++levels;
-    return levels;
-  }();
-  Value levels[kLevels + 1];
+  Value levels[kPairLevels<kCountMax>];
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
     Value value = leaf(first + i);
