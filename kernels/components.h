@@ -83,8 +83,11 @@ struct AbsSum : Additive<T> {
   using typename Additive<T>::Acc;
   WARPFOLD_HD static void Add(Acc& a, T x) {
     const Acc wide = static_cast<Acc>(Widen(x));
-    // Of a NaN the sign may stay: the result has none.
-    a += wide < 0 ? -wide : wide;
+    if constexpr (kIsFloat<T>) {
+      a += std::fabs(wide);
+    } else {
+      a += wide < 0 ? -wide : wide;
+    }
   }
 };
 
@@ -167,16 +170,20 @@ struct ArgExtremum {
     }
   }();
 
+  using Value = Extremum<T, kIsMin>;  // the component of the value without the place
+
   WARPFOLD_HD static constexpr Acc Identity() { return kWorst; }
-  WARPFOLD_HD static void Add(Acc& a, T x, int number) {
+  // Of the one element x.
+  WARPFOLD_HD static Acc At(T x, int number) {
     if constexpr (kIsPacked) {
       using Bits = std::make_unsigned_t<Acc>;
-      a = Combine(a, static_cast<Acc>((static_cast<Bits>(Key(x)) << kNumberBits) |
-                                      static_cast<Bits>(number)));
+      return static_cast<Acc>((static_cast<Bits>(Key(x)) << kNumberBits) |
+                              static_cast<Bits>(number));
     } else {
-      a = Combine(a, State{Key(x), number});
+      return State{Key(x), number};
     }
   }
+  WARPFOLD_HD static void Add(Acc& a, T x, int number) { a = Combine(a, At(x, number)); }
   template <typename A>
   WARPFOLD_HD static constexpr A Combine(const A& a, const A& b) {
     if constexpr (std::is_integral_v<A>) {

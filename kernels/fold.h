@@ -59,24 +59,15 @@ struct Fold {
     return acc;
   }
 
-  // The first sweep over the elements of a tile or leaf: everything that reads once. `number` is
-  // the element's, as for indexed components.
+  // Adds an element to all components that read once. `number` is the element's, as for indexed
+  // components.
   WARPFOLD_HD static void Add(Acc& acc, T x, int number) {
-    AddTo([](auto tag) { return !kReadsTwice<typename decltype(tag)::type>; }, acc, x, number);
+    ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (!kReadsTwice<C>) AddElement<Applied<C>>(Get<C>(acc), x, number);
+    });
   }
-  // The same but for counts that finite extrema make needless, and those counts.
-  WARPFOLD_HD static void AddEarly(Acc& acc, T x, int number) {
-    AddTo(
-        [](auto tag) {
-          using C = typename decltype(tag)::type;
-          return !kReadsTwice<C> && !kIsSparedCount<C>;
-        },
-        acc, x, number);
-  }
-  WARPFOLD_HD static void AddSparedCounts(Acc& acc, T x) {
-    AddTo([](auto tag) { return kIsSparedCount<typename decltype(tag)::type>; }, acc, x, 0);
-  }
-  // Whether AddEarly leaves counts for later, and whether they may still be 0 for all of `acc`.
+  // Counts that need no look at the elements of an `acc` whose extrema are finite: they are 0.
   static constexpr bool kSparesCounts = kIsFloat<T> && !kOmitsNan && kHas<Min<T>> && kHas<Max<T>> &&
                                         (kHas<NanCount<T>> || kHas<InfCount<T>>);
   template <class C>
@@ -128,15 +119,6 @@ struct Fold {
   template <typename Visitor>
   WARPFOLD_HD static void ForEach(Visitor&& visitor) {
     (visitor(TypeTag<Components>{}), ...);
-  }
-
- private:
-  template <class Which>
-  WARPFOLD_HD static void AddTo(const Which&, Acc& acc, T x, int number) {
-    ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      if constexpr (Which{}(tag)) AddElement<Applied<C>>(Get<C>(acc), x, number);
-    });
   }
 };
 

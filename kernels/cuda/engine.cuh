@@ -154,6 +154,7 @@ class EngineOf final : public Engine {
     // own.
     if (extent.count <= kRowElements<T> / 2) {
       pass.kind = FirstPass::Kind::kShortRows;
+      pass.vectors = aligned && extent.count % kVector == 0;
       pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector, kShortRowBatch<F>);
       return pass;
     }
@@ -181,12 +182,12 @@ class EngineOf final : public Engine {
       }
       case FirstPass::Kind::kColumns:
         if (pass.vectors) {
-          return LaunchTree<1, 8>(
+          return LaunchTree<8>(
               ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner, extent.first},
               extent.outer, pass.columns, sink, false, stream);
         }
-        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
-                                extent.outer, pass.columns, sink, false, stream);
+        return LaunchTree<8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
+                             extent.outer, pass.columns, sink, false, stream);
     }
     __builtin_unreachable();
   }
@@ -210,7 +211,7 @@ class EngineOf final : public Engine {
                              static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
                              outer, launch, sink);
     };
-    if constexpr (kIsHeavy<F>) {
+    if constexpr (kIsHeavy<F> || !Leaves::kReadsStates) {
       launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
     } else {
       ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);

@@ -15,6 +15,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
+#include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 
 namespace warpfold::cuda {
@@ -34,13 +35,16 @@ __device__ __forceinline__ T LoadElement(const T* address) {
   return BitCast<T>(__ldcs(reinterpret_cast<const Bits*>(address)));
 }
 
+// Which elements of a tile or short row exist: all; whole vectors of 16 bytes, on an address that
+// is a multiple of that; or any number of them, anywhere.
+enum class Presence { kAll, kVectors, kAny };
+
 // A lane's part of a tile (kTileRows vectors) or of a short row (one): element v of vector r is
-// number r * kRowElements<T> + first + v. Those numbered `count` or more do not exist; kWhole: all
-// do.
+// number r * kRowElements<T> + first + v. Those numbered `count` or more do not exist.
 //
 // kUnrolled: as straight code, x in registers. Otherwise as loops, for the paths of heavy folds
 // that are not worth minutes of compilation.
-template <typename T, int kRows, bool kWhole, bool kUnrolled>
+template <typename T, int kRows, Presence kPresence, bool kUnrolled>
 struct LaneVectors {
   static constexpr int kVector = kVectorElements<T>;
   T x[kRows][kVector];
@@ -48,7 +52,34 @@ struct LaneVectors {
   int count;
 
   __device__ int Number(int r, int v) const { return r * kRowElements<T> + first + v; }
-  __device__ bool Exists(int r, int v) const { return kWhole || Number(r, v) < count; }
+  __device__ bool Exists(int r, int v) const {
+    return kPresence == Presence::kAll ||
+           Number(r, kPresence == Presence::kVectors ? 0 : v) < count;
+  }
+
+  // Element 0 is at `address`.
+  __device__ __forceinline__ void Load(const T* address) {
+    address += first;
+    if constexpr (kPresence == Presence::kAny) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const T* vector = address + r * kRowElements<T>;
+#pragma unroll
+        for (int v = 0; v < kVector; ++v) x[r][v] = Exists(r, v) ? LoadElement(vector + v) : T{};
+      }
+    } else {
+      uint4 raw[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        raw[r] = Exists(r, 0) ? LoadVector(address + r * kRowElements<T>) : uint4{};
+      }
+      // Or ptxas puts some of the loads behind the first additions, to save registers: of the
+      // statistics of f64 half of them.
+      if constexpr (kRows > 1) __syncwarp();
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) memcpy(x[r], &raw[r], sizeof(uint4));
+    }
+  }
 
   // Column by column add(a, x, number), from the identity; then the columns by neighbouring pairs:
   // ((v0 + v1) + (v2 + v3)) + ...
@@ -73,70 +104,39 @@ struct LaneVectors {
 };
 
 // What `lanes` neighbouring lanes (a power of two) hold of a tile or short row, folded; they all
-// return it. All components of a column at a time: that widens an element once and keeps few
-// running values. A component at a time instead took 424 us for SUM MIN MAX and MEAN of 512 MiB of
-// f16, this 193; and 1,582 us for the statistics of 1 GiB of f32, this 443 (H200, 2026-11-21).
+// return it.
 template <class F, class Vectors>
 __device__ __forceinline__ typename F::Acc FoldByLanes(const Vectors& mine, int lanes) {
-  using T = typename F::Element;
-  using Acc = typename F::Acc;
-  const auto combine = [](const Acc& a, const Acc& b) { return F::Combine(a, b); };
-  Acc acc = mine.Fold(
-      F::Identity(), [](Acc& a, T x, int number) { F::AddEarly(a, x, number); }, combine);
-  F::ForEach([&](auto tag) {
-    using C = typename decltype(tag)::type;
-    F::template Get<C>(acc) = FoldLanesByHalves<C>(F::template Get<C>(acc), lanes);
-  });
-  if constexpr (F::kSparesCounts) {
-    if (__any_sync(kFullWarp, !F::AllFinite(acc))) {
-      const Acc counts = mine.Fold(
-          F::Identity(), [](Acc& a, T x, int) { F::AddSparedCounts(a, x); }, combine);
-      F::ForEach([&](auto tag) {
-        using C = typename decltype(tag)::type;
-        if constexpr (F::template kIsSparedCount<C>) {
-          F::template Get<C>(acc) = FoldLanesByHalves<C>(F::template Get<C>(counts), lanes);
-        }
-      });
-    }
-  }
-  if constexpr (F::kHasMoments) {
-    const int count = mine.count > 0 ? mine.count : 0;
-    const double mean = F::Mean(acc, count);
-    double squares = mine.Fold(
-        0.0, [mean](double& a, T x, int) { F::AddDeviation(a, x, mean); },
-        [](double a, double b) { return a + b; });
-    for (int half = lanes / 2; half > 0; half /= 2) squares += ShuffleXor(squares, half);
-    F::SetMoments(acc, count, mean, squares);
-  }
-  return acc;
+  const auto sweep = [&](const auto& identity, const auto& add, const auto& combine) {
+    return mine.Fold(identity, add, combine);
+  };
+  return FoldSweeps<F>(mine.count > 0 ? mine.count : 0, sweep, AcrossLanes{lanes});
 }
 
 // A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
+template <class F, Presence kPresence, bool kUnrolled>
+__device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Element* tile, int count,
+                                                      int lane) {
+  using T = typename F::Element;
+  LaneVectors<T, kTileRows, kPresence, kUnrolled> mine;
+  mine.first = lane * kVectorElements<T>;
+  mine.count = count;
+  mine.Load(tile);
+  return FoldByLanes<F>(mine, kLanes);
+}
 template <class F, bool kAligned>
 __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* tile, int count,
                                                     int lane) {
   using T = typename F::Element;
-  constexpr int kVector = kVectorElements<T>;
-  if (kAligned && count == kTileElements<T>) {
-    uint4 raw[kTileRows];
-#pragma unroll
-    for (int row = 0; row < kTileRows; ++row) {
-      raw[row] = LoadVector(tile + row * kRowElements<T> + lane * kVector);
+  if constexpr (!kAligned) {
+    return FoldTileOf<F, Presence::kAny, !kIsHeavy<F>>(tile, count, lane);
+  } else {
+    if (count == kTileElements<T>) return FoldTileOf<F, Presence::kAll, true>(tile, count, lane);
+    if (count % kVectorElements<T> == 0) {
+      return FoldTileOf<F, Presence::kVectors, !kIsHeavy<F>>(tile, count, lane);
     }
-    LaneVectors<T, kTileRows, true, true> mine{.first = lane * kVector, .count = kTileElements<T>};
-#pragma unroll
-    for (int row = 0; row < kTileRows; ++row) memcpy(mine.x[row], &raw[row], sizeof(uint4));
-    return FoldByLanes<F>(mine, kLanes);
+    return FoldTileOf<F, Presence::kAny, false>(tile, count, lane);  // at the end of the tensor
   }
-  LaneVectors<T, kTileRows, false, !kIsHeavy<F>> mine{.first = lane * kVector, .count = count};
-#pragma unroll
-  for (int row = 0; row < kTileRows; ++row) {
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      mine.x[row][v] = mine.Exists(row, v) ? LoadElement(tile + mine.Number(row, v)) : T{};
-    }
-  }
-  return FoldByLanes<F>(mine, kLanes);
 }
 
 // Block: launch.warps warps. kAligned: every row starts on 16 bytes.
@@ -191,6 +191,7 @@ template <class F>
 inline constexpr int kShortRowBatch = kIsHeavy<F> ? 1 : 4;
 
 // Rows of at most half a warp's load: 2^launch.lanes_log2 lanes hold a row in one vector each.
+// kAligned: every row starts on 16 bytes and is whole vectors.
 template <class F, bool kAligned>
 __global__ void __launch_bounds__(kShortRowThreads)
     ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
@@ -207,7 +208,7 @@ __global__ void __launch_bounds__(kShortRowThreads)
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int first = lane * kVector;
 
-  using Vectors = LaneVectors<T, 1, false, !kIsHeavy<F>>;
+  using Vectors = LaneVectors<T, 1, kAligned ? Presence::kVectors : Presence::kAny, !kIsHeavy<F>>;
   Vectors batch[kBatch];
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
@@ -215,16 +216,7 @@ __global__ void __launch_bounds__(kShortRowThreads)
     Vectors& mine = batch[b];
     mine.first = first;
     mine.count = row < rows ? row_elements : 0;
-    const T* vector = data + row * row_elements + first;
-    if (kAligned && first + kVector <= mine.count) {
-      const uint4 raw = LoadVector(vector);
-      memcpy(mine.x[0], &raw, sizeof(raw));
-    } else {
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) {
-        mine.x[0][v] = mine.Exists(0, v) ? LoadElement(vector + v) : T{};
-      }
-    }
+    mine.Load(data + row * row_elements);
   }
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {

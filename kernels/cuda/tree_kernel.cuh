@@ -7,6 +7,7 @@
 #ifndef WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 #define WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/canonical.h"
@@ -14,16 +15,20 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
+#include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 
 namespace warpfold::cuda {
 
-// Neighbouring columns of a thread: a 16-byte vector of them while their running values are few,
-// and fewer for fusions of many components, whose values would not fit in registers.
+// Neighbouring columns of a thread: a 16-byte vector of them while their running values take few
+// registers, fewer for fusions of several components.
 template <class F>
-inline constexpr int kColumnVector = sizeof(typename F::Acc) <= 16
-                                         ? kVectorElements<typename F::Element>
-                                         : 1;
+inline constexpr int kColumnVector = [] {
+  constexpr std::size_t kBytesMax = 32;
+  int columns = kVectorElements<typename F::Element>;
+  while (columns > 1 && columns * sizeof(typename F::Acc) > kBytesMax) columns /= 2;
+  return columns;
+}();
 
 // Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a
 // time.
@@ -63,24 +68,15 @@ struct ColumnLeaves {
       if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first_row + r) * inner);
     }
 #pragma unroll
-    for (auto& value : out) value = F::Identity();
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (r >= rows) break;
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) F::Add(out[v], vectors[r].x[v], number + r);
-    }
-    if constexpr (F::kHasMoments) {
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) {
-        const double mean = F::Mean(out[v], rows);
-        double squares = 0.0;
+    for (int v = 0; v < kVector; ++v) {
+      const auto sweep = [&](auto value, const auto& add, const auto&) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-          if (r < rows) F::AddDeviation(squares, vectors[r].x[v], mean);
+          if (r < rows) add(value, vectors[r].x[v], number + r);
         }
-        F::SetMoments(out[v], rows, mean, squares);
-      }
+        return value;
+      };
+      out[v] = FoldSweeps<F>(rows, sweep, WithinThread{});
     }
   }
 };
@@ -115,7 +111,7 @@ struct ThreadColumns {
 };
 
 // `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
-// kLeaves, or for heavy folds, which are compiled once, anything up to that.
+// kLeaves, or of columns and for heavy folds, which are compiled once, anything up to that.
 template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
                                                             std::int64_t first, int count) {
@@ -141,6 +137,8 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
   };
   if constexpr (kIsHeavy<F>) {
     return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
+  } else if constexpr (!Leaves::kReadsStates) {
+    return FoldPairsInRegisters<kLeaves, Columns>(first, count, leaf, combine);
   } else {
     return FoldPairs<kLeaves, Columns>(first, leaf, combine);
   }
@@ -152,7 +150,7 @@ inline constexpr int kComponentStateBytesMax = 24;
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
 // the array's base here.
 template <class Leaves, int kLeaves>
-__global__ void __launch_bounds__(kTreeThreadsMax)
+__global__ void __launch_bounds__(kTreeThreadsMax, 1)
     TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
@@ -171,7 +169,6 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   const bool in_range = group < outer * groups_per_outer;
 
   ThreadColumns<Leaves> columns;
-#pragma unroll
   for (auto& value : columns.of) value = Leaves::Identity();
   const std::int64_t first_leaf = (std::int64_t{part} * launch.threads_y + y) * launch.leaves;
   if (in_range) {
@@ -181,11 +178,14 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
     columns = FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, launch.leaves);
   }
 
+  // From here on a loop, whose index takes its values through local memory: straight code for all
+  // columns would be larger than all before it.
   if (launch.threads_y == 1) {
     if (!in_range) return;
-#pragma unroll
-    for (int v = 0; v < kVector; ++v)
+#pragma unroll 1
+    for (int v = 0; v < kVector; ++v) {
       sink.Put(part, group * kVector + v, leaves.Promote(columns.of[v], first_leaf, v));
+    }
     return;
   }
 
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kTreeThreadsMax)
   const int lane = threadIdx.x % 32;
   const int threads_x = 1 << launch.threads_x_log2;
   const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
-#pragma unroll
+#pragma unroll 1
   for (int v = 0; v < kVector; ++v) {
     State state = leaves.Promote(columns.of[v], first_leaf, v);
     F::ForEach([&](auto tag) {
