@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/kernels/contestants.cuh"
+#include "bench/kernels/fill.cuh"
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
 
@@ -26,23 +27,6 @@ using warpfold::bench::Check;
 using warpfold::bench::DeviceBuffer;
 using warpfold::bench::Report;
 using warpfold::bench::Rotation;
-
-template <typename T>
-__global__ void FillKernel(T* data, std::size_t count, std::uint32_t seed) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
-       i += std::size_t{gridDim.x} * blockDim.x) {
-    std::uint32_t x = static_cast<std::uint32_t>(i) * 2654435761u + seed;
-    x ^= x >> 15;
-    x *= 2246822519u;
-    x ^= x >> 13;
-    const int number = static_cast<std::int32_t>(x % 2001) - 1000;
-    if constexpr (warpfold::kIsFloat<T>) {
-      data[i] = warpfold::RoundFromDouble<T>(number / 7.0);
-    } else {
-      data[i] = static_cast<T>(number);
-    }
-  }
-}
 
 // What one request asks for, and, where it is one op, the op that CUB is asked for.
 struct Entry {
@@ -92,16 +76,13 @@ void Measure(int log2, const warpfold::cuda::DeviceShape& device, Report& report
   const Rotation rotation(bytes);
   DeviceBuffer data(bytes * static_cast<std::size_t>(rotation.inputs));
   const auto input = [&](int i) { return static_cast<T*>(data.data) + i * n; };
-  FillKernel<<<1024, 256>>>(static_cast<T*>(data.data),
-                            static_cast<std::size_t>(n * rotation.inputs), 12345u);
-  Check(cudaGetLastError());
-  Check(cudaDeviceSynchronize());
+  warpfold::bench::Fill(static_cast<T*>(data.data), n * rotation.inputs);
   cudaStream_t stream;
   Check(cudaStreamCreate(&stream));
-  const warpfold::bench::Warpfold<T> sum({Op::kSum}, n, device);
+  const warpfold::bench::Warpfold<T> sum({Op::kSum}, {1, n, 1}, device);
   sum.Enqueue(input(0), stream);
   for (const Entry& entry : Entries<T>()) {
-    const warpfold::bench::Warpfold<T> ours(entry.ops, n, device);
+    const warpfold::bench::Warpfold<T> ours(entry.ops, {1, n, 1}, device);
     const warpfold::bench::Cub<T> cub(entry.has_cub ? entry.ops[0] : Op::kSum, n);
     ours.Enqueue(input(0), stream);
     cub.Enqueue(input(0), stream);

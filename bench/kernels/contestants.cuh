@@ -1,11 +1,13 @@
-// The two that every kernel bench compares: warpfold's own fold and CUB's reduction of an array to
-// one value. Both enqueue on a stream and keep their results and scratch on the device.
+// Those that the kernel benches compare: warpfold's own fold and CUB's reductions. All enqueue on a
+// stream and keep their results and scratch on the device.
 #ifndef WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
 #define WARPFOLD_BENCH_KERNELS_CONTESTANTS_CUH_
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,7 @@
 
 #include "bench/kernels/timing.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/extent.h"
 #include "kernels/types.h"
 
 namespace warpfold::bench {
@@ -39,25 +42,26 @@ inline cuda::DeviceShape ShapeOf(const cudaDeviceProp& gpu) {
   return {.sm_count = gpu.multiProcessorCount, .overlaps_passes = gpu.major >= 9};
 }
 
-// All of `ops` over `count` elements in one pass.
+// All of `ops` over `extent` in one pass.
 template <typename T>
 class Warpfold {
  public:
-  Warpfold(std::vector<Op> ops, std::int64_t count, const cuda::DeviceShape& device)
+  Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device)
       : ops_(std::move(ops)),
         job_{kDType<T>, BundleFor(kDType<T>, ops_, NanPolicy::kPropagate), device},
-        extent_{1, count, 1},
-        scratch_(cuda::ElementsScratchBytes(job_, extent_) + 1) {
+        extent_(extent),
+        scratch_(cuda::ElementsScratchBytes(job_, extent_) + 1),
+        results_(kResultsAt + ops_.size() * ResultBytes()) {
     const Overflow none;
     Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
     output_.overflow = static_cast<Overflow*>(results_.data);
-    output_.targets.reduced_count = count;
+    output_.targets.reduced_count = extent.count;
     output_.targets.reduced_run_count = 1;
-    output_.targets.reduced_runs[0] = {1, count};
+    output_.targets.reduced_runs[0] = {extent.inner, extent.count};
     output_.targets.count = static_cast<int>(ops_.size());
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       output_.targets.ops[i] = ops_[i];
-      output_.targets.arrays[i] = ResultAt(i);
+      output_.targets.arrays[i] = ResultsOf(i);
     }
   }
 
@@ -65,31 +69,41 @@ class Warpfold {
     Check(cuda::FoldElements(job_, d_in, extent_, output_, scratch_.data, stream));
   }
 
-  // The first op's result, an integer sum wrapped to T as CUB's does. Of a launch that has ended.
-  double Answer() const {
+  // The first op's result number `index`, an integer sum wrapped to T as CUB's does. Of a launch
+  // that has ended.
+  double Answer(std::int64_t index = 0) const {
     if constexpr (std::is_integral_v<T>) {
-      if (ops_[0] == Op::kSum) return static_cast<double>(static_cast<T>(Read<std::int64_t>()));
+      if (ops_[0] == Op::kSum)
+        return static_cast<double>(static_cast<T>(Read<std::int64_t>(index)));
     }
     return VisitDType(ResultDType(ops_[0], kDType<T>), [&](auto tag) {
-      return static_cast<double>(Widen(Read<typename decltype(tag)::type>()));
+      return static_cast<double>(Widen(Read<typename decltype(tag)::type>(index)));
     });
   }
 
  private:
+  // The overflow record comes first, then the results, each op's on a line of its own.
+  static constexpr std::size_t kResultsAt = 256;
+  std::size_t ResultBytes() const {
+    return (static_cast<std::size_t>(extent_.outputs()) * 8 + 63) / 64 * 64;
+  }
+  char* ResultsOf(std::size_t op) const {
+    return static_cast<char*>(results_.data) + kResultsAt + ResultBytes() * op;
+  }
   template <typename Result>
-  Result Read() const {
+  Result Read(std::int64_t index) const {
     Result result{};
-    Check(cudaMemcpy(&result, ResultAt(0), sizeof(result), cudaMemcpyDeviceToHost));
+    Check(cudaMemcpy(&result, reinterpret_cast<Result*>(ResultsOf(0)) + index, sizeof(result),
+                     cudaMemcpyDeviceToHost));
     return result;
   }
-  char* ResultAt(std::size_t op) const { return static_cast<char*>(results_.data) + 256 + 64 * op; }
 
   std::vector<Op> ops_;
   cuda::Job job_;
   Extent extent_;
   Output output_;
   DeviceBuffer scratch_;
-  DeviceBuffer results_{2048};  // the overflow record, then one result a line
+  DeviceBuffer results_;
 };
 
 // `op` over `count` elements: SUM, MIN, MAX, and of 4-byte elements ARGMIN and ARGMAX.
@@ -145,6 +159,49 @@ class Cub {
   Op op_;
   std::int64_t count_;
   DeviceBuffer result_{256};
+  std::size_t temp_bytes_;
+  DeviceBuffer temp_;
+};
+
+// Where a row of `columns` elements begins.
+struct RowBegin {
+  std::int64_t columns;
+  __host__ __device__ std::int64_t operator()(std::int64_t row) const { return row * columns; }
+};
+
+// SUM of each of `rows` rows of `columns` elements.
+template <typename T>
+class CubRowSums {
+ public:
+  CubRowSums(std::int64_t rows, std::int64_t columns)
+      : rows_(rows),
+        columns_(columns),
+        sums_(static_cast<std::size_t>(rows) * sizeof(T)),
+        temp_bytes_(TempBytes()),
+        temp_(temp_bytes_ + 1) {}
+
+  void Enqueue(const T* d_in, cudaStream_t stream) const {
+    std::size_t bytes = temp_bytes_;
+    Check(Call(temp_.data, bytes, d_in, stream));
+  }
+
+ private:
+  cudaError_t Call(void* temp, std::size_t& bytes, const T* d_in, cudaStream_t stream) const {
+    using E = CubElement<T>;
+    const auto begins = thrust::make_transform_iterator(
+        thrust::make_counting_iterator<std::int64_t>(0), RowBegin{columns_});
+    return cub::DeviceSegmentedReduce::Sum(temp, bytes, reinterpret_cast<const E*>(d_in),
+                                           static_cast<E*>(sums_.data), rows_, begins, begins + 1,
+                                           stream);
+  }
+  std::size_t TempBytes() const {
+    std::size_t bytes = 0;
+    Check(Call(nullptr, bytes, nullptr, nullptr));
+    return bytes;
+  }
+
+  std::int64_t rows_, columns_;
+  DeviceBuffer sums_;
   std::size_t temp_bytes_;
   DeviceBuffer temp_;
 };

@@ -153,7 +153,8 @@ std::vector<Contestant<T>> Contestants(std::size_t n, const Gpu& gpu) {
   const auto count = static_cast<std::int64_t>(n);
   contestants.push_back(Enter<T>(
       "warpfold", std::is_integral_v<T> ? "sum in int64" : "sum in float64, fixed order", 0,
-      nullptr, std::make_shared<Warpfold<T>>(std::vector<Op>{Op::kSum}, count, gpu.shape)));
+      nullptr,
+      std::make_shared<Warpfold<T>>(std::vector<Op>{Op::kSum}, Extent{1, count, 1}, gpu.shape)));
   contestants.push_back(
       Enter<T>("CUB", "DeviceReduce::Sum", 0, nullptr, std::make_shared<Cub<T>>(Op::kSum, count)));
   return contestants;
