@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
 
+#include "client/cpp/client.h"
 #include "tests/e2e/served_test.h"
 
 namespace warpfold::e2e {
@@ -151,6 +153,42 @@ TEST_F(MergeTest, ASumThatFitsInTheWholeOnlyFits) {
   v1::ReduceResponse response;
   ASSERT_TRUE(Merge(states, &response).ok());
   EXPECT_EQ(response.results(0).data(), std::string(8, '\0'));
+}
+
+TEST_F(MergeTest, TheClientReducesInPartsAndMerges) {
+  auto connected = client::Client::Connect("127.0.0.1:" + std::to_string(server().grpc_port()), {});
+  ASSERT_TRUE(connected.ok()) << connected.status();
+  client::Client& warpfold = **connected;
+  const std::string data = Data(100 * 7);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(data));
+  const client::ReduceOptions options = {.ops = {v1::OP_SUM, v1::OP_ARGMAX}, .axes = {0}};
+  const auto expected = warpfold.Reduce({v1::DTYPE_F32, {100, 7}, bytes}, options);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+
+  std::vector<std::string> states;
+  for (std::int64_t row = 0; row < 100; row += 24) {
+    const std::int64_t rows = std::min<std::int64_t>(24, 100 - row);
+    const client::TensorView part = {
+        v1::DTYPE_F32,
+        {rows, 7},
+        bytes.subspan(static_cast<std::size_t>(row) * 28, static_cast<std::size_t>(rows) * 28)};
+    auto state = warpfold.ReduceToState(part, {.whole_shape = {100, 7}, .offset = row}, options);
+    ASSERT_TRUE(state.ok()) << state.status();
+    states.push_back(*std::move(state));
+  }
+  const auto last_two = warpfold.MergeToState(std::span(states).last(2), {});
+  ASSERT_TRUE(last_two.ok()) << last_two.status();
+  states.resize(states.size() - 2);
+  states.push_back(*last_two);
+  const auto merged = warpfold.Merge(states, {});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  ASSERT_EQ(merged->results.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(merged->results[i].op, expected->results[i].op);
+    EXPECT_EQ(merged->results[i].tensor.shape, expected->results[i].tensor.shape);
+    EXPECT_EQ(merged->results[i].tensor.data, expected->results[i].tensor.data);
+  }
+  EXPECT_EQ(warpfold.Merge({}, {}).status().message(), "states: are none");
 }
 
 TEST_F(MergeTest, RefusalsNameTheField) {
