@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/pack.h"
@@ -60,15 +61,20 @@ class PartRun {
                                         ValueBytes(kind, part_.whole.dtype),
                                     '\0');
     }
-    work_.payload().Open();
     if (absl::Status status = nodes_.empty() ? absl::OkStatus() : ReducePlanes(); !status.ok()) {
       return status;
     }
+    Open();
     if (absl::Status status = work_.payload().ExpectEnd(); !status.ok()) return status;
     return std::move(outcome_);
   }
 
  private:
+  // As late as can be: what the lane refuses is not read.
+  void Open() {
+    if (!std::exchange(opened_, true)) work_.payload().Open();
+  }
+
   absl::Status ReducePlanes() {
     const std::int64_t all = PlaneCount(part_.whole);
     const std::int64_t plane_bytes = RowBytes() * part_.range.length();
@@ -82,6 +88,7 @@ class PartRun {
       if (gathers) {
         gathered.resize(static_cast<std::size_t>(planes * plane_bytes));
         if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
+        Open();
         absl::Status read = work_.payload().ReadInto(
             absl::MakeSpan(reinterpret_cast<std::byte*>(gathered.data()), gathered.size()));
         if (!read.ok()) return read;
@@ -102,7 +109,10 @@ class PartRun {
                           PayloadSource& source) {
     const Plan plan = SlicePlan(part_.whole, planes, nodes_[n]);
     absl::Status status = lane_.Begin(plan);
-    if (status.ok()) status = Stage(lane_, work_, source, plan.input_bytes);
+    if (status.ok()) {
+      Open();
+      status = Stage(lane_, work_, source, plan.input_bytes);
+    }
     if (!status.ok()) {
       lane_.Abandon();
       return status;
@@ -139,6 +149,7 @@ class PartRun {
   const Part& part_;
   const std::vector<Range> nodes_;
   const std::vector<ValueKind> kinds_;
+  bool opened_ = false;
   Outcome outcome_;
 };
 
