@@ -2,6 +2,7 @@
 // the whole.
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <random>
 #include <span>
 
@@ -189,6 +190,39 @@ TEST_F(MergeTest, TheClientReducesInPartsAndMerges) {
     EXPECT_EQ(merged->results[i].tensor.data, expected->results[i].tensor.data);
   }
   EXPECT_EQ(warpfold.Merge({}, {}).status().message(), "states: are none");
+}
+
+TEST_F(MergeTest, CancelledMergesHoldNothing) {
+  v1::ReduceRequest whole = Table(64, 4096, Data(64 * 4096));
+  whole.add_axes(0);
+  v1::MergeRequest states;
+  for (const std::int64_t begin : {0, 8, 32}) {
+    v1::ReduceResponse part;
+    const std::int64_t end = begin == 32 ? 64 : begin == 8 ? 32 : 8;
+    ASSERT_TRUE(client().Reduce(PartRequest(whole, begin, end), &part).ok());
+    states.add_states(part.state());
+  }
+  struct Call {
+    grpc::ClientContext context;
+    v1::ReduceResponse response;
+    std::promise<grpc::Status> status;
+  };
+  std::vector<Call> calls(40);
+  for (Call& call : calls) {
+    client().stub().async()->Merge(
+        &call.context, &states, &call.response,
+        [&call](const grpc::Status& status) { call.status.set_value(status); });
+    if (random_() % 4 != 0) call.context.TryCancel();
+  }
+  int served = 0;
+  for (Call& call : calls) {
+    const grpc::Status status = call.status.get_future().get();
+    EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::CANCELLED)
+        << status.error_message();
+    served += status.ok() ? 1 : 0;
+  }
+  EXPECT_GT(served, 0);
+  // TearDown looks at what the server holds.
 }
 
 TEST_F(MergeTest, RefusalsNameTheField) {
