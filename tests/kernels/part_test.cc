@@ -42,11 +42,15 @@ TEST(OuterRun, IsTheOutermostReducedDimensionAndThoseBehindIt) {
 
 // The picture of docs/order.md, in leaves of the three kinds.
 TEST(NodesOf, AreTheLargestThatLieInThePart) {
-  for (const auto& [spec, leaf] :
-       std::vector<std::pair<ReduceSpec, std::int64_t>>{{Spec({9 * 1024 + 5}), 1024},
-                                                        {Spec({9 * 8 + 5, 3}, {0}), 8},
-                                                        {Spec({10, 3, 4}, {0, 2}), 1}}) {
-    const Plan whole = WholeOf(spec);
+  struct LeafCase {
+    ReduceSpec spec;
+    std::int64_t leaf;
+  };
+  for (const LeafCase& c : std::vector<LeafCase>{{Spec({9 * 1024 + 5}), 1024},
+                                                 {Spec({9 * 8 + 5, 3}, {0}), 8},
+                                                 {Spec({10, 3, 4}, {0, 2}), 1}}) {
+    const std::int64_t leaf = c.leaf;
+    const Plan whole = WholeOf(c.spec);
     const std::int64_t end = whole.outer_run.length;
     const auto nodes = [&](std::int64_t first, std::int64_t past) {
       std::vector<Range> in_leaves;

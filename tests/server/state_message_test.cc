@@ -63,7 +63,7 @@ class StateMessageTest : public ::testing::Test {
                                           .nan_policy = NanPolicy::kOmit,
                                           .correction = 1};
 
-  const Limits limits_;
+  const Limits limits_ = {};
   std::mt19937_64 random_{3};
   Devices devices_ = *OpenDevices(Backend::kCpu, LaneOptions{});
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
