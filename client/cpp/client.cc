@@ -36,14 +36,8 @@ bool SleepUnlessStopped(milliseconds delay, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-struct Served {
-  absl::Status status;
-  grpc::ByteBuffer response;
-  int attempts = 1;
-};
-
 // Runs `attempt` (CallLimits -> CallReply) until it succeeds or its failure is final.
-template <typename Attempt>
+template <typename Served, typename Attempt>
 Served CallWithRetries(const RetryPolicy& policy, const std::string& target, milliseconds timeout,
                        const std::stop_token& stop, const Attempt& attempt) {
   const auto give_up_at = steady_clock::now() + timeout;
@@ -81,16 +75,10 @@ v1::ReduceRequest RequestWithoutSource(const TensorView& tensor, const ReduceOpt
   return request;
 }
 
-// The answer, checked against the request: what comes from the wire is believed only as far as it
-// was asked.
-absl::StatusOr<ReduceAnswer> ParseAnswer(grpc::ByteBuffer& response, const ReduceOptions& options) {
-  v1::ReduceResponse message;
-  if (absl::Status parsed = Parse(response, message); !parsed.ok()) return parsed;
-  if (static_cast<std::size_t>(message.results_size()) != options.ops.size()) {
-    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
-                                            " results to ", options.ops.size(), " ops"));
-  }
+// The answer, checked: what comes from the wire is believed only as far as it was asked.
+absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts) {
   ReduceAnswer answer;
+  answer.attempts = attempts;
   for (int i = 0; i < message.results_size(); ++i) {
     v1::Result& from = *message.mutable_results(i);
     ReduceResult to{from.op(),
@@ -98,12 +86,10 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(grpc::ByteBuffer& response, const Reduc
                      {from.tensor().shape().begin(), from.tensor().shape().end()},
                      std::move(*from.mutable_data())}};
     const absl::StatusOr<std::int64_t> bytes = TensorBytes(to.tensor.dtype, to.tensor.shape);
-    if (to.op != options.ops[i] || !bytes.ok() ||
-        static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
-      return absl::InternalError(
-          absl::StrCat("the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype),
-                       " ", ShapeText(to.tensor.shape), ", ", to.tensor.data.size(),
-                       " bytes) is not one to ", Name(options.ops[i])));
+    if (!bytes.ok() || static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
+      return absl::InternalError(absl::StrCat(
+          "the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype), " ",
+          ShapeText(to.tensor.shape), ", ", to.tensor.data.size(), " bytes) is not a tensor"));
     }
     answer.results.push_back(std::move(to));
   }
@@ -112,7 +98,41 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(grpc::ByteBuffer& response, const Reduc
   return answer;
 }
 
+absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops) {
+  if (static_cast<std::size_t>(message.results_size()) != ops.size()) {
+    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
+                                            " results to ", ops.size(), " ops"));
+  }
+  for (int i = 0; i < message.results_size(); ++i) {
+    const Op asked = ops[static_cast<std::size_t>(i)];
+    if (message.results(i).op() != asked) {
+      return absl::InternalError(absl::StrCat("the server's result ", i, " (",
+                                              Name(message.results(i).op()), ") is not one to ",
+                                              Name(asked)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {
+  if (message.state().empty()) return absl::InternalError("the server answered without a state");
+  return std::move(*message.mutable_state());
+}
+
 }  // namespace
+
+struct Client::Served {
+  absl::Status status;
+  grpc::ByteBuffer response;
+  int attempts = 1;
+
+  absl::StatusOr<v1::ReduceResponse> Message() {
+    if (!status.ok()) return status;
+    v1::ReduceResponse message;
+    if (absl::Status parsed = Parse(response, message); !parsed.ok()) return parsed;
+    return message;
+  }
+};
 
 Client::Client(const std::string& target, const ClientOptions& options)
     : target_(target), options_(options), connection_(target, options.connection) {}
@@ -128,8 +148,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
-  Served served =
-      CallWithRetries(options_.retry, target_, options_.timeout, {}, [&](const CallLimits& limits) {
+  Served served = CallWithRetries<Served>(
+      options_.retry, target_, options_.timeout, {}, [&](const CallLimits& limits) {
         return connection_.Unary(kGetServerInfoMethod, {}, {}, limits);
       });
   if (!served.status.ok()) return served.status;
@@ -151,21 +171,21 @@ std::size_t Client::ChunkBytes() const {
   return std::min(options_.chunk_bytes, static_cast<std::size_t>(message_bytes_max));
 }
 
-absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
-                                            const ReduceOptions& options) {
+Client::Served Client::SendTensor(const TensorView& tensor, const v1::ReduceRequest& request,
+                                  const ReduceOptions& options) {
   const absl::StatusOr<std::int64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
-  if (!bytes.ok()) return bytes.status();
+  if (!bytes.ok()) return {bytes.status(), {}};
   if (static_cast<std::size_t>(*bytes) != tensor.data.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("data: ", tensor.data.size(), " bytes, but ",
-                                                   Name(tensor.dtype), " ", ShapeText(tensor.shape),
-                                                   " is ", *bytes));
+    return {absl::InvalidArgumentError(absl::StrCat("data: ", tensor.data.size(), " bytes, but ",
+                                                    Name(tensor.dtype), " ",
+                                                    ShapeText(tensor.shape), " is ", *bytes)),
+            {}};
   }
-  const v1::ReduceRequest request = RequestWithoutSource(tensor, options);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const bool by_stream = TravelsByStream(head.size(), tensor.data.size());
   const std::string stream_header = by_stream ? StreamHeaderMessage(request) : std::string();
 
-  Served served = CallWithRetries(
+  return CallWithRetries<Served>(
       options_.retry, target_, options.timeout.value_or(options_.timeout), options.stop,
       [&](const CallLimits& limits) {
         if (by_stream) {
@@ -176,10 +196,57 @@ absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
         if (reply.status.ok() && options.progress) options.progress(*bytes);
         return reply;
       });
-  if (!served.status.ok()) return served.status;
-  absl::StatusOr<ReduceAnswer> answer = ParseAnswer(served.response, options);
-  if (answer.ok()) answer->attempts = served.attempts;
-  return answer;
+}
+
+Client::Served Client::SendMerge(std::span<const std::string> states, bool return_state,
+                                 const MergeOptions& options) {
+  v1::MergeRequest request;
+  request.set_request_id(options.request_id);
+  for (const std::string& state : states) request.add_states(state);
+  request.set_return_state(return_state);
+  const std::string message = request.SerializeAsString();
+  return CallWithRetries<Served>(options_.retry, target_,
+                                 options.timeout.value_or(options_.timeout), options.stop,
+                                 [&](const CallLimits& limits) {
+                                   return connection_.Unary(kMergeMethod, message, {}, limits);
+                                 });
+}
+
+absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
+                                            const ReduceOptions& options) {
+  Served served = SendTensor(tensor, RequestWithoutSource(tensor, options), options);
+  absl::StatusOr<v1::ReduceResponse> message = served.Message();
+  if (!message.ok()) return message.status();
+  if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
+  return ParseAnswer(*std::move(message), served.attempts);
+}
+
+absl::StatusOr<std::string> Client::ReduceToState(const TensorView& tensor, const PartOfWhole& part,
+                                                  const ReduceOptions& options) {
+  v1::ReduceRequest request = RequestWithoutSource(tensor, options);
+  request.set_return_state(true);
+  request.mutable_part()->mutable_whole_shape()->Assign(part.whole_shape.begin(),
+                                                        part.whole_shape.end());
+  request.mutable_part()->set_offset(part.offset);
+  absl::StatusOr<v1::ReduceResponse> message = SendTensor(tensor, request, options).Message();
+  if (!message.ok()) return message.status();
+  return TakeState(*std::move(message));
+}
+
+absl::StatusOr<ReduceAnswer> Client::Merge(std::span<const std::string> states,
+                                           const MergeOptions& options) {
+  Served served = SendMerge(states, /*return_state=*/false, options);
+  absl::StatusOr<v1::ReduceResponse> message = served.Message();
+  if (!message.ok()) return message.status();
+  return ParseAnswer(*std::move(message), served.attempts);
+}
+
+absl::StatusOr<std::string> Client::MergeToState(std::span<const std::string> states,
+                                                 const MergeOptions& options) {
+  absl::StatusOr<v1::ReduceResponse> message =
+      SendMerge(states, /*return_state=*/true, options).Message();
+  if (!message.ok()) return message.status();
+  return TakeState(*std::move(message));
 }
 
 }  // namespace warpfold::client

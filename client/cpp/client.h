@@ -6,6 +6,11 @@
 //   auto answer = (*client)->Reduce({v1::DTYPE_F32, {rows, columns}, bytes}, {.ops = {v1::OP_SUM,
 //   v1::OP_MEAN}});
 //
+// A tensor that nobody holds as a whole is reduced in parts, to states, by any servers; merging
+// them gives the same bits:
+//   auto state = (*client)->ReduceToState(rows, {.whole_shape = shape, .offset = first_row},
+//   options); auto answer = (*client)->Merge(states, {});
+//
 // A tensor up to stream_threshold_bytes travels as one unary message, a larger one through
 // ReduceStream in chunks; the answer is the same. The payload is sent from the caller's memory
 // without a copy, and when a call returns, for whatever reason, nothing refers to that memory any
@@ -29,6 +34,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -70,6 +76,18 @@ struct ReduceOptions {
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
 };
 
+// Which part of a larger tensor is reduced: reduction.proto's Part, which says where cuts may fall.
+struct PartOfWhole {
+  std::vector<std::int64_t> whole_shape = {};
+  std::int64_t offset = 0;  // the first index in the whole's outermost reduced run
+};
+
+struct MergeOptions {
+  std::optional<std::chrono::milliseconds> timeout = {};  // instead of ClientOptions::timeout
+  std::string request_id = {};                            // echoed and logged by the server
+  std::stop_token stop = {};  // a stop request ends the call with CANCELLED
+};
+
 struct ReduceResult {
   Op op = v1::OP_UNSPECIFIED;
   Tensor tensor;
@@ -95,6 +113,20 @@ class Client {
   // the answer is not one to this request.
   absl::StatusOr<ReduceAnswer> Reduce(const TensorView& tensor, const ReduceOptions& options);
 
+  // Reduces `tensor`, a part of a larger one, to its state: a serialised v1::PartialState. As
+  // Reduce in all else.
+  absl::StatusOr<std::string> ReduceToState(const TensorView& tensor, const PartOfWhole& part,
+                                            const ReduceOptions& options);
+
+  // Merges the states of all parts of a tensor, in the order of the parts, to the answer. Blocks as
+  // Reduce does. INVALID_ARGUMENT `states...` when they are not that.
+  absl::StatusOr<ReduceAnswer> Merge(std::span<const std::string> states,
+                                     const MergeOptions& options);
+
+  // Merges the states of neighbouring parts to the state of their union.
+  absl::StatusOr<std::string> MergeToState(std::span<const std::string> states,
+                                           const MergeOptions& options);
+
   // Asks the server again. server_info() is what it said when the client connected.
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
   const v1::GetServerInfoResponse& server_info() const { return info_; }
@@ -102,8 +134,14 @@ class Client {
   const std::string& target() const { return target_; }
 
  private:
+  struct Served;
+
   Client(const std::string& target, const ClientOptions& options);
 
+  Served SendTensor(const TensorView& tensor, const v1::ReduceRequest& request,
+                    const ReduceOptions& options);
+  Served SendMerge(std::span<const std::string> states, bool return_state,
+                   const MergeOptions& options);
   bool TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const;
   // Of one stream message: options_.chunk_bytes, or what the server takes if that is less.
   std::size_t ChunkBytes() const;

@@ -35,6 +35,7 @@ namespace warpfold::client {
 
 inline constexpr char kReduceMethod[] = "/warpfold.v1.ReductionService/Reduce";
 inline constexpr char kReduceStreamMethod[] = "/warpfold.v1.ReductionService/ReduceStream";
+inline constexpr char kMergeMethod[] = "/warpfold.v1.ReductionService/Merge";
 inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/GetServerInfo";
 
 struct ConnectionOptions {

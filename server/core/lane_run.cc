@@ -1,35 +1,17 @@
 #include "server/core/lane_run.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "server/core/part_run.h"
+#include "server/core/stage.h"
 
 namespace warpfold {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Moves all payload bytes into the lane, one buffer at a time; whether the answer is still wanted
-// is asked before each.
-absl::Status Stage(Lane& lane, Work& work) {
-  PayloadSource& payload = work.payload();
-  std::int64_t missing_bytes = work.plan().input_bytes;
-  while (missing_bytes > 0) {
-    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
-    absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
-    if (!buffer.ok()) return buffer.status();
-    const std::size_t byte_count =
-        std::min(buffer->size(), static_cast<std::size_t>(missing_bytes));
-    if (absl::Status read = payload.ReadInto(buffer->first(byte_count)); !read.ok()) return read;
-    if (absl::Status committed = lane.Commit(byte_count); !committed.ok()) return committed;
-    missing_bytes -= static_cast<std::int64_t>(byte_count);
-  }
-  return payload.ExpectEnd();
-}
 
 }  // namespace
 
@@ -41,6 +23,15 @@ WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
     report.outcome = wanted;
     return report;
   }
+  if (std::optional<absl::StatusOr<Outcome>> answer = work.AnswerOnHost(); answer.has_value()) {
+    report.outcome = *std::move(answer);
+    return report;
+  }
+  if (const Part* part = work.part(); part != nullptr) {
+    report.outcome = ReducePart(lane, work, *part);
+    report.receive = Clock::now() - start;
+    return report;
+  }
   absl::Status status = lane.Begin(work.plan());
   if (!status.ok()) {
     lane.Abandon();
@@ -48,7 +39,8 @@ WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
     return report;
   }
   work.payload().Open();
-  status = Stage(lane, work);
+  status = Stage(lane, work, work.payload(), work.plan().input_bytes);
+  if (status.ok()) status = work.payload().ExpectEnd();
   report.receive = Clock::now() - start;
   if (!status.ok()) {
     lane.Abandon();

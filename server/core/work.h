@@ -8,10 +8,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/part.h"
 #include "kernels/plan.h"
 #include "server/device/executor.h"
 
@@ -50,6 +52,13 @@ class Work {
   // Valid and unchanged from Submit until Done.
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;
+
+  // The part of a larger tensor that this is, whose values are wanted; null for a whole one.
+  // plan() is then the part's.
+  virtual const Part* part() const { return nullptr; }
+
+  // The outcome of a work that wants a lane's thread but no device; none for all others.
+  virtual std::optional<absl::StatusOr<Outcome>> AnswerOnHost() { return std::nullopt; }
 
   // The payload may keep a lane waiting for the client.
   virtual bool waits_for_client() const = 0;

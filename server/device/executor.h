@@ -31,8 +31,9 @@ struct DeviceTimes {
 };
 
 struct Outcome {
-  std::vector<std::string>
-      results;  // one per op of the plan, in its order: the bytes of that op's result
+  // One per op of the plan, in its order: the bytes of that op's result. Of a plan that leaves
+  // states one: those; of a part (core/part_run.h) one per kind of its values.
+  std::vector<std::string> results;
   DeviceTimes times;
 };
 

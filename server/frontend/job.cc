@@ -2,6 +2,10 @@
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "server/frontend/response.h"
+#include "server/frontend/state_message.h"
 
 namespace warpfold {
 namespace {
@@ -66,14 +70,12 @@ void Job::Done(WorkReport report) {
 }
 
 void Job::FillResponse(WorkReport& report, v1::ReduceResponse* response) const {
-  const Plan& plan = request_.plan;
   response->set_request_id(request_.request_id);
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    v1::Result* result = response->add_results();
-    result->set_op(ToProto(plan.ops[i]));
-    result->mutable_tensor()->set_dtype(ToProto(ResultDType(plan.ops[i], plan.dtype)));
-    for (const std::int64_t length : plan.result_shape) result->mutable_tensor()->add_shape(length);
-    result->set_data(std::move(report.outcome->results[i]));
+  std::vector<std::string> results = std::move(report.outcome->results);
+  if (request_.part.has_value()) {
+    response->set_state(EncodeState(*request_.part, std::move(results)));
+  } else {
+    AddResults(request_.plan, std::move(results), response);
   }
   if (report.device != nullptr) response->set_device(report.device->name);
   const DeviceTimes& times = report.outcome->times;

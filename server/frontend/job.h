@@ -64,6 +64,7 @@ class Job : public Work {
   void AnswerWithdrawn();
 
   const Plan& plan() const override { return request_.plan; }
+  const Part* part() const override { return request_.part ? &*request_.part : nullptr; }
   const std::string& request_id() const { return request_.request_id; }
   absl::Status Wanted() const override;
   void Done(WorkReport report) override;

@@ -1,6 +1,7 @@
 #include "server/frontend/service.h"
 
 #include "server/frontend/call_record.h"
+#include "server/frontend/merge_call.h"
 #include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
@@ -42,9 +43,8 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImp
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
                                                       const v1::MergeRequest* request,
-                                                      v1::ReduceResponse* /*response*/) {
-  return Answer(context, Method::kMerge, request->request_id(),
-                absl::UnimplementedError("Merge is not in this server yet"));
+                                                      v1::ReduceResponse* response) {
+  return MergeCall::Begin(services_, context, request, response);
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(

@@ -83,9 +83,8 @@ absl::Status CpuLane::Begin(const Plan& plan) {
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
   r.memory = std::make_unique_for_overwrite<std::byte[]>(r.memory_bytes());
-  Output results;
-  results.targets = r.result_layout.Targets(plan, r.memory.get() + r.scratch_layout.total_bytes);
-  results.overflow = &r.overflow;
+  const Output results =
+      r.result_layout.OutputAt(plan, r.memory.get() + r.scratch_layout.total_bytes, &r.overflow);
   r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.memory.get(), results);
   r.piece = r.cutter.Next();
   return absl::OkStatus();

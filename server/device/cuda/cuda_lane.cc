@@ -111,9 +111,8 @@ absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
         absl::StrCat("tensor.shape: partial states and results take ", needed,
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
-  Output results;
-  results.targets = r.result_layout.Targets(plan, r.d_results);
-  results.overflow = reinterpret_cast<Overflow*>(d_overflow);
+  const Output results =
+      r.result_layout.OutputAt(plan, r.d_results, reinterpret_cast<Overflow*>(d_overflow));
   r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.d_results + result_bytes, results);
   return absl::OkStatus();
 }
