@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,11 +15,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Moves all payload bytes into the lane, one buffer at a time; whether the answer is still wanted
-// is asked before each.
-absl::Status Stage(Lane& lane, Work& work) {
+// Moves the payload's `missing_bytes` into the lane, one buffer at a time; whether the answer is
+// still wanted is asked before each.
+absl::Status Stage(Lane& lane, Work& work, std::int64_t missing_bytes) {
   PayloadSource& payload = work.payload();
-  std::int64_t missing_bytes = work.plan().input_bytes;
+  payload.Open();
   while (missing_bytes > 0) {
     if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
@@ -31,31 +33,63 @@ absl::Status Stage(Lane& lane, Work& work) {
   return payload.ExpectEnd();
 }
 
+// One task on a lane that was idle, each kind in its own way, and the time until its last byte was
+// staged.
+class TaskRun {
+ public:
+  TaskRun(Lane& lane, Work& work) : lane_(lane), work_(work) {}
+
+  absl::StatusOr<Outcome> operator()(const ReducePayload& /*task*/) {
+    const Plan& plan = work_.plan();
+    if (absl::Status status = Receive(lane_.Begin(plan), plan.input_bytes); !status.ok()) {
+      return status;
+    }
+    return lane_.Finish();
+  }
+
+  absl::StatusOr<Outcome> operator()(const ReduceTensor& task) {
+    return lane_.Reduce(work_.plan(), task.data);
+  }
+
+  absl::StatusOr<Outcome> operator()(const WriteTensor& task) {
+    absl::Status begun = lane_.BeginWrite(task.to, static_cast<std::size_t>(task.size_bytes));
+    absl::Status status = Receive(std::move(begun), task.size_bytes);
+    if (status.ok()) status = lane_.FinishWrite();
+    if (!status.ok()) return status;
+    return Outcome{};
+  }
+
+  std::chrono::nanoseconds receive() const { return receive_; }
+
+ private:
+  // Fills the lane if it has `begun`, and abandons it when anything fails.
+  absl::Status Receive(absl::Status begun, std::int64_t bytes) {
+    if (begun.ok()) {
+      begun = Stage(lane_, work_, bytes);
+      receive_ = Clock::now() - start_;
+    }
+    if (!begun.ok()) lane_.Abandon();
+    return begun;
+  }
+
+  Lane& lane_;
+  Work& work_;
+  const Clock::time_point start_ = Clock::now();
+  std::chrono::nanoseconds receive_{0};
+};
+
 }  // namespace
 
 WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
   WorkReport report;
-  const Clock::time_point start = Clock::now();
-  report.queue = start - queued_since;
+  report.queue = Clock::now() - queued_since;
   if (absl::Status wanted = work.Wanted(); !wanted.ok()) {
     report.outcome = wanted;
     return report;
   }
-  absl::Status status = lane.Begin(work.plan());
-  if (!status.ok()) {
-    lane.Abandon();
-    report.outcome = status;
-    return report;
-  }
-  work.payload().Open();
-  status = Stage(lane, work);
-  report.receive = Clock::now() - start;
-  if (!status.ok()) {
-    lane.Abandon();
-    report.outcome = status;
-    return report;
-  }
-  report.outcome = lane.Finish();
+  TaskRun run(lane, work);
+  report.outcome = std::visit(run, work.task());
+  report.receive = run.receive();
   return report;
 }
 
