@@ -43,8 +43,8 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
   if (message.return_state()) {
     return absl::UnimplementedError("return_state: partial states are not in this server yet");
   }
-  if (message.has_tensor_id()) {
-    return absl::UnimplementedError("tensor_id: resident tensors are not in this server yet");
+  if (message.consume() && !message.has_tensor_id()) {
+    return absl::InvalidArgumentError("consume: goes with tensor_id");
   }
   if (message.has_memory()) {
     return absl::UnimplementedError("memory: memory regions are not in this server yet");
@@ -53,11 +53,8 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
 }
 
 absl::Status CheckSizes(const v1::ReduceRequest& message, const Limits& limits) {
-  if (message.request_id().size() > static_cast<std::size_t>(limits.max_request_id_bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id: ", message.request_id().size(),
-                                                   " bytes are above the limit of ",
-                                                   limits.max_request_id_bytes));
-  }
+  absl::Status id = CheckRequestId(message.request_id(), limits);
+  if (!id.ok()) return id;
   if (message.ops_size() > limits.max_ops) {
     return absl::InvalidArgumentError(
         absl::StrCat("ops: ", message.ops_size(), " are above the limit of ", limits.max_ops));
@@ -66,12 +63,15 @@ absl::Status CheckSizes(const v1::ReduceRequest& message, const Limits& limits) 
   return absl::OkStatus();
 }
 
+absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
+  if (plan.input_bytes <= limits.max_tensor_bytes) return absl::OkStatus();
+  return RefusalStatus(NeverFits{},
+                       absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
+                                    limits.max_tensor_bytes));
+}
+
 absl::Status CheckPlan(const Plan& plan, const Limits& limits) {
-  if (plan.input_bytes > limits.max_tensor_bytes) {
-    return RefusalStatus(
-        NeverFits{}, absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
-                                  limits.max_tensor_bytes));
-  }
+  if (absl::Status status = CheckTensorBytes(plan, limits); !status.ok()) return status;
   // Per op first: the sum over ops cannot overflow once one op's results fit.
   const bool one_fits = plan.output_count <= limits.max_result_bytes;
   if (!one_fits || plan.result_bytes() > limits.max_result_bytes) {
@@ -174,7 +174,47 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   absl::StatusOr<Plan> plan = MakePlan(spec);
   if (!plan.ok()) return plan.status();
   if (absl::Status status = CheckPlan(*plan, limits); !status.ok()) return status;
-  return Request{message.request_id(), *std::move(plan), std::move(spec.shape)};
+  return Request{message.request_id(), *std::move(plan), std::move(spec.shape), message.consume()};
+}
+
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits) {
+  v1::ReduceRequest whole = message;
+  if (!message.has_tensor()) {
+    FillTensor(shape, whole.mutable_tensor());
+  } else if (message.tensor().dtype() != ToProto(shape.dtype) ||
+             !std::equal(message.tensor().shape().begin(), message.tensor().shape().end(),
+                         shape.lengths.begin(), shape.lengths.end())) {
+    return absl::InvalidArgumentError("tensor: is not that of tensor_id");
+  }
+  return DecodeRequest(whole, limits);
+}
+
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits) {
+  absl::StatusOr<DType> dtype = DecodeDType(message.dtype());
+  if (!dtype.ok()) return dtype.status();
+  TensorShape shape = {*dtype, {message.shape().begin(), message.shape().end()}, 0};
+  // Planning checks a shape and counts its bytes; this op takes every tensor.
+  const absl::StatusOr<Plan> plan =
+      MakePlan({.dtype = *dtype, .shape = shape.lengths, .ops = {Op::kCountNonzero}, .axes = {}});
+  if (!plan.ok()) return plan.status();
+  if (absl::Status status = CheckTensorBytes(*plan, limits); !status.ok()) return status;
+  shape.size_bytes = plan->input_bytes;
+  return shape;
+}
+
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message) {
+  message->set_dtype(ToProto(shape.dtype));
+  message->mutable_shape()->Assign(shape.lengths.begin(), shape.lengths.end());
+}
+
+absl::Status CheckRequestId(const std::string& request_id, const Limits& limits) {
+  if (request_id.size() <= static_cast<std::size_t>(limits.max_request_id_bytes)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("request_id: ", request_id.size(),
+                                                 " bytes are above the limit of ",
+                                                 limits.max_request_id_bytes));
 }
 
 }  // namespace warpfold

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/plan.h"
 #include "server/core/limits.h"
+#include "server/core/tensor_lease.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -20,12 +21,24 @@ struct Request {
   std::string request_id;
   Plan plan;
   std::vector<std::int64_t> shape;  // as the client gave it
+  bool consume = false;
 };
 
 // Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:
 // wrong in any server. UNIMPLEMENTED, naming the field: in the contract, not in this server.
 // RESOURCE_EXHAUSTED that never fits: above a limit.
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
+
+// The same for a tensor of `shape` that is on a device; the message may leave `tensor` out.
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits);
+
+// A tensor without its bytes, and the message that says so. Errors as above.
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits);
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message);
+
+// INVALID_ARGUMENT: too long.
+absl::Status CheckRequestId(const std::string& request_id, const Limits& limits);
 
 // The contract's names for what this server has.
 v1::Op ToProto(Op op);

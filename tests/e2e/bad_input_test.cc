@@ -123,9 +123,6 @@ TEST_F(BadInputTest, OptionsThatAreNotHereAreUnimplementedByName) {
   v1::ReduceRequest state = F32Ones(4);
   state.set_return_state(true);
   ExpectRefused(state, StatusCode::UNIMPLEMENTED, "return_state: ");
-  v1::ReduceRequest resident = F32Request({4});
-  resident.set_tensor_id("weights");
-  ExpectRefused(resident, StatusCode::UNIMPLEMENTED, "tensor_id: ");
   v1::ReduceRequest memory = F32Request({4});
   memory.mutable_memory()->set_name("region");
   ExpectRefused(memory, StatusCode::UNIMPLEMENTED, "memory: ");
