@@ -150,6 +150,9 @@ inline void AnAbandonedWriteLeavesTheRest(Executor& executor, Lane& lane) {
   std::memset(buffer.data(), 0, 10);
   ASSERT_TRUE(lane.Commit(10).ok());
   lane.Abandon();
+  Case c;
+  c.spec = {.dtype = DType::kF32, .shape = {3, 1000}, .ops = {Op::kSum}, .axes = {1}};
+  ExpectCanonicalBits<float>(lane, c, random);
   ASSERT_TRUE(WriteRange(lane, memory->data() + 1000, bytes.subspan(0, 10), random).ok());
   const Plan plan = *MakePlan({.dtype = DType::kU8, .shape = {300000}, .ops = {Op::kSum}});
   const absl::StatusOr<Outcome> outcome = lane.Reduce(plan, memory->data());
