@@ -40,8 +40,12 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
   if (message.has_part() && !message.return_state()) {
     return absl::InvalidArgumentError("part: only a state is asked of a part: set return_state");
   }
-  if (message.has_tensor_id()) {
-    return absl::UnimplementedError("tensor_id: resident tensors are not in this server yet");
+  if (message.return_state() && message.has_tensor_id()) {
+    return absl::UnimplementedError(
+        "return_state: states of resident tensors are not in this server yet");
+  }
+  if (message.consume() && !message.has_tensor_id()) {
+    return absl::InvalidArgumentError("consume: goes with tensor_id");
   }
   if (message.has_memory()) {
     return absl::UnimplementedError("memory: memory regions are not in this server yet");
@@ -79,7 +83,7 @@ absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limi
   return spec;
 }
 
-absl::Status CheckTensorSize(const Plan& plan, const Limits& limits) {
+absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
   if (plan.input_bytes <= limits.max_tensor_bytes) return absl::OkStatus();
   return RefusalStatus(NeverFits{},
                        absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
@@ -216,7 +220,8 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, limits);
   if (!spec.ok()) return spec.status();
   if (absl::Status status = CheckOptions(message); !status.ok()) return status;
-  Request request{.request_id = message.request_id(), .shape = spec->shape};
+  Request request{
+      .request_id = message.request_id(), .shape = spec->shape, .consume = message.consume()};
   if (message.return_state()) {
     absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
     if (!part.ok()) return part.status();
@@ -227,7 +232,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
     if (!plan.ok()) return plan.status();
     request.plan = *std::move(plan);
   }
-  absl::Status status = CheckTensorSize(request.plan, limits);
+  absl::Status status = CheckTensorBytes(request.plan, limits);
   if (status.ok()) {
     status = request.part.has_value()
                  ? CheckStateSize(request.part->whole, request.part->range, limits)
@@ -235,6 +240,37 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   }
   if (!status.ok()) return status;
   return request;
+}
+
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits) {
+  v1::ReduceRequest whole = message;
+  if (!message.has_tensor()) {
+    FillTensor(shape, whole.mutable_tensor());
+  } else if (message.tensor().dtype() != ToProto(shape.dtype) ||
+             !std::equal(message.tensor().shape().begin(), message.tensor().shape().end(),
+                         shape.lengths.begin(), shape.lengths.end())) {
+    return absl::InvalidArgumentError("tensor: is not that of tensor_id");
+  }
+  return DecodeRequest(whole, limits);
+}
+
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits) {
+  absl::StatusOr<DType> dtype = DecodeDType(message.dtype());
+  if (!dtype.ok()) return dtype.status();
+  TensorShape shape = {*dtype, {message.shape().begin(), message.shape().end()}, 0};
+  // Planning checks a shape and counts its bytes; this op takes every tensor.
+  const absl::StatusOr<Plan> plan =
+      MakePlan({.dtype = *dtype, .shape = shape.lengths, .ops = {Op::kCountNonzero}, .axes = {}});
+  if (!plan.ok()) return plan.status();
+  if (absl::Status status = CheckTensorBytes(*plan, limits); !status.ok()) return status;
+  shape.size_bytes = plan->input_bytes;
+  return shape;
+}
+
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message) {
+  message->set_dtype(ToProto(shape.dtype));
+  message->mutable_shape()->Assign(shape.lengths.begin(), shape.lengths.end());
 }
 
 }  // namespace warpfold

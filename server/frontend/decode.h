@@ -14,6 +14,7 @@
 #include "kernels/part.h"
 #include "kernels/plan.h"
 #include "server/core/limits.h"
+#include "server/core/tensor_lease.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -23,12 +24,21 @@ struct Request {
   Plan plan;
   std::vector<std::int64_t> shape;  // as the client gave it
   std::optional<Part> part;         // set when a state is wanted; `plan` is then the part's
+  bool consume = false;
 };
 
 // Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:
 // wrong in any server. UNIMPLEMENTED, naming the field: in the contract, not in this server.
 // RESOURCE_EXHAUSTED that never fits: above a limit.
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
+
+// The same for a tensor of `shape` that is on a device; the message may leave `tensor` out.
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits);
+
+// A tensor without its bytes, and the message that says so. Errors as above.
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits);
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message);
 
 // The reduction that a state is of, the whole's. Errors as above.
 absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits);

@@ -120,9 +120,6 @@ TEST_F(BadInputTest, ALongRequestIdNamesItself) {
 }
 
 TEST_F(BadInputTest, OptionsThatAreNotHereAreUnimplementedByName) {
-  v1::ReduceRequest resident = F32Request({4});
-  resident.set_tensor_id("weights");
-  ExpectRefused(resident, StatusCode::UNIMPLEMENTED, "tensor_id: ");
   v1::ReduceRequest memory = F32Request({4});
   memory.mutable_memory()->set_name("region");
   ExpectRefused(memory, StatusCode::UNIMPLEMENTED, "memory: ");
