@@ -10,6 +10,7 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/service.h"
+#include "server/frontend/tensor_service.h"
 
 namespace warpfold {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 // A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
 constexpr int kHeaderSlackBytes = 64 << 10;
 constexpr char kServiceName[] = "warpfold.v1.ReductionService";
+constexpr char kTensorServiceName[] = "warpfold.v1.TensorService";
 // The names that Kubernetes' documentation gives to the services of its gRPC probes.
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
@@ -44,9 +46,12 @@ int MaxReceiveBytes(const Limits& limits) {
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
-                 Scheduler& scheduler, Metrics& metrics, AccessLog& access_log)
+                 Scheduler& scheduler, TensorTable& tensors, Metrics& metrics,
+                 AccessLog& access_log)
       : limits_(options.limits),
-        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)) {}
+        services_{limits_, admission, scheduler, tensors, metrics, access_log},
+        reductions_(services_, MakeInfo(options)),
+        tensors_(services_) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -65,7 +70,8 @@ class GrpcServerImpl final : public GrpcServer {
         options.listen_address,
         options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
         &port_);
-    builder.RegisterService(&service_);
+    builder.RegisterService(&reductions_);
+    builder.RegisterService(&tensors_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
@@ -91,26 +97,26 @@ class GrpcServerImpl final : public GrpcServer {
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(kLivenessName, true);
-    for (const char* name : {kReadinessName, kServiceName, ""}) {
+    for (const char* name : {kReadinessName, kServiceName, kTensorServiceName, ""}) {
       health->SetServingStatus(name, serving);
     }
   }
 
   LimitsInForce limits_;
-  ReductionServiceImpl service_;
+  const Services services_;
+  ReductionServiceImpl reductions_;
+  TensorServiceImpl tensors_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
-                                                              AdmissionController& admission,
-                                                              Scheduler& scheduler,
-                                                              Metrics& metrics,
-                                                              AccessLog& access_log) {
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
+    TensorTable& tensors, Metrics& metrics, AccessLog& access_log) {
   auto server =
-      std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, access_log);
+      std::make_unique<GrpcServerImpl>(options, admission, scheduler, tensors, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

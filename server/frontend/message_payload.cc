@@ -18,13 +18,13 @@ absl::StatusOr<TensorMessage> ParseTensorMessage(grpc::ByteBuffer* buffer) {
   return message;
 }
 
-absl::Status CheckData(const WireMessage& wire, const Plan& plan) {
-  if (!wire.has_payload() && plan.input_bytes > 0) {
+absl::Status CheckData(const WireMessage& wire, std::int64_t payload_bytes) {
+  if (!wire.has_payload() && payload_bytes > 0) {
     return absl::InvalidArgumentError("data: the request has no source");
   }
-  if (static_cast<std::int64_t>(wire.payload_bytes()) != plan.input_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data: has ", wire.payload_bytes(), " bytes, but tensor describes ", plan.input_bytes));
+  if (static_cast<std::int64_t>(wire.payload_bytes()) != payload_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("data: has ", wire.payload_bytes(),
+                                                   " bytes, but tensor describes ", payload_bytes));
   }
   return absl::OkStatus();
 }

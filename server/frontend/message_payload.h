@@ -3,6 +3,7 @@
 #define WARPFOLD_SERVER_FRONTEND_MESSAGE_PAYLOAD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -40,8 +41,8 @@ struct TensorMessage {
 // INVALID_ARGUMENT: malformed, or more than one source.
 absl::StatusOr<TensorMessage> ParseTensorMessage(grpc::ByteBuffer* buffer);
 
-// OK when `wire` carries exactly the bytes that `plan` needs; INVALID_ARGUMENT `data` otherwise.
-absl::Status CheckData(const WireMessage& wire, const Plan& plan);
+// OK when `wire` carries exactly `payload_bytes`; INVALID_ARGUMENT `data` otherwise.
+absl::Status CheckData(const WireMessage& wire, std::int64_t payload_bytes);
 
 }  // namespace warpfold
 

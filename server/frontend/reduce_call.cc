@@ -37,9 +37,9 @@ absl::Status ReduceCall::Serve(grpc::ByteBuffer* request) {
   absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
   if (!message.ok()) return message.status();
   if (absl::Status status = Accept(message->header); !status.ok()) return status;
-  if (absl::Status status = CheckData(message->wire, plan()); !status.ok()) return status;
+  if (absl::Status status = CheckData(message->wire, payload_bytes()); !status.ok()) return status;
   if (message->wire.has_payload()) payload_.Set(message->wire.TakePayload());
-  return Start(plan().input_bytes);
+  return Start(payload_bytes());
 }
 
 void ReduceCall::Answer(const absl::Status& status, v1::ReduceResponse* response) {

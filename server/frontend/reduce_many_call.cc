@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/frontend/encode.h"
+#include "server/frontend/plain_call.h"
 #include "server/frontend/status.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -85,7 +86,7 @@ void ReduceManyCall::ServeItem() {
     absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
     if (!message.ok()) return message.status();
     if (absl::Status accepted = job.Accept(message->header); !accepted.ok()) return accepted;
-    if (absl::Status fits = CheckData(message->wire, job.plan()); !fits.ok()) return fits;
+    if (absl::Status fits = CheckData(message->wire, job.payload_bytes()); !fits.ok()) return fits;
     if (message->wire.has_payload()) job.SetPayload(message->wire.TakePayload());
     return absl::OkStatus();
   }();
@@ -112,7 +113,7 @@ absl::Status ReduceManyCall::StartItem(std::unique_ptr<Item> item) {
     if (cancelled_) return absl::CancelledError("the client cancelled the stream");
     const Items::iterator position = items_.insert(items_.end(), std::move(item));
     (*position)->SetPosition(position);
-    started = (*position)->Start((*position)->plan().input_bytes);
+    started = (*position)->Start((*position)->payload_bytes());
     if (started.ok()) return started;
     refused.splice(refused.end(), items_, position);
   }
@@ -185,12 +186,8 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.code);
-  const auto took = record_.elapsed();
-  if (services_.access_log.Takes(steps.code, took)) {
-    services_.access_log.Write({.method = Method::kReduceMany, .code = steps.code, .total = took},
-                               "", context_->peer(), {},
-                               absl::Status(steps.code, "the stream ended"));
-  }
+  LogCall(services_.access_log, Method::kReduceMany, absl::Status(steps.code, "the stream ended"),
+          record_.elapsed(), "", context_->peer());
   Finish(steps.code == absl::StatusCode::kOk
              ? grpc::Status::OK
              : grpc::Status(grpc::StatusCode::CANCELLED, "the client cancelled the stream"));

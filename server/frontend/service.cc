@@ -1,10 +1,11 @@
 #include "server/frontend/service.h"
 
 #include "server/frontend/call_record.h"
+#include "server/frontend/merge_call.h"
+#include "server/frontend/plain_call.h"
 #include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
-#include "server/frontend/status.h"
 
 namespace warpfold {
 namespace {
@@ -18,6 +19,13 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_requests_in_flight(limits.max_requests_in_flight);
   out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
   out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
+  const ResidentLimits& resident = limits.resident;
+  out->set_max_resident_bytes(resident.bytes_max);
+  out->set_max_resident_tensor_bytes(resident.tensor_bytes_max);
+  out->set_max_resident_tensors(resident.tensors_max);
+  out->set_max_tensor_pieces(kTensorPiecesMax);
+  out->set_resident_ttl_ms(resident.ttl.count());
+  out->set_max_resident_ttl_ms(resident.ttl_max.count());
 }
 
 }  // namespace
@@ -42,31 +50,17 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImp
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
                                                       const v1::MergeRequest* request,
-                                                      v1::ReduceResponse* /*response*/) {
-  return Answer(context, Method::kMerge, request->request_id(),
-                absl::UnimplementedError("Merge is not in this server yet"));
+                                                      v1::ReduceResponse* response) {
+  return MergeCall::Begin(services_, context, request, response);
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* /*request*/,
     v1::GetServerInfoResponse* response) {
+  CallRecord record(services_.metrics, Method::kGetServerInfo);
   *response = info_;
   Fill(services_.limits.Get(), response->mutable_limits());
-  return Answer(context, Method::kGetServerInfo, "", absl::OkStatus());
-}
-
-grpc::ServerUnaryReactor* ReductionServiceImpl::Answer(grpc::CallbackServerContext* context,
-                                                       Method method, std::string_view request_id,
-                                                       const absl::Status& status) {
-  CallRecord record(services_.metrics, method);
-  record.Handled(status.code());
-  if (services_.access_log.Takes(status.code(), {})) {
-    services_.access_log.Write({.method = method, .code = status.code()}, request_id,
-                               context->peer(), {}, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status, context));
-  return reactor;
+  return AnswerPlainCall(services_, context, Method::kGetServerInfo, record, "", absl::OkStatus());
 }
 
 }  // namespace warpfold

@@ -5,13 +5,12 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 
-#include <string_view>
 #include <utility>
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/frontend/job.h"
+#include "server/frontend/services.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
 namespace warpfold {
@@ -43,10 +42,6 @@ class ReductionServiceImpl final
                                           v1::GetServerInfoResponse* response) override;
 
  private:
-  // Counts, logs and ends a call that needs no device.
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Method method,
-                                   std::string_view request_id, const absl::Status& status);
-
   Services services_;
   const v1::GetServerInfoResponse info_;
 };

@@ -27,13 +27,34 @@ const prometheus::Histogram::BucketBoundaries& StageBuckets() {
 const char* CallType(Method method) {
   switch (method) {
     case Method::kReduceStream:
+    case Method::kWriteTensor:
       return "client_stream";
     case Method::kReduceMany:
       return "bidi_stream";
     case Method::kReduce:
     case Method::kMerge:
     case Method::kGetServerInfo:
+    case Method::kCreateTensor:
+    case Method::kDeleteTensor:
+    case Method::kListTensors:
       return "unary";
+  }
+  __builtin_unreachable();
+}
+
+const char* ServiceName(Method method) {
+  switch (method) {
+    case Method::kReduce:
+    case Method::kReduceStream:
+    case Method::kReduceMany:
+    case Method::kMerge:
+    case Method::kGetServerInfo:
+      return "warpfold.v1.ReductionService";
+    case Method::kCreateTensor:
+    case Method::kWriteTensor:
+    case Method::kDeleteTensor:
+    case Method::kListTensors:
+      return "warpfold.v1.TensorService";
   }
   __builtin_unreachable();
 }
@@ -56,17 +77,24 @@ const char* Name(Stage stage) {
   __builtin_unreachable();
 }
 
-constexpr Method kMethods[] = {Method::kReduce, Method::kReduceStream, Method::kReduceMany,
-                               Method::kMerge, Method::kGetServerInfo};
+constexpr Method kMethods[] = {Method::kReduce,      Method::kReduceStream,  Method::kReduceMany,
+                               Method::kMerge,       Method::kGetServerInfo, Method::kCreateTensor,
+                               Method::kWriteTensor, Method::kDeleteTensor,  Method::kListTensors};
+static_assert(std::size(kMethods) == kMethodCount);
 
 // The codes that a request for a tensor can end with; the others stay without a series.
-constexpr absl::StatusCode kRequestCodes[] = {
-    absl::StatusCode::kOk,         absl::StatusCode::kCancelled,
-    absl::StatusCode::kUnknown,    absl::StatusCode::kInvalidArgument,
-    absl::StatusCode::kNotFound,   absl::StatusCode::kDeadlineExceeded,
-    absl::StatusCode::kOutOfRange, absl::StatusCode::kResourceExhausted,
-    absl::StatusCode::kInternal,   absl::StatusCode::kUnimplemented,
-    absl::StatusCode::kUnavailable};
+constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
+                                              absl::StatusCode::kCancelled,
+                                              absl::StatusCode::kUnknown,
+                                              absl::StatusCode::kInvalidArgument,
+                                              absl::StatusCode::kNotFound,
+                                              absl::StatusCode::kDeadlineExceeded,
+                                              absl::StatusCode::kOutOfRange,
+                                              absl::StatusCode::kFailedPrecondition,
+                                              absl::StatusCode::kResourceExhausted,
+                                              absl::StatusCode::kInternal,
+                                              absl::StatusCode::kUnimplemented,
+                                              absl::StatusCode::kUnavailable};
 
 template <typename Enum>
 constexpr std::size_t Index(Enum value) {
@@ -91,6 +119,14 @@ const char* Name(Method method) {
       return "Merge";
     case Method::kGetServerInfo:
       return "GetServerInfo";
+    case Method::kCreateTensor:
+      return "CreateTensor";
+    case Method::kWriteTensor:
+      return "WriteTensor";
+    case Method::kDeleteTensor:
+      return "DeleteTensor";
+    case Method::kListTensors:
+      return "ListTensors";
   }
   __builtin_unreachable();
 }
@@ -191,7 +227,7 @@ void Metrics::AddCallSeries() {
   for (const Method method : kMethods) {
     CallSeries& series = calls_[Index(method)];
     const prometheus::Labels labels{{"grpc_type", CallType(method)},
-                                    {"grpc_service", "warpfold.v1.ReductionService"},
+                                    {"grpc_service", ServiceName(method)},
                                     {"grpc_method", Name(method)}};
     series.started = &started.Add(labels);
     series.duration = &durations.Add(labels, LatencyBuckets());

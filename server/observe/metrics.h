@@ -25,8 +25,18 @@
 
 namespace warpfold {
 
-enum class Method { kReduce, kReduceStream, kReduceMany, kMerge, kGetServerInfo };
-inline constexpr std::size_t kMethodCount = 5;
+enum class Method {
+  kReduce,
+  kReduceStream,
+  kReduceMany,
+  kMerge,
+  kGetServerInfo,
+  kCreateTensor,
+  kWriteTensor,
+  kDeleteTensor,
+  kListTensors,
+};
+inline constexpr std::size_t kMethodCount = 9;
 inline constexpr std::size_t kTensorMethodCount = 3;  // the first three reduce tensors
 
 enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kReply };
