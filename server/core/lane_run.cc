@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -30,6 +29,12 @@ class TaskRun {
     return lane_.Finish();
   }
 
+  absl::StatusOr<Outcome> operator()(const ReducePart& task) {
+    absl::StatusOr<Outcome> values = RunPart(lane_, work_, *task.part);
+    receive_ = Clock::now() - start_;
+    return values;
+  }
+
   absl::StatusOr<Outcome> operator()(const ReduceTensor& task) {
     return lane_.Reduce(work_.plan(), task.data);
   }
@@ -41,6 +46,8 @@ class TaskRun {
     if (!status.ok()) return status;
     return Outcome{};
   }
+
+  absl::StatusOr<Outcome> operator()(const RunOnHost& task) { return task.run(); }
 
   std::chrono::nanoseconds receive() const { return receive_; }
 
@@ -67,19 +74,9 @@ class TaskRun {
 
 WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
   WorkReport report;
-  const Clock::time_point start = Clock::now();
-  report.queue = start - queued_since;
+  report.queue = Clock::now() - queued_since;
   if (absl::Status wanted = work.Wanted(); !wanted.ok()) {
     report.outcome = wanted;
-    return report;
-  }
-  if (std::optional<absl::StatusOr<Outcome>> answer = work.AnswerOnHost(); answer.has_value()) {
-    report.outcome = *std::move(answer);
-    return report;
-  }
-  if (const Part* part = work.part(); part != nullptr) {
-    report.outcome = ReducePart(lane, work, *part);
-    report.receive = Clock::now() - start;
     return report;
   }
   TaskRun run(lane, work);

@@ -155,7 +155,7 @@ class PartRun {
 
 }  // namespace
 
-absl::StatusOr<Outcome> ReducePart(Lane& lane, Work& work, const Part& part) {
+absl::StatusOr<Outcome> RunPart(Lane& lane, Work& work, const Part& part) {
   return PartRun(lane, work, part).Run();
 }
 

@@ -18,7 +18,7 @@ namespace warpfold {
 
 // Reduces `part`, which is `work`'s, from its payload. Leaves the lane idle. The outcome has
 // one string for each of ValueKindsOf(part.whole): the kind's values, [node][output].
-absl::StatusOr<Outcome> ReducePart(Lane& lane, Work& work, const Part& part);
+absl::StatusOr<Outcome> RunPart(Lane& lane, Work& work, const Part& part);
 
 }  // namespace warpfold
 

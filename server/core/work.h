@@ -1,7 +1,7 @@
 // What the scheduler knows of a request: its plan, its bytes, whether anybody still wants it, and
 // whom to tell.
 //
-// Step of a request: 2, decide; the front end implements these for its three methods. No gRPC in
+// Step of a request: 2, decide; the front end implements these for its methods. No gRPC in
 // here.
 #ifndef WARPFOLD_SERVER_CORE_WORK_H_
 #define WARPFOLD_SERVER_CORE_WORK_H_
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -42,14 +42,20 @@ class PayloadSource {
 
 // What a lane does with a request.
 struct ReducePayload {};  // reduces the bytes of payload(), by plan()
-struct ReduceTensor {     // reduces, by plan(), a tensor that lies on the device
+struct ReducePart {  // reduces them, a part of a larger tensor, to values; plan() is the part's
+  const Part* part = nullptr;
+};
+struct ReduceTensor {  // reduces, by plan(), a tensor that lies on the device
   const std::byte* data = nullptr;
 };
 struct WriteTensor {  // puts the bytes of payload() on the device; there is no plan
   std::byte* to = nullptr;
   std::int64_t size_bytes = 0;
 };
-using LaneTask = std::variant<ReducePayload, ReduceTensor, WriteTensor>;
+struct RunOnHost {  // wants the lane's thread, and of its device nothing
+  std::function<absl::StatusOr<Outcome>()> run;
+};
+using LaneTask = std::variant<ReducePayload, ReducePart, ReduceTensor, WriteTensor, RunOnHost>;
 
 struct WorkReport {
   absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
@@ -63,16 +69,9 @@ class Work {
   virtual ~Work() = default;
 
   // Valid and unchanged from Submit until Done.
-  virtual LaneTask task() const { return ReducePayload{}; }
+  virtual LaneTask task() { return ReducePayload{}; }
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;
-
-  // The part of a larger tensor that this is, whose values are wanted; null for a whole one.
-  // plan() is then the part's.
-  virtual const Part* part() const { return nullptr; }
-
-  // The outcome of a work that wants a lane's thread but no device; none for all others.
-  virtual std::optional<absl::StatusOr<Outcome>> AnswerOnHost() { return std::nullopt; }
 
   // The one device that can do it, where its tensor lies; null: any.
   virtual const DeviceInfo* device() const { return nullptr; }

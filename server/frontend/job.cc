@@ -35,8 +35,9 @@ absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   return request;
 }
 
-LaneTask Job::task() const {
+LaneTask Job::task() {
   if (is_resident()) return ReduceTensor{tensor_.data()};
+  if (request_.part.has_value()) return ReducePart{&*request_.part};
   return ReducePayload{};
 }
 

@@ -41,10 +41,9 @@ class Job : public Submission {
   // was OK.
   std::int64_t payload_bytes() const { return is_resident() ? 0 : plan().input_bytes; }
 
-  LaneTask task() const override;
+  LaneTask task() override;
   const DeviceInfo* device() const override;
   const Plan& plan() const override { return request_.plan; }
-  const Part* part() const override { return request_.part ? &*request_.part : nullptr; }
   const std::string& request_id() const { return request_.request_id; }
   void Done(WorkReport report) override;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/device/merge.h"
+#include "server/frontend/plain_call.h"
 #include "server/frontend/response.h"
 #include "server/frontend/status.h"
 
@@ -62,7 +63,7 @@ void MergeCall::OnCancel() {
   Done(std::move(report));
 }
 
-std::optional<absl::StatusOr<Outcome>> MergeCall::AnswerOnHost() {
+absl::StatusOr<Outcome> MergeCall::Merge() const {
   const Plan& whole = merging_.merged.whole;
   absl::StatusOr<std::vector<std::string>> answer = request_->return_state()
                                                         ? MergeToValues(whole, merging_.parts)
@@ -90,11 +91,8 @@ void MergeCall::FinishWith(const absl::Status& status) {
   merging_ = {};
   ticket_.Release();
   record_.Handled(status.code());
-  const auto took = record_.elapsed();
-  if (services_.access_log.Takes(status.code(), took)) {
-    services_.access_log.Write({.method = Method::kMerge, .code = status.code(), .total = took},
-                               request_->request_id(), context_->peer(), {}, status);
-  }
+  LogCall(services_.access_log, Method::kMerge, status, record_.elapsed(), request_->request_id(),
+          context_->peer());
   Finish(ToGrpcStatus(status, context_));
 }
 

@@ -7,7 +7,6 @@
 #define WARPFOLD_SERVER_FRONTEND_MERGE_CALL_H_
 
 #include <atomic>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,11 +39,14 @@ class MergeCall final : public grpc::ServerUnaryReactor, private Work {
   absl::Status Serve();
   void FinishWith(const absl::Status& status);
 
+  LaneTask task() override {
+    return RunOnHost{[this] { return Merge(); }};
+  }
   const Plan& plan() const override { return merging_.merged.whole; }
   PayloadSource& payload() override { return no_payload_; }
   bool waits_for_client() const override { return false; }
   absl::Status Wanted() const override;
-  std::optional<absl::StatusOr<Outcome>> AnswerOnHost() override;
+  absl::StatusOr<Outcome> Merge() const;
   void Done(WorkReport report) override;
 
   Services& services_;

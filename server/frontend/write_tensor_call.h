@@ -35,7 +35,7 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
   // Counts, logs and answers.
   void End(const absl::Status& status);
 
-  LaneTask task() const override { return WriteTensor{tensor_.data(), tensor_.size_bytes()}; }
+  LaneTask task() override { return WriteTensor{tensor_.data(), tensor_.size_bytes()}; }
   const DeviceInfo* device() const override { return &tensor_.device(); }
   const Plan& plan() const override { return no_plan_; }
   PayloadSource& payload() override { return chunks(); }

@@ -26,7 +26,10 @@ class MemoryWork final : public Work, private PayloadSource {
       : plan_(std::move(plan)), part_(part), bytes_(std::move(bytes)) {}
 
   const Plan& plan() const override { return plan_; }
-  const Part* part() const override { return part_; }
+  LaneTask task() override {
+    if (part_ == nullptr) return ReducePayload{};
+    return ReducePart{part_};
+  }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return false; }
   absl::Status Wanted() const override { return absl::OkStatus(); }

@@ -214,7 +214,7 @@ class FakeWork final : public Work {
   // REQUIRES: is_done().
   std::thread::id done_by() const { return done_by_; }
 
-  LaneTask task() const override { return task_; }
+  LaneTask task() override { return task_; }
   const DeviceInfo* device() const override { return device_; }
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return payload_; }

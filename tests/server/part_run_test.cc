@@ -27,7 +27,7 @@ class PartWork final : public Work {
   void CancelAfter(int asked) { asked_left_ = asked; }
 
   const Plan& plan() const override { return plan_; }
-  const Part* part() const override { return &part_; }
+  LaneTask task() override { return ReducePart{&part_}; }
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return false; }
   absl::Status Wanted() const override {
