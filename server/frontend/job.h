@@ -1,5 +1,4 @@
-// One tensor from decoded to answered: what Reduce, ReduceStream and every item of ReduceMany have
-// in common.
+// One tensor from decoded to answered: what every method that reduces has in common.
 //
 // Step of a request: 1, and the way back. A method derives from Job, feeds it the header and the
 // payload, and sends what Answer brings. Accept and Start are called by one reaction; Cancel from
@@ -45,6 +44,9 @@ class Job : public Work {
 
   // Decodes and plans; errors as DecodeRequest's. Call once.
   absl::Status Accept(const v1::ReduceRequest& header);
+
+  // For a request that is refused before Accept: the name under which it is logged.
+  void Identify(const v1::ReduceRequest& header);
 
   // Admits the job, holding `held_bytes` of payload, and queues it. On error nothing is held and
   // Answer will not come: the caller sends the error, after Refuse. REQUIRES: Accept was OK.

@@ -1,10 +1,12 @@
 #include "server/frontend/service.h"
 
-#include "server/frontend/call_record.h"
+#include <memory>
+
+#include "server/frontend/answer_at_once.h"
 #include "server/frontend/reduce_call.h"
+#include "server/frontend/reduce_exchange.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
-#include "server/frontend/status.h"
 
 namespace warpfold {
 namespace {
@@ -27,7 +29,8 @@ grpc::ServerUnaryReactor* ReductionServiceImpl::Reduce(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   // gRPC made the buffer for this call alone and has no further use for it; taking its slices lets
   // them go once they are staged instead of when the answer has been sent.
-  return ReduceCall::Begin(services_, context, const_cast<grpc::ByteBuffer*>(request), response);
+  return ReduceCall::Begin(services_, Method::kReduce, std::make_unique<ReduceExchange>(), context,
+                           const_cast<grpc::ByteBuffer*>(request), response);
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* ReductionServiceImpl::ReduceStream(
@@ -37,14 +40,18 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* ReductionServiceImpl::ReduceStream(
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImpl::ReduceMany(
     grpc::CallbackServerContext* context) {
-  return ReduceManyCall::Begin(services_, context);
+  return ReduceManyCall::Begin(services_,
+                               {.method = Method::kReduceMany,
+                                .order = ReduceManyCall::Order::kAsReady,
+                                .new_exchange = std::make_unique<ReduceExchange>},
+                               context);
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
                                                       const v1::MergeRequest* request,
                                                       v1::ReduceResponse* /*response*/) {
-  return Answer(context, Method::kMerge, request->request_id(),
-                absl::UnimplementedError("Merge is not in this server yet"));
+  return AnswerAtOnce(services_, context, Method::kMerge, request->request_id(),
+                      absl::UnimplementedError("Merge is not in this server yet"));
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
@@ -52,21 +59,7 @@ grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     v1::GetServerInfoResponse* response) {
   *response = info_;
   Fill(services_.limits.Get(), response->mutable_limits());
-  return Answer(context, Method::kGetServerInfo, "", absl::OkStatus());
-}
-
-grpc::ServerUnaryReactor* ReductionServiceImpl::Answer(grpc::CallbackServerContext* context,
-                                                       Method method, std::string_view request_id,
-                                                       const absl::Status& status) {
-  CallRecord record(services_.metrics, method);
-  record.Handled(status.code());
-  if (services_.access_log.Takes(status.code(), {})) {
-    services_.access_log.Write({.method = method, .code = status.code()}, request_id,
-                               context->peer(), {}, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status, context));
-  return reactor;
+  return AnswerAtOnce(services_, context, Method::kGetServerInfo, "", absl::OkStatus());
 }
 
 }  // namespace warpfold

@@ -5,7 +5,6 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 
-#include <string_view>
 #include <utility>
 
 #include "grpcpp/server_context.h"
@@ -43,10 +42,6 @@ class ReductionServiceImpl final
                                           v1::GetServerInfoResponse* response) override;
 
  private:
-  // Counts, logs and ends a call that needs no device.
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Method method,
-                                   std::string_view request_id, const absl::Status& status);
-
   Services services_;
   const v1::GetServerInfoResponse info_;
 };
