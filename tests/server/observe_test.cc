@@ -205,6 +205,15 @@ TEST(GpuCollectorTest, GivesWhatEachGpuSupports) {
   EXPECT_EQ(Find(families, "warpfold_gpu_power_watts", {{"gpu", "1"}}), nullptr);
 }
 
+TEST(GpuCollectorTest, GivesTheSameUnderTritonsNames) {
+  const auto families = GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect();
+  EXPECT_EQ(Gauge(families, "nv_gpu_utilization", {{"gpu_uuid", "GPU-1"}}), 0.75);
+  EXPECT_EQ(Gauge(families, "nv_gpu_power_usage", {{"gpu_uuid", "GPU-1"}}), 123.456);
+  EXPECT_EQ(Gauge(families, "nv_gpu_memory_used_bytes", {{"gpu_uuid", "GPU-1"}}), 400);
+  EXPECT_EQ(Gauge(families, "nv_gpu_memory_total_bytes", {{"gpu_uuid", "GPU-1"}}), 1000);
+  EXPECT_EQ(Find(families, "nv_gpu_power_usage", {{"gpu_uuid", "GPU-2"}}), nullptr);
+}
+
 TEST(GpuCollectorTest, WithoutADriverThereIsNone) {
   EXPECT_EQ(Nvml::Open("libno-such-driver.so.1").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Nvml::Open("libm.so.6").status().code(), absl::StatusCode::kUnavailable);
