@@ -1,5 +1,6 @@
 #include "server/frontend/grpc_server.h"
 
+#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
 
 namespace warpfold {
@@ -16,7 +18,6 @@ namespace {
 
 // A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
 constexpr int kHeaderSlackBytes = 64 << 10;
-constexpr char kServiceName[] = "warpfold.v1.ReductionService";
 // The names that Kubernetes' documentation gives to the services of its gRPC probes.
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
@@ -46,7 +47,9 @@ class GrpcServerImpl final : public GrpcServer {
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
                  Scheduler& scheduler, Metrics& metrics, AccessLog& access_log)
       : limits_(options.limits),
-        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)) {}
+        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)),
+        inference_(Services{limits_, admission, scheduler, metrics, access_log}, options.version,
+                   serving_) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -66,6 +69,7 @@ class GrpcServerImpl final : public GrpcServer {
         options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
         &port_);
     builder.RegisterService(&service_);
+    builder.RegisterService(&inference_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
@@ -88,16 +92,19 @@ class GrpcServerImpl final : public GrpcServer {
 
  private:
   void SetServing(bool serving) {
+    serving_ = serving;
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(kLivenessName, true);
-    for (const char* name : {kReadinessName, kServiceName, ""}) {
+    for (const char* name : {kReadinessName, kReductionService, kInferenceService, ""}) {
       health->SetServingStatus(name, serving);
     }
   }
 
   LimitsInForce limits_;
+  std::atomic<bool> serving_{false};
   ReductionServiceImpl service_;
+  kserve::InferenceServiceImpl inference_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -1,0 +1,77 @@
+// The front end over a real gRPC server in this process, with a device that the test holds back.
+#ifndef WARPFOLD_TESTS_SERVER_FRONTEND_FIXTURE_H_
+#define WARPFOLD_TESTS_SERVER_FRONTEND_FIXTURE_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "server/frontend/grpc_server.h"
+#include "spdlog/sinks/null_sink.h"
+#include "tests/server/gated_device.h"
+#include "warpfold/v1/reduction.grpc.pb.h"
+
+namespace warpfold {
+
+class FrontendTest : public testing::Test {
+ protected:
+  // One lane, three requests in flight; the queue has room for all of them.
+  void SetUp() override {
+    auto device = std::make_unique<GatedDevice>();
+    device_ = device.get();
+    devices_.push_back(std::move(device));
+    scheduler_ = *Scheduler::Create(devices_, {.lanes = 1, .queue_depth_max = 3});
+    options_.listen_address = "127.0.0.1:0";
+    options_.version = "test";
+    options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
+    auto server = GrpcServer::Start(options_, admission_, *scheduler_, metrics_, access_log_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
+                                   grpc::InsecureChannelCredentials());
+    stub_ = v1::ReductionService::NewStub(channel_);
+  }
+
+  void TearDown() override {
+    device_->Open();
+    server_ = nullptr;
+    EXPECT_EQ(admission_.state().requests_in_flight, 0);
+    EXPECT_EQ(admission_.state().bytes_in_flight, 0);
+  }
+
+  static v1::ReduceRequest Request(std::int64_t count = 1) {
+    v1::ReduceRequest request;
+    request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    request.mutable_tensor()->add_shape(count);
+    request.add_ops(v1::OP_SUM);
+    request.set_data(std::string(static_cast<std::size_t>(count) * 8, '\1'));
+    return request;
+  }
+
+  // Waits until `count` requests are admitted.
+  void AwaitInFlight(std::int64_t count) {
+    while (admission_.state().requests_in_flight != count) std::this_thread::yield();
+  }
+
+  std::vector<std::unique_ptr<Executor>> devices_;
+  GatedDevice* device_ = nullptr;
+  AdmissionController admission_{{.max_requests_in_flight = 3}};
+  Metrics metrics_{{}};
+  Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
+  AccessLog access_log_{log_, {}};
+  std::unique_ptr<Scheduler> scheduler_;
+  GrpcServerOptions options_;
+  std::unique_ptr<GrpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::ReductionService::Stub> stub_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_TESTS_SERVER_FRONTEND_FIXTURE_H_
