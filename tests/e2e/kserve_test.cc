@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -12,6 +15,7 @@
 #include "inference/grpc_service.grpc.pb.h"
 #include "tests/e2e/inference_client.h"
 #include "tests/e2e/served_test.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -288,6 +292,28 @@ TEST_F(KServeTest, MetricsHaveTheMethodsNames) {
             StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(counted(requests), requests_before + 1);
   EXPECT_EQ(counted(calls), calls_before + 1);
+}
+
+TEST(KServeLogTest, LinesHaveTheMethodAndTheIdOfRefusedRequestsToo) {
+  const UniqueTempFolder folder;
+  const auto server = ServerProcess::Start({}, folder.Path("log"));
+  ASSERT_NE(server, nullptr);
+  Client client(*server);
+  InferenceClient inference(client.channel());
+  ModelInferRequest request = RawFloats("sum", {1, 2});
+  request.set_id("served");
+  ModelInferResponse response;
+  EXPECT_TRUE(inference.Infer(request, &response).ok());
+  request.set_id("refused");
+  request.set_model_name("resnet");
+  EXPECT_FALSE(inference.Infer(request, &response).ok());
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0);
+  std::ifstream file(folder.Path("log"));
+  const std::string log((std::istreambuf_iterator<char>(file)), {});
+  const std::string method = "method=\"ModelInfer\" code=";
+  EXPECT_NE(log.find(method + "\"OK\" request_id=\"served\""), std::string::npos) << log;
+  EXPECT_NE(log.find(method + "\"NotFound\" request_id=\"refused\""), std::string::npos) << log;
 }
 
 TEST_F(KServeTest, SharedMemoryAndRepositoryControlSayThatTheyAreNotHere) {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/refusal.h"
@@ -37,15 +36,6 @@ const char* NameOf(v1::DType dtype) {
     if (ToProto(known) == dtype) return DatatypeName(known);
   }
   return "";  // an answer has no other
-}
-
-// The same status, what it carries too, with another message.
-absl::Status Reworded(const absl::Status& status, absl::string_view message) {
-  absl::Status reworded(status.code(), message);
-  status.ForEachPayload([&reworded](absl::string_view type, const absl::Cord& payload) {
-    reworded.SetPayload(type, payload);
-  });
-  return reworded;
 }
 
 }  // namespace
@@ -97,8 +87,9 @@ absl::Status InferExchange::Told(const absl::Status& status) const {
   for (const auto& [ours, theirs] : kFieldNames) {
     if (!absl::StartsWith(message, ours)) continue;
     const bool is_contents = is_typed_ && ours == "data:";
-    return Reworded(status, absl::StrCat(is_contents ? "inputs.contents:" : theirs,
-                                         message.substr(ours.size())));
+    // Without what it carries: a refusal that names a field never fits, as one without a kind.
+    return absl::Status(status.code(), absl::StrCat(is_contents ? "inputs.contents:" : theirs,
+                                                    message.substr(ours.size())));
   }
   return status;
 }
