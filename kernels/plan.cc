@@ -85,6 +85,21 @@ std::vector<Run> CollapseRuns(const std::vector<std::int64_t>& shape,
   return runs;
 }
 
+OuterRun OuterRunOf(const std::vector<std::int64_t>& shape, const std::bitset<kMaxRank>& reduced) {
+  OuterRun run;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (reduced.test(d)) {
+      if (run.end_dimension == 0) run.first_dimension = static_cast<int>(d);
+      run.end_dimension = static_cast<int>(d) + 1;
+      run.length *= shape[d];
+    } else if (run.end_dimension > 0) {
+      break;
+    }
+  }
+  return run;
+}
+
 std::vector<ReducedRun> ReducedRuns(const std::vector<Run>& runs) {
   std::vector<ReducedRun> reduced;
   std::int64_t stride = 1;
@@ -158,6 +173,7 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
       plan.result_shape.push_back(spec.shape[d]);
     }
   }
+  plan.outer_run = OuterRunOf(spec.shape, *reduced);
   plan.element_count = plan.output_count * plan.reduced_count;
   plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(spec.dtype));
   if (plan.reduced_count == 0 && plan.output_count > 0) {

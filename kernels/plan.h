@@ -55,17 +55,28 @@ struct Geometry {
   std::int64_t row_count() const { return outer * inner; }
 };
 
+// The outermost reduced dimension and those behind it as long as they are reduced, too; dimensions
+// of length 1 do not count. Parts of a tensor are ranges of it (part.h).
+struct OuterRun {
+  int first_dimension = 0;
+  int end_dimension = 0;  // past the last one; first_dimension when nothing is reduced
+  std::int64_t length = 1;
+};
+
 struct Plan {
   DType dtype = DType::kF32;
   std::vector<Op> ops;
   NanPolicy nan_policy = NanPolicy::kPropagate;
   Geometry geometry;
+  OuterRun outer_run;
   std::vector<std::int64_t> result_shape;
   std::int64_t element_count = 0;
   std::int64_t input_bytes = 0;
   std::int64_t output_count = 0;   // elements of one op's result
   std::int64_t reduced_count = 0;  // elements behind each of them
   std::int64_t correction = 0;     // of VAR and STD
+  // A device leaves the state of each output, finish.h's F::State of the bundle, and no results.
+  bool leaves_states = false;
 
   Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }
   // Bytes of all results together.

@@ -41,6 +41,11 @@ absl::Status Config::Validate() const {
   if (!tls_client_ca.empty() && tls_cert.empty()) {
     return absl::InvalidArgumentError("tls-client-ca: needs tls-cert and tls-key");
   }
+  if (resident_ttl_ms > max_resident_ttl_ms) {
+    return absl::InvalidArgumentError(absl::StrCat("resident-ttl-ms: ", resident_ttl_ms,
+                                                   " is above max-resident-ttl-ms, ",
+                                                   max_resident_ttl_ms));
+  }
   for (const ConfigOption& option : ConfigOptions()) {
     if (absl::Status status = InRange(option, *this); !status.ok()) return status;
   }
@@ -55,6 +60,11 @@ Limits Config::limits() const {
   limits.max_requests_in_flight = max_requests_in_flight;
   limits.max_bytes_in_flight = max_bytes_in_flight;
   limits.stream_idle_timeout = std::chrono::milliseconds(stream_idle_timeout_ms);
+  limits.resident.bytes_max = max_resident_bytes;
+  limits.resident.tensor_bytes_max = max_resident_tensor_bytes;
+  limits.resident.tensors_max = max_resident_tensors;
+  limits.resident.ttl = std::chrono::milliseconds(resident_ttl_ms);
+  limits.resident.ttl_max = std::chrono::milliseconds(max_resident_ttl_ms);
   return limits;
 }
 

@@ -45,6 +45,13 @@ struct Config {
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   int queue_depth_max = 1024;  // per device
 
+  // Resident tensors, together and each.
+  std::int64_t max_resident_bytes = std::int64_t{1} << 30;  // per device
+  std::int64_t max_resident_tensor_bytes = std::int64_t{1} << 40;
+  std::int64_t max_resident_tensors = 1024;
+  std::int64_t resident_ttl_ms = 600'000;
+  std::int64_t max_resident_ttl_ms = 86'400'000;
+
   // Time.
   std::int64_t stream_idle_timeout_ms = 30000;
   std::int64_t drain_delay_ms = 0;

@@ -49,8 +49,27 @@ TlsFiles TlsFilesOf(const Config& config) {
           .client_ca = config.tls_client_ca};
 }
 
+ResidentOccupancy::Count ToOccupancy(const TensorCount& count) {
+  return {static_cast<double>(count.tensors), static_cast<double>(count.bytes)};
+}
+
+ResidentOccupancy ToOccupancy(const TensorTableState& state) {
+  const auto ended = [&state](TensorEnd why) {
+    return static_cast<double>(state.ended[static_cast<std::size_t>(why)]);
+  };
+  return {.incomplete = ToOccupancy(state.incomplete),
+          .complete = ToOccupancy(state.complete),
+          .ending = ToOccupancy(state.ending),
+          .reductions = static_cast<double>(state.reductions),
+          .writes = static_cast<double>(state.writes),
+          .deleted = ended(TensorEnd::kDeleted),
+          .consumed = ended(TensorEnd::kConsumed),
+          .expired = ended(TensorEnd::kExpired),
+          .device_lost = ended(TensorEnd::kDeviceLost)};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
-                double lane_bytes) {
+                const TensorTable& tensors, double lane_bytes) {
   const AdmissionState admitted = admission.state();
   const SchedulerState scheduled = scheduler.state();
   Occupancy now;
@@ -68,6 +87,9 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
   now.refusals_draining = static_cast<double>(admitted.refused_closed);
   now.refusals_queue = static_cast<double>(scheduled.refused_queue);
+  const TensorTableState resident = tensors.state();
+  now.refusals_resident = static_cast<double>(resident.refused);
+  now.resident = ToOccupancy(resident);
   return now;
 }
 
@@ -81,6 +103,8 @@ Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices 
       devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
+      tensors_(devices_.executors, config.limits().resident),
+      tensor_sweeper_(tensors_),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
       access_log_(log, config.access_log_options()) {}
 
@@ -140,7 +164,7 @@ absl::Status Server::StartMetrics() {
   const double lane_bytes =
       static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
   auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
-    Occupancy now = Probe(admission_, *scheduler_, lane_bytes);
+    Occupancy now = Probe(admission_, *scheduler_, tensors_, lane_bytes);
     now.ready = ready_ && has_device();
     now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
     now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
@@ -181,7 +205,7 @@ absl::Status Server::StartGrpc() {
                             .devices = {}};
   for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
-      GrpcServer::Start(options, admission_, *scheduler_, metrics_, access_log_);
+      GrpcServer::Start(options, admission_, *scheduler_, tensors_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   return absl::OkStatus();
@@ -189,6 +213,7 @@ absl::Status Server::StartGrpc() {
 
 // The owner's thread is told and stops the server: this is a lane's, which the server waits for.
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
+  tensors_.DropDevice(device);
   const int left = devices_left_.fetch_sub(1) - 1;
   log_.Write(LogLevel::kError, "device lost",
              {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
@@ -239,6 +264,7 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
 void Server::TakeLimits() {
   admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
   scheduler_->SetQueueDepthMax(config_.queue_depth_max);
+  tensors_.SetLimits(config_.limits().resident);
   grpc_->SetLimits(config_.limits());
 }
 

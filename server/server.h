@@ -13,6 +13,8 @@
 #include "server/config.h"
 #include "server/core/admission.h"
 #include "server/core/scheduler.h"
+#include "server/core/tensor_sweeper.h"
+#include "server/core/tensor_table.h"
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
 #include "server/frontend/tls.h"
@@ -72,6 +74,8 @@ class Server {
   std::atomic<int> devices_left_;
   std::atomic<bool> ready_{false};
   AdmissionController admission_;
+  TensorTable tensors_;
+  TensorSweeper tensor_sweeper_;
   Metrics metrics_;
   AccessLog access_log_;
   std::unique_ptr<Scheduler> scheduler_;

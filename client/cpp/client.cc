@@ -1,96 +1,29 @@
 #include "client/cpp/client.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <random>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/call_with_retries.h"
 #include "client/cpp/message.h"
 
 namespace warpfold::client {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-using std::chrono::system_clock;
-
-// The codes of gRPC and of absl::Status are the same numbers.
-absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target, int attempts) {
-  std::string message = status.error_message();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    message = absl::StrCat(target, ": ", message);
-  }
-  if (attempts > 1) absl::StrAppend(&message, " (after ", attempts, " attempts)");
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
-}
-
-// Waits for `delay`; false when a stop was requested meanwhile.
-bool SleepUnlessStopped(milliseconds delay, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  wake.wait_for(lock, stop, delay, [] { return false; });
-  return !stop.stop_requested();
-}
-
-struct Served {
-  absl::Status status;
-  grpc::ByteBuffer response;
-  int attempts = 1;
-};
-
-// Runs `attempt` (CallLimits -> CallReply) until it succeeds or its failure is final.
-template <typename Attempt>
-Served CallWithRetries(const RetryPolicy& policy, const std::string& target, milliseconds timeout,
-                       const std::stop_token& stop, const Attempt& attempt) {
-  const auto give_up_at = steady_clock::now() + timeout;
-  const auto time_left = [&] {
-    return std::chrono::duration_cast<milliseconds>(give_up_at - steady_clock::now());
-  };
-  Retrier retrier(policy, std::random_device{}());
-  while (true) {
-    const CallReply reply = attempt(CallLimits{system_clock::now() + time_left(), stop});
-    if (reply.status.ok()) {
-      return {absl::OkStatus(), reply.response, retrier.attempts()};
-    }
-    const std::optional<milliseconds> delay =
-        stop.stop_requested()
-            ? std::nullopt
-            : retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms),
-                                time_left());
-    if (!delay.has_value()) {
-      return {ToAbslStatus(reply.status, target, retrier.attempts()), {}, retrier.attempts()};
-    }
-    if (!SleepUnlessStopped(*delay, stop)) {
-      return {absl::CancelledError("stopped while waiting to try again"), {}, retrier.attempts()};
-    }
-  }
-}
-
-v1::ReduceRequest RequestWithoutSource(const TensorView& tensor, const ReduceOptions& options) {
+v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
   v1::ReduceRequest request;
   request.set_request_id(options.request_id);
-  request.mutable_tensor()->set_dtype(tensor.dtype);
-  request.mutable_tensor()->mutable_shape()->Assign(tensor.shape.begin(), tensor.shape.end());
   for (const Op op : options.ops) request.add_ops(op);
   request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   request.set_keepdims(options.keepdims);
   return request;
 }
 
-// The answer, checked against the request: what comes from the wire is believed only as far as it
-// was asked.
-absl::StatusOr<ReduceAnswer> ParseAnswer(grpc::ByteBuffer& response, const ReduceOptions& options) {
-  v1::ReduceResponse message;
-  if (absl::Status parsed = Parse(response, message); !parsed.ok()) return parsed;
-  if (static_cast<std::size_t>(message.results_size()) != options.ops.size()) {
-    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
-                                            " results to ", options.ops.size(), " ops"));
-  }
+// The answer, checked: what comes from the wire is believed only as far as it was asked.
+absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts) {
   ReduceAnswer answer;
+  answer.attempts = attempts;
   for (int i = 0; i < message.results_size(); ++i) {
     v1::Result& from = *message.mutable_results(i);
     ReduceResult to{from.op(),
@@ -98,18 +31,52 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(grpc::ByteBuffer& response, const Reduc
                      {from.tensor().shape().begin(), from.tensor().shape().end()},
                      std::move(*from.mutable_data())}};
     const absl::StatusOr<std::int64_t> bytes = TensorBytes(to.tensor.dtype, to.tensor.shape);
-    if (to.op != options.ops[i] || !bytes.ok() ||
-        static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
-      return absl::InternalError(
-          absl::StrCat("the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype),
-                       " ", ShapeText(to.tensor.shape), ", ", to.tensor.data.size(),
-                       " bytes) is not one to ", Name(options.ops[i])));
+    if (!bytes.ok() || static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
+      return absl::InternalError(absl::StrCat(
+          "the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype), " ",
+          ShapeText(to.tensor.shape), ", ", to.tensor.data.size(), " bytes) is not a tensor"));
     }
     answer.results.push_back(std::move(to));
   }
   answer.timing = std::move(*message.mutable_timing());
   answer.device = std::move(*message.mutable_device());
   return answer;
+}
+
+absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops) {
+  if (static_cast<std::size_t>(message.results_size()) != ops.size()) {
+    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
+                                            " results to ", ops.size(), " ops"));
+  }
+  for (int i = 0; i < message.results_size(); ++i) {
+    const Op asked = ops[static_cast<std::size_t>(i)];
+    if (message.results(i).op() != asked) {
+      return absl::InternalError(absl::StrCat("the server's result ", i, " (",
+                                              Name(message.results(i).op()), ") is not one to ",
+                                              Name(asked)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {
+  if (message.state().empty()) return absl::InternalError("the server answered without a state");
+  return std::move(*message.mutable_state());
+}
+
+absl::StatusOr<v1::ReduceResponse> MessageOf(Served served) {
+  if (!served.status.ok()) return served.status;
+  v1::ReduceResponse message;
+  if (absl::Status parsed = Parse(served.response, message); !parsed.ok()) return parsed;
+  return message;
+}
+
+absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options) {
+  const int attempts = served.attempts;
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+  if (!message.ok()) return message.status();
+  if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
+  return ParseAnswer(*std::move(message), attempts);
 }
 
 }  // namespace
@@ -128,14 +95,22 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
-  Served served =
-      CallWithRetries(options_.retry, target_, options_.timeout, {}, [&](const CallLimits& limits) {
-        return connection_.Unary(kGetServerInfoMethod, {}, {}, limits);
-      });
-  if (!served.status.ok()) return served.status;
   v1::GetServerInfoResponse info;
-  if (absl::Status parsed = Parse(served.response, info); !parsed.ok()) return parsed;
+  absl::Status status = CallPlain(kGetServerInfoMethod, v1::GetServerInfoRequest(), {}, {}, &info);
+  if (!status.ok()) return status;
   return info;
+}
+
+absl::Status Client::CallPlain(const char* method, const google::protobuf::MessageLite& request,
+                               std::optional<std::chrono::milliseconds> timeout,
+                               const std::stop_token& stop,
+                               google::protobuf::MessageLite* response) {
+  const std::string message = request.SerializeAsString();
+  Served served = CallWithRetries(
+      options_.retry, target_, timeout.value_or(options_.timeout), stop,
+      [&](const CallLimits& limits) { return connection_.Unary(method, message, {}, limits); });
+  if (!served.status.ok()) return served.status;
+  return Parse(served.response, *response);
 }
 
 bool Client::TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const {
@@ -151,21 +126,14 @@ std::size_t Client::ChunkBytes() const {
   return std::min(options_.chunk_bytes, static_cast<std::size_t>(message_bytes_max));
 }
 
-absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
-                                            const ReduceOptions& options) {
-  const absl::StatusOr<std::int64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
-  if (!bytes.ok()) return bytes.status();
-  if (static_cast<std::size_t>(*bytes) != tensor.data.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("data: ", tensor.data.size(), " bytes, but ",
-                                                   Name(tensor.dtype), " ", ShapeText(tensor.shape),
-                                                   " is ", *bytes));
-  }
-  const v1::ReduceRequest request = RequestWithoutSource(tensor, options);
+Served Client::SendTensor(const TensorView& tensor, v1::ReduceRequest request,
+                          const ReduceOptions& options) {
+  if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return {whole, {}};
+  *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const bool by_stream = TravelsByStream(head.size(), tensor.data.size());
   const std::string stream_header = by_stream ? StreamHeaderMessage(request) : std::string();
-
-  Served served = CallWithRetries(
+  return CallWithRetries(
       options_.retry, target_, options.timeout.value_or(options_.timeout), options.stop,
       [&](const CallLimits& limits) {
         if (by_stream) {
@@ -173,13 +141,72 @@ absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
                                     limits, options.progress);
         }
         CallReply reply = connection_.Unary(kReduceMethod, head, tensor.data, limits);
-        if (reply.status.ok() && options.progress) options.progress(*bytes);
+        if (reply.status.ok() && options.progress) {
+          options.progress(static_cast<std::int64_t>(tensor.data.size()));
+        }
         return reply;
       });
-  if (!served.status.ok()) return served.status;
-  absl::StatusOr<ReduceAnswer> answer = ParseAnswer(served.response, options);
-  if (answer.ok()) answer->attempts = served.attempts;
-  return answer;
+}
+
+Served Client::SendMerge(std::span<const std::string> states, bool return_state,
+                         const MergeOptions& options) {
+  v1::MergeRequest request;
+  request.set_request_id(options.request_id);
+  for (const std::string& state : states) request.add_states(state);
+  request.set_return_state(return_state);
+  const std::string message = request.SerializeAsString();
+  return CallWithRetries(options_.retry, target_, options.timeout.value_or(options_.timeout),
+                         options.stop, [&](const CallLimits& limits) {
+                           return connection_.Unary(kMergeMethod, message, {}, limits);
+                         });
+}
+
+absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
+                                            const ReduceOptions& options) {
+  return AnswerOf(SendTensor(tensor, RequestWithoutTensor(options), options), options);
+}
+
+absl::StatusOr<std::string> Client::ReduceToState(const TensorView& tensor, const PartOfWhole& part,
+                                                  const ReduceOptions& options) {
+  v1::ReduceRequest request = RequestWithoutTensor(options);
+  request.set_return_state(true);
+  request.mutable_part()->mutable_whole_shape()->Assign(part.whole_shape.begin(),
+                                                        part.whole_shape.end());
+  request.mutable_part()->set_offset(part.offset);
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(SendTensor(tensor, request, options));
+  if (!message.ok()) return message.status();
+  return TakeState(*std::move(message));
+}
+
+absl::StatusOr<ReduceAnswer> Client::Merge(std::span<const std::string> states,
+                                           const MergeOptions& options) {
+  Served served = SendMerge(states, /*return_state=*/false, options);
+  const int attempts = served.attempts;
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+  if (!message.ok()) return message.status();
+  return ParseAnswer(*std::move(message), attempts);
+}
+
+absl::StatusOr<std::string> Client::MergeToState(std::span<const std::string> states,
+                                                 const MergeOptions& options) {
+  absl::StatusOr<v1::ReduceResponse> message =
+      MessageOf(SendMerge(states, /*return_state=*/true, options));
+  if (!message.ok()) return message.status();
+  return TakeState(*std::move(message));
+}
+
+absl::StatusOr<ReduceAnswer> Client::ReduceResident(const std::string& tensor_id, bool consume,
+                                                    const ReduceOptions& options) {
+  v1::ReduceRequest request = RequestWithoutTensor(options);
+  request.set_tensor_id(tensor_id);
+  request.set_consume(consume);
+  const std::string message = request.SerializeAsString();
+  return AnswerOf(CallWithRetries(options_.retry, target_,
+                                  options.timeout.value_or(options_.timeout), options.stop,
+                                  [&](const CallLimits& limits) {
+                                    return connection_.Unary(kReduceMethod, message, {}, limits);
+                                  }),
+                  options);
 }
 
 }  // namespace warpfold::client

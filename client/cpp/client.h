@@ -6,17 +6,27 @@
 //   auto answer = (*client)->Reduce({v1::DTYPE_F32, {rows, columns}, bytes}, {.ops = {v1::OP_SUM,
 //   v1::OP_MEAN}});
 //
+// A tensor that nobody holds as a whole is reduced in parts, to states, by any servers; merging
+// them gives the same bits:
+//   auto state = (*client)->ReduceToState(rows, {.whole_shape = shape, .offset = first_row},
+//   options); auto answer = (*client)->Merge(states, {});
+//
 // A tensor up to stream_threshold_bytes travels as one unary message, a larger one through
 // ReduceStream in chunks; the answer is the same. The payload is sent from the caller's memory
 // without a copy, and when a call returns, for whatever reason, nothing refers to that memory any
 // more (connection.h).
 //
+// A tensor that is reduced more than once is uploaded once:
+//
+//   auto tensor = (*client)->Put({v1::DTYPE_F32, {rows, columns}, bytes}, {});
+//   auto sums = (*client)->Reduce(*tensor, {.ops = {v1::OP_SUM}, .axes = {0}});
+//
 // Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
 // and a CANCELLED that the caller did not ask for are tried again within the call's deadline;
 // retry.h has the rule. A name with several addresses is several servers, which take turns.
 //
-// The headers, in the order of a call: client.h -> retry.h -> connection.h -> message.h,
-// payload_loan.h; tensor.h is beside.
+// The headers, in the order of a call: client.h -> call_with_retries.h -> retry.h -> connection.h
+// -> message.h, payload_loan.h; tensor.h and remote_tensor.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
@@ -29,17 +39,22 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cpp/connection.h"
+#include "client/cpp/remote_tensor.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/tensor.h"
+#include "google/protobuf/message_lite.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold::client {
+
+struct Served;  // call_with_retries.h
 
 // Above this a tensor is streamed. Measured on an H200 host, 16 cores, CPU backend, one client,
 // 2026-11-21, GB/s unary / stream: 1 MiB 0.85 / 0.78, 4 MiB 1.22 / 1.22, 8 MiB 1.37 / 1.38, 16
@@ -70,6 +85,28 @@ struct ReduceOptions {
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
 };
 
+// Which part of a larger tensor is reduced: reduction.proto's Part, which says where cuts may fall.
+struct PartOfWhole {
+  std::vector<std::int64_t> whole_shape = {};
+  std::int64_t offset = 0;  // the first index in the whole's outermost reduced run
+};
+
+struct MergeOptions {
+  std::optional<std::chrono::milliseconds> timeout = {};  // instead of ClientOptions::timeout
+  std::string request_id = {};                            // echoed and logged by the server
+  std::stop_token stop = {};  // a stop request ends the call with CANCELLED
+};
+
+struct PutOptions {
+  // Time without a use after which the server lets the tensor go; the server's default if not
+  // given.
+  std::optional<std::chrono::milliseconds> ttl = {};
+  std::optional<std::chrono::milliseconds> timeout = {};  // as in ReduceOptions, as are the others
+  std::string request_id = {};
+  ProgressCallback progress = {};
+  std::stop_token stop = {};
+};
+
 struct ReduceResult {
   Op op = v1::OP_UNSPECIFIED;
   Tensor tensor;
@@ -95,6 +132,31 @@ class Client {
   // the answer is not one to this request.
   absl::StatusOr<ReduceAnswer> Reduce(const TensorView& tensor, const ReduceOptions& options);
 
+  // Reduces `tensor`, a part of a larger one, to its state: a serialised v1::PartialState. As
+  // Reduce in all else.
+  absl::StatusOr<std::string> ReduceToState(const TensorView& tensor, const PartOfWhole& part,
+                                            const ReduceOptions& options);
+
+  // Merges the states of all parts of a tensor, in the order of the parts, to the answer. Blocks as
+  // Reduce does. INVALID_ARGUMENT `states...` when they are not that.
+  absl::StatusOr<ReduceAnswer> Merge(std::span<const std::string> states,
+                                     const MergeOptions& options);
+
+  // Merges the states of neighbouring parts to the state of their union.
+  absl::StatusOr<std::string> MergeToState(std::span<const std::string> states,
+                                           const MergeOptions& options);
+
+  // Uploads `tensor`, which stays on the server until the handle goes (remote_tensor.h). Blocks and
+  // treats the tensor's bytes as Reduce does. RESOURCE_EXHAUSTED: the server has no room for it.
+  absl::StatusOr<RemoteTensor> Put(const TensorView& tensor, const PutOptions& options);
+
+  // Reduces a tensor that is on the server. Any number of calls may use one at the same time; the
+  // server that has it is the one at its client's target. NOT_FOUND: it is gone, unused for its
+  // time to live or lost with its device; FAILED_PRECONDITION: somebody writes it.
+  absl::StatusOr<ReduceAnswer> Reduce(const RemoteTensor& tensor, const ReduceOptions& options);
+  // The same, and the tensor goes, whatever the answer.
+  absl::StatusOr<ReduceAnswer> Reduce(RemoteTensor&& tensor, const ReduceOptions& options);
+
   // Asks the server again. server_info() is what it said when the client connected.
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
   const v1::GetServerInfoResponse& server_info() const { return info_; }
@@ -102,8 +164,23 @@ class Client {
   const std::string& target() const { return target_; }
 
  private:
+  friend class RemoteTensor;
+
   Client(const std::string& target, const ClientOptions& options);
 
+  // `request` is all but the tensor.
+  Served SendTensor(const TensorView& tensor, v1::ReduceRequest request,
+                    const ReduceOptions& options);
+  Served SendMerge(std::span<const std::string> states, bool return_state,
+                   const MergeOptions& options);
+
+  // A call of small messages.
+  absl::Status CallPlain(const char* method, const google::protobuf::MessageLite& request,
+                         std::optional<std::chrono::milliseconds> timeout,
+                         const std::stop_token& stop, google::protobuf::MessageLite* response);
+  absl::Status Write(const RemoteTensor& to, const TensorView& tensor, const PutOptions& options);
+  absl::StatusOr<ReduceAnswer> ReduceResident(const std::string& tensor_id, bool consume,
+                                              const ReduceOptions& options);
   bool TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const;
   // Of one stream message: options_.chunk_bytes, or what the server takes if that is less.
   std::size_t ChunkBytes() const;

@@ -35,7 +35,11 @@ namespace warpfold::client {
 
 inline constexpr char kReduceMethod[] = "/warpfold.v1.ReductionService/Reduce";
 inline constexpr char kReduceStreamMethod[] = "/warpfold.v1.ReductionService/ReduceStream";
+inline constexpr char kMergeMethod[] = "/warpfold.v1.ReductionService/Merge";
 inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/GetServerInfo";
+inline constexpr char kCreateTensorMethod[] = "/warpfold.v1.TensorService/CreateTensor";
+inline constexpr char kWriteTensorMethod[] = "/warpfold.v1.TensorService/WriteTensor";
+inline constexpr char kDeleteTensorMethod[] = "/warpfold.v1.TensorService/DeleteTensor";
 
 struct ConnectionOptions {
   // Null means no TLS.

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "warpfold/v1/tensor.pb.h"
 
 namespace warpfold::client {
 namespace {
@@ -30,6 +31,7 @@ void AppendTag(int field, std::size_t length, std::string& out) {
 std::string PayloadPrefix(std::size_t payload_bytes) {
   static_assert(v1::ReduceRequest::kDataFieldNumber == 15);
   static_assert(v1::ReduceStreamRequest::kChunkFieldNumber == 15);
+  static_assert(v1::WriteTensorRequest::kChunkFieldNumber == 15);
   std::string prefix;
   AppendTag(v1::ReduceRequest::kDataFieldNumber, payload_bytes, prefix);
   return prefix;

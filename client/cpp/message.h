@@ -24,7 +24,7 @@
 namespace warpfold::client {
 
 // The tag and length that announce a payload of `payload_bytes` in field 15 (ReduceRequest.data,
-// ReduceStreamRequest.chunk).
+// ReduceStreamRequest.chunk, WriteTensorRequest.chunk).
 std::string PayloadPrefix(std::size_t payload_bytes);
 
 // A ReduceRequest up to its payload. REQUIRES: `request` has no source.

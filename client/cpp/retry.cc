@@ -36,7 +36,10 @@ std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
   // CANCELLED is gRPC's answer to a call that reaches a server while it shuts down.
   const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                     status.error_code() == grpc::StatusCode::CANCELLED;
-  if (!full && !gone) return std::nullopt;
+  // Another call is in the way: often an earlier attempt of this one that the server has not yet
+  // seen end.
+  const bool in_the_way = status.error_code() == grpc::StatusCode::ABORTED;
+  if (!full && !gone && !in_the_way) return std::nullopt;
   if (full && !pushback.has_value()) return std::nullopt;  // over a limit: it will never fit
   if (pushback.has_value() && *pushback < milliseconds(0)) return std::nullopt;
   if (attempts_ >= policy_.attempts_max) return std::nullopt;

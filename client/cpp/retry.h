@@ -1,5 +1,5 @@
 // When to try a failed call again, and after how long: the retry column of
-// proto/warpfold/v1/reduction.proto as a function.
+// proto/warpfold/v1/reduction.proto and tensor.proto as a function.
 //
 // gRPC's own retries are off in this client: they buffer a call's messages and silently give up
 // past 256 KiB (measured: 200 kB is retried, 300 kB is not). A reduction changes nothing on the

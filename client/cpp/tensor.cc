@@ -109,6 +109,22 @@ absl::StatusOr<std::int64_t> TensorBytes(DType dtype, std::span<const std::int64
   return bytes;
 }
 
+absl::Status CheckWhole(const TensorView& tensor) {
+  const absl::StatusOr<std::int64_t> bytes = TensorBytes(tensor.dtype, tensor.shape);
+  if (!bytes.ok()) return bytes.status();
+  if (static_cast<std::size_t>(*bytes) == tensor.data.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("data: ", tensor.data.size(), " bytes, but ",
+                                                 Name(tensor.dtype), " ", ShapeText(tensor.shape),
+                                                 " is ", *bytes));
+}
+
+v1::TensorSpec SpecOf(const TensorView& tensor) {
+  v1::TensorSpec spec;
+  spec.set_dtype(tensor.dtype);
+  spec.mutable_shape()->Assign(tensor.shape.begin(), tensor.shape.end());
+  return spec;
+}
+
 std::string ShapeText(std::span<const std::int64_t> shape) {
   return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")");
 }

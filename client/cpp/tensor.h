@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -60,6 +61,12 @@ absl::StatusOr<std::int64_t> ElementCount(std::span<const std::int64_t> shape);
 // Bytes of a tensor. INVALID_ARGUMENT as ElementCount, and when the bytes do not fit 63 bits or the
 // dtype is unknown.
 absl::StatusOr<std::int64_t> TensorBytes(DType dtype, std::span<const std::int64_t> shape);
+
+// OK when the view has the bytes of its dtype and shape; INVALID_ARGUMENT `data` or as TensorBytes.
+absl::Status CheckWhole(const TensorView& tensor);
+
+// The view without its bytes, as messages have it.
+v1::TensorSpec SpecOf(const TensorView& tensor);
 
 // "(3, 4)", "(3,)", "()": a shape as NumPy writes it.
 std::string ShapeText(std::span<const std::int64_t> shape);

@@ -1,35 +1,67 @@
 #include "server/core/lane_run.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "server/core/part_run.h"
+#include "server/core/stage.h"
 
 namespace warpfold {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Moves all payload bytes into the lane, one buffer at a time; whether the answer is still wanted
-// is asked before each.
-absl::Status Stage(Lane& lane, Work& work) {
-  PayloadSource& payload = work.payload();
-  std::int64_t missing_bytes = work.plan().input_bytes;
-  while (missing_bytes > 0) {
-    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
-    absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
-    if (!buffer.ok()) return buffer.status();
-    const std::size_t byte_count =
-        std::min(buffer->size(), static_cast<std::size_t>(missing_bytes));
-    if (absl::Status read = payload.ReadInto(buffer->first(byte_count)); !read.ok()) return read;
-    if (absl::Status committed = lane.Commit(byte_count); !committed.ok()) return committed;
-    missing_bytes -= static_cast<std::int64_t>(byte_count);
+// One task on a lane that was idle, each kind in its own way, and the time until its last byte was
+// staged.
+class TaskRun {
+ public:
+  TaskRun(Lane& lane, Work& work) : lane_(lane), work_(work) {}
+
+  absl::StatusOr<Outcome> operator()(const ReducePayload& /*task*/) {
+    const Plan& plan = work_.plan();
+    if (absl::Status status = Receive(lane_.Begin(plan), plan.input_bytes); !status.ok()) {
+      return status;
+    }
+    return lane_.Finish();
   }
-  return payload.ExpectEnd();
-}
+
+  absl::StatusOr<Outcome> operator()(const ReduceTensor& task) {
+    return lane_.Reduce(work_.plan(), task.data);
+  }
+
+  absl::StatusOr<Outcome> operator()(const WriteTensor& task) {
+    absl::Status begun = lane_.BeginWrite(task.to, static_cast<std::size_t>(task.size_bytes));
+    absl::Status status = Receive(std::move(begun), task.size_bytes);
+    if (status.ok()) status = lane_.FinishWrite();
+    if (!status.ok()) return status;
+    return Outcome{};
+  }
+
+  std::chrono::nanoseconds receive() const { return receive_; }
+
+ private:
+  // Fills the lane if it has `begun`, and abandons it when anything fails.
+  absl::Status Receive(absl::Status begun, std::int64_t bytes) {
+    if (begun.ok()) {
+      work_.payload().Open();
+      begun = Stage(lane_, work_, work_.payload(), bytes);
+      if (begun.ok()) begun = work_.payload().ExpectEnd();
+      receive_ = Clock::now() - start_;
+    }
+    if (!begun.ok()) lane_.Abandon();
+    return begun;
+  }
+
+  Lane& lane_;
+  Work& work_;
+  const Clock::time_point start_ = Clock::now();
+  std::chrono::nanoseconds receive_{0};
+};
 
 }  // namespace
 
@@ -41,21 +73,18 @@ WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
     report.outcome = wanted;
     return report;
   }
-  absl::Status status = lane.Begin(work.plan());
-  if (!status.ok()) {
-    lane.Abandon();
-    report.outcome = status;
+  if (std::optional<absl::StatusOr<Outcome>> answer = work.AnswerOnHost(); answer.has_value()) {
+    report.outcome = *std::move(answer);
     return report;
   }
-  work.payload().Open();
-  status = Stage(lane, work);
-  report.receive = Clock::now() - start;
-  if (!status.ok()) {
-    lane.Abandon();
-    report.outcome = status;
+  if (const Part* part = work.part(); part != nullptr) {
+    report.outcome = ReducePart(lane, work, *part);
+    report.receive = Clock::now() - start;
     return report;
   }
-  report.outcome = lane.Finish();
+  TaskRun run(lane, work);
+  report.outcome = std::visit(run, work.task());
+  report.receive = run.receive();
   return report;
 }
 

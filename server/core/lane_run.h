@@ -1,4 +1,4 @@
-// One work on one lane, from Begin to Finish or Abandon.
+// One work on one lane: its task (work.h), from the lane idle to the lane idle.
 //
 // Step of a request: 3, on the lane's thread. Returns when the device is done with the work,
 // whatever happened.

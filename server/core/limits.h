@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,6 +16,22 @@
 #include "kernels/plan.h"
 
 namespace warpfold {
+
+// Ranges of one resident tensor, written or being written, that do not touch: what the table keeps
+// of an upload in parts.
+inline constexpr std::size_t kTensorPiecesMax = 4096;
+
+// Of resident tensors.
+struct ResidentLimits {
+  std::int64_t bytes_max = std::int64_t{1} << 30;  // on each device; 0: there are none
+  std::int64_t tensor_bytes_max = std::int64_t{1} << 40;
+  std::int64_t tensors_max = 1024;
+  std::chrono::milliseconds ttl{600'000};  // where the client does not say
+  std::chrono::milliseconds ttl_max{86'400'000};
+  // What a client is told to wait when there is no room: tensors go when somebody is done with
+  // them, which takes longer than a request.
+  std::chrono::milliseconds retry_delay{1000};
+};
 
 struct Limits {
   std::int64_t max_tensor_bytes = std::int64_t{1} << 40;
@@ -26,6 +43,7 @@ struct Limits {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   std::chrono::milliseconds stream_idle_timeout{30000};
+  ResidentLimits resident;
 };
 
 // Reading costs one load: every request does it. A reader may hold on to what it read, so old

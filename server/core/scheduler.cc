@@ -29,6 +29,11 @@ absl::Status Scheduler::CheckKnownAnswers() {
 
 absl::Status Scheduler::Submit(Work* work) {
   if (devices_.size() == 1) return devices_.front()->Submit(work);
+  if (const DeviceInfo* home = work->device(); home != nullptr) {
+    for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
+      if (&device->device() == home) return device->Submit(work);
+    }
+  }
   // Loads may change between the look and the submit; a choice that is off by one is as good.
   DeviceScheduler* least = nullptr;
   SchedulerState least_state;

@@ -1,4 +1,5 @@
-// All devices of the server: every work goes to the least loaded one that is not lost.
+// All devices of the server: every work goes to the least loaded one that is not lost, or to the
+// one that it names.
 //
 // Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for the contract of
 // Submit, Withdraw and Drain.

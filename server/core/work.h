@@ -8,10 +8,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/part.h"
 #include "kernels/plan.h"
 #include "server/device/executor.h"
 
@@ -36,6 +40,17 @@ class PayloadSource {
   virtual absl::Status ExpectEnd() = 0;
 };
 
+// What a lane does with a request.
+struct ReducePayload {};  // reduces the bytes of payload(), by plan()
+struct ReduceTensor {     // reduces, by plan(), a tensor that lies on the device
+  const std::byte* data = nullptr;
+};
+struct WriteTensor {  // puts the bytes of payload() on the device; there is no plan
+  std::byte* to = nullptr;
+  std::int64_t size_bytes = 0;
+};
+using LaneTask = std::variant<ReducePayload, ReduceTensor, WriteTensor>;
+
 struct WorkReport {
   absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
   std::chrono::nanoseconds queue{0};    // from Submit until a lane took it
@@ -48,8 +63,19 @@ class Work {
   virtual ~Work() = default;
 
   // Valid and unchanged from Submit until Done.
+  virtual LaneTask task() const { return ReducePayload{}; }
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;
+
+  // The part of a larger tensor that this is, whose values are wanted; null for a whole one.
+  // plan() is then the part's.
+  virtual const Part* part() const { return nullptr; }
+
+  // The outcome of a work that wants a lane's thread but no device; none for all others.
+  virtual std::optional<absl::StatusOr<Outcome>> AnswerOnHost() { return std::nullopt; }
+
+  // The one device that can do it, where its tensor lies; null: any.
+  virtual const DeviceInfo* device() const { return nullptr; }
 
   // The payload may keep a lane waiting for the client.
   virtual bool waits_for_client() const = 0;

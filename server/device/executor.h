@@ -31,10 +31,25 @@ struct DeviceTimes {
 };
 
 struct Outcome {
-  std::vector<std::string>
-      results;  // one per op of the plan, in its order: the bytes of that op's result
+  // One per op of the plan, in its order: the bytes of that op's result. Of a plan that leaves
+  // states one: those; of a part (core/part_run.h) one per kind of its values.
+  std::vector<std::string> results;
   DeviceTimes times;
 };
+
+// Memory of one device that outlives requests: a resident tensor lies there. Any thread may destroy
+// it once no lane uses it, before its executor goes.
+class TensorMemory {
+ public:
+  virtual ~TensorMemory() = default;
+  // Where it begins, for the lanes of its device; aligned for every element type.
+  virtual std::byte* data() const = 0;
+};
+
+// What a device that keeps no tensors answers.
+inline absl::Status KeepsNoTensors() {
+  return absl::UnimplementedError("the device keeps no resident tensors");
+}
 
 // One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their
 // twins on the device; on a CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until
@@ -60,8 +75,27 @@ class Lane {
   // OUT_OF_RANGE: an integer sum does not fit. UNAVAILABLE: the device is lost.
   virtual absl::StatusOr<Outcome> Finish() = 0;
 
-  // Drops the reduction and everything it holds; waits for the device to stop touching the slabs.
+  // Drops the reduction, or the write, and everything it holds; waits for the device to stop
+  // touching the slabs and what is written.
   virtual void Abandon() = 0;
+
+  // For tensors that lie on the device (Executor::AllocateTensor), each on an idle lane.
+
+  // Reduces the tensor at `data` where it lies and leaves the lane idle, whatever happened. Waits
+  // for the device. Errors as Begin's and Finish's.
+  virtual absl::StatusOr<Outcome> Reduce(const Plan& /*plan*/, const std::byte* /*data*/) {
+    return KeepsNoTensors();
+  }
+
+  // Begins to write `size_bytes` > 0 to `to`: {Buffer, write, Commit} as above until all are in,
+  // then FinishWrite.
+  virtual absl::Status BeginWrite(std::byte* /*to*/, std::size_t /*size_bytes*/) {
+    return KeepsNoTensors();
+  }
+
+  // Waits until the bytes are where they belong, for every lane to read. UNAVAILABLE: the device is
+  // lost.
+  virtual absl::Status FinishWrite() { return KeepsNoTensors(); }
 };
 
 struct DeviceInfo {
@@ -71,7 +105,7 @@ struct DeviceInfo {
 };
 
 // One device. Lanes are made at start and live as long as the server: nothing on the serving path
-// allocates pinned memory, streams or events.
+// allocates pinned memory, streams or events. Resident tensors alone take memory while it serves.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -82,6 +116,12 @@ class Executor {
   virtual std::int64_t inline_bytes_max() const { return 0; }
 
   virtual absl::StatusOr<std::unique_ptr<Lane>> MakeLane() = 0;
+
+  // Memory for a tensor of `size_bytes` > 0, its contents undefined. RESOURCE_EXHAUSTED: there is
+  // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its lanes answer so too.
+  virtual absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t /*size_bytes*/) {
+    return KeepsNoTensors();
+  }
 };
 
 // How much a lane owns; the same for every device.

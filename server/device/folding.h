@@ -103,7 +103,7 @@ class ScratchLayout {
 template <class Backend>
 class Folding {
  public:
-  // `scratch` has layout.total_bytes; `results` points at the final arrays.
+  // `scratch` has layout.total_bytes; `results` points at the final arrays, or states.
   Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch,
           const Output& results)
       : geometry_(plan.geometry),
@@ -125,7 +125,6 @@ class Folding {
         leaf.states = At(layout_.leaf);
         absl::Status status = backend.FoldElements(data, {1, piece.rows, inner, piece.first}, leaf,
                                                    At(layout_.partials));
-        if (!status.ok()) return status;
         if (!status.ok()) return status;
         return PushLeaf(backend, piece, piece.index);
       }
@@ -181,15 +180,17 @@ class Folding {
 
   void* At(std::size_t offset) const { return scratch_ + offset; }
 
-  // Where the states of planes from `plane` on go: to the first fold, or, when there is none,
-  // finished to the results.
+  // Where the states of planes from `plane` on go: to the first fold, or, when there is none, to
+  // the results, finished or, where those are states, as they are.
   Output RowOutput(std::int64_t plane) const {
     Output output = results_;
     const std::int64_t row = plane * geometry_.inner;
-    if (geometry_.folds.empty()) {
-      output.first_result = row;
+    char* states = geometry_.folds.empty() ? static_cast<char*>(results_.states)
+                                           : scratch_ + layout_.states[0];
+    if (states != nullptr) {
+      output.states = states + static_cast<std::size_t>(row) * state_bytes_;
     } else {
-      output.states = scratch_ + layout_.states[0] + static_cast<std::size_t>(row) * state_bytes_;
+      output.first_result = row;
     }
     return output;
   }

@@ -51,14 +51,30 @@ R OfNothing(Op op) {
 }  // namespace
 
 ResultLayout::ResultLayout(const Plan& plan) {
-  constexpr std::size_t kAlignment = 16;
-  for (const Op op : plan.ops) {
-    const std::size_t bytes =
-        static_cast<std::size_t>(plan.output_count) * ElementBytes(ResultDType(op, plan.dtype));
-    offsets_.push_back(total_bytes_);
-    bytes_.push_back(bytes);
-    total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t outputs = static_cast<std::size_t>(plan.output_count);
+  if (plan.leaves_states) {
+    Add(outputs * StateBytes(plan.dtype, plan.bundle()));
+    return;
   }
+  for (const Op op : plan.ops) Add(outputs * ElementBytes(ResultDType(op, plan.dtype)));
+}
+
+void ResultLayout::Add(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 16;
+  offsets_.push_back(total_bytes_);
+  bytes_.push_back(bytes);
+  total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+Output ResultLayout::OutputAt(const Plan& plan, void* base, Overflow* overflow) const {
+  Output output;
+  output.overflow = overflow;
+  if (plan.leaves_states) {
+    output.states = base;
+  } else {
+    output.targets = Targets(plan, base);
+  }
+  return output;
 }
 
 ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {

@@ -1,4 +1,5 @@
-// The result arrays of one reduction in one block of memory, and their way into an Outcome.
+// The result arrays of one reduction, or its states, in one block of memory, and their way into an
+// Outcome.
 #ifndef WARPFOLD_SERVER_DEVICE_RESULTS_H_
 #define WARPFOLD_SERVER_DEVICE_RESULTS_H_
 
@@ -12,20 +13,24 @@
 
 namespace warpfold {
 
-// One array an op, 16-byte aligned, from offset 0 on.
+// One array an op, or, of a plan that leaves states, one of those; 16-byte aligned, from offset 0
+// on.
 class ResultLayout {
  public:
   explicit ResultLayout(const Plan& plan);
 
   std::size_t total_bytes() const { return total_bytes_; }
 
-  // The kernels' view of a block that starts at `base`.
+  // The kernels' view of a block that starts at `base`: of results, and of either.
   ResultTargets Targets(const Plan& plan, void* base) const;
+  Output OutputAt(const Plan& plan, void* base, Overflow* overflow) const;
 
-  // The op's bytes out of a block in host memory.
+  // Each array's bytes out of a block in host memory.
   std::vector<std::string> Extract(const char* base) const;
 
  private:
+  void Add(std::size_t bytes);
+
   std::vector<std::size_t> offsets_;
   std::vector<std::size_t> bytes_;
   std::size_t total_bytes_ = 0;

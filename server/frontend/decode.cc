@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/refusal.h"
 
@@ -36,15 +37,15 @@ absl::StatusOr<Op> DecodeOp(v1::Op op) {
 
 // Options of the contract that this server does not have.
 absl::Status CheckOptions(const v1::ReduceRequest& message) {
-  if (!v1::NanPolicy_IsValid(message.nan_policy())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nan_policy: ", static_cast<int>(message.nan_policy()), " is unknown"));
+  if (message.has_part() && !message.return_state()) {
+    return absl::InvalidArgumentError("part: only a state is asked of a part: set return_state");
   }
-  if (message.return_state()) {
-    return absl::UnimplementedError("return_state: partial states are not in this server yet");
+  if (message.return_state() && message.has_tensor_id()) {
+    return absl::UnimplementedError(
+        "return_state: states of resident tensors are not in this server yet");
   }
-  if (message.has_tensor_id()) {
-    return absl::UnimplementedError("tensor_id: resident tensors are not in this server yet");
+  if (message.consume() && !message.has_tensor_id()) {
+    return absl::InvalidArgumentError("consume: goes with tensor_id");
   }
   if (message.has_memory()) {
     return absl::UnimplementedError("memory: memory regions are not in this server yet");
@@ -52,33 +53,58 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSizes(const v1::ReduceRequest& message, const Limits& limits) {
-  if (message.request_id().size() > static_cast<std::size_t>(limits.max_request_id_bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id: ", message.request_id().size(),
-                                                   " bytes are above the limit of ",
-                                                   limits.max_request_id_bytes));
-  }
+// What a reduction is: the fields that ReduceRequest and PartialState share.
+template <typename Message>
+absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limits& limits) {
   if (message.ops_size() > limits.max_ops) {
     return absl::InvalidArgumentError(
         absl::StrCat("ops: ", message.ops_size(), " are above the limit of ", limits.max_ops));
   }
   if (!message.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
-  return absl::OkStatus();
+  absl::StatusOr<DType> dtype = DecodeDType(message.tensor().dtype());
+  if (!dtype.ok()) return dtype.status();
+  ReduceSpec spec;
+  spec.dtype = *dtype;
+  spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
+  spec.axes.assign(message.axes().begin(), message.axes().end());
+  spec.keepdims = message.keepdims();
+  spec.correction = message.correction();
+  for (const int op : message.ops()) {
+    absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));
+    if (!known.ok()) return known.status();
+    spec.ops.push_back(*known);
+  }
+  if (!v1::NanPolicy_IsValid(message.nan_policy())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nan_policy: ", static_cast<int>(message.nan_policy()), " is unknown"));
+  }
+  spec.nan_policy =
+      message.nan_policy() == v1::NAN_POLICY_OMIT ? NanPolicy::kOmit : NanPolicy::kPropagate;
+  return spec;
 }
 
-absl::Status CheckPlan(const Plan& plan, const Limits& limits) {
-  if (plan.input_bytes > limits.max_tensor_bytes) {
-    return RefusalStatus(
-        NeverFits{}, absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
-                                  limits.max_tensor_bytes));
+absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
+  if (plan.input_bytes <= limits.max_tensor_bytes) return absl::OkStatus();
+  return RefusalStatus(NeverFits{},
+                       absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
+                                    limits.max_tensor_bytes));
+}
+
+// The part that `message` carries; without `part` that is the whole.
+absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spec) {
+  const std::vector<std::int64_t> shape = spec.shape;
+  if (message.has_part()) {
+    spec.shape.assign(message.part().whole_shape().begin(), message.part().whole_shape().end());
   }
-  // Per op first: the sum over ops cannot overflow once one op's results fit.
-  const bool one_fits = plan.output_count <= limits.max_result_bytes;
-  if (!one_fits || plan.result_bytes() > limits.max_result_bytes) {
-    return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the results are above the limit of ",
-                                                   limits.max_result_bytes, " bytes"));
+  absl::StatusOr<Plan> whole = MakePlan(spec);
+  if (!whole.ok()) {
+    // What is wrong with a shape is wrong with the whole's.
+    const std::string why(whole.status().message());
+    constexpr absl::string_view kShape = "tensor.shape";
+    if (!message.has_part() || !absl::StartsWith(why, kShape)) return whole.status();
+    return absl::InvalidArgumentError(absl::StrCat("part.whole_shape", why.substr(kShape.size())));
   }
-  return absl::OkStatus();
+  return MakePart(std::move(spec), *std::move(whole), shape, message.part().offset());
 }
 
 }  // namespace
@@ -153,28 +179,98 @@ v1::DType ToProto(DType dtype) {
   __builtin_unreachable();
 }
 
-absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
-  if (absl::Status status = CheckSizes(message, limits); !status.ok()) return status;
-  absl::StatusOr<DType> dtype = DecodeDType(message.tensor().dtype());
-  if (!dtype.ok()) return dtype.status();
-  ReduceSpec spec;
-  spec.dtype = *dtype;
-  spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
-  spec.axes.assign(message.axes().begin(), message.axes().end());
-  spec.keepdims = message.keepdims();
-  spec.nan_policy =
-      message.nan_policy() == v1::NAN_POLICY_OMIT ? NanPolicy::kOmit : NanPolicy::kPropagate;
-  spec.correction = message.correction();
-  for (const int op : message.ops()) {
-    absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));
-    if (!known.ok()) return known.status();
-    spec.ops.push_back(*known);
+absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
+  return DecodeSharedFields(state, limits);
+}
+
+absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
+  // Per op first: the sum over ops cannot overflow once one op's results fit.
+  const bool one_fits = plan.output_count <= limits.max_result_bytes;
+  if (one_fits && plan.result_bytes() <= limits.max_result_bytes) return absl::OkStatus();
+  return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the results are above the limit of ",
+                                                 limits.max_result_bytes, " bytes"));
+}
+
+absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits) {
+  std::int64_t bytes = 0;
+  if (whole.output_count <= limits.max_result_bytes) {
+    for (const ValueKind kind : ValueKindsOf(whole)) {
+      bytes += static_cast<std::int64_t>(ValueBytes(kind, whole.dtype));
+    }
+    bytes *= static_cast<std::int64_t>(NodesOf(whole, range).size()) * whole.output_count;
+    if (bytes <= limits.max_result_bytes) return absl::OkStatus();
   }
+  return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the state is above the limit of ",
+                                                 limits.max_result_bytes, " bytes"));
+}
+
+absl::Status CheckRequestId(const std::string& request_id, const Limits& limits) {
+  if (request_id.size() <= static_cast<std::size_t>(limits.max_request_id_bytes)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("request_id: ", request_id.size(),
+                                                 " bytes are above the limit of ",
+                                                 limits.max_request_id_bytes));
+}
+
+absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
+  if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, limits);
+  if (!spec.ok()) return spec.status();
   if (absl::Status status = CheckOptions(message); !status.ok()) return status;
-  absl::StatusOr<Plan> plan = MakePlan(spec);
+  Request request{
+      .request_id = message.request_id(), .shape = spec->shape, .consume = message.consume()};
+  if (message.return_state()) {
+    absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
+    if (!part.ok()) return part.status();
+    request.plan = PlanOf(*part);
+    request.part = *std::move(part);
+  } else {
+    absl::StatusOr<Plan> plan = MakePlan(*spec);
+    if (!plan.ok()) return plan.status();
+    request.plan = *std::move(plan);
+  }
+  absl::Status status = CheckTensorBytes(request.plan, limits);
+  if (status.ok()) {
+    status = request.part.has_value()
+                 ? CheckStateSize(request.part->whole, request.part->range, limits)
+                 : CheckResultSize(request.plan, limits);
+  }
+  if (!status.ok()) return status;
+  return request;
+}
+
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits) {
+  v1::ReduceRequest whole = message;
+  if (!message.has_tensor()) {
+    FillTensor(shape, whole.mutable_tensor());
+  } else if (message.tensor().dtype() != ToProto(shape.dtype) ||
+             !std::equal(message.tensor().shape().begin(), message.tensor().shape().end(),
+                         shape.lengths.begin(), shape.lengths.end())) {
+    return absl::InvalidArgumentError("tensor: is not that of tensor_id");
+  }
+  return DecodeRequest(whole, limits);
+}
+
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits) {
+  absl::StatusOr<DType> dtype = DecodeDType(message.dtype());
+  if (!dtype.ok()) return dtype.status();
+  TensorShape shape = {*dtype, {message.shape().begin(), message.shape().end()}, 0};
+  // Planning checks a shape and counts its bytes; this op takes every tensor.
+  const absl::StatusOr<Plan> plan =
+      MakePlan({.dtype = *dtype, .shape = shape.lengths, .ops = {Op::kCountNonzero}, .axes = {}});
   if (!plan.ok()) return plan.status();
-  if (absl::Status status = CheckPlan(*plan, limits); !status.ok()) return status;
-  return Request{message.request_id(), *std::move(plan), std::move(spec.shape)};
+  if (absl::Status status = CheckTensorBytes(*plan, limits); !status.ok()) return status;
+  shape.size_bytes = plan->input_bytes;
+  return shape;
+}
+
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message) {
+  message->set_dtype(ToProto(shape.dtype));
+  message->mutable_shape()->Assign(shape.lengths.begin(), shape.lengths.end());
 }
 
 }  // namespace warpfold

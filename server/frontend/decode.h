@@ -6,12 +6,15 @@
 #define WARPFOLD_SERVER_FRONTEND_DECODE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/part.h"
 #include "kernels/plan.h"
 #include "server/core/limits.h"
+#include "server/core/tensor_lease.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -20,12 +23,32 @@ struct Request {
   std::string request_id;
   Plan plan;
   std::vector<std::int64_t> shape;  // as the client gave it
+  std::optional<Part> part;         // set when a state is wanted; `plan` is then the part's
+  bool consume = false;
 };
 
 // Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:
 // wrong in any server. UNIMPLEMENTED, naming the field: in the contract, not in this server.
 // RESOURCE_EXHAUSTED that never fits: above a limit.
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
+
+// The same for a tensor of `shape` that is on a device; the message may leave `tensor` out.
+absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
+                                       const Limits& limits);
+
+// A tensor without its bytes, and the message that says so. Errors as above.
+absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits);
+void FillTensor(const TensorShape& shape, v1::TensorSpec* message);
+
+// The reduction that a state is of, the whole's. Errors as above.
+absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits);
+
+// INVALID_ARGUMENT `request_id`: longer than the limit.
+absl::Status CheckRequestId(const std::string& request_id, const Limits& limits);
+
+// RESOURCE_EXHAUSTED that never fits: the results, or the state of `range`, are above the limit.
+absl::Status CheckResultSize(const Plan& plan, const Limits& limits);
+absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits);
 
 // The contract's names for what this server has.
 v1::Op ToProto(Op op);

@@ -12,6 +12,7 @@
 #include "server/frontend/decode.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
+#include "server/frontend/tensor_service.h"
 
 namespace warpfold {
 namespace {
@@ -45,11 +46,13 @@ int MaxReceiveBytes(const Limits& limits) {
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
-                 Scheduler& scheduler, Metrics& metrics, AccessLog& access_log)
+                 Scheduler& scheduler, TensorTable& tensors, Metrics& metrics,
+                 AccessLog& access_log)
       : limits_(options.limits),
-        service_(Services{limits_, admission, scheduler, metrics, access_log}, MakeInfo(options)),
-        inference_(Services{limits_, admission, scheduler, metrics, access_log}, options.version,
-                   serving_) {}
+        services_{limits_, admission, scheduler, tensors, metrics, access_log},
+        reductions_(services_, MakeInfo(options)),
+        tensors_(services_),
+        inference_(services_, options.version, serving_) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -68,7 +71,8 @@ class GrpcServerImpl final : public GrpcServer {
         options.listen_address,
         options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
         &port_);
-    builder.RegisterService(&service_);
+    builder.RegisterService(&reductions_);
+    builder.RegisterService(&tensors_);
     builder.RegisterService(&inference_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
@@ -96,14 +100,17 @@ class GrpcServerImpl final : public GrpcServer {
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(kLivenessName, true);
-    for (const char* name : {kReadinessName, kReductionService, kInferenceService, ""}) {
+    for (const char* name :
+         {kReadinessName, kReductionService, kTensorService, kInferenceService, ""}) {
       health->SetServingStatus(name, serving);
     }
   }
 
   LimitsInForce limits_;
   std::atomic<bool> serving_{false};
-  ReductionServiceImpl service_;
+  const Services services_;
+  ReductionServiceImpl reductions_;
+  TensorServiceImpl tensors_;
   kserve::InferenceServiceImpl inference_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -111,13 +118,11 @@ class GrpcServerImpl final : public GrpcServer {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
-                                                              AdmissionController& admission,
-                                                              Scheduler& scheduler,
-                                                              Metrics& metrics,
-                                                              AccessLog& access_log) {
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
+    TensorTable& tensors, Metrics& metrics, AccessLog& access_log) {
   auto server =
-      std::make_unique<GrpcServerImpl>(options, admission, scheduler, metrics, access_log);
+      std::make_unique<GrpcServerImpl>(options, admission, scheduler, tensors, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

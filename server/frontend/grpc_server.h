@@ -1,8 +1,9 @@
-// The gRPC server: our service, the Open Inference Protocol's, health checking and reflection on
+// The gRPC server: our services, the Open Inference Protocol's, health checking and reflection on
 // one port.
 //
-// grpc.health.v1.Health knows five names. "liveness" is SERVING for as long as the process answers;
-// "readiness", the two services' own names and "" (the server as a whole) while it wants requests.
+// grpc.health.v1.Health knows six names. "liveness" is SERVING for as long as the process answers;
+// "readiness", the three services' own names and "" (the server as a whole) while it wants
+// requests.
 //
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
@@ -17,6 +18,7 @@
 #include "server/core/admission.h"
 #include "server/core/limits.h"
 #include "server/core/scheduler.h"
+#include "server/core/tensor_table.h"
 #include "server/device/executor.h"
 #include "server/frontend/tls.h"
 #include "server/observe/access_log.h"
@@ -38,11 +40,12 @@ class GrpcServer {
   virtual ~GrpcServer() = default;
 
   // Listens and serves; every name is SERVING when this returns. `admission`, `scheduler`,
-  // `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address: cannot
-  // listen there.
+  // `tensors`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address:
+  // cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                            AdmissionController& admission,
-                                                           Scheduler& scheduler, Metrics& metrics,
+                                                           Scheduler& scheduler,
+                                                           TensorTable& tensors, Metrics& metrics,
                                                            AccessLog& access_log);
 
   virtual int port() const = 0;

@@ -2,6 +2,10 @@
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "server/frontend/response.h"
+#include "server/frontend/state_message.h"
 
 namespace warpfold {
 namespace {
@@ -11,7 +15,7 @@ std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.co
 }  // namespace
 
 absl::Status Job::Accept(const v1::ReduceRequest& header) {
-  absl::StatusOr<Request> request = DecodeRequest(header, services_.limits.Get());
+  absl::StatusOr<Request> request = Decode(header);
   if (!request.ok()) {
     Identify(header);
     return request.status();
@@ -25,44 +29,34 @@ void Job::Identify(const v1::ReduceRequest& header) {
   request_.request_id = header.request_id().substr(0, 256);
 }
 
-absl::Status Job::Start(std::int64_t held_bytes) {
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held_bytes);
-  if (!ticket.ok()) return ticket.status();
-  ticket_ = *std::move(ticket);
-  absl::Status queued = services_.scheduler.Submit(this);
-  // On OK a lane may already be at work, or done and `this` gone: touch nothing.
-  if (!queued.ok()) ticket_.Release();
-  return queued;
+absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
+  const Limits& limits = services().limits.Get();
+  if (!header.has_tensor_id()) return DecodeRequest(header, limits);
+  absl::StatusOr<TensorReadLease> tensor = services().tensors.Read(header.tensor_id());
+  if (!tensor.ok()) return tensor.status();
+  absl::StatusOr<Request> request = DecodeResident(header, tensor->shape(), limits);
+  if (request.ok()) tensor_ = *std::move(tensor);
+  return request;
 }
 
-void Job::Refuse(const absl::Status& status) { Record(status, WorkReport(), Clock::now()); }
-
-absl::Status Job::Wanted() const {
-  if (std::chrono::system_clock::now() >= deadline_) {
-    return absl::DeadlineExceededError("the deadline has passed");
-  }
-  if (cancelled_.load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client cancelled the request");
-  }
-  return absl::OkStatus();
+LaneTask Job::task() const {
+  if (is_resident()) return ReduceTensor{tensor_.data()};
+  return ReducePayload{};
 }
 
-bool Job::Withdraw() {
-  cancelled_.store(true, std::memory_order_relaxed);
-  return services_.scheduler.Withdraw(this);
-}
+const DeviceInfo* Job::device() const { return is_resident() ? &tensor_.device() : nullptr; }
 
-void Job::AnswerWithdrawn() {
-  WorkReport report;
-  report.outcome = Wanted();
-  Done(std::move(report));
+void Job::Refuse(const absl::Status& status) {
+  tensor_.Release();
+  Record(status, WorkReport(), Clock::now());
 }
 
 void Job::Done(WorkReport report) {
   const Clock::time_point reply_start = Clock::now();
-  DropPayload();
-  ticket_.Release();
   const absl::Status status = report.outcome.status();
+  DropPayload();
+  tensor_.Release(status.ok() && request_.consume);
+  ticket().Release();
   v1::ReduceResponse response;
   if (status.ok()) FillResponse(report, &response);
   Record(status, report, reply_start);
@@ -70,14 +64,12 @@ void Job::Done(WorkReport report) {
 }
 
 void Job::FillResponse(WorkReport& report, v1::ReduceResponse* response) const {
-  const Plan& plan = request_.plan;
   response->set_request_id(request_.request_id);
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    v1::Result* result = response->add_results();
-    result->set_op(ToProto(plan.ops[i]));
-    result->mutable_tensor()->set_dtype(ToProto(ResultDType(plan.ops[i], plan.dtype)));
-    for (const std::int64_t length : plan.result_shape) result->mutable_tensor()->add_shape(length);
-    result->set_data(std::move(report.outcome->results[i]));
+  std::vector<std::string> results = std::move(report.outcome->results);
+  if (request_.part.has_value()) {
+    response->set_state(EncodeState(*request_.part, std::move(results)));
+  } else {
+    AddResults(request_.plan, std::move(results), response);
   }
   if (report.device != nullptr) response->set_device(report.device->name);
   const DeviceTimes& times = report.outcome->times;
@@ -104,9 +96,9 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
     record.stages = {report.receive, report.queue,         times.host_to_device,
                      times.kernel,   times.device_to_host, now - reply_start};
   }
-  services_.metrics.CountRequest(record);
+  services().metrics.CountRequest(record);
 
-  AccessLog& access_log = services_.access_log;
+  AccessLog& access_log = services().access_log;
   if (!access_log.Takes(record.code, record.total)) return;
   access_log.Write(record, request_.request_id, Peer(), request_.shape, status);
 }

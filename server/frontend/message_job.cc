@@ -7,14 +7,14 @@
 namespace warpfold {
 namespace {
 
-absl::Status CheckData(const TensorMessage& message, const Plan& plan) {
-  if (!message.payload.has_value() && plan.input_bytes > 0) {
+absl::Status CheckData(const TensorMessage& message, std::int64_t payload_bytes) {
+  if (!message.payload.has_value() && payload_bytes > 0) {
     return absl::InvalidArgumentError("data: the request has no source");
   }
   const std::size_t bytes = message.payload.has_value() ? message.payload->size_bytes() : 0;
-  if (static_cast<std::int64_t>(bytes) != plan.input_bytes) {
+  if (static_cast<std::int64_t>(bytes) != payload_bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("data: has ", bytes, " bytes, but tensor describes ", plan.input_bytes));
+        absl::StrCat("data: has ", bytes, " bytes, but tensor describes ", payload_bytes));
   }
   return absl::OkStatus();
 }
@@ -30,7 +30,7 @@ absl::Status MessageJob::Take(grpc::ByteBuffer* request) {
     return read;
   }
   absl::Status status = Accept(message.header);
-  if (status.ok()) status = CheckData(message, plan());
+  if (status.ok()) status = CheckData(message, payload_bytes());
   if (!status.ok()) return exchange_->Told(status);
   if (message.payload.has_value()) payload_.Set(*std::move(message.payload));
   return absl::OkStatus();

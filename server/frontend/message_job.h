@@ -23,7 +23,7 @@ class MessageJob : public Job {
       : Job(services, method, deadline), exchange_(std::move(exchange)) {}
 
   // Reads, accepts and checks the request; empties `request`. INVALID_ARGUMENT `data`: not exactly
-  // the bytes that the tensor has. Errors are in the protocol's terms.
+  // payload_bytes(). Errors are in the protocol's terms.
   absl::Status Take(grpc::ByteBuffer* request);
 
   Exchange& exchange() { return *exchange_; }

@@ -33,7 +33,7 @@ grpc::ServerUnaryReactor* ReduceCall::Begin(Services& services, Method method,
 
 absl::Status ReduceCall::Serve(grpc::ByteBuffer* request) {
   if (absl::Status status = Take(request); !status.ok()) return status;
-  return Start(plan().input_bytes);
+  return Start(payload_bytes());
 }
 
 void ReduceCall::Answer(const absl::Status& status, v1::ReduceResponse* response) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/frontend/message_job.h"
+#include "server/frontend/plain_call.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -83,7 +84,7 @@ absl::Status ReduceManyCall::StartItem(std::unique_ptr<Item>& item) {
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& job = **position;
   job.position = position;
-  absl::Status started = job.Start(job.plan().input_bytes);
+  absl::Status started = job.Start(job.payload_bytes());
   if (started.ok()) return started;
   item = std::move(*position);
   items_.erase(position);
@@ -171,11 +172,8 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.code);
-  const auto took = record_.elapsed();
-  if (services_.access_log.Takes(steps.code, took)) {
-    services_.access_log.Write({.method = protocol_.method, .code = steps.code, .total = took}, "",
-                               context_->peer(), {}, absl::Status(steps.code, "the stream ended"));
-  }
+  LogCall(services_.access_log, protocol_.method, absl::Status(steps.code, "the stream ended"),
+          record_.elapsed(), "", context_->peer());
   Finish(steps.code == absl::StatusCode::kOk
              ? grpc::Status::OK
              : grpc::Status(grpc::StatusCode::CANCELLED, "the client cancelled the stream"));

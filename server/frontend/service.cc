@@ -2,7 +2,9 @@
 
 #include <memory>
 
-#include "server/frontend/answer_at_once.h"
+#include "server/frontend/call_record.h"
+#include "server/frontend/merge_call.h"
+#include "server/frontend/plain_call.h"
 #include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_exchange.h"
 #include "server/frontend/reduce_many_call.h"
@@ -20,6 +22,13 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_requests_in_flight(limits.max_requests_in_flight);
   out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
   out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
+  const ResidentLimits& resident = limits.resident;
+  out->set_max_resident_bytes(resident.bytes_max);
+  out->set_max_resident_tensor_bytes(resident.tensor_bytes_max);
+  out->set_max_resident_tensors(resident.tensors_max);
+  out->set_max_tensor_pieces(kTensorPiecesMax);
+  out->set_resident_ttl_ms(resident.ttl.count());
+  out->set_max_resident_ttl_ms(resident.ttl_max.count());
 }
 
 }  // namespace
@@ -49,17 +58,17 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImp
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
                                                       const v1::MergeRequest* request,
-                                                      v1::ReduceResponse* /*response*/) {
-  return AnswerAtOnce(services_, context, Method::kMerge, request->request_id(),
-                      absl::UnimplementedError("Merge is not in this server yet"));
+                                                      v1::ReduceResponse* response) {
+  return MergeCall::Begin(services_, context, request, response);
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* /*request*/,
     v1::GetServerInfoResponse* response) {
+  CallRecord record(services_.metrics, Method::kGetServerInfo);
   *response = info_;
   Fill(services_.limits.Get(), response->mutable_limits());
-  return AnswerAtOnce(services_, context, Method::kGetServerInfo, "", absl::OkStatus());
+  return AnswerPlainCall(services_, context, Method::kGetServerInfo, record, "", absl::OkStatus());
 }
 
 }  // namespace warpfold

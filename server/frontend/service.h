@@ -10,7 +10,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/frontend/job.h"
+#include "server/frontend/services.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
 namespace warpfold {

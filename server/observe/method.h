@@ -18,6 +18,10 @@ enum class Method {
   kModelStreamInfer,
   kMerge,
   kGetServerInfo,
+  kCreateTensor,
+  kWriteTensor,
+  kDeleteTensor,
+  kListTensors,
   kServerLive,
   kServerReady,
   kModelReady,
@@ -39,6 +43,7 @@ enum class Method {
 };
 
 inline constexpr char kReductionService[] = "warpfold.v1.ReductionService";
+inline constexpr char kTensorService[] = "warpfold.v1.TensorService";
 inline constexpr char kInferenceService[] = "inference.GRPCInferenceService";
 
 struct MethodFacts {
@@ -57,6 +62,10 @@ inline constexpr MethodFacts kMethods[] = {
     {Method::kModelStreamInfer, "ModelStreamInfer", "bidi_stream", kInferenceService},
     {Method::kMerge, "Merge", "unary", kReductionService},
     {Method::kGetServerInfo, "GetServerInfo", "unary", kReductionService},
+    {Method::kCreateTensor, "CreateTensor", "unary", kTensorService},
+    {Method::kWriteTensor, "WriteTensor", "client_stream", kTensorService},
+    {Method::kDeleteTensor, "DeleteTensor", "unary", kTensorService},
+    {Method::kListTensors, "ListTensors", "unary", kTensorService},
     {Method::kServerLive, "ServerLive", "unary", kInferenceService},
     {Method::kServerReady, "ServerReady", "unary", kInferenceService},
     {Method::kModelReady, "ModelReady", "unary", kInferenceService},

@@ -44,13 +44,18 @@ const char* Name(Stage stage) {
 }
 
 // The codes that a request for a tensor can end with; the others stay without a series.
-constexpr absl::StatusCode kRequestCodes[] = {
-    absl::StatusCode::kOk,         absl::StatusCode::kCancelled,
-    absl::StatusCode::kUnknown,    absl::StatusCode::kInvalidArgument,
-    absl::StatusCode::kNotFound,   absl::StatusCode::kDeadlineExceeded,
-    absl::StatusCode::kOutOfRange, absl::StatusCode::kResourceExhausted,
-    absl::StatusCode::kInternal,   absl::StatusCode::kUnimplemented,
-    absl::StatusCode::kUnavailable};
+constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
+                                              absl::StatusCode::kCancelled,
+                                              absl::StatusCode::kUnknown,
+                                              absl::StatusCode::kInvalidArgument,
+                                              absl::StatusCode::kNotFound,
+                                              absl::StatusCode::kDeadlineExceeded,
+                                              absl::StatusCode::kOutOfRange,
+                                              absl::StatusCode::kFailedPrecondition,
+                                              absl::StatusCode::kResourceExhausted,
+                                              absl::StatusCode::kInternal,
+                                              absl::StatusCode::kUnimplemented,
+                                              absl::StatusCode::kUnavailable};
 
 template <typename Enum>
 constexpr std::size_t Index(Enum value) {
@@ -78,7 +83,7 @@ Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus
   AddStageSeries();
   AddCallFamilies();
   for (const MethodFacts& facts : kMethods) {
-    if (std::string_view(facts.service) == kReductionService) HaveSeriesOf(facts.method);
+    if (std::string_view(facts.service) != kInferenceService) HaveSeriesOf(facts.method);
   }
   AddInfoSeries(build);
   AddReloadSeries();

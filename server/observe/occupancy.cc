@@ -8,11 +8,33 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+void AddResident(const ResidentOccupancy& now, std::vector<MetricFamily>& families) {
+  families.push_back(Labelled(MetricType::Gauge, "warpfold_resident_tensors",
+                              "Resident tensors, by state.", "state",
+                              {{"incomplete", now.incomplete.tensors},
+                               {"complete", now.complete.tensors},
+                               {"ending", now.ending.tensors}}));
+  families.push_back(Labelled(MetricType::Gauge, "warpfold_resident_bytes",
+                              "Bytes of resident tensors, by state.", "state",
+                              {{"incomplete", now.incomplete.bytes},
+                               {"complete", now.complete.bytes},
+                               {"ending", now.ending.bytes}}));
+  families.push_back(Labelled(MetricType::Gauge, "warpfold_resident_leases",
+                              "Calls that use a resident tensor now.", "use",
+                              {{"reduction", now.reductions}, {"write", now.writes}}));
+  families.push_back(Labelled(MetricType::Counter, "warpfold_resident_tensors_ended_total",
+                              "Resident tensors that ended, by why.", "reason",
+                              {{"deleted", now.deleted},
+                               {"consumed", now.consumed},
+                               {"expired", now.expired},
+                               {"device_lost", now.device_lost}}));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
   const Occupancy now = probe_();
-  return {
+  std::vector<MetricFamily> families = {
       Plain(MetricType::Gauge, "warpfold_ready",
             "1 while the server says that it is ready, else 0.", now.ready ? 1 : 0),
       Labelled(MetricType::Gauge, "warpfold_devices", "Devices, serving and lost.", "state",
@@ -38,11 +60,14 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"bytes", now.refusals_bytes},
                 {"too_large", now.refusals_too_large},
                 {"queue", now.refusals_queue},
+                {"resident", now.refusals_resident},
                 {"draining", now.refusals_draining}}),
       Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
                "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
                {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
   };
+  AddResident(now.resident, families);
+  return families;
 }
 
 }  // namespace warpfold

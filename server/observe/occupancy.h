@@ -1,5 +1,5 @@
 // What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
-// memory, requests and bytes in flight, refusals so far.
+// memory, resident tensors, requests and bytes in flight, refusals so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -13,6 +13,24 @@
 #include "prometheus/metric_family.h"
 
 namespace warpfold {
+
+// Resident tensors and their bytes, by state; the calls that use them; and how those ended that
+// have.
+struct ResidentOccupancy {
+  struct Count {
+    double tensors = 0;
+    double bytes = 0;
+  };
+  Count incomplete;
+  Count complete;
+  Count ending;
+  double reductions = 0;
+  double writes = 0;
+  double deleted = 0;
+  double consumed = 0;
+  double expired = 0;
+  double device_lost = 0;
+};
 
 struct Occupancy {
   bool ready = false;
@@ -33,6 +51,8 @@ struct Occupancy {
   double refusals_too_large = 0;
   double refusals_queue = 0;
   double refusals_draining = 0;
+  double refusals_resident = 0;
+  ResidentOccupancy resident;
 };
 
 // Turns an Occupancy into metric families. `probe` is called from the metrics server's threads and

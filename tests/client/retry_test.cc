@@ -48,6 +48,13 @@ TEST(RetryTest, ADelayBeyondTheDeadlineIsNotWaitedFor) {
   EXPECT_EQ(retrier.attempts(), 1);
 }
 
+TEST(RetryTest, ACallThatAnotherOneExcludedIsTriedAgain) {
+  Retrier retrier({}, kSeed);
+  EXPECT_TRUE(retrier.NextDelay({grpc::StatusCode::ABORTED, ""}, {}, kHour).has_value());
+  EXPECT_FALSE(
+      retrier.NextDelay({grpc::StatusCode::FAILED_PRECONDITION, ""}, {}, kHour).has_value());
+}
+
 TEST(RetryTest, OneAttemptMeansNoRetry) {
   Retrier retrier({.attempts_max = 1}, kSeed);
   EXPECT_FALSE(retrier.NextDelay(kUnavailable, {}, kHour).has_value());

@@ -2,6 +2,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/lane_cases.h"
+#include "tests/device/part_cases.h"
 
 namespace warpfold {
 namespace {
@@ -24,6 +25,16 @@ TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
 }
 TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
+}
+TEST_F(CpuLaneTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*lane_, 40); }
+TEST_F(CpuLaneTest, PartsOfManyPlanesMergeToTheWhole) {
+  testing::PartsOfManyPlanesMergeToTheWhole(*lane_);
+}
+// The same lane, with another slab: pieces of other sizes.
+TEST_F(CpuLaneTest, LeavesTheSameValuesHoweverLargeItsSlabIs) {
+  const LaneOptions large{.slab_bytes = 4 << 20, .slabs_per_lane = 2, .scratch_bytes = 28 << 20};
+  Devices devices = *OpenDevices(Backend::kCpu, large);
+  testing::LeavesTheSameValues(*lane_, **devices.executors[0]->MakeLane(), 20);
 }
 
 TEST(OpenDevices, FallsBackToTheCpuAndSaysWhy) {

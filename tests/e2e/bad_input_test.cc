@@ -120,12 +120,6 @@ TEST_F(BadInputTest, ALongRequestIdNamesItself) {
 }
 
 TEST_F(BadInputTest, OptionsThatAreNotHereAreUnimplementedByName) {
-  v1::ReduceRequest state = F32Ones(4);
-  state.set_return_state(true);
-  ExpectRefused(state, StatusCode::UNIMPLEMENTED, "return_state: ");
-  v1::ReduceRequest resident = F32Request({4});
-  resident.set_tensor_id("weights");
-  ExpectRefused(resident, StatusCode::UNIMPLEMENTED, "tensor_id: ");
   v1::ReduceRequest memory = F32Request({4});
   memory.mutable_memory()->set_name("region");
   ExpectRefused(memory, StatusCode::UNIMPLEMENTED, "memory: ");
@@ -189,10 +183,18 @@ TEST_F(BadInputTest, DataThatComesTwiceNamesData) {
                StatusCode::INVALID_ARGUMENT, "data: ");
 }
 
-TEST_F(BadInputTest, MergeIsUnimplemented) {
+TEST_F(BadInputTest, AMergeOfNothingNamesStates) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
-  EXPECT_EQ(client().stub().Merge(&context, {}, &response).error_code(), StatusCode::UNIMPLEMENTED);
+  ExpectStatus(client().stub().Merge(&context, {}, &response), StatusCode::INVALID_ARGUMENT,
+               "states: ");
+}
+
+TEST_F(BadInputTest, AStateAboveTheLimitNeverFits) {
+  v1::ReduceRequest request = F32Request({1 << 15, 2}, v1::OP_VAR);
+  request.add_axes(1);
+  request.set_return_state(true);
+  ExpectRefused(request, StatusCode::RESOURCE_EXHAUSTED, "tensor: ");
 }
 
 TEST_F(BadInputTest, AnUnknownMethodIsUnimplemented) {

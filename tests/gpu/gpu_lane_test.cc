@@ -6,6 +6,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/lane_cases.h"
+#include "tests/device/part_cases.h"
 
 namespace warpfold {
 namespace {
@@ -38,6 +39,14 @@ TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
 }
 TEST_P(GpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
+}
+TEST_P(GpuLaneTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*lane_, 20); }
+TEST_P(GpuLaneTest, PartsOfManyPlanesMergeToTheWhole) {
+  testing::PartsOfManyPlanesMergeToTheWhole(*lane_);
+}
+TEST_P(GpuLaneTest, LeavesTheValuesThatTheCpuLeaves) {
+  Devices cpu = *OpenDevices(Backend::kCpu, options_);
+  testing::LeavesTheSameValues(*lane_, **cpu.executors[0]->MakeLane(), 20);
 }
 
 TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {

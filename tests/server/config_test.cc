@@ -86,6 +86,7 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--tls-cert=a.pem", "tls-key: "},
       {"--tls-key=a.pem", "tls-key: "},
       {"--tls-client-ca=a.pem", "tls-client-ca: "},
+      {"--resident-ttl-ms=86400001", "resident-ttl-ms: "},
   };
   for (const auto& [flag, start] : bad) {
     const absl::Status status = Parse({flag}).Validate();

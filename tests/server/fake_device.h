@@ -39,6 +39,23 @@ class FakeDevice final : public Executor {
     return std::make_unique<FakeLane>(*this);
   }
 
+  absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
+    absl::MutexLock lock(&mutex_);
+    if (!allocation_status_.ok()) return std::exchange(allocation_status_, absl::OkStatus());
+    tensor_bytes_ += static_cast<std::int64_t>(size_bytes);
+    return std::make_unique<FakeMemory>(*this, size_bytes);
+  }
+  // The next AllocateTensor answers `status`.
+  void FailAllocation(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    allocation_status_ = std::move(status);
+  }
+  // Of the tensors that are there now.
+  std::int64_t tensor_bytes() const {
+    absl::MutexLock lock(&mutex_);
+    return tensor_bytes_;
+  }
+
   // The next Begin answers `status`.
   void FailBegin(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -50,6 +67,20 @@ class FakeDevice final : public Executor {
   }
 
  private:
+  class FakeMemory final : public TensorMemory {
+   public:
+    FakeMemory(FakeDevice& device, std::size_t size_bytes) : device_(device), bytes_(size_bytes) {}
+    ~FakeMemory() override {
+      absl::MutexLock lock(&device_.mutex_);
+      device_.tensor_bytes_ -= static_cast<std::int64_t>(bytes_.size());
+    }
+    std::byte* data() const override { return bytes_.data(); }
+
+   private:
+    FakeDevice& device_;
+    mutable std::vector<std::byte> bytes_;
+  };
+
   // Sums int64 elements, whatever the plan says.
   class FakeLane final : public Lane {
    public:
@@ -63,11 +94,11 @@ class FakeDevice final : public Executor {
     }
     absl::StatusOr<absl::Span<std::byte>> Buffer() override { return absl::MakeSpan(slab_); }
     absl::Status Commit(std::size_t byte_count) override {
-      missing_bytes_ -= static_cast<std::int64_t>(byte_count);
-      for (std::size_t i = 0; i + 8 <= byte_count; i += 8) {
-        std::int64_t element;
-        std::memcpy(&element, slab_.data() + i, sizeof(element));
-        sum_ += element;
+      if (to_ == nullptr) {
+        Add(slab_.data(), byte_count);
+      } else {
+        std::memcpy(to_, slab_.data(), byte_count);
+        to_ += byte_count;
       }
       return absl::OkStatus();
     }
@@ -80,12 +111,40 @@ class FakeDevice final : public Executor {
       return Outcome{.results = {bytes}, .times = {}};
     }
     void Abandon() override {
+      to_ = nullptr;
       absl::MutexLock lock(&device_.mutex_);
       ++device_.counts_.abandoned;
     }
+    absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
+      if (absl::Status begun = Begin(plan); !begun.ok()) return begun;
+      Add(data, static_cast<std::size_t>(plan.input_bytes));
+      return Finish();
+    }
+    absl::Status BeginWrite(std::byte* to, std::size_t /*size_bytes*/) override {
+      to_ = to;
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.begun;
+      return std::exchange(device_.begin_status_, absl::OkStatus());
+    }
+    absl::Status FinishWrite() override {
+      to_ = nullptr;
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.finished;
+      return absl::OkStatus();
+    }
 
    private:
+    void Add(const std::byte* data, std::size_t byte_count) {
+      missing_bytes_ -= static_cast<std::int64_t>(byte_count);
+      for (std::size_t i = 0; i + 8 <= byte_count; i += 8) {
+        std::int64_t element;
+        std::memcpy(&element, data + i, sizeof(element));
+        sum_ += element;
+      }
+    }
+
     FakeDevice& device_;
+    std::byte* to_ = nullptr;  // of a write: where the next bytes go
     std::vector<std::byte> slab_;
     std::int64_t missing_bytes_ = 0;
     std::int64_t sum_ = 0;
@@ -97,6 +156,8 @@ class FakeDevice final : public Executor {
   mutable absl::Mutex mutex_;
   FakeCounts counts_ ABSL_GUARDED_BY(mutex_);
   absl::Status begin_status_ ABSL_GUARDED_BY(mutex_);
+  absl::Status allocation_status_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t tensor_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A payload of the elements 1..n that waits, when given one, for a gate before its first byte.
@@ -134,6 +195,11 @@ class FakeWork final : public Work {
     plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
   }
 
+  // From now on it is `task`, on `device`.
+  void SetTask(const LaneTask& task, const DeviceInfo* device) {
+    task_ = task;
+    device_ = device;
+  }
   void Cancel() {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
@@ -148,6 +214,8 @@ class FakeWork final : public Work {
   // REQUIRES: is_done().
   std::thread::id done_by() const { return done_by_; }
 
+  LaneTask task() const override { return task_; }
+  const DeviceInfo* device() const override { return device_; }
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return waits_for_client_; }
@@ -163,6 +231,8 @@ class FakeWork final : public Work {
   }
 
  private:
+  LaneTask task_;
+  const DeviceInfo* device_ = nullptr;
   Plan plan_;
   FakePayload payload_;
   const bool waits_for_client_;

@@ -27,10 +27,12 @@ class FrontendTest : public testing::Test {
     device_ = device.get();
     devices_.push_back(std::move(device));
     scheduler_ = *Scheduler::Create(devices_, {.lanes = 1, .queue_depth_max = 3});
+    tensors_ = std::make_unique<TensorTable>(devices_, options_.limits.resident);
     options_.listen_address = "127.0.0.1:0";
     options_.version = "test";
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
-    auto server = GrpcServer::Start(options_, admission_, *scheduler_, metrics_, access_log_);
+    auto server =
+        GrpcServer::Start(options_, admission_, *scheduler_, *tensors_, metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
@@ -66,10 +68,19 @@ class FrontendTest : public testing::Test {
   Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   AccessLog access_log_{log_, {}};
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<TensorTable> tensors_;
   GrpcServerOptions options_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ReductionService::Stub> stub_;
+};
+
+struct Call {
+  grpc::ClientContext context;
+  v1::ReduceRequest request;
+  v1::ReduceResponse response;
+  grpc::Status status;
+  absl::Notification done;
 };
 
 }  // namespace warpfold

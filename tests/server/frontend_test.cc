@@ -5,19 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "tests/server/frontend_fixture.h"
 
 namespace warpfold {
 namespace {
-
-struct Call {
-  grpc::ClientContext context;
-  v1::ReduceRequest request;
-  v1::ReduceResponse response;
-  grpc::Status status;
-  absl::Notification done;
-};
 
 TEST_F(FrontendTest, QueuedCallsThatAreCancelledGiveTheirPlacesBackAtOnce) {
   std::vector<std::unique_ptr<Call>> calls;

@@ -1,4 +1,4 @@
-// A device whose lanes wait in Begin until the test opens it.
+// A device whose lanes wait, in Begin and in Reduce, until the test opens it. It keeps tensors.
 #ifndef WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 
@@ -19,6 +19,10 @@ class GatedDevice final : public Executor {
     return std::make_unique<GatedLane>(*this);
   }
 
+  absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
+    return std::make_unique<GatedMemory>(size_bytes);
+  }
+
   // Waits until a lane has begun.
   void AwaitBegun() { begun_.WaitForNotification(); }
   // Lets every lane go, now and later.
@@ -27,6 +31,15 @@ class GatedDevice final : public Executor {
   }
 
  private:
+  class GatedMemory final : public TensorMemory {
+   public:
+    explicit GatedMemory(std::size_t size_bytes) : bytes_(size_bytes) {}
+    std::byte* data() const override { return bytes_.data(); }
+
+   private:
+    mutable std::vector<std::byte> bytes_;
+  };
+
   class GatedLane final : public Lane {
    public:
     explicit GatedLane(GatedDevice& device) : device_(device), slab_(4096) {}
@@ -41,6 +54,14 @@ class GatedDevice final : public Executor {
       return Outcome{.results = {std::string(8, '\0')}, .times = {}};
     }
     void Abandon() override {}
+    absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* /*data*/) override {
+      if (absl::Status begun = Begin(plan); !begun.ok()) return begun;
+      return Finish();
+    }
+    absl::Status BeginWrite(std::byte* /*to*/, std::size_t /*size_bytes*/) override {
+      return absl::OkStatus();
+    }
+    absl::Status FinishWrite() override { return absl::OkStatus(); }
 
    private:
     GatedDevice& device_;

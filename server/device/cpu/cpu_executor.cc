@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/device/cpu/cpu_lane.h"
+#include "server/device/cpu/host_memory.h"
 
 namespace warpfold {
 namespace {
@@ -31,6 +32,10 @@ CpuExecutor::CpuExecutor(const LaneOptions& options) : options_(options) {
 
 absl::StatusOr<std::unique_ptr<Lane>> CpuExecutor::MakeLane() {
   return std::make_unique<CpuLane>(options_);
+}
+
+absl::StatusOr<std::unique_ptr<TensorMemory>> CpuExecutor::AllocateTensor(std::size_t size_bytes) {
+  return HostMemory::Allocate(size_bytes);
 }
 
 }  // namespace warpfold

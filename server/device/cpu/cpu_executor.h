@@ -19,6 +19,7 @@ class CpuExecutor final : public Executor {
   // 2026-11-21).
   std::int64_t inline_bytes_max() const override { return std::int64_t{32} << 10; }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+  absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
 
  private:
   LaneOptions options_;

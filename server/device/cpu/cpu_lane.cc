@@ -2,6 +2,7 @@
 
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,6 +13,13 @@ namespace {
 
 // Slabs start on a cache line; the kernels ask for the element's alignment only.
 constexpr std::size_t kSlabAlignment = 64;
+
+// A tensor that is all there is folded in larger pieces than a slab, which cores share better, but
+// not at once: between its tasks the fold of a piece of columns holds up to half of its bytes.
+constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
+
+// What a write gives out at a time, so that it notices in between when nobody wants it any more.
+constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 
 void ParallelTasks(std::int64_t count, cpu::Task task) {
   if (count == 1) {
@@ -60,8 +68,8 @@ absl::Status CpuBackend::Copy(void* to, const void* from, std::size_t bytes) {
   return absl::OkStatus();
 }
 
-CpuLane::Reduction::Reduction(const Plan& p, const LaneOptions& options)
-    : cutter(p, options.slab_bytes),
+CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes)
+    : cutter(p, piece_bytes),
       backend({p.dtype, p.bundle()}),
       scratch_layout(p, cutter, backend),
       result_layout(p) {}
@@ -71,10 +79,12 @@ CpuLane::CpuLane(const LaneOptions& options)
       slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
             [](std::byte* p) { std::free(p); }) {}
 
-absl::Status CpuLane::Begin(const Plan& plan) {
+absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options_.slab_bytes); }
+
+absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   plan_ = &plan;
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = reduction_.emplace(plan, options_);
+  Reduction& r = reduction_.emplace(plan, piece_bytes);
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -83,27 +93,36 @@ absl::Status CpuLane::Begin(const Plan& plan) {
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
   r.memory = std::make_unique_for_overwrite<std::byte[]>(r.memory_bytes());
-  Output results;
-  results.targets = r.result_layout.Targets(plan, r.memory.get() + r.scratch_layout.total_bytes);
-  results.overflow = &r.overflow;
+  const Output results =
+      r.result_layout.OutputAt(plan, r.memory.get() + r.scratch_layout.total_bytes, &r.overflow);
   r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.memory.get(), results);
   r.piece = r.cutter.Next();
   return absl::OkStatus();
 }
 
 absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
+  if (!to_write_.empty()) return to_write_.first(std::min(to_write_.size(), kWriteBytes));
   Reduction& r = *reduction_;
   return absl::MakeSpan(slab_.get() + r.filled, r.piece.bytes - r.filled);
 }
 
 absl::Status CpuLane::Commit(std::size_t byte_count) {
+  if (!to_write_.empty()) {
+    to_write_.remove_prefix(byte_count);
+    return absl::OkStatus();
+  }
   Reduction& r = *reduction_;
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
-  const StopWatch watch;
-  const absl::Status status = r.folding->Fold(r.backend, slab_.get(), r.piece);
-  r.kernel_time += watch.elapsed();
   r.filled = 0;
+  return FoldPiece(slab_.get());
+}
+
+absl::Status CpuLane::FoldPiece(const std::byte* data) {
+  Reduction& r = *reduction_;
+  const StopWatch watch;
+  const absl::Status status = r.folding->Fold(r.backend, data, r.piece);
+  r.kernel_time += watch.elapsed();
   if (!r.cutter.done()) r.piece = r.cutter.Next();
   return status;
 }
@@ -130,6 +149,29 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
 void CpuLane::Abandon() {
   plan_ = nullptr;
   reduction_.reset();
+  to_write_ = {};
 }
+
+absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data) {
+  absl::Status status = BeginPieces(plan, std::max(options_.slab_bytes, kResidentPieceBytes));
+  if (!status.ok()) return status;
+  const std::byte* const end = data + plan.input_bytes;
+  while (status.ok() && data != end) {
+    const std::size_t bytes = reduction_->piece.bytes;
+    status = FoldPiece(data);
+    data += bytes;
+  }
+  if (status.ok()) return Finish();
+  Abandon();
+  return status;
+}
+
+absl::Status CpuLane::BeginWrite(std::byte* to, std::size_t size_bytes) {
+  to_write_ = absl::MakeSpan(to, size_bytes);
+  return absl::OkStatus();
+}
+
+// Every byte was written where it belongs.
+absl::Status CpuLane::FinishWrite() { return absl::OkStatus(); }
 
 }  // namespace warpfold

@@ -1,4 +1,5 @@
-// A Lane on the CPU: one slab, folded where it lies. See server/device/executor.h for the contract.
+// A Lane on the CPU: one slab, folded where it lies; resident tensors without it. See
+// server/device/executor.h for the contract.
 #ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 
@@ -44,11 +45,14 @@ class CpuLane final : public Lane {
   absl::Status Commit(std::size_t byte_count) override;
   absl::StatusOr<Outcome> Finish() override;
   void Abandon() override;
+  absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override;
+  absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override;
+  absl::Status FinishWrite() override;
 
  private:
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, const LaneOptions& options);
+    Reduction(const Plan& plan, std::size_t piece_bytes);
 
     PieceCutter cutter;
     CpuBackend backend;
@@ -66,10 +70,15 @@ class CpuLane final : public Lane {
     }
   };
 
+  absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
+  // The reduction's current piece, at `data`, and on to the next.
+  absl::Status FoldPiece(const std::byte* data);
+
   LaneOptions options_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
   std::optional<Reduction> reduction_;
+  absl::Span<std::byte> to_write_;  // what a write still has to fill; null when there is none
 };
 
 }  // namespace warpfold

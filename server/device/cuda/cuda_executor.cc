@@ -53,10 +53,13 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
   if (absl::Status status = SetScratchAside(ordinal, options.scratch_bytes); !status.ok()) {
     return status;
   }
+  absl::StatusOr<std::unique_ptr<TensorPool>> tensors = TensorPool::Make(ordinal);
+  if (!tensors.ok()) return tensors.status();
   std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, options));
   executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
                      .model = properties.name,
                      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
+  executor->tensors_ = *std::move(tensors);
   executor->shape_ = {.sm_count = properties.multiProcessorCount,
                       .overlaps_passes = properties.major >= 9};
   return executor;
@@ -64,6 +67,10 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
   return CudaLane::Make(ordinal_, shape_, options_);
+}
+
+absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {
+  return tensors_->Allocate(size_bytes);
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(

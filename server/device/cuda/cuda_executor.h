@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cuda/launch_plan.h"
+#include "server/device/cuda/tensor_pool.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -19,6 +20,7 @@ class CudaExecutor final : public Executor {
 
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+  absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
 
  private:
   CudaExecutor(int ordinal, const LaneOptions& options) : ordinal_(ordinal), options_(options) {}
@@ -27,6 +29,7 @@ class CudaExecutor final : public Executor {
   LaneOptions options_;
   DeviceInfo info_;
   cuda::DeviceShape shape_;
+  std::unique_ptr<TensorPool> tensors_;
 };
 
 // Opens all visible GPUs (CUDA_VISIBLE_DEVICES chooses). UNAVAILABLE, in the driver's words, when

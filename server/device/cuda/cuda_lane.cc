@@ -25,9 +25,9 @@ absl::StatusOr<std::chrono::nanoseconds> Elapsed(const cuda::UniqueEvent& from,
 
 }  // namespace
 
-CudaLane::Reduction::Reduction(const Plan& plan, const LaneOptions& options, const cuda::Job& job,
+CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::Job& job,
                                cudaStream_t stream)
-    : cutter(plan, options.slab_bytes),
+    : cutter(plan, piece_bytes),
       backend(job, stream),
       scratch_layout(plan, cutter, backend),
       result_layout(plan) {}
@@ -82,12 +82,14 @@ absl::Status CudaLane::ResetOverflow() {
   return absl::OkStatus();
 }
 
-absl::Status CudaLane::Begin(const Plan& plan) {
+absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, options_.slab_bytes); }
+
+absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
   plan_ = &plan;
   if (plan.element_count == 0) return absl::OkStatus();
   const cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = shape_};
-  Reduction& r = reduction_.emplace(plan, options_, job, stream_.get());
+  Reduction& r = reduction_.emplace(plan, piece_bytes, job, stream_.get());
   if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
     Abandon();
     return status;
@@ -111,14 +113,14 @@ absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
         absl::StrCat("tensor.shape: partial states and results take ", needed,
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
-  Output results;
-  results.targets = r.result_layout.Targets(plan, r.d_results);
-  results.overflow = reinterpret_cast<Overflow*>(d_overflow);
+  const Output results =
+      r.result_layout.OutputAt(plan, r.d_results, reinterpret_cast<Overflow*>(d_overflow));
   r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.d_results + result_bytes, results);
   return absl::OkStatus();
 }
 
 absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
+  if (write_) return WriteBuffer();
   Reduction& r = *reduction_;
   Slab& slab = slabs_[r.slab];
   if (absl::Status status = Release(slab); !status.ok()) return status;
@@ -140,6 +142,7 @@ absl::Status CudaLane::Release(Slab& slab) {
 }
 
 absl::Status CudaLane::Commit(std::size_t byte_count) {
+  if (write_) return CommitWrite(byte_count);
   Reduction& r = *reduction_;
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
@@ -165,15 +168,18 @@ absl::StatusOr<Outcome> CudaLane::Finish() {
   if (plan_->element_count == 0) {
     outcome->results = EmptyResults(*plan_);
   } else {
-    outcome = CollectResults();
+    outcome = CollectResults(nullptr);
   }
   Abandon();
   return outcome;
 }
 
-absl::StatusOr<Outcome> CudaLane::CollectResults() {
+absl::StatusOr<Outcome> CudaLane::CollectResults(const std::byte* d_tensor) {
   Reduction& r = *reduction_;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_begins_.get(), stream_.get()));
+  if (d_tensor != nullptr) {
+    if (absl::Status status = FoldPieces(d_tensor); !status.ok()) return status;
+  }
   if (absl::Status status = r.folding->Finish(r.backend); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_ends_.get(), stream_.get()));
   absl::StatusOr<std::vector<std::string>> results = CopyResults();
@@ -228,14 +234,17 @@ absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
 }
 
 void CudaLane::Abandon() {
-  if (reduction_) {
+  if (reduction_ || write_) {
     // Errors here were, or will be, reported by the calls that need the device.
     (void)cudaStreamSynchronize(stream_.get());
-    if (reduction_->d_pooled != nullptr) (void)cudaFreeAsync(reduction_->d_pooled, stream_.get());
     for (Slab& slab : slabs_) slab.in_flight = false;
+  }
+  if (reduction_ && reduction_->d_pooled != nullptr) {
+    (void)cudaFreeAsync(reduction_->d_pooled, stream_.get());
   }
   plan_ = nullptr;
   reduction_.reset();
+  write_.reset();
 }
 
 }  // namespace warpfold

@@ -60,6 +60,9 @@ class CudaLane final : public Lane {
   absl::Status Commit(std::size_t byte_count) override;
   absl::StatusOr<Outcome> Finish() override;
   void Abandon() override;
+  absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* d_data) override;
+  absl::Status BeginWrite(std::byte* d_to, std::size_t size_bytes) override;
+  absl::Status FinishWrite() override;
 
  private:
   struct Slab {
@@ -71,8 +74,7 @@ class CudaLane final : public Lane {
 
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, const LaneOptions& options, const cuda::Job& job,
-              cudaStream_t stream);
+    Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::Job& job, cudaStream_t stream);
 
     PieceCutter cutter;
     CudaBackend backend;
@@ -87,14 +89,27 @@ class CudaLane final : public Lane {
     DeviceTimes times;
   };
 
+  // A write of a resident tensor that is under way.
+  struct Write {
+    std::byte* d_to = nullptr;      // where the slab that is being filled goes
+    std::size_t missing_bytes = 0;  // from there on
+    std::size_t slab = 0;
+    std::size_t filled = 0;  // bytes of it
+  };
+
   CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options)
       : ordinal_(ordinal), shape_(shape), options_(options) {}
   absl::Status Allocate();
+  absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
   absl::Status TakeMemory(const Plan& plan, Reduction& reduction);
   absl::Status Release(Slab& slab);
-  absl::StatusOr<Outcome> CollectResults();
+  absl::Status FoldPieces(const std::byte* d_data);
+  // Ends the reduction; folds all pieces of the tensor at `d_tensor` before, if there is one.
+  absl::StatusOr<Outcome> CollectResults(const std::byte* d_tensor);
   absl::StatusOr<std::vector<std::string>> CopyResults();
   absl::Status ResetOverflow();
+  absl::StatusOr<absl::Span<std::byte>> WriteBuffer();
+  absl::Status CommitWrite(std::size_t byte_count);
 
   int ordinal_;
   cuda::DeviceShape shape_;
@@ -106,6 +121,7 @@ class CudaLane final : public Lane {
   cuda::UniqueEvent finish_begins_, finish_ends_, results_copied_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
   std::optional<Reduction> reduction_;
+  std::optional<Write> write_;
 };
 
 }  // namespace warpfold

@@ -8,7 +8,10 @@ absl::Status ToStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
   const std::string message = absl::StrCat("CUDA: ", cudaGetErrorName(error), ": ",
                                            cudaGetErrorString(error), " in ", what);
-  if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(message);
+  if (error == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // no fault of the calls that follow, which would find it there
+    return absl::ResourceExhaustedError(message);
+  }
   return absl::UnavailableError(message);
 }
 

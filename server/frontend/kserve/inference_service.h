@@ -14,8 +14,8 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "inference/grpc_service.grpc.pb.h"
-#include "server/frontend/job.h"
 #include "server/frontend/kserve/model_counts.h"
+#include "server/frontend/services.h"
 
 namespace warpfold::kserve {
 

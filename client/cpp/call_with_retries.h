@@ -1,0 +1,34 @@
+// A call tried again as the policy allows (retry.h): for the methods of Client.
+//
+// Thread safety: blocks its caller; nothing is shared.
+#ifndef WARPFOLD_CLIENT_CPP_CALL_WITH_RETRIES_H_
+#define WARPFOLD_CLIENT_CPP_CALL_WITH_RETRIES_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cpp/connection.h"
+#include "client/cpp/retry.h"
+
+namespace warpfold::client {
+
+struct Served {
+  absl::Status status;
+  grpc::ByteBuffer response;
+  int attempts = 1;
+};
+
+// Runs `attempt` until it succeeds, its failure is final, `timeout` is over or a stop is requested.
+// The status names `target` when nothing answers there.
+Served CallWithRetries(const RetryPolicy& policy, const std::string& target,
+                       std::chrono::milliseconds timeout, const std::stop_token& stop,
+                       const std::function<CallReply(const CallLimits&)>& attempt);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CALL_WITH_RETRIES_H_

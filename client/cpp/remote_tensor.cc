@@ -1,0 +1,82 @@
+// RemoteTensor, and those methods of Client that have to do with one.
+#include "client/cpp/remote_tensor.h"
+
+#include "client/cpp/call_with_retries.h"
+#include "client/cpp/client.h"
+#include "client/cpp/message.h"
+#include "warpfold/v1/tensor.pb.h"
+
+namespace warpfold::client {
+
+RemoteTensor& RemoteTensor::operator=(RemoteTensor&& other) noexcept {
+  if (this == &other) return *this;
+  if (!id_.empty()) Delete(kDeleteTimeout).IgnoreError();
+  client_ = other.client_;
+  id_ = other.Release();
+  dtype_ = other.dtype_;
+  shape_ = std::move(other.shape_);
+  return *this;
+}
+
+RemoteTensor::~RemoteTensor() {
+  if (!id_.empty()) Delete(kDeleteTimeout).IgnoreError();
+}
+
+absl::Status RemoteTensor::Delete() { return Delete(client_->options_.timeout); }
+
+absl::Status RemoteTensor::Delete(std::chrono::milliseconds timeout) {
+  v1::DeleteTensorRequest request;
+  request.set_tensor_id(Release());
+  v1::DeleteTensorResponse response;
+  return client_->CallPlain(kDeleteTensorMethod, request, timeout, {}, &response);
+}
+
+std::string RemoteTensor::Release() { return std::exchange(id_, std::string()); }
+
+absl::StatusOr<RemoteTensor> Client::Put(const TensorView& tensor, const PutOptions& options) {
+  if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
+  v1::CreateTensorRequest request;
+  request.set_request_id(options.request_id);
+  *request.mutable_tensor() = SpecOf(tensor);
+  if (options.ttl.has_value()) request.set_ttl_ms(options.ttl->count());
+  v1::CreateTensorResponse created;
+  absl::Status status =
+      CallPlain(kCreateTensorMethod, request, options.timeout, options.stop, &created);
+  if (!status.ok()) return status;
+  // From here on a failure deletes it.
+  RemoteTensor remote(this, created.tensor_id(), tensor);
+  if (!tensor.data.empty()) status = Write(remote, tensor, options);
+  if (!status.ok()) return status;
+  return remote;
+}
+
+absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
+                           const PutOptions& options) {
+  v1::WriteTensorRequest message;
+  v1::WriteTensorHeader& header = *message.mutable_header();
+  header.set_request_id(options.request_id);
+  header.set_tensor_id(to.id());
+  header.set_size_bytes(static_cast<std::int64_t>(tensor.data.size()));
+  const std::string first = message.SerializeAsString();
+  return CallWithRetries(options_.retry, target_, options.timeout.value_or(options_.timeout),
+                         options.stop,
+                         [&](const CallLimits& limits) {
+                           return connection_.Stream(kWriteTensorMethod, first, tensor.data,
+                                                     ChunkBytes(), limits, options.progress);
+                         })
+      .status;
+}
+
+absl::StatusOr<ReduceAnswer> Client::Reduce(const RemoteTensor& tensor,
+                                            const ReduceOptions& options) {
+  return ReduceResident(tensor.id(), /*consume=*/false, options);
+}
+
+absl::StatusOr<ReduceAnswer> Client::Reduce(RemoteTensor&& tensor, const ReduceOptions& options) {
+  RemoteTensor consumed = std::move(tensor);
+  absl::StatusOr<ReduceAnswer> answer = ReduceResident(consumed.id(), /*consume=*/true, options);
+  if (answer.ok()) consumed.Release();
+  return answer;
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,119 @@
+#include "kernels/values.h"
+
+#include <bitset>
+
+#include "kernels/components.h"
+
+namespace warpfold {
+namespace {
+
+bool IsFloat(DType dtype) {
+  return VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
+}
+bool SquaresExactly(DType dtype) {
+  return VisitDType(dtype, [](auto tag) { return kSquaresExactly<typename decltype(tag)::type>; });
+}
+
+using KindSet = std::bitset<kValueKindCount>;
+
+void AddKindsOf(Op op, DType dtype, KindSet& kinds) {
+  const auto add = [&kinds](ValueKind kind) { kinds.set(static_cast<std::size_t>(kind)); };
+  switch (op) {
+    case Op::kSum:
+    case Op::kMean:
+      return add(ValueKind::kSum);
+    case Op::kMin:
+      return add(ValueKind::kMin);
+    case Op::kMax:
+      return add(ValueKind::kMax);
+    case Op::kProd:
+      return add(ValueKind::kProduct);
+    case Op::kVar:
+    case Op::kStd:
+      if (!SquaresExactly(dtype)) return add(ValueKind::kMoments);
+      add(ValueKind::kSum);
+      return add(ValueKind::kSquareSum);
+    case Op::kL1Norm:
+      return add(ValueKind::kAbsSum);
+    case Op::kL2Norm:
+      return add(ValueKind::kSquareSum);
+    case Op::kCountNonzero:
+    case Op::kAny:
+    case Op::kAll:
+      return add(ValueKind::kNonzeroCount);
+    case Op::kNanCount:
+      return add(ValueKind::kNanCount);
+    case Op::kInfCount:
+      return add(ValueKind::kInfCount);
+    case Op::kArgMin:
+      return add(ValueKind::kArgMin);
+    case Op::kArgMax:
+      return add(ValueKind::kArgMax);
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy) {
+  KindSet kinds;
+  for (const Op op : ops) AddKindsOf(op, dtype, kinds);
+  // How many elements take part is part of most answers.
+  if (nan_policy == NanPolicy::kOmit && IsFloat(dtype)) {
+    kinds.set(static_cast<std::size_t>(ValueKind::kNanCount));
+  }
+  std::vector<ValueKind> listed;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (kinds.test(kind)) listed.push_back(static_cast<ValueKind>(kind));
+  }
+  return listed;
+}
+
+std::size_t ValueBytes(ValueKind kind, DType dtype) {
+  switch (kind) {
+    case ValueKind::kSum:
+    case ValueKind::kAbsSum:
+      return IsFloat(dtype) ? 8 : 16;
+    case ValueKind::kSquareSum:
+      return SquaresExactly(dtype) ? 16 : 8;
+    case ValueKind::kMin:
+    case ValueKind::kMax:
+      return ElementBytes(dtype) == 8 ? 8 : 4;
+    case ValueKind::kArgMin:
+    case ValueKind::kArgMax:
+      return 16;
+    case ValueKind::kNonzeroCount:
+    case ValueKind::kNanCount:
+    case ValueKind::kInfCount:
+      return 8;
+    case ValueKind::kMoments:
+      return 24;
+    case ValueKind::kProduct:
+      return IsFloat(dtype) ? 8 : 16;
+  }
+  __builtin_unreachable();
+}
+
+bool DependsOnOrder(ValueKind kind, DType dtype) {
+  switch (kind) {
+    case ValueKind::kSum:
+    case ValueKind::kAbsSum:
+    case ValueKind::kProduct:
+      return IsFloat(dtype);
+    case ValueKind::kSquareSum:
+      return !SquaresExactly(dtype);
+    case ValueKind::kMoments:
+      return true;
+    case ValueKind::kMin:
+    case ValueKind::kMax:
+    case ValueKind::kArgMin:
+    case ValueKind::kArgMax:
+    case ValueKind::kNonzeroCount:
+    case ValueKind::kNanCount:
+    case ValueKind::kInfCount:
+      return false;
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,44 @@
+// What a partial state holds of each output: the kinds of values, by which it travels. A kind is a
+// component (components.h) by name, whatever it is fused with.
+//
+// Pure functions; safe from any thread.
+#ifndef WARPFOLD_KERNELS_VALUES_H_
+#define WARPFOLD_KERNELS_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/types.h"
+
+namespace warpfold {
+
+// In the order in which a state has them; the proto's PartialState says what each one is.
+enum class ValueKind : std::uint8_t {
+  kSum,
+  kAbsSum,
+  kSquareSum,
+  kMin,
+  kMax,
+  kArgMin,
+  kArgMax,
+  kNonzeroCount,
+  kNanCount,
+  kInfCount,
+  kMoments,
+  kProduct
+};
+inline constexpr int kValueKindCount = 12;
+
+// The kinds that `ops` are made of, ascending. They do not depend on how components are fused.
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy);
+
+// Bytes of one packed value.
+std::size_t ValueBytes(ValueKind kind, DType dtype);
+
+// Whether its bits depend on the order of additions.
+bool DependsOnOrder(ValueKind kind, DType dtype);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_VALUES_H_

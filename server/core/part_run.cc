@@ -1,0 +1,162 @@
+#include "server/core/part_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/pack.h"
+#include "server/core/stage.h"
+
+namespace warpfold {
+namespace {
+
+// So many bytes of small planes are gathered: one piece of most lanes.
+constexpr std::int64_t kGatherBytes = std::int64_t{4} << 20;
+
+// Of planes in memory the rows of one node.
+class GatheredRows final : public PayloadSource {
+ public:
+  GatheredRows(const char* first, std::size_t plane_bytes, std::size_t row_bytes)
+      : at_(first), plane_bytes_(plane_bytes), row_bytes_(row_bytes) {}
+
+  void Open() override {}
+  absl::Status ReadInto(absl::Span<std::byte> out) override {
+    while (!out.empty()) {
+      const std::size_t bytes = std::min(out.size(), row_bytes_ - done_);
+      std::memcpy(out.data(), at_ + done_, bytes);
+      out.remove_prefix(bytes);
+      done_ += bytes;
+      if (done_ < row_bytes_) continue;
+      at_ += plane_bytes_;
+      done_ = 0;
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ExpectEnd() override { return absl::OkStatus(); }
+
+ private:
+  const char* at_;  // the node's first byte in the plane
+  const std::size_t plane_bytes_;
+  const std::size_t row_bytes_;  // of the node in a plane
+  std::size_t done_ = 0;
+};
+
+class PartRun {
+ public:
+  PartRun(Lane& lane, Work& work, const Part& part)
+      : lane_(lane),
+        work_(work),
+        part_(part),
+        nodes_(NodesOf(part.whole, part.range)),
+        kinds_(ValueKindsOf(part.whole)) {}
+
+  absl::StatusOr<Outcome> Run() {
+    for (const ValueKind kind : kinds_) {
+      outcome_.results.emplace_back(nodes_.size() *
+                                        static_cast<std::size_t>(part_.whole.output_count) *
+                                        ValueBytes(kind, part_.whole.dtype),
+                                    '\0');
+    }
+    if (absl::Status status = nodes_.empty() ? absl::OkStatus() : ReducePlanes(); !status.ok()) {
+      return status;
+    }
+    Open();
+    if (absl::Status status = work_.payload().ExpectEnd(); !status.ok()) return status;
+    return std::move(outcome_);
+  }
+
+ private:
+  // As late as can be: what the lane refuses is not read.
+  void Open() {
+    if (!std::exchange(opened_, true)) work_.payload().Open();
+  }
+
+  absl::Status ReducePlanes() {
+    const std::int64_t all = PlaneCount(part_.whole);
+    const std::int64_t plane_bytes = RowBytes() * part_.range.length();
+    std::int64_t step =
+        nodes_.size() == 1 ? all : std::max<std::int64_t>(1, kGatherBytes / plane_bytes);
+    step = std::min(step, all);
+    const bool gathers = nodes_.size() > 1 && step > 1;
+    std::vector<char> gathered;
+    for (std::int64_t plane = 0; plane < all; plane += step) {
+      const std::int64_t planes = std::min(step, all - plane);
+      if (gathers) {
+        gathered.resize(static_cast<std::size_t>(planes * plane_bytes));
+        if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
+        Open();
+        absl::Status read = work_.payload().ReadInto(
+            absl::MakeSpan(reinterpret_cast<std::byte*>(gathered.data()), gathered.size()));
+        if (!read.ok()) return read;
+      }
+      for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        const std::int64_t begin_bytes = (nodes_[n].begin - part_.range.begin) * RowBytes();
+        GatheredRows rows(gathered.data() + begin_bytes, static_cast<std::size_t>(plane_bytes),
+                          static_cast<std::size_t>(nodes_[n].length() * RowBytes()));
+        absl::Status status = ReduceNode(n, plane, planes, gathers ? rows : work_.payload());
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Node `n` of `planes` planes from `plane` on.
+  absl::Status ReduceNode(std::size_t n, std::int64_t plane, std::int64_t planes,
+                          PayloadSource& source) {
+    const Plan plan = SlicePlan(part_.whole, planes, nodes_[n]);
+    absl::Status status = lane_.Begin(plan);
+    if (status.ok()) {
+      Open();
+      status = Stage(lane_, work_, source, plan.input_bytes);
+    }
+    if (!status.ok()) {
+      lane_.Abandon();
+      return status;
+    }
+    absl::StatusOr<Outcome> node = lane_.Finish();
+    if (!node.ok()) return node.status();
+    outcome_.times.host_to_device += node->times.host_to_device;
+    outcome_.times.kernel += node->times.kernel;
+    outcome_.times.device_to_host += node->times.device_to_host;
+    Keep(plan, node->results.front(), n, plane);
+    return absl::OkStatus();
+  }
+
+  void Keep(const Plan& plan, const std::string& states, std::size_t n, std::int64_t plane) {
+    const std::int64_t outputs = part_.whole.output_count;
+    const std::int64_t first =
+        static_cast<std::int64_t>(n) * outputs + outputs / PlaneCount(part_.whole) * plane;
+    std::vector<char*> values;
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      values.push_back(outcome_.results[k].data() +
+                       static_cast<std::size_t>(first) * ValueBytes(kinds_[k], plan.dtype));
+    }
+    cpu::Pack({plan.dtype, plan.bundle()}, kinds_, states.data(), plan.output_count,
+              plan.geometry.reduced_runs, ReducedElementsOf(part_.whole, nodes_[n]).first_index,
+              values);
+  }
+
+  std::int64_t RowBytes() const {
+    return RowElements(part_.whole) * static_cast<std::int64_t>(ElementBytes(part_.whole.dtype));
+  }
+
+  Lane& lane_;
+  Work& work_;
+  const Part& part_;
+  const std::vector<Range> nodes_;
+  const std::vector<ValueKind> kinds_;
+  bool opened_ = false;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+absl::StatusOr<Outcome> ReducePart(Lane& lane, Work& work, const Part& part) {
+  return PartRun(lane, work, part).Run();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,88 @@
+// What a CudaLane does with resident tensors: fold them where they lie, and fill them through its
+// pinned slabs.
+#include <algorithm>
+
+#include "server/device/cuda/cuda_lane.h"
+
+namespace warpfold {
+namespace {
+
+constexpr std::size_t kPieceUnit = std::size_t{64} << 10;  // PieceCutter asks for it
+
+std::size_t RoundedUp(std::size_t bytes) {
+  return (bytes + kPieceUnit - 1) / kPieceUnit * kPieceUnit;
+}
+
+}  // namespace
+
+absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_data) {
+  // All in one piece, as large launches are fastest; in smaller ones when its partial states take
+  // more scratch memory than there is.
+  std::size_t piece_bytes =
+      std::max(RoundedUp(static_cast<std::size_t>(plan.input_bytes)), options_.slab_bytes);
+  absl::Status status = BeginPieces(plan, piece_bytes);
+  while (absl::IsResourceExhausted(status) && piece_bytes > options_.slab_bytes) {
+    piece_bytes = std::max(RoundedUp(piece_bytes / 2), options_.slab_bytes);
+    status = BeginPieces(plan, piece_bytes);
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<Outcome> outcome = Outcome{};
+  if (plan.element_count == 0) {
+    outcome->results = EmptyResults(plan);
+  } else {
+    outcome = CollectResults(d_data);
+  }
+  Abandon();
+  return outcome;
+}
+
+absl::Status CudaLane::FoldPieces(const std::byte* d_data) {
+  Reduction& r = *reduction_;
+  while (true) {
+    absl::Status status = r.folding->Fold(r.backend, d_data, r.piece);
+    if (!status.ok() || r.cutter.done()) return status;
+    d_data += r.piece.bytes;
+    r.piece = r.cutter.Next();
+  }
+}
+
+absl::Status CudaLane::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  write_ = {.d_to = d_to, .missing_bytes = size_bytes};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<std::byte>> CudaLane::WriteBuffer() {
+  Slab& slab = slabs_[write_->slab];
+  if (slab.in_flight) {
+    slab.in_flight = false;
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(slab.copy_ends.get()));
+  }
+  const std::size_t bytes = std::min(options_.slab_bytes, write_->missing_bytes);
+  return absl::MakeSpan(slab.pinned + write_->filled, bytes - write_->filled);
+}
+
+absl::Status CudaLane::CommitWrite(std::size_t byte_count) {
+  Write& w = *write_;
+  w.filled += byte_count;
+  if (w.filled < std::min(options_.slab_bytes, w.missing_bytes)) return absl::OkStatus();
+  Slab& slab = slabs_[w.slab];
+  slab.in_flight = true;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(w.d_to, slab.pinned, w.filled, cudaMemcpyHostToDevice, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
+  w.d_to += w.filled;
+  w.missing_bytes -= w.filled;
+  w.filled = 0;
+  w.slab = (w.slab + 1) % slabs_.size();
+  return absl::OkStatus();
+}
+
+absl::Status CudaLane::FinishWrite() {
+  const cudaError_t error = cudaStreamSynchronize(stream_.get());
+  Abandon();
+  WARPFOLD_RETURN_IF_CUDA_ERROR(error);
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold

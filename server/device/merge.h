@@ -1,0 +1,39 @@
+// The values of a tensor's parts, joined: the results of the whole, or the values of a larger part.
+//
+// Step of a request: 3, for Merge, which needs no device: the CPU's twin of the kernels folds the
+// nodes. Pure functions; safe from any thread.
+#ifndef WARPFOLD_SERVER_DEVICE_MERGE_H_
+#define WARPFOLD_SERVER_DEVICE_MERGE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/part.h"
+#include "kernels/plan.h"
+
+namespace warpfold {
+
+// What a part came to. `values` has one entry for each of ValueKindsOf(whole), as ReducePart
+// (core/part_run.h) leaves them: one value for each of NodesOf(whole, range) and each output.
+struct PartValues {
+  Range range;
+  std::vector<std::string_view> values;
+};
+
+// Both: `parts` are one or more, right in their sizes, and each begins where the one before it
+// ends. INVALID_ARGUMENT `states[i].components[j].values`: a value is not one that elements come
+// to.
+
+// The results, one an op. REQUIRES: the parts are the whole. OUT_OF_RANGE as of a reduction.
+absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
+                                                        const std::vector<PartValues>& parts);
+
+// The values of the parts' union, one string a kind.
+absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
+                                                       const std::vector<PartValues>& parts);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_MERGE_H_

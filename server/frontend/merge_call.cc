@@ -1,0 +1,101 @@
+#include "server/frontend/merge_call.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/device/merge.h"
+#include "server/frontend/response.h"
+#include "server/frontend/status.h"
+
+namespace warpfold {
+
+MergeCall::MergeCall(Services& services, grpc::CallbackServerContext* context,
+                     const v1::MergeRequest* request, v1::ReduceResponse* response)
+    : services_(services),
+      context_(context),
+      request_(request),
+      response_(response),
+      record_(services.metrics, Method::kMerge) {}
+
+grpc::ServerUnaryReactor* MergeCall::Begin(Services& services, grpc::CallbackServerContext* context,
+                                           const v1::MergeRequest* request,
+                                           v1::ReduceResponse* response) {
+  MergeCall* call = new MergeCall(services, context, request, response);
+  if (absl::Status status = call->Serve(); !status.ok()) call->FinishWith(status);
+  return call;
+}
+
+absl::Status MergeCall::Serve() {
+  const Limits& limits = services_.limits.Get();
+  if (absl::Status status = CheckRequestId(request_->request_id(), limits); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<AdmissionTicket> ticket =
+      services_.admission.Admit(static_cast<std::int64_t>(request_->ByteSizeLong()));
+  if (!ticket.ok()) return ticket.status();
+  ticket_ = *std::move(ticket);
+  absl::StatusOr<Merging> merging = DecodeStates(*request_, limits);
+  if (!merging.ok()) return merging.status();
+  merging_ = *std::move(merging);
+  // On OK a lane may already be at work, or done: nothing of the call is touched after.
+  return services_.scheduler.Submit(this);
+}
+
+absl::Status MergeCall::Wanted() const {
+  if (std::chrono::system_clock::now() >= context_->deadline()) {
+    return absl::DeadlineExceededError("the deadline has passed");
+  }
+  if (cancelled_.load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the client cancelled the request");
+  }
+  return absl::OkStatus();
+}
+
+void MergeCall::OnCancel() {
+  cancelled_.store(true, std::memory_order_relaxed);
+  if (!services_.scheduler.Withdraw(this)) return;
+  WorkReport report;
+  report.outcome = Wanted();
+  Done(std::move(report));
+}
+
+std::optional<absl::StatusOr<Outcome>> MergeCall::AnswerOnHost() {
+  const Plan& whole = merging_.merged.whole;
+  absl::StatusOr<std::vector<std::string>> answer = request_->return_state()
+                                                        ? MergeToValues(whole, merging_.parts)
+                                                        : MergeToResults(whole, merging_.parts);
+  if (!answer.ok()) return answer.status();
+  return Outcome{.results = *std::move(answer), .times = {}};
+}
+
+void MergeCall::Done(WorkReport report) {
+  const absl::Status status = report.outcome.status();
+  if (status.ok()) {
+    response_->set_request_id(request_->request_id());
+    if (request_->return_state()) {
+      response_->set_state(EncodeState(merging_.merged, std::move(report.outcome->results)));
+    } else {
+      AddResults(merging_.merged.whole, std::move(report.outcome->results), response_);
+    }
+    response_->mutable_timing()->set_queue_ns(report.queue.count());
+    response_->mutable_timing()->set_total_ns(record_.elapsed().count());
+  }
+  FinishWith(status);
+}
+
+void MergeCall::FinishWith(const absl::Status& status) {
+  merging_ = {};
+  ticket_.Release();
+  record_.Handled(status.code());
+  const auto took = record_.elapsed();
+  if (services_.access_log.Takes(status.code(), took)) {
+    services_.access_log.Write({.method = Method::kMerge, .code = status.code(), .total = took},
+                               request_->request_id(), context_->peer(), {}, status);
+  }
+  Finish(ToGrpcStatus(status, context_));
+}
+
+}  // namespace warpfold

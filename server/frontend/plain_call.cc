@@ -1,0 +1,24 @@
+#include "server/frontend/plain_call.h"
+
+#include "server/frontend/status.h"
+
+namespace warpfold {
+
+void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
+             std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer) {
+  if (!access_log.Takes(status.code(), took)) return;
+  access_log.Write({.method = method, .code = status.code(), .total = took}, request_id, peer, {},
+                   status);
+}
+
+grpc::ServerUnaryReactor* AnswerPlainCall(Services& services, grpc::CallbackServerContext* context,
+                                          Method method, CallRecord& record,
+                                          std::string_view request_id, const absl::Status& status) {
+  record.Handled(status.code());
+  LogCall(services.access_log, method, status, record.elapsed(), request_id, context->peer());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(status, context));
+  return reactor;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,26 @@
+// What the front end works with.
+#ifndef WARPFOLD_SERVER_FRONTEND_SERVICES_H_
+#define WARPFOLD_SERVER_FRONTEND_SERVICES_H_
+
+#include "server/core/admission.h"
+#include "server/core/limits.h"
+#include "server/core/scheduler.h"
+#include "server/core/tensor_table.h"
+#include "server/observe/access_log.h"
+#include "server/observe/metrics.h"
+
+namespace warpfold {
+
+// All of it outlives every RPC.
+struct Services {
+  const LimitsInForce& limits;
+  AdmissionController& admission;
+  Scheduler& scheduler;
+  TensorTable& tensors;
+  Metrics& metrics;
+  AccessLog& access_log;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_SERVICES_H_

@@ -1,0 +1,205 @@
+#include "server/frontend/state_message.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/frontend/decode.h"
+
+namespace warpfold {
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+
+v1::PartialState::Kind ToProto(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kSum:
+      return v1::PartialState::SUM_VALUES;
+    case ValueKind::kAbsSum:
+      return v1::PartialState::ABS_SUM_VALUES;
+    case ValueKind::kSquareSum:
+      return v1::PartialState::SQUARE_SUM_VALUES;
+    case ValueKind::kMin:
+      return v1::PartialState::MIN_VALUES;
+    case ValueKind::kMax:
+      return v1::PartialState::MAX_VALUES;
+    case ValueKind::kArgMin:
+      return v1::PartialState::ARGMIN_VALUES;
+    case ValueKind::kArgMax:
+      return v1::PartialState::ARGMAX_VALUES;
+    case ValueKind::kNonzeroCount:
+      return v1::PartialState::NONZERO_COUNT_VALUES;
+    case ValueKind::kNanCount:
+      return v1::PartialState::NAN_COUNT_VALUES;
+    case ValueKind::kInfCount:
+      return v1::PartialState::INF_COUNT_VALUES;
+    case ValueKind::kMoments:
+      return v1::PartialState::MOMENT_VALUES;
+    case ValueKind::kProduct:
+      return v1::PartialState::PRODUCT_VALUES;
+  }
+  __builtin_unreachable();
+}
+
+// All reduced axes, ascending, from 0: of one reduction there is one way to say it.
+std::vector<std::int64_t> AllAxes(const ReduceSpec& spec) {
+  const std::int64_t rank = static_cast<std::int64_t>(spec.shape.size());
+  std::vector<std::int64_t> axes;
+  for (const std::int64_t axis : spec.axes) axes.push_back(axis < 0 ? axis + rank : axis);
+  if (axes.empty()) {
+    for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+template <typename... Pieces>
+absl::Status Wrong(std::size_t i, const Pieces&... pieces) {
+  return absl::InvalidArgumentError(absl::StrCat("states[", i, "]", pieces...));
+}
+
+// `status` of a field of state `i`.
+absl::Status InState(std::size_t i, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("states[", i, "].", status.message()));
+}
+
+absl::StatusOr<v1::PartialState> ParseState(std::size_t i, const std::string& bytes) {
+  v1::PartialState state;
+  if (!state.ParseFromString(bytes)) return Wrong(i, ": is not a PartialState");
+  if (state.version() != kVersion) {
+    return Wrong(i, ".version: is ", state.version(), "; this server knows ", kVersion);
+  }
+  return state;
+}
+
+// The field, if any, in which the reductions of two states differ.
+const char* DifferentField(const ReduceSpec& a, const ReduceSpec& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return "tensor";
+  if (a.ops != b.ops) return "ops";
+  if (AllAxes(a) != AllAxes(b)) return "axes";
+  if (a.keepdims != b.keepdims) return "keepdims";
+  if (a.nan_policy != b.nan_policy) return "nan_policy";
+  if (a.correction != b.correction) return "correction";
+  return nullptr;
+}
+
+absl::StatusOr<Range> DecodeRange(std::size_t i, const v1::PartialState& state, const Plan& whole) {
+  const std::int64_t run_length = whole.outer_run.length;
+  const std::int64_t offset = state.offset();
+  const std::int64_t length = state.length();
+  if (offset < 0 || offset > run_length) {
+    return Wrong(i, ".offset: ", offset, " is not in the outermost reduced run of ", run_length);
+  }
+  if (length < 0 || length > run_length - offset) {
+    return Wrong(i, ".length: ", length, " indices from ", offset,
+                 " on are not in the outermost reduced run of ", run_length);
+  }
+  absl::Status status = CheckCut(whole, offset, "offset");
+  if (status.ok()) status = CheckCut(whole, offset + length, "length");
+  if (!status.ok()) return InState(i, status);
+  return Range{offset, offset + length};
+}
+
+// REQUIRES: a merged state of the whole fits in the limits, so that no product here overflows.
+absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& state,
+                                        const Plan& whole, const Range& range) {
+  const std::vector<ValueKind> kinds = ValueKindsOf(whole);
+  if (static_cast<std::size_t>(state.components_size()) != kinds.size()) {
+    return Wrong(i, ".components: has ", state.components_size(), ", but the ops are made of ",
+                 kinds.size());
+  }
+  const std::size_t count =
+      NodesOf(whole, range).size() * static_cast<std::size_t>(whole.output_count);
+  PartValues part{.range = range};
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const v1::PartialState::Component& component = state.components(static_cast<int>(k));
+    const v1::PartialState::Kind kind = ToProto(kinds[k]);
+    if (component.kind() != kind) {
+      return Wrong(i, ".components[", k, "].kind: is ", static_cast<int>(component.kind()),
+                   ", not ", v1::PartialState::Kind_Name(kind));
+    }
+    const std::size_t bytes = count * ValueBytes(kinds[k], whole.dtype);
+    if (component.values().size() != bytes) {
+      return Wrong(i, ".components[", k, "].values: has ", component.values().size(),
+                   " bytes, not ", bytes);
+    }
+    part.values.push_back(component.values());
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string EncodeState(const Part& part, std::vector<std::string> values) {
+  v1::PartialState state;
+  state.set_version(kVersion);
+  state.mutable_tensor()->set_dtype(ToProto(part.spec.dtype));
+  state.mutable_tensor()->mutable_shape()->Assign(part.spec.shape.begin(), part.spec.shape.end());
+  for (const Op op : part.spec.ops) state.add_ops(ToProto(op));
+  for (const std::int64_t axis : AllAxes(part.spec)) state.add_axes(axis);
+  state.set_keepdims(part.spec.keepdims);
+  state.set_nan_policy(part.spec.nan_policy == NanPolicy::kOmit ? v1::NAN_POLICY_OMIT
+                                                                : v1::NAN_POLICY_PROPAGATE);
+  state.set_correction(part.spec.correction);
+  state.set_offset(part.range.begin);
+  state.set_length(part.range.length());
+  const std::vector<ValueKind> kinds = ValueKindsOf(part.whole);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    v1::PartialState::Component* component = state.add_components();
+    component->set_kind(ToProto(kinds[k]));
+    component->set_values(std::move(values[k]));
+  }
+  return state.SerializeAsString();
+}
+
+absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limits& limits) {
+  if (request.states().empty()) return absl::InvalidArgumentError("states: are none");
+  Merging merging;
+  for (const std::string& bytes : request.states()) {
+    absl::StatusOr<v1::PartialState> state = ParseState(merging.messages.size(), bytes);
+    if (!state.ok()) return state.status();
+    merging.messages.push_back(*std::move(state));
+  }
+  absl::StatusOr<ReduceSpec> spec = DecodeSpec(merging.messages.front(), limits);
+  if (!spec.ok()) return InState(0, spec.status());
+  absl::StatusOr<Plan> whole = MakePlan(*spec);
+  if (!whole.ok()) return InState(0, whole.status());
+  if (absl::Status fits = CheckResultSize(*whole, limits); !fits.ok()) {
+    return InState(0, fits);
+  }
+
+  for (std::size_t i = 0; i < merging.messages.size(); ++i) {
+    const v1::PartialState& state = merging.messages[i];
+    const absl::StatusOr<ReduceSpec> other = DecodeSpec(state, limits);
+    if (!other.ok()) return InState(i, other.status());
+    if (const char* field = DifferentField(*spec, *other); field != nullptr) {
+      return Wrong(i, ".", field, ": is not that of states[0]");
+    }
+    const absl::StatusOr<Range> range = DecodeRange(i, state, *whole);
+    if (!range.ok()) return range.status();
+    if (i > 0 && range->begin != merging.parts.back().range.end) {
+      return Wrong(i, ".offset: is ", range->begin, ", but states[", i - 1, "] ends at ",
+                   merging.parts.back().range.end);
+    }
+    absl::StatusOr<PartValues> part = DecodeValues(i, state, *whole, *range);
+    if (!part.ok()) return part.status();
+    merging.parts.push_back(*std::move(part));
+  }
+  const Range merged{merging.parts.front().range.begin, merging.parts.back().range.end};
+  if (request.return_state()) {
+    if (absl::Status fits = CheckStateSize(*whole, merged, limits); !fits.ok()) {
+      return InState(0, fits);
+    }
+  } else if (merged != Range{0, whole->outer_run.length}) {
+    return absl::InvalidArgumentError(absl::StrCat("states: are of indices ", merged.begin, " to ",
+                                                   merged.end, " of ", whole->outer_run.length,
+                                                   "; without return_state they must be of all"));
+  }
+  merging.merged = Part{*std::move(spec), *std::move(whole), merged};
+  return merging;
+}
+
+}  // namespace warpfold

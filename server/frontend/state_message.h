@@ -1,0 +1,34 @@
+// PartialState, the message by which the values of a part travel, to and from what they are here.
+//
+// Step of a request: 1 for Merge, and the way back of a request for a state. Pure functions.
+#ifndef WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_
+#define WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/part.h"
+#include "server/core/limits.h"
+#include "server/device/merge.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold {
+
+// `part`'s state, serialised. `values` has one string for each of ValueKindsOf(part.whole).
+std::string EncodeState(const Part& part, std::vector<std::string> values);
+
+// What a MergeRequest asks for. The values lie in `messages`.
+struct Merging {
+  Part merged;  // the union of the parts
+  std::vector<PartValues> parts;
+  std::vector<v1::PartialState> messages;
+};
+
+// Checks everything but the values themselves, which merging does. INVALID_ARGUMENT `states` or
+// `states[i]...`; RESOURCE_EXHAUSTED that never fits: the results are above the limit.
+absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limits& limits);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_

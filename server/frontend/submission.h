@@ -1,0 +1,57 @@
+// A work of the front end between its admission and its end: what every request that needs a lane
+// has in common.
+//
+// Step of a request: 1. Start is called by one reaction; Cancel from any thread; Done comes exactly
+// once after a Start that returned OK, on a lane's thread or inside Cancel, with no lock held; for
+// a work that may run inline also inside Start.
+#ifndef WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
+#define WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "server/core/admission.h"
+#include "server/core/work.h"
+#include "server/frontend/services.h"
+
+namespace warpfold {
+
+class Submission : public Work {
+ public:
+  Submission(Services& services, std::chrono::system_clock::time_point deadline)
+      : services_(services), deadline_(deadline) {}
+  Submission(const Submission&) = delete;
+  Submission& operator=(const Submission&) = delete;
+
+  // Admits the work, holding `held_bytes` of payload, and queues it. On error nothing is held and
+  // Done will not come.
+  absl::Status Start(std::int64_t held_bytes);
+
+  // The client is gone or its deadline has passed. A queued work is taken back and done here; a
+  // running one ends soon.
+  void Cancel() {
+    if (Withdraw()) AnswerWithdrawn();
+  }
+  // The two halves of Cancel, for a caller that takes the work back under a lock: true when it did,
+  // then AnswerWithdrawn must follow, without the lock.
+  bool Withdraw();
+  void AnswerWithdrawn();
+
+  absl::Status Wanted() const override;
+
+  Services& services() { return services_; }
+  AdmissionTicket& ticket() { return ticket_; }
+  std::chrono::system_clock::time_point deadline() const { return deadline_; }
+
+ private:
+  Services& services_;
+  const std::chrono::system_clock::time_point deadline_;
+  AdmissionTicket ticket_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_

@@ -1,0 +1,81 @@
+#include "server/frontend/tensor_service.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/frontend/call_record.h"
+#include "server/frontend/decode.h"
+#include "server/frontend/plain_call.h"
+#include "server/frontend/write_tensor_call.h"
+
+namespace warpfold {
+namespace {
+
+void Fill(const TensorReport& report, v1::ResidentTensor* out) {
+  out->set_tensor_id(report.id);
+  FillTensor(report.shape, out->mutable_tensor());
+  out->set_size_bytes(report.shape.size_bytes);
+  out->set_missing_bytes(report.missing_bytes);
+  out->set_device(report.device);
+  out->set_reductions(report.reductions);
+  out->set_writes(report.writes);
+  out->set_ttl_ms(report.ttl.count());
+  out->set_idle_ms(report.idle.count());
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* TensorServiceImpl::CreateTensor(grpc::CallbackServerContext* context,
+                                                          const v1::CreateTensorRequest* request,
+                                                          v1::CreateTensorResponse* response) {
+  CallRecord record(services_.metrics, Method::kCreateTensor);
+  const absl::Status status = Create(*request, response);
+  return AnswerPlainCall(services_, context, Method::kCreateTensor, record, request->request_id(),
+                         status);
+}
+
+absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
+                                       v1::CreateTensorResponse* response) {
+  const Limits& limits = services_.limits.Get();
+  absl::Status id = CheckRequestId(request.request_id(), limits);
+  if (!id.ok()) return id;
+  if (!request.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
+  absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), limits);
+  if (!shape.ok()) return shape.status();
+  // A draining server takes no tensor in.
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(0);
+  if (!ticket.ok()) return ticket.status();
+  absl::StatusOr<TensorTable::Created> created =
+      services_.tensors.Create(*std::move(shape), std::chrono::milliseconds(request.ttl_ms()));
+  if (!created.ok()) return created.status();
+  response->set_tensor_id(created->id);
+  response->set_ttl_ms(created->ttl.count());
+  return absl::OkStatus();
+}
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* TensorServiceImpl::WriteTensor(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  return WriteTensorCall::Begin(services_, context, response);
+}
+
+grpc::ServerUnaryReactor* TensorServiceImpl::DeleteTensor(grpc::CallbackServerContext* context,
+                                                          const v1::DeleteTensorRequest* request,
+                                                          v1::DeleteTensorResponse* /*response*/) {
+  CallRecord record(services_.metrics, Method::kDeleteTensor);
+  absl::Status status = CheckRequestId(request->request_id(), services_.limits.Get());
+  if (status.ok()) status = services_.tensors.Delete(request->tensor_id());
+  return AnswerPlainCall(services_, context, Method::kDeleteTensor, record, request->request_id(),
+                         status);
+}
+
+grpc::ServerUnaryReactor* TensorServiceImpl::ListTensors(grpc::CallbackServerContext* context,
+                                                         const v1::ListTensorsRequest* /*request*/,
+                                                         v1::ListTensorsResponse* response) {
+  CallRecord record(services_.metrics, Method::kListTensors);
+  for (const TensorReport& report : services_.tensors.List()) Fill(report, response->add_tensors());
+  return AnswerPlainCall(services_, context, Method::kListTensors, record, "", absl::OkStatus());
+}
+
+}  // namespace warpfold

@@ -1,0 +1,45 @@
+// warpfold.v1.TensorService on gRPC's callback API.
+//
+// Step of a request: 1. WriteTensor alone is raw and needs a lane; the others are answered where
+// they come in. CreateTensor waits there for the device's memory: on a GPU that is a few
+// microseconds while the pool has some left, and else the time that the driver takes.
+#ifndef WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
+#define WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
+
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/frontend/services.h"
+#include "warpfold/v1/tensor.grpc.pb.h"
+
+namespace warpfold {
+
+class TensorServiceImpl final
+    : public v1::TensorService::WithCallbackMethod_CreateTensor<
+          v1::TensorService::WithRawCallbackMethod_WriteTensor<
+              v1::TensorService::WithCallbackMethod_DeleteTensor<
+                  v1::TensorService::WithCallbackMethod_ListTensors<v1::TensorService::Service>>>> {
+ public:
+  explicit TensorServiceImpl(Services services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* CreateTensor(grpc::CallbackServerContext* context,
+                                         const v1::CreateTensorRequest* request,
+                                         v1::CreateTensorResponse* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* WriteTensor(grpc::CallbackServerContext* context,
+                                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DeleteTensor(grpc::CallbackServerContext* context,
+                                         const v1::DeleteTensorRequest* request,
+                                         v1::DeleteTensorResponse* response) override;
+  grpc::ServerUnaryReactor* ListTensors(grpc::CallbackServerContext* context,
+                                        const v1::ListTensorsRequest* request,
+                                        v1::ListTensorsResponse* response) override;
+
+ private:
+  absl::Status Create(const v1::CreateTensorRequest& request, v1::CreateTensorResponse* response);
+
+  Services services_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_

@@ -1,0 +1,77 @@
+#include "server/frontend/write_tensor_call.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "server/frontend/decode.h"
+#include "server/frontend/encode.h"
+#include "server/frontend/plain_call.h"
+
+namespace warpfold {
+
+WriteTensorCall::WriteTensorCall(Services& services, grpc::CallbackServerContext* context,
+                                 grpc::ByteBuffer* response)
+    : Submission(services, context->deadline()),
+      ChunkStreamCall(static_cast<Submission&>(*this), Method::kWriteTensor, context),
+      response_(response) {}
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* WriteTensorCall::Begin(
+    Services& services, grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  WriteTensorCall* call = new WriteTensorCall(services, context, response);
+  call->BeginReading();
+  return call;
+}
+
+absl::StatusOr<bool> WriteTensorCall::TakeHeader(const WireMessage& wire) {
+  v1::WriteTensorRequest message;
+  if (absl::Status parsed = wire.ParseHeader(&message); !parsed.ok()) return parsed;
+  if (!message.has_header()) return false;
+  header_.Swap(message.mutable_header());
+  return true;
+}
+
+absl::Status WriteTensorCall::ServeHeader() {
+  absl::Status id = CheckRequestId(header_.request_id(), services().limits.Get());
+  if (!id.ok()) return id;
+  request_id_ = header_.request_id();
+  absl::StatusOr<TensorWriteLease> tensor =
+      services().tensors.Write(header_.tensor_id(), header_.offset_bytes(), header_.size_bytes());
+  if (!tensor.ok()) return tensor.status();
+  tensor_ = *std::move(tensor);
+  chunks().Promise(tensor_.size_bytes());
+  absl::Status started = Start(/*held_bytes=*/0);
+  if (!started.ok()) tensor_.Release();
+  return started;
+}
+
+void WriteTensorCall::End(const absl::Status& status) {
+  LogCall(services().access_log, Method::kWriteTensor, status, record().elapsed(), request_id_,
+          PeerName());
+  FinishWith(status);
+}
+
+// Asked by the lane's thread, while the lease is held, or before a lane has it.
+absl::Status WriteTensorCall::Wanted() const {
+  absl::Status wanted = Submission::Wanted();
+  return wanted.ok() ? tensor_.Wanted() : wanted;
+}
+
+void WriteTensorCall::Done(WorkReport report) {
+  chunks().Close();
+  absl::Status status = report.outcome.status();
+  if (status.ok()) {
+    v1::WriteTensorResponse response;
+    const absl::StatusOr<std::int64_t> missing_bytes = tensor_.Commit();
+    status = missing_bytes.status();
+    if (status.ok()) {
+      response.set_missing_bytes(*missing_bytes);
+      status = Encode(response, response_);
+    }
+  } else {
+    tensor_.Release();
+  }
+  ticket().Release();
+  End(status);
+}
+
+}  // namespace warpfold

@@ -1,0 +1,55 @@
+// WriteTensor: a header, then one range of a resident tensor in chunks, each copied once from where
+// it was received to where it belongs (or to a pinned slab on its way there).
+//
+// Step of a request: 1 to 3; chunk_stream_call.h says how it is read. The tensor is leased from the
+// header to the answer.
+#ifndef WARPFOLD_SERVER_FRONTEND_WRITE_TENSOR_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_WRITE_TENSOR_CALL_H_
+
+#include <string>
+
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/core/tensor_lease.h"
+#include "server/frontend/chunk_stream_call.h"
+#include "server/frontend/submission.h"
+#include "warpfold/v1/tensor.pb.h"
+
+namespace warpfold {
+
+class WriteTensorCall final : private Submission, public ChunkStreamCall {
+ public:
+  // Begins to serve the call; never waits.
+  static grpc::ServerReadReactor<grpc::ByteBuffer>* Begin(Services& services,
+                                                          grpc::CallbackServerContext* context,
+                                                          grpc::ByteBuffer* response);
+
+ private:
+  WriteTensorCall(Services& services, grpc::CallbackServerContext* context,
+                  grpc::ByteBuffer* response);
+
+  absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
+  absl::Status ServeHeader() override;
+  void RefuseWith(const absl::Status& status) override { End(status); }
+  // Counts, logs and answers.
+  void End(const absl::Status& status);
+
+  LaneTask task() const override { return WriteTensor{tensor_.data(), tensor_.size_bytes()}; }
+  const DeviceInfo* device() const override { return &tensor_.device(); }
+  const Plan& plan() const override { return no_plan_; }
+  PayloadSource& payload() override { return chunks(); }
+  bool waits_for_client() const override { return true; }
+  absl::Status Wanted() const override;
+  void Done(WorkReport report) override;
+
+  grpc::ByteBuffer* const response_;
+  const Plan no_plan_;
+  v1::WriteTensorHeader header_;
+  std::string request_id_;
+  TensorWriteLease tensor_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_WRITE_TENSOR_CALL_H_

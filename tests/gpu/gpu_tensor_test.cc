@@ -1,0 +1,93 @@
+// Resident tensors in a GPU's memory: written through the lanes' slabs, reduced where they lie.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "server/device/backend.h"
+#include "tests/device/tensor_cases.h"
+
+namespace warpfold {
+namespace {
+
+class GpuTensorTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override { Open(28 << 20); }
+  void Open(std::size_t scratch_bytes) {
+    lane_ = nullptr;
+    devices_.executors.clear();
+    absl::StatusOr<Devices> devices = OpenDevices(
+        Backend::kCuda,
+        {.slab_bytes = GetParam(), .slabs_per_lane = 3, .scratch_bytes = scratch_bytes});
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    lane_ = *executor().MakeLane();
+  }
+  Executor& executor() { return *devices_.executors[0]; }
+
+  Devices devices_;
+  std::unique_ptr<Lane> lane_;
+};
+
+TEST_P(GpuTensorTest, ReducesTensorsWhereTheyLie) {
+  testing::ReducesTensorsWhereTheyLie(executor(), *lane_, 20);
+}
+TEST_P(GpuTensorTest, ReducesATensorLargerThanAPiece) {
+  testing::ReducesATensorLargerThanAPiece(executor(), *lane_);
+}
+TEST_P(GpuTensorTest, RefusedReductionsLeaveTheTensorAndTheLane) {
+  testing::RefusedReductionsLeaveTheTensorAndTheLane(executor(), *lane_);
+}
+TEST_P(GpuTensorTest, AnAbandonedWriteLeavesTheRest) {
+  testing::AnAbandonedWriteLeavesTheRest(executor(), *lane_);
+}
+TEST_P(GpuTensorTest, LanesShareATensor) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (int i = 0; i < 4; ++i) lanes.push_back(*executor().MakeLane());
+  testing::LanesShareATensor(executor(), lanes);
+}
+
+// Tall columns whose partial states, folded at once, take more than 8 MiB, and less in pieces.
+TEST_P(GpuTensorTest, ScratchMemoryThatIsShortTakesSmallerPiecesAndTheSameBits) {
+  const Plan plan = *MakePlan({.dtype = DType::kU8,
+                               .shape = {65536, 2000},
+                               .ops = {Op::kVar, Op::kMin, Op::kMax, Op::kSum, Op::kArgMax,
+                                       Op::kArgMin, Op::kL2Norm, Op::kCountNonzero},
+                               .axes = {0}});
+  std::vector<std::byte> bytes(static_cast<std::size_t>(plan.input_bytes));
+  std::mt19937_64 random(48);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  std::vector<std::vector<std::string>> results;
+  for (const std::size_t scratch_bytes : {std::size_t{256} << 20, std::size_t{8} << 20}) {
+    Open(scratch_bytes);
+    const auto memory = testing::Upload(executor(), *lane_, bytes, random);
+    absl::StatusOr<Outcome> outcome = lane_->Reduce(plan, memory->data());
+    ASSERT_TRUE(outcome.ok()) << scratch_bytes << ": " << outcome.status();
+    results.push_back(std::move(outcome->results));
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+TEST_P(GpuTensorTest, MemoryThatTheGpuDoesNotHaveIsRefusedAndTheNextIsThere) {
+  const std::size_t half = static_cast<std::size_t>(executor().info().memory_bytes) / 2;
+  {
+    const auto held = executor().AllocateTensor(std::size_t{1} << 30);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_EQ(executor().AllocateTensor(4 * half).status().code(),
+              absl::StatusCode::kResourceExhausted);
+    testing::ReducesATensorLargerThanAPiece(executor(), *lane_);
+  }
+  // In pieces that do not fit one another: what the pool keeps has to be given back for the next.
+  for (const std::size_t bytes : {half, half + (std::size_t{1} << 30), half}) {
+    const auto memory = executor().AllocateTensor(bytes);
+    EXPECT_TRUE(memory.ok()) << bytes << ": " << memory.status();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SlabBytes, GpuTensorTest,
+                         ::testing::Values(std::size_t{64} << 10, std::size_t{4} << 20),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+}  // namespace
+}  // namespace warpfold

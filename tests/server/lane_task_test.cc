@@ -1,0 +1,72 @@
+// Works of every task through a scheduler, on lanes of a fake device.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/core/scheduler.h"
+#include "tests/server/fake_device.h"
+
+namespace warpfold {
+namespace {
+
+class LaneTaskTest : public testing::Test {
+ protected:
+  LaneTaskTest() {
+    devices_.push_back(std::make_unique<FakeDevice>("fake:0"));
+    devices_.push_back(std::make_unique<FakeDevice>("fake:1"));
+    scheduler_ = *Scheduler::Create(devices_, {.lanes = 1});
+  }
+  FakeDevice& second() { return static_cast<FakeDevice&>(*devices_[1]); }
+
+  std::vector<std::unique_ptr<Executor>> devices_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
+  // More than the fake's slab.
+  const auto memory = *second().AllocateTensor(100 * sizeof(std::int64_t));
+  FakeWork write(100, nullptr, /*waits_for_client=*/true);
+  write.SetTask(WriteTensor{memory->data(), 800}, &second().info());
+  ASSERT_TRUE(scheduler_->Submit(&write).ok());
+  EXPECT_TRUE(write.Await().outcome.ok()) << write.Await().outcome.status();
+  EXPECT_EQ(write.Await().device->name, "fake:1");
+
+  FakeWork reduce(100);
+  reduce.SetTask(ReduceTensor{memory->data()}, &second().info());
+  ASSERT_TRUE(scheduler_->Submit(&reduce).ok());
+  const WorkReport& report = reduce.Await();
+  ASSERT_TRUE(report.outcome.ok()) << report.outcome.status();
+  EXPECT_EQ(report.device->name, "fake:1");
+  EXPECT_EQ(report.receive.count(), 0);
+  std::int64_t sum = 0;
+  std::memcpy(&sum, report.outcome->results[0].data(), sizeof(sum));
+  EXPECT_EQ(sum, 5050);
+}
+
+TEST_F(LaneTaskTest, AWriteThatFailsIsAbandonedAndTheLaneGoesOn) {
+  const auto memory = *second().AllocateTensor(80);
+  FakeWork write(10);
+  write.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  write.fake_payload().FailRead(absl::InvalidArgumentError("chunk: wrong"));
+  ASSERT_TRUE(scheduler_->Submit(&write).ok());
+  EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(second().counts().abandoned, 1);
+
+  second().FailBegin(absl::ResourceExhaustedError("no scratch"));
+  FakeWork refused(10);
+  refused.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  ASSERT_TRUE(scheduler_->Submit(&refused).ok());
+  EXPECT_EQ(refused.Await().outcome.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(second().counts().abandoned, 2);
+
+  FakeWork next(10);
+  next.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  ASSERT_TRUE(scheduler_->Submit(&next).ok());
+  EXPECT_TRUE(next.Await().outcome.ok());
+}
+
+}  // namespace
+}  // namespace warpfold

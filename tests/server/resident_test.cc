@@ -1,0 +1,126 @@
+// Resident tensors under calls that wait, are refused or go away: every lease comes back, and each
+// tensor ends when its last use does.
+#include "tests/server/frontend_fixture.h"
+#include "warpfold/v1/tensor.grpc.pb.h"
+
+namespace warpfold {
+namespace {
+
+using grpc::StatusCode;
+
+class ResidentTest : public FrontendTest {
+ protected:
+  void SetUp() override {
+    FrontendTest::SetUp();
+    tensor_stub_ = v1::TensorService::NewStub(channel_);
+  }
+  void TearDown() override {
+    FrontendTest::TearDown();
+    const TensorTableState state = tensors_->state();
+    EXPECT_EQ(state.reductions, 0);
+    EXPECT_EQ(state.writes, 0);
+    EXPECT_EQ(state.ending.tensors, 0);
+  }
+
+  // A complete tensor of one i64. The gated lane lets writes through.
+  std::string CreateWhole() {
+    const std::string id = tensors_->Create({DType::kI64, {1}, 8}, {})->id;
+    EXPECT_EQ(*tensors_->Write(id, 0, 8)->Commit(), 0);
+    return id;
+  }
+  static v1::ReduceRequest Resident(const std::string& id, bool consume = false) {
+    v1::ReduceRequest request;
+    request.add_ops(v1::OP_SUM);
+    request.set_tensor_id(id);
+    request.set_consume(consume);
+    return request;
+  }
+  void Begin(Call& call) {
+    stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
+      call.status = std::move(s);
+      call.done.Notify();
+    });
+  }
+  StatusCode Delete(const std::string& id) {
+    grpc::ClientContext context;
+    v1::DeleteTensorRequest request;
+    request.set_tensor_id(id);
+    v1::DeleteTensorResponse response;
+    return tensor_stub_->DeleteTensor(&context, request, &response).error_code();
+  }
+
+  std::unique_ptr<v1::TensorService::Stub> tensor_stub_;
+};
+
+TEST_F(ResidentTest, ADeleteWhileReducingLetsTheReductionEnd) {
+  Call running;
+  running.request = Resident(CreateWhole());
+  Begin(running);
+  device_->AwaitBegun();
+  EXPECT_EQ(Delete(running.request.tensor_id()), StatusCode::OK);
+  EXPECT_EQ(Delete(running.request.tensor_id()), StatusCode::NOT_FOUND);
+  EXPECT_EQ(tensors_->state().ending.bytes, 8);
+  device_->Open();
+  running.done.WaitForNotification();
+  EXPECT_TRUE(running.status.ok()) << running.status.error_message();
+  EXPECT_EQ(tensors_->state().ending.bytes, 0) << "freed before the answer left";
+}
+
+TEST_F(ResidentTest, ATensorThatIsReducedIsNotWritten) {
+  Call running;
+  running.request = Resident(CreateWhole());
+  Begin(running);
+  device_->AwaitBegun();
+  grpc::ClientContext context;
+  v1::WriteTensorResponse response;
+  const auto writer = tensor_stub_->WriteTensor(&context, &response);
+  v1::WriteTensorRequest message;
+  message.mutable_header()->set_tensor_id(running.request.tensor_id());
+  message.mutable_header()->set_size_bytes(8);
+  writer->Write(message);
+  const grpc::Status status = writer->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::ABORTED) << status.error_message();
+  device_->Open();
+  running.done.WaitForNotification();
+  EXPECT_TRUE(running.status.ok()) << running.status.error_message();
+}
+
+TEST_F(ResidentTest, QueuedReductionsThatAreCancelledOrRefusedGiveTheirLeasesBack) {
+  const std::string id = CreateWhole();
+  std::vector<std::unique_ptr<Call>> calls;
+  for (int i = 0; i < 3; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    calls.back()->request = Resident(id, /*consume=*/true);
+    Begin(*calls.back());
+    AwaitInFlight(i + 1);
+    if (i == 0) device_->AwaitBegun();
+  }
+  Call refused;
+  refused.request = Resident(id, /*consume=*/true);
+  refused.status = stub_->Reduce(&refused.context, refused.request, &refused.response);
+  EXPECT_EQ(refused.status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(tensors_->state().reductions, 3);
+  calls[1]->context.TryCancel();
+  calls[2]->context.TryCancel();
+  AwaitInFlight(1);
+  EXPECT_EQ(tensors_->state().reductions, 1);
+  EXPECT_EQ(tensors_->state().complete.tensors, 1) << "none of them has consumed it";
+  device_->Open();
+  for (const auto& call : calls) call->done.WaitForNotification();
+  EXPECT_TRUE(calls[0]->status.ok()) << calls[0]->status.error_message();
+  EXPECT_EQ(tensors_->state().complete.tensors, 0);
+}
+
+TEST_F(ResidentTest, ADrainingServerTakesNoTensorIn) {
+  admission_.Close();
+  grpc::ClientContext context;
+  v1::CreateTensorRequest request;
+  request.mutable_tensor()->set_dtype(v1::DTYPE_U8);
+  v1::CreateTensorResponse response;
+  EXPECT_EQ(tensor_stub_->CreateTensor(&context, request, &response).error_code(),
+            StatusCode::UNAVAILABLE);
+  EXPECT_EQ(tensors_->state().incomplete.tensors, 0);
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,237 @@
+#include "server/frontend/state_message.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/device/backend.h"
+#include "tests/device/part_cases.h"
+
+namespace warpfold {
+namespace {
+
+using testing::MemoryWork;
+
+// States of the parts of one reduction, made by a lane.
+class StateMessageTest : public ::testing::Test {
+ protected:
+  // Three parts of `spec`'s tensor, cut at multiples of `step`.
+  v1::MergeRequest States(const ReduceSpec& spec, std::int64_t step) {
+    const Plan whole = *MakePlan(spec);
+    const std::int64_t end = whole.outer_run.length;
+    std::string data(static_cast<std::size_t>(whole.input_bytes), '\0');
+    for (char& byte : data) byte = static_cast<char>(random_() % 2);
+    v1::MergeRequest request;
+    for (const Range& range : {Range{0, step}, Range{step, 3 * step}, Range{3 * step, end}}) {
+      const Part part = testing::PartOf(spec, whole, range);
+      auto values = testing::RunWork(
+          *lane_, MemoryWork(PlanOf(part), &part, testing::BytesOfRange(whole, data, range)));
+      EXPECT_TRUE(values.ok()) << values.status();
+      request.add_states(EncodeState(part, *std::move(values)));
+    }
+    return request;
+  }
+
+  absl::Status MergeStatus(const v1::MergeRequest& request) {
+    const absl::StatusOr<Merging> merging = DecodeStates(request, limits_);
+    if (!merging.ok()) return merging.status();
+    const Plan& whole = merging->merged.whole;
+    return request.return_state() ? MergeToValues(whole, merging->parts).status()
+                                  : MergeToResults(whole, merging->parts).status();
+  }
+
+  // Changes state `i` of a good request; the refusal must start with `start`.
+  void ExpectRefused(int i, const std::function<void(v1::PartialState&)>& change,
+                     const std::string& start) {
+    v1::MergeRequest request = States(kSpec, 8);
+    v1::PartialState state;
+    ASSERT_TRUE(state.ParseFromString(request.states(i)));
+    change(state);
+    *request.mutable_states(i) = state.SerializeAsString();
+    const absl::Status status = MergeStatus(request);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << start << ": " << status;
+    EXPECT_EQ(std::string(status.message()).rfind(start, 0), 0u) << start << ": " << status;
+  }
+
+  static inline const ReduceSpec kSpec = {.dtype = DType::kF32,
+                                          .shape = {50, 3},
+                                          .ops = {Op::kSum, Op::kMin, Op::kArgMax, Op::kVar},
+                                          .axes = {0},
+                                          .nan_policy = NanPolicy::kOmit,
+                                          .correction = 1};
+
+  const Limits limits_ = {};
+  std::mt19937_64 random_{3};
+  Devices devices_ = *OpenDevices(Backend::kCpu, LaneOptions{});
+  std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
+};
+
+TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {
+  v1::PartialState state;
+  ASSERT_TRUE(state.ParseFromString(States(kSpec, 8).states(1)));
+  EXPECT_EQ(state.version(), 1u);
+  EXPECT_EQ(state.tensor().dtype(), v1::DTYPE_F32);
+  EXPECT_EQ(state.tensor().shape(0), 50);
+  EXPECT_EQ(state.ops_size(), 4);
+  EXPECT_EQ(state.axes_size(), 1);
+  EXPECT_EQ(state.nan_policy(), v1::NAN_POLICY_OMIT);
+  EXPECT_EQ(state.correction(), 1);
+  EXPECT_EQ(state.offset(), 8);
+  EXPECT_EQ(state.length(), 16);
+  // Leaves 1 and 2 are two nodes of three outputs each.
+  const std::vector<std::pair<v1::PartialState::Kind, std::size_t>> expected = {
+      {v1::PartialState::SUM_VALUES, 8},
+      {v1::PartialState::MIN_VALUES, 4},
+      {v1::PartialState::ARGMAX_VALUES, 16},
+      {v1::PartialState::NAN_COUNT_VALUES, 8},
+      {v1::PartialState::MOMENT_VALUES, 24}};
+  ASSERT_EQ(static_cast<std::size_t>(state.components_size()), expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    EXPECT_EQ(state.components(static_cast<int>(k)).kind(), expected[k].first);
+    EXPECT_EQ(state.components(static_cast<int>(k)).values().size(), 2 * 3 * expected[k].second);
+  }
+}
+
+TEST_F(StateMessageTest, MergesWhatItEncoded) {
+  EXPECT_TRUE(MergeStatus(States(kSpec, 8)).ok()) << MergeStatus(States(kSpec, 8));
+}
+
+TEST_F(StateMessageTest, AxesHaveOneSpelling) {
+  ReduceSpec spec = kSpec;
+  v1::MergeRequest request = States(spec, 8);
+  spec.axes = {-2};
+  *request.mutable_states(2) = States(spec, 8).states(2);
+  EXPECT_TRUE(MergeStatus(request).ok()) << MergeStatus(request);
+}
+
+TEST_F(StateMessageTest, NoStatesAreRefused) {
+  EXPECT_EQ(MergeStatus({}), absl::InvalidArgumentError("states: are none"));
+}
+
+TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
+  using State = v1::PartialState;
+  const auto refused = [this](int i, const char* start, auto change) {
+    ExpectRefused(i, change, start);
+  };
+  refused(0, "states[0].version: is 2", [](State& s) { s.set_version(2); });
+  refused(1, "states[1].version: is 0", [](State& s) { s.clear_version(); });
+  refused(0, "states[0].tensor: is not given", [](State& s) { s.clear_tensor(); });
+  refused(0, "states[0].tensor.dtype: ", [](State& s) { s.mutable_tensor()->clear_dtype(); });
+  refused(0, "states[0].tensor.shape: ", [](State& s) { s.mutable_tensor()->set_shape(0, -1); });
+  refused(1, "states[1].tensor: is not that",
+          [](State& s) { s.mutable_tensor()->set_shape(0, 51); });
+  refused(2, "states[2].tensor: is not that",
+          [](State& s) { s.mutable_tensor()->set_dtype(v1::DTYPE_F64); });
+  refused(0, "states[0].ops: ", [](State& s) { s.add_ops(v1::OP_SUM); });
+  refused(1, "states[1].ops: is not that", [](State& s) { s.mutable_ops()->RemoveLast(); });
+  refused(0, "states[0].axes: ", [](State& s) { s.set_axes(0, 2); });
+  refused(1, "states[1].axes: is not that", [](State& s) { s.set_axes(0, 1); });
+  refused(1, "states[1].keepdims: ", [](State& s) { s.set_keepdims(true); });
+  refused(1, "states[1].nan_policy: ", [](State& s) { s.clear_nan_policy(); });
+  refused(1, "states[1].correction: ", [](State& s) { s.set_correction(0); });
+  refused(1, "states[1].offset: -8", [](State& s) { s.set_offset(-8); });
+  refused(1, "states[1].offset: 56", [](State& s) { s.set_offset(56); });
+  refused(1, "states[1].offset: no cut", [](State& s) { s.set_offset(9); });
+  refused(1, "states[1].offset: is 16, but states[0] ends at 8",
+          [](State& s) { s.set_offset(16); });
+  refused(1, "states[1].offset: is 0, but states[0] ends at 8", [](State& s) { s.set_offset(0); });
+  refused(1, "states[1].length: -8", [](State& s) { s.set_length(-8); });
+  refused(1, "states[1].length: 9223372036854775807",
+          [](State& s) { s.set_length(std::numeric_limits<std::int64_t>::max()); });
+  refused(1, "states[1].length: no cut", [](State& s) { s.set_length(10); });
+  refused(1, "states[1].components: has 4", [](State& s) { s.mutable_components()->RemoveLast(); });
+  refused(1, "states[1].components[0].kind: ", [](State& s) {
+    s.mutable_components(0)->set_kind(State::PRODUCT_VALUES);
+  });
+  refused(1, "states[1].components[1].values: has 23",
+          [](State& s) { s.mutable_components(1)->mutable_values()->pop_back(); });
+  // A NaN count of -1; an index past the part.
+  refused(1, "states[1].components[3].values: ", [](State& s) {
+    s.mutable_components(3)->mutable_values()->replace(0, 8, 8, '\xff');
+  });
+  refused(1, "states[1].components[2].values: ", [](State& s) {
+    (*s.mutable_components(2)->mutable_values())[8] = 49;
+  });
+}
+
+TEST_F(StateMessageTest, GapsOverlapsAndOtherOrdersAreRefused) {
+  v1::MergeRequest request = States(kSpec, 8);
+  request.mutable_states()->SwapElements(0, 1);
+  EXPECT_EQ(MergeStatus(request).message(), "states[1].offset: is 0, but states[0] ends at 24");
+  request = States(kSpec, 8);
+  request.mutable_states()->RemoveLast();
+  EXPECT_EQ(MergeStatus(request).message(),
+            "states: are of indices 0 to 24 of 50; without return_state they must be of all");
+  request.set_return_state(true);
+  EXPECT_TRUE(MergeStatus(request).ok()) << MergeStatus(request);
+}
+
+TEST_F(StateMessageTest, ResultsAndStatesAboveTheLimitNeverFit) {
+  Limits limits;
+  limits.max_result_bytes = 4 * 3 * (4 + 4 + 8 + 4) / 4 - 1;
+  v1::MergeRequest request = States(kSpec, 8);
+  EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
+  limits.max_result_bytes += 1;
+  EXPECT_TRUE(DecodeStates(request, limits).ok()) << DecodeStates(request, limits).status();
+  request.set_return_state(true);  // three nodes
+  EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// Flips, cuts, doubles and swaps bytes: whatever comes, merging ends with a status that is right.
+TEST_F(StateMessageTest, SurvivesMutatedStates) {
+  int merged = 0;
+  int refused = 0;
+  for (const DType dtype : kAllDTypes) {
+    ReduceSpec spec = kSpec;
+    spec.dtype = dtype;
+    spec.ops = {Op::kSum, Op::kMin, Op::kArgMax, Op::kVar, Op::kProd, Op::kAll, Op::kL1Norm};
+    const v1::MergeRequest good = States(spec, 8);
+    for (int round = 0; round < 3000; ++round) {
+      v1::MergeRequest request = good;
+      request.set_return_state(random_() % 2 != 0);
+      std::string& bytes = *request.mutable_states(static_cast<int>(random_() % 3));
+      for (std::uint64_t n = 1 + random_() % 3; n > 0 && !bytes.empty(); --n) {
+        const std::size_t at = random_() % bytes.size();
+        const std::size_t count = std::min<std::size_t>(1 + random_() % 16, bytes.size() - at);
+        switch (random_() % 6) {
+          case 0:
+            bytes.erase(at, count);
+            break;
+          case 1:
+            bytes.insert(at, bytes.substr(at, count));
+            break;
+          case 2:
+            bytes.replace(at, count, count, random_() % 2 != 0 ? '\xff' : '\x7f');
+            break;
+          case 3:
+            bytes.resize(at + 1);
+            break;
+          case 4:
+            bytes[at] = static_cast<char>(random_());
+            break;
+          case 5:
+            bytes[at] = static_cast<char>(bytes[at] ^ (1 << random_() % 8));
+            break;
+        }
+      }
+      const absl::Status status = MergeStatus(request);
+      if (absl::IsInvalidArgument(status)) {
+        ASSERT_EQ(std::string(status.message()).rfind("states", 0), 0u) << status;
+        ++refused;
+      } else {
+        ASSERT_TRUE(status.ok() || absl::IsOutOfRange(status) || absl::IsResourceExhausted(status))
+            << status;
+        ++merged;
+      }
+    }
+  }
+  // Both ways were gone often.
+  EXPECT_GT(merged, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace warpfold

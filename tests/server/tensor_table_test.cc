@@ -1,0 +1,359 @@
+// The table of resident tensors with a clock and a device of the test's own.
+#include "server/core/tensor_table.h"
+
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/core/refusal.h"
+#include "tests/server/fake_device.h"
+
+namespace warpfold {
+namespace {
+
+using absl::StatusCode;
+using std::chrono::milliseconds;
+
+TensorShape Bytes(std::int64_t count) { return {DType::kU8, {count}, count}; }
+
+class TensorTableTest : public testing::Test {
+ protected:
+  static constexpr ResidentLimits kLimits = {.bytes_max = 100,
+                                             .tensor_bytes_max = 80,
+                                             .tensors_max = 3,
+                                             .ttl = milliseconds(1000),
+                                             .ttl_max = milliseconds(5000)};
+
+  TensorTableTest() {
+    auto device = std::make_unique<FakeDevice>("fake:0");
+    device_ = device.get();
+    executors_.push_back(std::move(device));
+    Remake();
+  }
+  // Nothing is held, and what was counted has been given back.
+  ~TensorTableTest() override {
+    now_ += milliseconds(1'000'000);
+    table_->Sweep();
+    const TensorTableState state = table_->state();
+    EXPECT_EQ(state.incomplete.tensors + state.complete.tensors + state.ending.tensors, 0);
+    EXPECT_EQ(state.incomplete.bytes + state.complete.bytes + state.ending.bytes, 0);
+    EXPECT_EQ(state.reductions, 0);
+    EXPECT_EQ(state.writes, 0);
+    for (const auto& executor : executors_) {
+      EXPECT_EQ(static_cast<FakeDevice&>(*executor).tensor_bytes(), 0);
+    }
+    // All of the room is there again.
+    table_->SetLimits(kLimits);
+    EXPECT_TRUE(table_->Create(Bytes(80), milliseconds(0)).ok());
+  }
+
+  void Remake() {
+    table_.emplace(executors_, kLimits, [this] { return now_; });
+  }
+
+  std::string Create(std::int64_t bytes, milliseconds ttl = milliseconds(0)) {
+    const absl::StatusOr<TensorTable::Created> created = table_->Create(Bytes(bytes), ttl);
+    EXPECT_TRUE(created.ok()) << created.status();
+    return created.ok() ? created->id : "";
+  }
+  absl::StatusOr<std::int64_t> Write(const std::string& id, std::int64_t offset,
+                                     std::int64_t size) {
+    absl::StatusOr<TensorWriteLease> lease = table_->Write(id, offset, size);
+    if (!lease.ok()) return lease.status();
+    std::memset(lease->data(), 7, static_cast<std::size_t>(size));
+    return lease->Commit();
+  }
+  std::string CreateWhole(std::int64_t bytes, milliseconds ttl = milliseconds(0)) {
+    std::string id = Create(bytes, ttl);
+    EXPECT_EQ(*Write(id, 0, bytes), 0);
+    return id;
+  }
+  bool Exists(const std::string& id) {
+    return table_->Read(id).status().code() != StatusCode::kNotFound;
+  }
+
+  std::chrono::steady_clock::time_point now_{};
+  FakeDevice* device_ = nullptr;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::optional<TensorTable> table_;
+};
+
+TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
+  const std::string id = Create(10);
+  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(*Write(id, 6, 4), 6);
+  EXPECT_EQ(*Write(id, 0, 5), 1);
+  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(table_->state().incomplete.bytes, 10);
+  EXPECT_EQ(*Write(id, 5, 1), 0);
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(lease->shape(), Bytes(10));
+  EXPECT_EQ(lease->data()[9], std::byte{7});
+  EXPECT_EQ(&lease->device(), &executors_[0]->info());
+  EXPECT_EQ(table_->state().complete.tensors, 1);
+  EXPECT_EQ(table_->state().reductions, 1);
+}
+
+TEST_F(TensorTableTest, ATensorWithoutBytesIsCompleteAtOnce) {
+  const std::string id = Create(0);
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(lease->data(), nullptr);
+}
+
+TEST_F(TensorTableTest, AWriteThatFailsLeavesItsBytesNotWritten) {
+  const std::string id = CreateWhole(10);
+  {
+    const absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 2, 3);
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  }
+  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(*Write(id, 2, 3), 0);
+  EXPECT_TRUE(table_->Read(id).ok());
+}
+
+TEST_F(TensorTableTest, TwoWritersOnOneByteExcludeEachOther) {
+  const std::string id = Create(10);
+  absl::StatusOr<TensorWriteLease> first = table_->Write(id, 0, 5);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(table_->Write(id, 4, 2).status().code(), StatusCode::kAborted);
+  absl::StatusOr<TensorWriteLease> second = table_->Write(id, 5, 5);
+  ASSERT_TRUE(second.ok()) << "neighbours do not overlap: " << second.status();
+  EXPECT_EQ(*first->Commit(), 5);
+  EXPECT_EQ(table_->Write(id, 5, 1).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(*second->Commit(), 0);
+  EXPECT_EQ(*Write(id, 4, 2), 0);
+}
+
+TEST_F(TensorTableTest, ATensorThatIsReducedIsNotWritten) {
+  const std::string id = CreateWhole(10);
+  {
+    const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+    EXPECT_EQ(table_->Write(id, 0, 1).status().code(), StatusCode::kAborted);
+    EXPECT_TRUE(table_->Read(id).ok()) << "reductions do not exclude each other";
+  }
+  EXPECT_EQ(*Write(id, 0, 1), 0);
+}
+
+TEST_F(TensorTableTest, ARangeOutsideTheTensorNamesItsField) {
+  const std::string id = Create(10);
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [offset, size, field] :
+       std::vector<std::tuple<std::int64_t, std::int64_t, std::string>>{{-1, 1, "offset_bytes"},
+                                                                        {11, 1, "offset_bytes"},
+                                                                        {10, 1, "size_bytes"},
+                                                                        {0, 0, "size_bytes"},
+                                                                        {0, -1, "size_bytes"},
+                                                                        {0, 11, "size_bytes"},
+                                                                        {5, kMax, "size_bytes"}}) {
+    const absl::Status status = table_->Write(id, offset, size).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << offset << ' ' << size;
+    EXPECT_EQ(std::string(status.message()).rfind(field, 0), 0U) << status;
+  }
+}
+
+TEST_F(TensorTableTest, AnUploadInTooManyPiecesIsRefused) {
+  ResidentLimits limits = kLimits;
+  limits.bytes_max = limits.tensor_bytes_max = 1 << 20;
+  table_->SetLimits(limits);
+  const std::string id = Create(1 << 20);
+  for (std::size_t i = 0; i < kTensorPiecesMax; ++i) {
+    ASSERT_TRUE(Write(id, static_cast<std::int64_t>(2 * i), 1).ok());
+  }
+  const absl::Status status = Write(id, 2 * kTensorPiecesMax, 1).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status)));
+  EXPECT_TRUE(table_->Delete(id).ok());
+}
+
+TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
+  const std::string id = CreateWhole(10);
+  absl::StatusOr<TensorReadLease> first = table_->Read(id);
+  absl::StatusOr<TensorReadLease> second = table_->Read(id);
+  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_FALSE(Exists(id));
+  EXPECT_EQ(table_->Delete(id).code(), StatusCode::kNotFound);
+  EXPECT_EQ(table_->Write(id, 0, 1).status().code(), StatusCode::kNotFound);
+  first->Release();
+  EXPECT_EQ(table_->state().ending.bytes, 10);
+  EXPECT_EQ(second->data()[0], std::byte{7});
+  second->Release();
+  EXPECT_EQ(table_->state().ending.bytes, 0);
+  EXPECT_EQ(device_->tensor_bytes(), 0);
+  EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kDeleted)], 1U);
+}
+
+TEST_F(TensorTableTest, AWriterHearsThatItsTensorHasEnded) {
+  const std::string id = Create(10);
+  absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 0, 10);
+  EXPECT_TRUE(lease->Wanted().ok());
+  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_EQ(lease->Wanted().code(), StatusCode::kNotFound);
+  EXPECT_EQ(device_->tensor_bytes(), 10);
+  EXPECT_EQ(lease->Commit().status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(device_->tensor_bytes(), 0);
+}
+
+TEST_F(TensorTableTest, ConsumingEndsATensorOnceHoweverManyDo) {
+  const std::string id = CreateWhole(10);
+  absl::StatusOr<TensorReadLease> first = table_->Read(id);
+  absl::StatusOr<TensorReadLease> second = table_->Read(id);
+  first->Release(/*consume=*/true);
+  EXPECT_FALSE(Exists(id));
+  second->Release(/*consume=*/true);
+  EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kConsumed)], 1U);
+}
+
+TEST_F(TensorTableTest, TheTimeToLiveStartsAnewWithEachUse) {
+  const std::string id = CreateWhole(10);  // 1000 ms
+  const std::string longer = CreateWhole(10, milliseconds(4000));
+  now_ += milliseconds(900);
+  EXPECT_TRUE(Exists(id));
+  now_ += milliseconds(900);
+  absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  now_ += milliseconds(2000);
+  table_->Sweep();
+  EXPECT_TRUE(Exists(id)) << "a tensor in use does not expire";
+  lease->Release();
+  EXPECT_EQ(table_->List().size(), 2U);
+  now_ += milliseconds(1000);
+  EXPECT_FALSE(Exists(id)) << "before anybody sweeps";
+  EXPECT_TRUE(table_->List().empty()) << "both";
+  EXPECT_EQ(device_->tensor_bytes(), 20);
+  table_->Sweep();
+  EXPECT_EQ(device_->tensor_bytes(), 0);
+  EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kExpired)], 2U);
+  EXPECT_FALSE(Exists(longer));
+}
+
+TEST_F(TensorTableTest, ATimeToLiveOutOfRangeNamesItsField) {
+  for (const int ttl_ms : {-1, 5001}) {
+    const absl::Status status = table_->Create(Bytes(1), milliseconds(ttl_ms)).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(std::string(status.message()).rfind("ttl_ms: ", 0), 0U) << status;
+  }
+  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(0))->ttl, milliseconds(1000));
+  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(5000))->ttl, milliseconds(5000));
+}
+
+TEST_F(TensorTableTest, WhatIsFullMayBeTriedAgainAndWhatNeverFitsNot) {
+  const std::string id = Create(60);
+  absl::Status status = table_->Create(Bytes(41), milliseconds(0)).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status)));
+  EXPECT_EQ(device_->tensor_bytes(), 60) << "memory was taken before the quota was asked";
+  Create(20);
+  Create(20);
+  status = table_->Create(Bytes(0), milliseconds(0)).status();
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << "tensors: " << status;
+  EXPECT_EQ(table_->state().refused, 2U);
+  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_TRUE(table_->Create(Bytes(60), milliseconds(0)).ok());
+
+  status = table_->Create(Bytes(81), milliseconds(0)).status();
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
+  table_->SetLimits({.bytes_max = 50});
+  status = table_->Create(Bytes(51), milliseconds(0)).status();
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
+}
+
+TEST_F(TensorTableTest, ADeviceWithoutMemoryGivesTheReservationBack) {
+  device_->FailAllocation(absl::ResourceExhaustedError("out of memory"));
+  const absl::Status status = table_->Create(Bytes(80), milliseconds(0)).status();
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
+  EXPECT_EQ(table_->state().refused, 1U);
+  Create(80);
+}
+
+TEST_F(TensorTableTest, ExpiredTensorsMakeRoomForNewOnes) {
+  Create(80);
+  now_ += milliseconds(1000);
+  Create(80);
+}
+
+TEST_F(TensorTableTest, IdsDoNotRepeat) {
+  std::set<std::string> ids;
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = Create(1);
+    ids.insert(id);
+    EXPECT_TRUE(table_->Delete(id).ok());
+  }
+  EXPECT_EQ(ids.size(), 100U);
+  for (const std::string& id : ids) EXPECT_EQ(id.size(), 32U);
+}
+
+TEST_F(TensorTableTest, ThreadsThatCreateWriteReadAndDeleteLeaveNothing) {
+  ResidentLimits limits = kLimits;
+  limits.tensors_max = 1000;
+  limits.bytes_max = 1'000'000;
+  table_->SetLimits(limits);
+  const std::string shared = CreateWhole(64);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        const std::string id = CreateWhole(64);
+        { const absl::StatusOr<TensorReadLease> read = table_->Read(shared); }
+        absl::StatusOr<TensorReadLease> own = table_->Read(id);
+        if (i % 2 == 0) {
+          EXPECT_TRUE(table_->Delete(id).ok());
+          own->Release();
+        } else {
+          own->Release(/*consume=*/true);
+        }
+        (void)Write(shared, 0, 1);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(device_->tensor_bytes(), 64);
+}
+
+class TwoDevicesTest : public TensorTableTest {
+ protected:
+  TwoDevicesTest() {
+    auto second = std::make_unique<FakeDevice>("fake:1");
+    second_ = second.get();
+    executors_.push_back(std::move(second));
+    Remake();
+  }
+  FakeDevice* second_ = nullptr;
+};
+
+TEST_F(TwoDevicesTest, ATensorGoesWhereThereIsMostRoom) {
+  Create(60);
+  Create(50);
+  EXPECT_EQ(second_->tensor_bytes(), 50);
+  Create(10);
+  EXPECT_EQ(second_->tensor_bytes(), 60);
+}
+
+TEST_F(TwoDevicesTest, TheTensorsOfALostDeviceEndAndNewOnesGoElsewhere) {
+  const std::string lost = CreateWhole(10);
+  const std::string kept = CreateWhole(30);
+  table_->DropDevice(executors_[0]->info());
+  EXPECT_FALSE(Exists(lost));
+  EXPECT_TRUE(Exists(kept));
+  EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kDeviceLost)], 1U);
+  Create(20);
+  EXPECT_EQ(device_->tensor_bytes(), 0);
+  EXPECT_EQ(second_->tensor_bytes(), 50);
+  table_->DropDevice(second_->info());
+  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(0)).status().code(), StatusCode::kUnavailable);
+  Remake();
+}
+
+}  // namespace
+}  // namespace warpfold
