@@ -1,5 +1,6 @@
 #include "server/frontend/grpc_server.h"
 
+#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
 #include "server/frontend/tensor_service.h"
 
@@ -17,8 +19,6 @@ namespace {
 
 // A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
 constexpr int kHeaderSlackBytes = 64 << 10;
-constexpr char kServiceName[] = "warpfold.v1.ReductionService";
-constexpr char kTensorServiceName[] = "warpfold.v1.TensorService";
 // The names that Kubernetes' documentation gives to the services of its gRPC probes.
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
@@ -51,7 +51,8 @@ class GrpcServerImpl final : public GrpcServer {
       : limits_(options.limits),
         services_{limits_, admission, scheduler, tensors, metrics, access_log},
         reductions_(services_, MakeInfo(options)),
-        tensors_(services_) {}
+        tensors_(services_),
+        inference_(services_, options.version, serving_) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
@@ -72,6 +73,7 @@ class GrpcServerImpl final : public GrpcServer {
         &port_);
     builder.RegisterService(&reductions_);
     builder.RegisterService(&tensors_);
+    builder.RegisterService(&inference_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
@@ -94,18 +96,22 @@ class GrpcServerImpl final : public GrpcServer {
 
  private:
   void SetServing(bool serving) {
+    serving_ = serving;
     grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(kLivenessName, true);
-    for (const char* name : {kReadinessName, kServiceName, kTensorServiceName, ""}) {
+    for (const char* name :
+         {kReadinessName, kReductionService, kTensorService, kInferenceService, ""}) {
       health->SetServingStatus(name, serving);
     }
   }
 
   LimitsInForce limits_;
+  std::atomic<bool> serving_{false};
   const Services services_;
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
+  kserve::InferenceServiceImpl inference_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

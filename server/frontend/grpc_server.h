@@ -1,7 +1,9 @@
-// The gRPC server: our services, health checking and reflection on one port.
+// The gRPC server: our services, the Open Inference Protocol's, health checking and reflection on
+// one port.
 //
-// grpc.health.v1.Health knows five names. "liveness" is SERVING for as long as the process answers;
-// "readiness", the two services' own names and "" (the server as a whole) while it wants requests.
+// grpc.health.v1.Health knows six names. "liveness" is SERVING for as long as the process answers;
+// "readiness", the three services' own names and "" (the server as a whole) while it wants
+// requests.
 //
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_

@@ -17,12 +17,16 @@ std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.co
 absl::Status Job::Accept(const v1::ReduceRequest& header) {
   absl::StatusOr<Request> request = Decode(header);
   if (!request.ok()) {
-    request_.request_id = header.request_id().substr(0, 256);
+    Identify(header);
     return request.status();
   }
   request_ = *std::move(request);
   accepted_ = true;
   return absl::OkStatus();
+}
+
+void Job::Identify(const v1::ReduceRequest& header) {
+  request_.request_id = header.request_id().substr(0, 256);
 }
 
 absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {

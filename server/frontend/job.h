@@ -1,5 +1,4 @@
-// One tensor from decoded to answered: what Reduce, ReduceStream and every item of ReduceMany have
-// in common.
+// One tensor from decoded to answered: what every method that reduces has in common.
 //
 // Step of a request: 1, and the way back. A method derives from Job, feeds it the header and the
 // payload, and sends what Answer brings. Accept and Start are called by one reaction; Answer comes
@@ -33,6 +32,9 @@ class Job : public Submission {
   // Decodes and plans; errors as DecodeRequest's. A resident tensor is held from here on until the
   // answer: NOT_FOUND, FAILED_PRECONDITION. Call once, then Start.
   absl::Status Accept(const v1::ReduceRequest& header);
+
+  // For a request that is refused before Accept: the name under which it is logged.
+  void Identify(const v1::ReduceRequest& header);
 
   // Counts and logs a job that ends with `status` before or in Start: Answer will not come.
   void Refuse(const absl::Status& status);

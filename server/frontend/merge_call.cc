@@ -1,12 +1,12 @@
 #include "server/frontend/merge_call.h"
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/device/merge.h"
+#include "server/frontend/decode.h"
 #include "server/frontend/plain_call.h"
 #include "server/frontend/response.h"
 #include "server/frontend/status.h"
@@ -15,7 +15,7 @@ namespace warpfold {
 
 MergeCall::MergeCall(Services& services, grpc::CallbackServerContext* context,
                      const v1::MergeRequest* request, v1::ReduceResponse* response)
-    : services_(services),
+    : Submission(services, context->deadline()),
       context_(context),
       request_(request),
       response_(response),
@@ -30,37 +30,19 @@ grpc::ServerUnaryReactor* MergeCall::Begin(Services& services, grpc::CallbackSer
 }
 
 absl::Status MergeCall::Serve() {
-  const Limits& limits = services_.limits.Get();
+  const Limits& limits = services().limits.Get();
   if (absl::Status status = CheckRequestId(request_->request_id(), limits); !status.ok()) {
     return status;
   }
-  absl::StatusOr<AdmissionTicket> ticket =
-      services_.admission.Admit(static_cast<std::int64_t>(request_->ByteSizeLong()));
-  if (!ticket.ok()) return ticket.status();
-  ticket_ = *std::move(ticket);
+  absl::StatusOr<AdmissionTicket> admitted =
+      services().admission.Admit(static_cast<std::int64_t>(request_->ByteSizeLong()));
+  if (!admitted.ok()) return admitted.status();
+  ticket() = *std::move(admitted);
   absl::StatusOr<Merging> merging = DecodeStates(*request_, limits);
   if (!merging.ok()) return merging.status();
   merging_ = *std::move(merging);
   // On OK a lane may already be at work, or done: nothing of the call is touched after.
-  return services_.scheduler.Submit(this);
-}
-
-absl::Status MergeCall::Wanted() const {
-  if (std::chrono::system_clock::now() >= context_->deadline()) {
-    return absl::DeadlineExceededError("the deadline has passed");
-  }
-  if (cancelled_.load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client cancelled the request");
-  }
-  return absl::OkStatus();
-}
-
-void MergeCall::OnCancel() {
-  cancelled_.store(true, std::memory_order_relaxed);
-  if (!services_.scheduler.Withdraw(this)) return;
-  WorkReport report;
-  report.outcome = Wanted();
-  Done(std::move(report));
+  return services().scheduler.Submit(this);
 }
 
 absl::StatusOr<Outcome> MergeCall::Merge() const {
@@ -89,9 +71,9 @@ void MergeCall::Done(WorkReport report) {
 
 void MergeCall::FinishWith(const absl::Status& status) {
   merging_ = {};
-  ticket_.Release();
+  ticket().Release();
   record_.Handled(status.code());
-  LogCall(services_.access_log, Method::kMerge, status, record_.elapsed(), request_->request_id(),
+  LogCall(services().access_log, Method::kMerge, status, record_.elapsed(), request_->request_id(),
           context_->peer());
   Finish(ToGrpcStatus(status, context_));
 }

@@ -6,30 +6,28 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_MERGE_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_MERGE_CALL_H_
 
-#include <atomic>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/core/admission.h"
 #include "server/core/work.h"
 #include "server/frontend/call_record.h"
-#include "server/frontend/job.h"
 #include "server/frontend/message_payload.h"
+#include "server/frontend/services.h"
 #include "server/frontend/state_message.h"
+#include "server/frontend/submission.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
 
-class MergeCall final : public grpc::ServerUnaryReactor, private Work {
+class MergeCall final : public grpc::ServerUnaryReactor, private Submission {
  public:
   // Begins to serve the call and returns its reactor; never waits. Both messages live until OnDone.
   static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
                                          const v1::MergeRequest* request,
                                          v1::ReduceResponse* response);
 
-  void OnCancel() override;
+  void OnCancel() override { Cancel(); }
   void OnDone() override { delete this; }
 
  private:
@@ -45,19 +43,15 @@ class MergeCall final : public grpc::ServerUnaryReactor, private Work {
   const Plan& plan() const override { return merging_.merged.whole; }
   PayloadSource& payload() override { return no_payload_; }
   bool waits_for_client() const override { return false; }
-  absl::Status Wanted() const override;
   absl::StatusOr<Outcome> Merge() const;
   void Done(WorkReport report) override;
 
-  Services& services_;
   grpc::CallbackServerContext* const context_;
   const v1::MergeRequest* const request_;
   v1::ReduceResponse* const response_;
   CallRecord record_;
   MessagePayload no_payload_;
-  AdmissionTicket ticket_;
   Merging merging_;
-  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace warpfold

@@ -3,13 +3,12 @@
 #define WARPFOLD_SERVER_FRONTEND_MESSAGE_PAYLOAD_H_
 
 #include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/core/work.h"
-#include "server/frontend/decode.h"
 #include "server/frontend/wire_message.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -32,17 +31,11 @@ class MessagePayload final : public PayloadSource {
   SliceRun bytes_;
 };
 
-// A ReduceRequest message taken apart: everything but the payload in `header`.
+// A request's message taken apart: everything but the payload in `header`.
 struct TensorMessage {
   v1::ReduceRequest header;
-  WireMessage wire;
+  std::optional<SliceRun> payload;
 };
-
-// INVALID_ARGUMENT: malformed, or more than one source.
-absl::StatusOr<TensorMessage> ParseTensorMessage(grpc::ByteBuffer* buffer);
-
-// OK when `wire` carries exactly `payload_bytes`; INVALID_ARGUMENT `data` otherwise.
-absl::Status CheckData(const WireMessage& wire, std::int64_t payload_bytes);
 
 }  // namespace warpfold
 

@@ -1,27 +1,27 @@
 #include "server/frontend/reduce_call.h"
 
-#include <memory>
 #include <utility>
 
-#include "server/frontend/encode.h"
 #include "server/frontend/status.h"
 
 namespace warpfold {
 
-ReduceCall::ReduceCall(Services& services, grpc::CallbackServerContext* context,
-                       grpc::ByteBuffer* response)
-    : Job(services, Method::kReduce, context->deadline()),
+ReduceCall::ReduceCall(Services& services, Method method, std::unique_ptr<Exchange> exchange,
+                       grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
+    : MessageJob(services, method, context->deadline(), std::move(exchange)),
       context_(context),
       response_(response),
-      record_(services.metrics, Method::kReduce) {}
+      record_(services.metrics, method) {}
 
-grpc::ServerUnaryReactor* ReduceCall::Begin(Services& services,
+grpc::ServerUnaryReactor* ReduceCall::Begin(Services& services, Method method,
+                                            std::unique_ptr<Exchange> exchange,
                                             grpc::CallbackServerContext* context,
                                             grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  std::unique_ptr<ReduceCall> call(new ReduceCall(services, context, response));
+  std::unique_ptr<ReduceCall> call(
+      new ReduceCall(services, method, std::move(exchange), context, response));
   if (absl::Status status = call->Serve(request); !status.ok()) {
     call->Refuse(status);
-    call->FinishWith(status);
+    call->Answer(status, nullptr);
   }
   if (!call->first_came_.exchange(true, std::memory_order_acq_rel)) {
     return call.release();  // its own from now on, until OnDone
@@ -32,24 +32,13 @@ grpc::ServerUnaryReactor* ReduceCall::Begin(Services& services,
 }
 
 absl::Status ReduceCall::Serve(grpc::ByteBuffer* request) {
-  grpc::ByteBuffer buffer;
-  buffer.Swap(request);
-  absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
-  if (!message.ok()) return message.status();
-  if (absl::Status status = Accept(message->header); !status.ok()) return status;
-  if (absl::Status status = CheckData(message->wire, payload_bytes()); !status.ok()) return status;
-  if (message->wire.has_payload()) payload_.Set(message->wire.TakePayload());
+  if (absl::Status status = Take(request); !status.ok()) return status;
   return Start(payload_bytes());
 }
 
 void ReduceCall::Answer(const absl::Status& status, v1::ReduceResponse* response) {
-  if (!status.ok()) return FinishWith(status);
-  FinishWith(Encode(*response, response_));
-}
-
-void ReduceCall::FinishWith(const absl::Status& status) {
-  record_.Handled(status.code());
-  status_ = status;
+  status_ = exchange().Write(status, response, response_);
+  record_.Handled(status_.code());
   // Before Begin is through, Begin finishes and deletes.
   if (first_came_.exchange(true, std::memory_order_acq_rel)) {
     Finish(ToGrpcStatus(status_, context_));

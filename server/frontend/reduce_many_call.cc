@@ -1,66 +1,50 @@
 #include "server/frontend/reduce_many_call.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "server/frontend/encode.h"
+#include "server/frontend/message_job.h"
 #include "server/frontend/plain_call.h"
-#include "server/frontend/status.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
-namespace {
 
-grpc::ByteBuffer EncodeAnswer(const std::string& request_id, const absl::Status& status,
-                              v1::ReduceResponse* response) {
-  v1::ReduceManyResponse answer;
-  answer.set_request_id(request_id);
-  if (status.ok()) {
-    answer.mutable_response()->Swap(response);
-  } else {
-    *answer.mutable_status() = ToRpcStatus(status);
-  }
-  grpc::ByteBuffer out;
-  if (absl::Status encoded = Encode(answer, &out); !encoded.ok()) {
-    answer.clear_response();
-    *answer.mutable_status() = ToRpcStatus(encoded);
-    Encode(answer, &out).IgnoreError();  // a few bytes: it fits
-  }
-  return out;
-}
-
-}  // namespace
-
-class ReduceManyCall::Item final : public Job {
+class ReduceManyCall::Item final : public MessageJob {
  public:
   explicit Item(ReduceManyCall& stream)
-      : Job(stream.services_, Method::kReduceMany, stream.context_->deadline()), stream_(stream) {}
+      : MessageJob(stream.services_, stream.protocol_.method, stream.context_->deadline(),
+                   stream.protocol_.new_exchange()),
+        stream_(stream) {}
 
-  void SetPayload(SliceRun bytes) { payload_.Set(std::move(bytes)); }
-  void SetPosition(Items::iterator position) { position_ = position; }
+  grpc::ByteBuffer Written(const absl::Status& status, v1::ReduceResponse* response) {
+    return exchange().WriteItem(request_id(), status, response);
+  }
+
+  Items::iterator position;
+  std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
 
  private:
-  PayloadSource& payload() override { return payload_; }
-  bool waits_for_client() const override { return false; }
-  void DropPayload() override { payload_.Clear(); }
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
-    stream_.ItemAnswered(position_, EncodeAnswer(request_id(), status, response));
+    stream_.ItemAnswered(position, Written(status, response));
   }
 
   ReduceManyCall& stream_;
-  Items::iterator position_;
-  MessagePayload payload_;
 };
 
-ReduceManyCall::ReduceManyCall(Services& services, grpc::CallbackServerContext* context)
-    : services_(services), context_(context), record_(services.metrics, Method::kReduceMany) {}
+ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol,
+                               grpc::CallbackServerContext* context)
+    : services_(services),
+      protocol_(std::move(protocol)),
+      context_(context),
+      record_(services.metrics, protocol_.method) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReduceManyCall::Begin(
-    Services& services, grpc::CallbackServerContext* context) {
-  ReduceManyCall* call = new ReduceManyCall(services, context);
+    Services& services, Protocol protocol, grpc::CallbackServerContext* context) {
+  ReduceManyCall* call = new ReduceManyCall(services, std::move(protocol), context);
   call->StartRead(&call->request_);
   return call;
 }
@@ -79,55 +63,56 @@ void ReduceManyCall::OnReadDone(bool ok) {
 
 void ReduceManyCall::ServeItem() {
   auto item = std::make_unique<Item>(*this);
-  Item& job = *item;
-  const absl::Status status = [&] {
-    grpc::ByteBuffer buffer;
-    buffer.Swap(&request_);
-    absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
-    if (!message.ok()) return message.status();
-    if (absl::Status accepted = job.Accept(message->header); !accepted.ok()) return accepted;
-    if (absl::Status fits = CheckData(message->wire, job.payload_bytes()); !fits.ok()) return fits;
-    if (message->wire.has_payload()) job.SetPayload(message->wire.TakePayload());
-    return absl::OkStatus();
-  }();
-  const std::string request_id = job.request_id();
-  absl::Status started = status;
-  if (started.ok()) {
-    started = StartItem(std::move(item));
-    if (started.ok()) return;
-  } else {
-    job.Refuse(started);
+  absl::Status status = item->Take(&request_);
+  {
+    absl::MutexLock lock(&mutex_);
+    ReservePlace(*item);
   }
-  grpc::ByteBuffer answer = EncodeAnswer(request_id, started, nullptr);
+  if (status.ok()) status = StartItem(item);
+  if (status.ok()) return;
+  item->Refuse(status);
+  const grpc::ByteBuffer answer = item->Written(status, nullptr);
   absl::MutexLock lock(&mutex_);
-  outbox_.push_back(std::move(answer));
+  PutAnswer(*item, answer);
 }
 
-absl::Status ReduceManyCall::StartItem(std::unique_ptr<Item> item) {
-  Items refused;
-  absl::Status started;
-  {
-    // Held over the submit, so that a cancellation finds the item either not yet here or already
-    // queued.
-    absl::MutexLock lock(&mutex_);
-    if (cancelled_) return absl::CancelledError("the client cancelled the stream");
-    const Items::iterator position = items_.insert(items_.end(), std::move(item));
-    (*position)->SetPosition(position);
-    started = (*position)->Start((*position)->payload_bytes());
-    if (started.ok()) return started;
-    refused.splice(refused.end(), items_, position);
-  }
-  refused.front()->Refuse(started);
+absl::Status ReduceManyCall::StartItem(std::unique_ptr<Item>& item) {
+  // Held over the submit, so that a cancellation finds the item either not yet here or already
+  // queued.
+  absl::MutexLock lock(&mutex_);
+  if (cancelled_) return absl::CancelledError("the client cancelled the stream");
+  const Items::iterator position = items_.insert(items_.end(), std::move(item));
+  Item& job = **position;
+  job.position = position;
+  absl::Status started = job.Start(job.payload_bytes());
+  if (started.ok()) return started;
+  item = std::move(*position);
+  items_.erase(position);
   return started;
 }
 
-void ReduceManyCall::ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) {
+void ReduceManyCall::ReservePlace(Item& item) {
+  if (protocol_.order == Order::kAsAsked) {
+    item.place = outbox_.insert(outbox_.end(), std::nullopt);
+  }
+}
+
+void ReduceManyCall::PutAnswer(const Item& item, const grpc::ByteBuffer& answer) {
+  if (cancelled_) return;
+  if (item.place.has_value()) {
+    *item.place.value() = answer;
+  } else {
+    outbox_.emplace_back(answer);
+  }
+}
+
+void ReduceManyCall::ItemAnswered(Items::iterator position, const grpc::ByteBuffer& answer) {
   Items gone;  // destroyed last: the caller is one of its members
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);
+    PutAnswer(**position, answer);
     gone.splice(gone.end(), items_, position);
-    if (!cancelled_) outbox_.push_back(std::move(answer));
     steps = NextSteps();
   }
   Take(steps);
@@ -165,12 +150,13 @@ void ReduceManyCall::OnCancel() {
 ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   Steps steps;
   if (cancelled_) outbox_.clear();
-  if (!writing_ && !outbox_.empty()) {
-    response_.Swap(&outbox_.front());
+  if (!writing_ && !outbox_.empty() && outbox_.front().has_value()) {
+    response_.Swap(&*outbox_.front());
     outbox_.pop_front();
     writing_ = steps.write = true;
   }
-  const std::size_t in_flight = items_.size() + outbox_.size() + (writing_ ? 1 : 0);
+  const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
+  const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
   if (!reading_ && !ended_ && !cancelled_ && in_flight < kItemsInFlightMax) {
     reading_ = steps.read = true;
   }
@@ -186,7 +172,7 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.code);
-  LogCall(services_.access_log, Method::kReduceMany, absl::Status(steps.code, "the stream ended"),
+  LogCall(services_.access_log, protocol_.method, absl::Status(steps.code, "the stream ended"),
           record_.elapsed(), "", context_->peer());
   Finish(steps.code == absl::StatusCode::kOk
              ? grpc::Status::OK

@@ -1,5 +1,5 @@
-// ReduceMany: many small tensors on one stream, each answered by itself, in the order the answers
-// are ready.
+// ReduceMany and ModelStreamInfer: many small tensors on one stream, each answered by itself, in
+// the order the answers are ready or in the order the requests came.
 //
 // Step of a request: 1. Reactions parse, admit and queue items; lanes' threads hand the answers to
 // an outbox that is written one message at a time. At most kItemsInFlightMax items are on their
@@ -8,10 +8,10 @@
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_MANY_CALL_H_
 
 #include <cstddef>
-#include <deque>
+#include <functional>
 #include <list>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -20,8 +20,8 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/frontend/call_record.h"
+#include "server/frontend/exchange.h"
 #include "server/frontend/job.h"
-#include "server/frontend/message_payload.h"
 
 namespace warpfold {
 
@@ -31,9 +31,17 @@ inline constexpr std::size_t kItemsInFlightMax = 64;
 
 class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
+  enum class Order { kAsReady, kAsAsked };
+
+  struct Protocol {
+    Method method;
+    Order order;
+    std::function<std::unique_ptr<Exchange>()> new_exchange;  // of one item
+  };
+
   // Begins to serve the stream; never waits. The reactor deletes itself when gRPC is done with it.
   static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin(
-      Services& services, grpc::CallbackServerContext* context);
+      Services& services, Protocol protocol, grpc::CallbackServerContext* context);
 
   ~ReduceManyCall() override;
   void OnReadDone(bool ok) override;
@@ -44,6 +52,8 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
  private:
   class Item;
   using Items = std::list<std::unique_ptr<Item>>;
+  // Answers to be written, from the front; one that is not there yet holds up those behind it.
+  using Outbox = std::list<std::optional<grpc::ByteBuffer>>;
 
   // What to tell gRPC once the lock is gone.
   struct Steps {
@@ -53,18 +63,25 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     absl::StatusCode code = absl::StatusCode::kOk;
   };
 
-  ReduceManyCall(Services& services, grpc::CallbackServerContext* context);
+  ReduceManyCall(Services& services, Protocol protocol, grpc::CallbackServerContext* context);
 
   void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status StartItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
+  // On error the item is left to the caller.
+  absl::Status StartItem(std::unique_ptr<Item>& item) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A place in the outbox for an item that was just read.
+  void ReservePlace(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PutAnswer(const Item& item, const grpc::ByteBuffer& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of the item at `position`, which goes.
-  void ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ItemAnswered(Items::iterator position, const grpc::ByteBuffer& answer)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides, and notes the reads and writes as under way.
   Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
   void Take(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Services& services_;
+  const Protocol protocol_;
   grpc::CallbackServerContext* const context_;
   CallRecord record_;
   grpc::ByteBuffer request_;   // of the one read under way
@@ -72,7 +89,7 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
 
   absl::Mutex mutex_;
   Items items_ ABSL_GUARDED_BY(mutex_);
-  std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);
+  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed

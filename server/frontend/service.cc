@@ -1,9 +1,12 @@
 #include "server/frontend/service.h"
 
+#include <memory>
+
 #include "server/frontend/call_record.h"
 #include "server/frontend/merge_call.h"
 #include "server/frontend/plain_call.h"
 #include "server/frontend/reduce_call.h"
+#include "server/frontend/reduce_exchange.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
 
@@ -35,7 +38,8 @@ grpc::ServerUnaryReactor* ReductionServiceImpl::Reduce(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   // gRPC made the buffer for this call alone and has no further use for it; taking its slices lets
   // them go once they are staged instead of when the answer has been sent.
-  return ReduceCall::Begin(services_, context, const_cast<grpc::ByteBuffer*>(request), response);
+  return ReduceCall::Begin(services_, Method::kReduce, std::make_unique<ReduceExchange>(), context,
+                           const_cast<grpc::ByteBuffer*>(request), response);
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* ReductionServiceImpl::ReduceStream(
@@ -45,7 +49,11 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* ReductionServiceImpl::ReduceStream(
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImpl::ReduceMany(
     grpc::CallbackServerContext* context) {
-  return ReduceManyCall::Begin(services_, context);
+  return ReduceManyCall::Begin(services_,
+                               {.method = Method::kReduceMany,
+                                .order = ReduceManyCall::Order::kAsReady,
+                                .new_exchange = std::make_unique<ReduceExchange>},
+                               context);
 }
 
 grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,

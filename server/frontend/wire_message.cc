@@ -30,9 +30,9 @@ absl::Status Malformed(const char* field, const char* what) {
 }
 
 absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message_bytes,
-                                   const char* payload_name) {
-  constexpr std::uint32_t kTag =
-      WireFormatLite::MakeTag(kPayloadField, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+                                   const char* payload_name, int payload_field) {
+  const std::uint32_t payload_tag =
+      WireFormatLite::MakeTag(payload_field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
   grpc::ProtoBufferReader reader(buffer);
   CodedInputStream input(&reader);
   Layout layout{.tag_at = message_bytes, .end_at = message_bytes};
@@ -41,14 +41,14 @@ absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message
     if (tag_at == message_bytes) return layout;
     const std::uint32_t tag = input.ReadTag();
     if (tag == 0) return Malformed("message", "truncated or malformed protobuf");
-    if (WireFormatLite::GetTagFieldNumber(tag) != kPayloadField) {
+    if (WireFormatLite::GetTagFieldNumber(tag) != payload_field) {
       if (!WireFormatLite::SkipField(&input, tag)) {
         return Malformed("message", "truncated or malformed protobuf");
       }
       continue;
     }
     std::uint32_t length = 0;
-    if (tag != kTag) return Malformed(payload_name, "is not of type bytes");
+    if (tag != payload_tag) return Malformed(payload_name, "is not of type bytes");
     if (layout.has_payload) return Malformed(payload_name, "comes twice in one message");
     if (!input.ReadVarint32(&length)) return Malformed(payload_name, "truncated length");
     const std::size_t payload_at = static_cast<std::size_t>(input.CurrentPosition());
@@ -99,14 +99,15 @@ std::size_t SliceRun::ReadInto(absl::Span<std::byte> out) {
 
 void SliceRun::Clear() { *this = SliceRun(); }
 
-absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer, const char* payload_name) {
+absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer, const char* payload_name,
+                                               int payload_field) {
   WireMessage message;
   const std::size_t message_bytes = buffer->Length();
   if (message_bytes == 0) return message;
   if (message_bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     return Malformed("message", "is above 2 GiB");
   }
-  absl::StatusOr<Layout> layout = FindPayload(buffer, message_bytes, payload_name);
+  absl::StatusOr<Layout> layout = FindPayload(buffer, message_bytes, payload_name, payload_field);
   if (!layout.ok()) return layout.status();
   std::vector<grpc::Slice> slices;
   if (!buffer->Dump(&slices).ok()) return absl::InternalError("received bytes cannot be read");
@@ -126,8 +127,7 @@ absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer, const c
 
 absl::Status WireMessage::ParseHeader(google::protobuf::MessageLite* message) const {
   const void* bytes = front_.has_value() ? static_cast<const void*>(front_->begin()) : copy_.data();
-  const std::size_t size = front_.has_value() ? front_bytes_ : copy_.size();
-  if (!message->ParseFromArray(bytes, static_cast<int>(size))) {
+  if (!message->ParseFromArray(bytes, static_cast<int>(header_bytes()))) {
     return Malformed("message", "truncated or malformed protobuf");
   }
   return absl::OkStatus();

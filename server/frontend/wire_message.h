@@ -1,9 +1,10 @@
 // A received message that carries a payload, taken apart without copying the payload.
 //
 // Step of a request: 1, wire to domain. ReduceRequest.data and ReduceStreamRequest.chunk are both
-// field 15. This finds that field in the slices that the transport received, keeps them by
-// reference, and leaves all other fields, usually a few dozen bytes in front of it, to protobuf.
-// Any order of fields is read; the payload field may come once.
+// field 15, ModelInferRequest.raw_input_contents is field 7. This finds such a field in the slices
+// that the transport received, keeps them by reference, and leaves all other fields, usually a few
+// dozen bytes in front of it, to protobuf. Any order of fields is read; the payload field may come
+// once.
 //
 // Not safe for concurrent use; movable. Malformed bytes are INVALID_ARGUMENT, never undefined
 // behaviour.
@@ -53,10 +54,14 @@ class WireMessage {
   // Takes `buffer` apart; keeps references to its slices, not to it. INVALID_ARGUMENT, the message
   // starting with `payload_name`: the payload field comes twice, is cut short or is not bytes;
   // starting with "message": other malformed bytes.
-  static absl::StatusOr<WireMessage> Split(grpc::ByteBuffer* buffer, const char* payload_name);
+  static absl::StatusOr<WireMessage> Split(grpc::ByteBuffer* buffer, const char* payload_name,
+                                           int payload_field = kPayloadField);
 
   // Parses every field but the payload. INVALID_ARGUMENT: malformed.
   absl::Status ParseHeader(google::protobuf::MessageLite* message) const;
+
+  // Of every field but the payload.
+  std::size_t header_bytes() const { return front_.has_value() ? front_bytes_ : copy_.size(); }
 
   bool has_payload() const { return payload_.has_value(); }
   // REQUIRES: has_payload(); once.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/observe/families.h"
+#include "server/observe/triton_gpu_metrics.h"
 
 namespace warpfold {
 namespace {
@@ -41,6 +42,7 @@ std::vector<MetricFamily> GpuCollector::Collect() const {
   const auto now = std::chrono::steady_clock::now();
   if (!asked_.has_value() || now - *asked_ >= kAskEvery) {
     answer_ = Ask();
+    for (MetricFamily& family : TritonGpuFamilies(answer_)) answer_.push_back(std::move(family));
     asked_ = now;
   }
   return answer_;

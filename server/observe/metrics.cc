@@ -1,6 +1,7 @@
 #include "server/observe/metrics.h"
 
 #include <map>
+#include <string_view>
 
 #include "prometheus/gauge.h"
 
@@ -24,41 +25,6 @@ const prometheus::Histogram::BucketBoundaries& StageBuckets() {
   return buckets;
 }
 
-const char* CallType(Method method) {
-  switch (method) {
-    case Method::kReduceStream:
-    case Method::kWriteTensor:
-      return "client_stream";
-    case Method::kReduceMany:
-      return "bidi_stream";
-    case Method::kReduce:
-    case Method::kMerge:
-    case Method::kGetServerInfo:
-    case Method::kCreateTensor:
-    case Method::kDeleteTensor:
-    case Method::kListTensors:
-      return "unary";
-  }
-  __builtin_unreachable();
-}
-
-const char* ServiceName(Method method) {
-  switch (method) {
-    case Method::kReduce:
-    case Method::kReduceStream:
-    case Method::kReduceMany:
-    case Method::kMerge:
-    case Method::kGetServerInfo:
-      return "warpfold.v1.ReductionService";
-    case Method::kCreateTensor:
-    case Method::kWriteTensor:
-    case Method::kDeleteTensor:
-    case Method::kListTensors:
-      return "warpfold.v1.TensorService";
-  }
-  __builtin_unreachable();
-}
-
 const char* Name(Stage stage) {
   switch (stage) {
     case Stage::kReceive:
@@ -76,11 +42,6 @@ const char* Name(Stage stage) {
   }
   __builtin_unreachable();
 }
-
-constexpr Method kMethods[] = {Method::kReduce,      Method::kReduceStream,  Method::kReduceMany,
-                               Method::kMerge,       Method::kGetServerInfo, Method::kCreateTensor,
-                               Method::kWriteTensor, Method::kDeleteTensor,  Method::kListTensors};
-static_assert(std::size(kMethods) == kMethodCount);
 
 // The codes that a request for a tensor can end with; the others stay without a series.
 constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
@@ -107,30 +68,6 @@ double Seconds(std::chrono::nanoseconds duration) {
 
 }  // namespace
 
-const char* Name(Method method) {
-  switch (method) {
-    case Method::kReduce:
-      return "Reduce";
-    case Method::kReduceStream:
-      return "ReduceStream";
-    case Method::kReduceMany:
-      return "ReduceMany";
-    case Method::kMerge:
-      return "Merge";
-    case Method::kGetServerInfo:
-      return "GetServerInfo";
-    case Method::kCreateTensor:
-      return "CreateTensor";
-    case Method::kWriteTensor:
-      return "WriteTensor";
-    case Method::kDeleteTensor:
-      return "DeleteTensor";
-    case Method::kListTensors:
-      return "ListTensors";
-  }
-  __builtin_unreachable();
-}
-
 const char* CodeName(absl::StatusCode code) {
   static constexpr const char* kNames[] = {
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
@@ -142,34 +79,45 @@ const char* CodeName(absl::StatusCode code) {
 }
 
 Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
-  AddRequestSeries();
+  AddRequestFamilies();
   AddStageSeries();
-  AddCallSeries();
+  AddCallFamilies();
+  for (const MethodFacts& facts : kMethods) {
+    if (std::string_view(facts.service) != kInferenceService) HaveSeriesOf(facts.method);
+  }
   AddInfoSeries(build);
   AddReloadSeries();
 }
 
-void Metrics::AddRequestSeries() {
+void Metrics::HaveSeriesOf(Method method) {
+  absl::call_once(have_series_[Index(method)], [this, method] {
+    if (Index(method) < kTensorMethodCount) AddRequestSeries(method);
+    AddCallSeries(method);
+  });
+}
+
+void Metrics::AddRequestFamilies() {
   requests_ = &prometheus::BuildCounter()
                    .Name("warpfold_requests_total")
                    .Help("Tensors answered, by method, op, dtype and status code.")
                    .Register(*registry_);
-  auto& durations = prometheus::BuildHistogram()
-                        .Name("warpfold_request_duration_seconds")
-                        .Help("From a request's first byte known to the server to its answer.")
-                        .Register(*registry_);
-  for (std::size_t m = 0; m < kTensorMethodCount; ++m) {
-    MethodSeries& series = methods_[m];
-    const std::string method = Name(kMethods[m]);
-    series.duration = &durations.Add({{"method", method}}, LatencyBuckets());
-    for (const absl::StatusCode code : kRequestCodes) {
-      series.refused_undecoded[Index(code)] = &requests_->Add(
-          {{"method", method}, {"op", "none"}, {"dtype", "none"}, {"code", CodeName(code)}});
-    }
-    for (std::size_t o = 0; o < kOpLabelCount; ++o) {
-      for (std::size_t d = 0; d < kDTypeCount; ++d) {
-        LazyRequestCounter(kMethods[m], o, d, absl::StatusCode::kOk);
-      }
+  request_durations_ = &prometheus::BuildHistogram()
+                            .Name("warpfold_request_duration_seconds")
+                            .Help("From a request's first byte known to the server to its answer.")
+                            .Register(*registry_);
+}
+
+void Metrics::AddRequestSeries(Method method) {
+  MethodSeries& series = methods_[Index(method)];
+  const std::string name = Name(method);
+  series.duration = &request_durations_->Add({{"method", name}}, LatencyBuckets());
+  for (const absl::StatusCode code : kRequestCodes) {
+    series.refused_undecoded[Index(code)] = &requests_->Add(
+        {{"method", name}, {"op", "none"}, {"dtype", "none"}, {"code", CodeName(code)}});
+  }
+  for (std::size_t o = 0; o < kOpLabelCount; ++o) {
+    for (std::size_t d = 0; d < kDTypeCount; ++d) {
+      LazyRequestCounter(method, o, d, absl::StatusCode::kOk);
     }
   }
 }
@@ -211,31 +159,32 @@ void Metrics::AddStageSeries() {
   }
 }
 
-void Metrics::AddCallSeries() {
-  auto& started = prometheus::BuildCounter()
-                      .Name("grpc_server_started_total")
-                      .Help("RPCs started on the server.")
-                      .Register(*registry_);
-  auto& handled = prometheus::BuildCounter()
-                      .Name("grpc_server_handled_total")
-                      .Help("RPCs completed on the server, whatever their status.")
-                      .Register(*registry_);
-  auto& durations = prometheus::BuildHistogram()
-                        .Name("grpc_server_handling_seconds")
-                        .Help("Time from an RPC's start to its end on the server.")
+void Metrics::AddCallFamilies() {
+  calls_started_ = &prometheus::BuildCounter()
+                        .Name("grpc_server_started_total")
+                        .Help("RPCs started on the server.")
                         .Register(*registry_);
-  for (const Method method : kMethods) {
-    CallSeries& series = calls_[Index(method)];
-    const prometheus::Labels labels{{"grpc_type", CallType(method)},
-                                    {"grpc_service", ServiceName(method)},
-                                    {"grpc_method", Name(method)}};
-    series.started = &started.Add(labels);
-    series.duration = &durations.Add(labels, LatencyBuckets());
-    for (std::size_t c = 0; c < kCodeCount; ++c) {
-      prometheus::Labels with_code = labels;
-      with_code["grpc_code"] = CodeName(static_cast<absl::StatusCode>(c));
-      series.handled[c] = &handled.Add(with_code);
-    }
+  calls_handled_ = &prometheus::BuildCounter()
+                        .Name("grpc_server_handled_total")
+                        .Help("RPCs completed on the server, whatever their status.")
+                        .Register(*registry_);
+  call_durations_ = &prometheus::BuildHistogram()
+                         .Name("grpc_server_handling_seconds")
+                         .Help("Time from an RPC's start to its end on the server.")
+                         .Register(*registry_);
+}
+
+void Metrics::AddCallSeries(Method method) {
+  CallSeries& series = calls_[Index(method)];
+  const MethodFacts& facts = FactsOf(method);
+  const prometheus::Labels labels{
+      {"grpc_type", facts.type}, {"grpc_service", facts.service}, {"grpc_method", facts.name}};
+  series.started = &calls_started_->Add(labels);
+  series.duration = &call_durations_->Add(labels, LatencyBuckets());
+  for (std::size_t c = 0; c < kCodeCount; ++c) {
+    prometheus::Labels with_code = labels;
+    with_code["grpc_code"] = CodeName(static_cast<absl::StatusCode>(c));
+    series.handled[c] = &calls_handled_->Add(with_code);
   }
 }
 
@@ -267,6 +216,7 @@ prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {
 }
 
 void Metrics::CountRequest(const RequestRecord& record) {
+  HaveSeriesOf(record.method);
   RequestCounter(record).Increment();
   methods_[Index(record.method)].duration->Observe(Seconds(record.total));
   if (record.code != absl::StatusCode::kOk || record.plan == nullptr) return;
@@ -278,10 +228,14 @@ void Metrics::CountRequest(const RequestRecord& record) {
 
 void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
 
-void Metrics::CountCallStarted(Method method) { calls_[Index(method)].started->Increment(); }
+void Metrics::CountCallStarted(Method method) {
+  HaveSeriesOf(method);
+  calls_[Index(method)].started->Increment();
+}
 
 void Metrics::CountCallHandled(Method method, absl::StatusCode code,
                                std::chrono::nanoseconds duration) {
+  HaveSeriesOf(method);
   CallSeries& series = calls_[Index(method)];
   const std::size_t index =
       Index(code) < kCodeCount ? Index(code) : Index(absl::StatusCode::kUnknown);

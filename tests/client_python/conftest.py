@@ -3,54 +3,22 @@
 import asyncio
 import contextlib
 import inspect
-import os
-import subprocess
-import tempfile
-import time
 from concurrent import futures
-from pathlib import Path
 
 import grpc
 import pytest
 from fake_server import FakeServer
+from running_server import running_server
 
 import warpfold
 import warpfold.aio
 
 SEED = 20261121
-START_TIMEOUT_S = 60
 FAST_RETRY = warpfold.RetryPolicy(backoff_first_s=0.001)
 
 
 def pytest_report_header():
     return f"seed: {SEED}"
-
-
-@contextlib.contextmanager
-def running_server(*flags):
-    """host:port of the binary that $WARPFOLD_SERVER names, on ports that the system chose."""
-    with tempfile.TemporaryDirectory() as folder:
-        port_file = Path(folder) / "ports"
-        process = subprocess.Popen(
-            [
-                os.environ["WARPFOLD_SERVER"],
-                "--listen-address=127.0.0.1:0",
-                "--metrics-address=127.0.0.1:0",
-                f"--port-file={port_file}",
-                "--log-level=warning",
-                *flags,
-            ]
-        )
-        try:
-            give_up_at = time.monotonic() + START_TIMEOUT_S
-            while not port_file.exists():  # renamed into place when both ports are served
-                assert time.monotonic() < give_up_at, "the server named no port"
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    pytest.fail(f"the server did not start: exit code {process.wait(0.02)}")
-            yield f"127.0.0.1:{port_file.read_text().split()[0]}"
-        finally:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture(scope="session")

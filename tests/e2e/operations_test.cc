@@ -12,6 +12,8 @@ namespace {
 
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kService[] = "warpfold.v1.ReductionService";
+constexpr char kTensorService[] = "warpfold.v1.TensorService";
+constexpr char kInferenceService[] = "inference.GRPCInferenceService";
 
 // HealthCheckRequest{service}, by hand: the health proto is not among the installed headers.
 std::string HealthRequest(const std::string& service) {
@@ -22,9 +24,10 @@ constexpr char kNotServing[] = "\x08\x02";
 
 class OperationsTest : public ServedTest {};
 
-TEST_F(OperationsTest, HealthServesItsFourNames) {
+TEST_F(OperationsTest, HealthServesItsSixNames) {
   for (const std::string& service :
-       {std::string(), std::string(kService), std::string("liveness"), std::string("readiness")}) {
+       {std::string(), std::string(kService), std::string(kTensorService),
+        std::string(kInferenceService), std::string("liveness"), std::string("readiness")}) {
     const RawReply reply = RawCall(client().channel(), kHealthCheck, HealthRequest(service));
     EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
     EXPECT_EQ(reply.bytes, kServing);
@@ -33,13 +36,15 @@ TEST_F(OperationsTest, HealthServesItsFourNames) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(OperationsTest, ReflectionListsTheService) {
+TEST_F(OperationsTest, ReflectionListsTheServices) {
   // ServerReflectionRequest{list_services: "*"}.
   const RawReply reply =
       RawCall(client().channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
               "\x3a\x01*");
   EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
   EXPECT_NE(reply.bytes.find(kService), std::string::npos);
+  EXPECT_NE(reply.bytes.find(kTensorService), std::string::npos);
+  EXPECT_NE(reply.bytes.find(kInferenceService), std::string::npos);
   EXPECT_NE(reply.bytes.find("grpc.health.v1.Health"), std::string::npos);
 }
 
@@ -210,6 +215,8 @@ TEST(DrainTest, BeforeTheDrainTheServerIsNotReadyButAliveAndServesOn) {
   }
   EXPECT_EQ(health("readiness"), kNotServing);
   EXPECT_EQ(health(kService), kNotServing);
+  EXPECT_EQ(health(kTensorService), kNotServing);
+  EXPECT_EQ(health(kInferenceService), kNotServing);
   EXPECT_EQ(health(""), kNotServing);
   EXPECT_EQ(health("liveness"), kServing);
   v1::ReduceResponse response;

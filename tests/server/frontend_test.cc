@@ -1,11 +1,10 @@
-// The front end over a real gRPC server in this process, with a device that the test holds back.
+// The front end's calls while the device is held back: cancellation, deadlines, bounds, shutdown.
 #include <chrono>
 #include <memory>
-#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "tests/server/frontend_fixture.h"
 
 namespace warpfold {

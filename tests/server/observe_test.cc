@@ -85,6 +85,28 @@ TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
   EXPECT_EQ(Find(families, "warpfold_payload_bytes_total", {{"dtype", "i32"}})->counter.value, 80);
 }
 
+TEST(MetricsTest, AMethodOfTheInferenceServiceHasItsSeriesFromItsFirstCallOn) {
+  Metrics metrics({});
+  const auto started = [&metrics] {
+    const auto families = metrics.registry()->Collect();
+    return Find(families, "grpc_server_started_total",
+                {{"grpc_service", "inference.GRPCInferenceService"},
+                 {"grpc_method", "ModelInfer"},
+                 {"grpc_type", "unary"}}) != nullptr;
+  };
+  EXPECT_FALSE(started());
+  metrics.CountCallStarted(Method::kModelInfer);
+  EXPECT_TRUE(started());
+  const Plan plan = ExamplePlan({Op::kMean});
+  metrics.CountRequest({.method = Method::kModelInfer, .plan = &plan});
+  metrics.CountCallHandled(Method::kServerLive, absl::StatusCode::kOk, {});
+  const auto families = metrics.registry()->Collect();
+  EXPECT_EQ(Find(families, "warpfold_requests_total",
+                 {{"method", "ModelInfer"}, {"op", "mean"}, {"dtype", "i32"}, {"code", "OK"}})
+                ->counter.value,
+            1);
+}
+
 TEST(MetricsTest, ACodeThatNoRequestEndsWithIsCountedAsUnknown) {
   Metrics metrics({});
   metrics.CountRequest({.plan = nullptr, .code = absl::StatusCode::kDataLoss});
@@ -203,6 +225,15 @@ TEST(GpuCollectorTest, GivesWhatEachGpuSupports) {
   EXPECT_EQ(Gauge(families, "warpfold_gpu_throttled", {{"gpu", "0"}, {"reason", "sw_power_cap"}}),
             0);
   EXPECT_EQ(Find(families, "warpfold_gpu_power_watts", {{"gpu", "1"}}), nullptr);
+}
+
+TEST(GpuCollectorTest, GivesTheSameUnderTritonsNames) {
+  const auto families = GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect();
+  EXPECT_EQ(Gauge(families, "nv_gpu_utilization", {{"gpu_uuid", "GPU-1"}}), 0.75);
+  EXPECT_EQ(Gauge(families, "nv_gpu_power_usage", {{"gpu_uuid", "GPU-1"}}), 123.456);
+  EXPECT_EQ(Gauge(families, "nv_gpu_memory_used_bytes", {{"gpu_uuid", "GPU-1"}}), 400);
+  EXPECT_EQ(Gauge(families, "nv_gpu_memory_total_bytes", {{"gpu_uuid", "GPU-1"}}), 1000);
+  EXPECT_EQ(Find(families, "nv_gpu_power_usage", {{"gpu_uuid", "GPU-2"}}), nullptr);
 }
 
 TEST(GpuCollectorTest, WithoutADriverThereIsNone) {

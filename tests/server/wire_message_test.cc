@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/frontend/message_payload.h"
+#include "server/frontend/reduce_exchange.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -24,13 +24,21 @@ grpc::ByteBuffer Sliced(const std::string& bytes, std::size_t slice_bytes) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-std::string PayloadOf(WireMessage& message) {
-  if (!message.has_payload()) return "";
-  std::string bytes(message.payload_bytes(), '\0');
-  SliceRun run = message.TakePayload();
+std::string BytesOf(SliceRun run) {
+  std::string bytes(run.size_bytes(), '\0');
   EXPECT_EQ(run.ReadInto(absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.data()), bytes.size())),
             bytes.size());
   return bytes;
+}
+
+std::string PayloadOf(WireMessage& message) {
+  return message.has_payload() ? BytesOf(message.TakePayload()) : "";
+}
+
+absl::StatusOr<TensorMessage> ReadRequest(grpc::ByteBuffer* buffer) {
+  TensorMessage message;
+  if (absl::Status read = ReduceExchange().Read(buffer, &message); !read.ok()) return read;
+  return message;
 }
 
 v1::ReduceRequest Example(std::size_t payload_bytes) {
@@ -84,10 +92,10 @@ TEST(WireMessageTest, FieldsAfterThePayloadAreReadToo) {
   v1::ReduceRequest rest = Example(0);
   rest.clear_data();
   grpc::ByteBuffer buffer = Sliced(payload.SerializeAsString() + rest.SerializeAsString(), 7);
-  absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+  absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_EQ(message->header.request_id(), "an id");
-  EXPECT_EQ(PayloadOf(message->wire), "12345678");
+  EXPECT_EQ(BytesOf(*message->payload), "12345678");
 }
 
 TEST(WireMessageTest, AnEmptyMessageHasNeitherPayloadNorFields) {
@@ -104,11 +112,11 @@ TEST(WireMessageTest, EveryTruncationOfThePayloadIsRefused) {
   const std::size_t payload_at = bytes.size() - 300;
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     grpc::ByteBuffer buffer = Sliced(bytes.substr(0, size), 16);
-    absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+    absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
     if (size >= payload_at - 2) {  // the length and the payload
       EXPECT_FALSE(message.ok()) << size;
     } else if (message.ok()) {  // cut between two fields: well-formed, but without a payload
-      EXPECT_FALSE(message->wire.has_payload()) << size;
+      EXPECT_FALSE(message->payload.has_value()) << size;
     }
   }
 }
@@ -123,7 +131,7 @@ TEST(WireMessageTest, VarintGarbageIsRefused) {
         std::string("\x00\x00", 2), std::string("\x07"),   // field 0; wire type 7
         std::string("\x0c"), std::string(200, '\x0b')}) {  // an end without a start; starts only
     grpc::ByteBuffer buffer = Sliced(bytes, 3);
-    absl::StatusOr<TensorMessage> message = ParseTensorMessage(&buffer);
+    absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
     EXPECT_EQ(message.status().code(), absl::StatusCode::kInvalidArgument)
         << testing::PrintToString(bytes);
   }
@@ -164,13 +172,13 @@ TEST(WireMessageTest, RandomMutationsAgreeWithProtobuf) {
       if (bytes.empty()) bytes = "\x7a";
     }
     grpc::ByteBuffer buffer = Sliced(bytes, 1 + random() % 40);
-    absl::StatusOr<TensorMessage> ours = ParseTensorMessage(&buffer);
+    absl::StatusOr<TensorMessage> ours = ReadRequest(&buffer);
     if (!ours.ok()) continue;
     ++accepted;
     v1::ReduceRequest theirs;
     ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
-    if (!ours->wire.has_payload()) continue;
-    ASSERT_EQ(PayloadOf(ours->wire), theirs.data()) << testing::PrintToString(bytes);
+    if (!ours->payload.has_value()) continue;
+    ASSERT_EQ(BytesOf(*ours->payload), theirs.data()) << testing::PrintToString(bytes);
   }
   EXPECT_GT(accepted, 1000);
 }

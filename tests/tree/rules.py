@@ -76,7 +76,9 @@ class Tree:
 
 # What a name in an #include line belongs to.
 KINDS = {
-    "gRPC or protobuf": re.compile(r"^(grpc|grpcpp|grpc\+\+|google/(protobuf|rpc)|warpfold/v\d+)/"),
+    "gRPC or protobuf": re.compile(
+        r"^(grpc|grpcpp|grpc\+\+|google/(protobuf|rpc)|warpfold/v\d+|inference)/"
+    ),
     "CUDA": re.compile(
         r"^(cuda(_\w+)?\.(h|hpp)|cuda_runtime(_api)?\.h|(cooperative_groups|cub|thrust|cuda)/.*"
         r"|cooperative_groups\.h|nvml\.h|cu(blas|rand|fft)\w*\.h|device_launch_parameters\.h)$"

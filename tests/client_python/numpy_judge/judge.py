@@ -42,7 +42,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(ROOT / "client" / "python")]
 
-from conftest import running_server  # noqa: E402
+from running_server import running_server  # noqa: E402
 
 import warpfold  # noqa: E402
 from warpfold import _contract  # noqa: E402

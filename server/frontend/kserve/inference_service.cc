@@ -1,0 +1,193 @@
+#include "server/frontend/kserve/inference_service.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/frontend/call_record.h"
+#include "server/frontend/kserve/infer_exchange.h"
+#include "server/frontend/kserve/models.h"
+#include "server/frontend/plain_call.h"
+#include "server/frontend/reduce_call.h"
+#include "server/frontend/reduce_many_call.h"
+
+namespace warpfold::kserve {
+namespace {
+
+constexpr char kServerName[] = "warpfold";
+// Those that are here in full, of the names that Triton gave them.
+constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_data", "parameters",
+                                       "statistics"};
+constexpr char kNoSharedMemory[] = "shared memory is not in this server yet";
+constexpr char kNoRepository[] = "the models are built in: none can be loaded or unloaded";
+
+absl::Status NoRegion(const std::string& name) {
+  if (name.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("name: there is no region ", Quoted(name)));
+}
+
+}  // namespace
+
+using Reactor = InferenceServiceImpl::Reactor;
+
+Reactor* InferenceServiceImpl::Answer(Context* context, Method method, const absl::Status& status) {
+  // Made only now: what these methods do takes less than the shortest duration told apart.
+  CallRecord record(services_.metrics, method);
+  return AnswerPlainCall(services_, context, method, record, "", status);
+}
+
+Reactor* InferenceServiceImpl::AnswerNotHere(Context* context, Method method, const char* why) {
+  return Answer(context, method, absl::UnimplementedError(why));
+}
+
+Reactor* InferenceServiceImpl::ModelInfer(Context* context, const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) {
+  // As in ReductionServiceImpl::Reduce: the buffer is this call's alone.
+  return ReduceCall::Begin(services_, Method::kModelInfer, std::make_unique<InferExchange>(counts_),
+                           context, const_cast<grpc::ByteBuffer*>(request), response);
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceServiceImpl::ModelStreamInfer(
+    Context* context) {
+  return ReduceManyCall::Begin(
+      services_,
+      {.method = Method::kModelStreamInfer,
+       .order = ReduceManyCall::Order::kAsAsked,
+       .new_exchange = [this] { return std::make_unique<InferExchange>(counts_); }},
+      context);
+}
+
+Reactor* InferenceServiceImpl::ServerLive(Context* context,
+                                          const inference::ServerLiveRequest* /*request*/,
+                                          inference::ServerLiveResponse* response) {
+  response->set_live(true);
+  return Answer(context, Method::kServerLive);
+}
+
+Reactor* InferenceServiceImpl::ServerReady(Context* context,
+                                           const inference::ServerReadyRequest* /*request*/,
+                                           inference::ServerReadyResponse* response) {
+  response->set_ready(serving_);
+  return Answer(context, Method::kServerReady);
+}
+
+Reactor* InferenceServiceImpl::ServerMetadata(Context* context,
+                                              const inference::ServerMetadataRequest* /*request*/,
+                                              inference::ServerMetadataResponse* response) {
+  response->set_name(kServerName);
+  response->set_version(version_);
+  for (const char* extension : kExtensions) response->add_extensions(extension);
+  return Answer(context, Method::kServerMetadata);
+}
+
+Reactor* InferenceServiceImpl::ModelReady(Context* context,
+                                          const inference::ModelReadyRequest* request,
+                                          inference::ModelReadyResponse* response) {
+  response->set_ready(serving_ && FindModel(request->name(), request->version(), "").ok());
+  return Answer(context, Method::kModelReady);
+}
+
+Reactor* InferenceServiceImpl::ModelMetadata(Context* context,
+                                             const inference::ModelMetadataRequest* request,
+                                             inference::ModelMetadataResponse* response) {
+  const absl::StatusOr<const Model*> model = FindModel(request->name(), request->version(), "");
+  if (model.ok()) Describe(**model, response);
+  return Answer(context, Method::kModelMetadata, model.status());
+}
+
+Reactor* InferenceServiceImpl::ModelConfig(Context* context,
+                                           const inference::ModelConfigRequest* request,
+                                           inference::ModelConfigResponse* response) {
+  const absl::StatusOr<const Model*> model = FindModel(request->name(), request->version(), "");
+  if (model.ok()) Describe(**model, response->mutable_config());
+  return Answer(context, Method::kModelConfig, model.status());
+}
+
+Reactor* InferenceServiceImpl::ModelStatistics(Context* context,
+                                               const inference::ModelStatisticsRequest* request,
+                                               inference::ModelStatisticsResponse* response) {
+  if (request->name().empty()) {
+    for (const Model& model : AllModels()) counts_.Fill(model, response->add_model_stats());
+    return Answer(context, Method::kModelStatistics);
+  }
+  const absl::StatusOr<const Model*> model = FindModel(request->name(), request->version(), "");
+  if (model.ok()) counts_.Fill(**model, response->add_model_stats());
+  return Answer(context, Method::kModelStatistics, model.status());
+}
+
+Reactor* InferenceServiceImpl::RepositoryIndex(Context* context,
+                                               const inference::RepositoryIndexRequest* request,
+                                               inference::RepositoryIndexResponse* response) {
+  const bool ready = serving_;
+  for (const Model& model : AllModels()) {
+    if (request->ready() && !ready) continue;
+    inference::RepositoryIndexResponse::ModelIndex* entry = response->add_models();
+    entry->set_name(model.name);
+    entry->set_version(kModelVersion);
+    entry->set_state(ready ? "READY" : "UNAVAILABLE");
+    if (!ready) entry->set_reason("the server is shutting down");
+  }
+  return Answer(context, Method::kRepositoryIndex);
+}
+
+Reactor* InferenceServiceImpl::RepositoryModelLoad(
+    Context* context, const inference::RepositoryModelLoadRequest* /*request*/,
+    inference::RepositoryModelLoadResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kRepositoryModelLoad, kNoRepository);
+}
+
+Reactor* InferenceServiceImpl::RepositoryModelUnload(
+    Context* context, const inference::RepositoryModelUnloadRequest* /*request*/,
+    inference::RepositoryModelUnloadResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kRepositoryModelUnload, kNoRepository);
+}
+
+Reactor* InferenceServiceImpl::SystemSharedMemoryStatus(
+    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
+    inference::SystemSharedMemoryStatusResponse* /*response*/) {
+  return Answer(context, Method::kSystemSharedMemoryStatus, NoRegion(request->name()));
+}
+
+Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
+    Context* context, const inference::SystemSharedMemoryRegisterRequest* /*request*/,
+    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kSystemSharedMemoryRegister, kNoSharedMemory);
+}
+
+Reactor* InferenceServiceImpl::SystemSharedMemoryUnregister(
+    Context* context, const inference::SystemSharedMemoryUnregisterRequest* /*request*/,
+    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
+  return Answer(context, Method::kSystemSharedMemoryUnregister);
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryStatus(
+    Context* context, const inference::CudaSharedMemoryStatusRequest* request,
+    inference::CudaSharedMemoryStatusResponse* /*response*/) {
+  return Answer(context, Method::kCudaSharedMemoryStatus, NoRegion(request->name()));
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
+    Context* context, const inference::CudaSharedMemoryRegisterRequest* /*request*/,
+    inference::CudaSharedMemoryRegisterResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kCudaSharedMemoryRegister, kNoSharedMemory);
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryUnregister(
+    Context* context, const inference::CudaSharedMemoryUnregisterRequest* /*request*/,
+    inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
+  return Answer(context, Method::kCudaSharedMemoryUnregister);
+}
+
+Reactor* InferenceServiceImpl::TraceSetting(Context* context,
+                                            const inference::TraceSettingRequest* /*request*/,
+                                            inference::TraceSettingResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kTraceSetting, "this server does not trace");
+}
+
+Reactor* InferenceServiceImpl::LogSettings(Context* context,
+                                           const inference::LogSettingsRequest* /*request*/,
+                                           inference::LogSettingsResponse* /*response*/) {
+  return AnswerNotHere(context, Method::kLogSettings,
+                       "the log's settings are in the server's configuration alone");
+}
+
+}  // namespace warpfold::kserve

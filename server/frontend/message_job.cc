@@ -1,0 +1,39 @@
+#include "server/frontend/message_job.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+absl::Status CheckData(const TensorMessage& message, std::int64_t payload_bytes) {
+  if (!message.payload.has_value() && payload_bytes > 0) {
+    return absl::InvalidArgumentError("data: the request has no source");
+  }
+  const std::size_t bytes = message.payload.has_value() ? message.payload->size_bytes() : 0;
+  if (static_cast<std::int64_t>(bytes) != payload_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data: has ", bytes, " bytes, but tensor describes ", payload_bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MessageJob::Take(grpc::ByteBuffer* request) {
+  grpc::ByteBuffer buffer;
+  buffer.Swap(request);
+  TensorMessage message;
+  if (absl::Status read = exchange_->Read(&buffer, &message); !read.ok()) {
+    Identify(message.header);
+    return read;
+  }
+  absl::Status status = Accept(message.header);
+  if (status.ok()) status = CheckData(message, payload_bytes());
+  if (!status.ok()) return exchange_->Told(status);
+  if (message.payload.has_value()) payload_.Set(*std::move(message.payload));
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,42 @@
+// A job whose tensor comes in one message: what a call and an item of a stream have in common.
+//
+// Step of a request: 1. Thread safety is Job's; Take is the first call.
+#ifndef WARPFOLD_SERVER_FRONTEND_MESSAGE_JOB_H_
+#define WARPFOLD_SERVER_FRONTEND_MESSAGE_JOB_H_
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/frontend/exchange.h"
+#include "server/frontend/job.h"
+#include "server/frontend/message_payload.h"
+
+namespace warpfold {
+
+class MessageJob : public Job {
+ public:
+  MessageJob(Services& services, Method method, std::chrono::system_clock::time_point deadline,
+             std::unique_ptr<Exchange> exchange)
+      : Job(services, method, deadline), exchange_(std::move(exchange)) {}
+
+  // Reads, accepts and checks the request; empties `request`. INVALID_ARGUMENT `data`: not exactly
+  // payload_bytes(). Errors are in the protocol's terms.
+  absl::Status Take(grpc::ByteBuffer* request);
+
+  Exchange& exchange() { return *exchange_; }
+
+ private:
+  PayloadSource& payload() override { return payload_; }
+  bool waits_for_client() const override { return false; }
+  void DropPayload() override { payload_.Clear(); }
+
+  const std::unique_ptr<Exchange> exchange_;
+  MessagePayload payload_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_MESSAGE_JOB_H_

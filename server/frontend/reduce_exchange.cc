@@ -1,0 +1,48 @@
+#include "server/frontend/reduce_exchange.h"
+
+#include <utility>
+
+#include "server/frontend/encode.h"
+#include "server/frontend/status.h"
+#include "server/frontend/wire_message.h"
+
+namespace warpfold {
+
+absl::Status ReduceExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* message) {
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, "data");
+  if (!wire.ok()) return wire.status();
+  if (absl::Status parsed = wire->ParseHeader(&message->header); !parsed.ok()) return parsed;
+  if (!wire->has_payload()) return absl::OkStatus();
+  if (message->header.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
+    return absl::InvalidArgumentError("data: a request has one source, and another one is set too");
+  }
+  message->payload = wire->TakePayload();
+  return absl::OkStatus();
+}
+
+absl::Status ReduceExchange::Write(const absl::Status& status, v1::ReduceResponse* response,
+                                   grpc::ByteBuffer* out) {
+  if (!status.ok()) return status;
+  return Encode(*response, out);
+}
+
+grpc::ByteBuffer ReduceExchange::WriteItem(const std::string& request_id,
+                                           const absl::Status& status,
+                                           v1::ReduceResponse* response) {
+  v1::ReduceManyResponse answer;
+  answer.set_request_id(request_id);
+  if (status.ok()) {
+    answer.mutable_response()->Swap(response);
+  } else {
+    *answer.mutable_status() = ToRpcStatus(status);
+  }
+  grpc::ByteBuffer out;
+  if (absl::Status encoded = Encode(answer, &out); !encoded.ok()) {
+    answer.clear_response();
+    *answer.mutable_status() = ToRpcStatus(encoded);
+    Encode(answer, &out).IgnoreError();  // a few bytes: it fits
+  }
+  return out;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,50 @@
+"""The real server as a child process, for the tests of every Python client."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_TIMEOUT_S = 60
+
+
+@contextlib.contextmanager
+def serving(*flags, **variables):
+    """(gRPC port, metrics port) of the binary that $WARPFOLD_SERVER names; the system chose them.
+
+    `variables` are set in its environment.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        port_file = Path(folder) / "ports"
+        process = subprocess.Popen(
+            [
+                os.environ["WARPFOLD_SERVER"],
+                "--listen-address=127.0.0.1:0",
+                "--metrics-address=127.0.0.1:0",
+                f"--port-file={port_file}",
+                "--log-level=warning",
+                *flags,
+            ],
+            env={**os.environ, **variables},
+        )
+        try:
+            give_up_at = time.monotonic() + START_TIMEOUT_S
+            while not port_file.exists():  # renamed into place when both ports are served
+                assert time.monotonic() < give_up_at, "the server named no port"
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(0.02)
+                    raise AssertionError(f"the server did not start: exit code {code}")
+            grpc_port, metrics_port = port_file.read_text().split()
+            yield int(grpc_port), int(metrics_port)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def running_server(*flags):
+    """host:port of a server's gRPC port."""
+    with serving(*flags) as (port, _):
+        yield f"127.0.0.1:{port}"

@@ -1,0 +1,71 @@
+"""What the tests share: the real server, and tritonclient's two clients of it."""
+
+import asyncio
+import inspect
+
+import numpy as np
+import pytest
+import tritonclient.grpc
+import tritonclient.grpc.aio
+from running_server import running_server
+
+
+@pytest.fixture(scope="session")
+def server():
+    with running_server("--max-message-bytes=128MiB") as target:
+        yield target
+
+
+@pytest.fixture
+def client(server):
+    with tritonclient.grpc.InferenceServerClient(server) as client:
+        yield client
+
+
+class Awaited:
+    """tritonclient's asyncio client behind blocking calls, so that one test serves both."""
+
+    def __init__(self, loop, client):
+        self._loop = loop
+        self._client = client
+
+    def __getattr__(self, name):
+        method = getattr(self._client, name)
+
+        def call(*arguments, **options):
+            answer = method(*arguments, **options)
+            assert inspect.isawaitable(answer)
+            return self._loop.run_until_complete(answer)
+
+        return call
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def either_client(request, server):
+    if request.param == "blocking":
+        with tritonclient.grpc.InferenceServerClient(server) as client:
+            yield client
+        return
+    loop = asyncio.new_event_loop()
+
+    async def connect():
+        return tritonclient.grpc.aio.InferenceServerClient(server)
+
+    client = Awaited(loop, loop.run_until_complete(connect()))
+    yield client
+    client.close()
+    loop.close()
+
+
+@pytest.fixture
+def tensor():
+    """Makes the input of every model of a NumPy array."""
+
+    def make(x, datatype=None):
+        x = np.asarray(x)
+        datatype = datatype or tritonclient.grpc.np_to_triton_dtype(x.dtype)
+        made = tritonclient.grpc.InferInput("INPUT", x.shape, datatype)
+        made.set_data_from_numpy(x)
+        return made
+
+    return make
