@@ -69,6 +69,9 @@ absl::Status CudaLane::Allocate() {
     if (!made.ok()) return made.status();
     *event = *std::move(made);
   }
+  // The gaps between results travel with them.
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cudaMemsetAsync(d_memory_.get() + ring_bytes, 0, kOverflowBytes + kOwnBytes, stream_.get()));
   return ResetOverflow();
 }
 
