@@ -13,7 +13,6 @@
 namespace warpfold::e2e {
 namespace {
 
-using client::RemoteTensor;
 using client::TensorView;
 
 class RemoteTensorTest : public TensorFixture {
@@ -87,7 +86,7 @@ TEST_F(RemoteTensorTest, HandlesMoveAndDeleteSaysHowItWent) {
   *second = *std::move(first);
   EXPECT_EQ(Resident(), 1U) << "what a handle held goes when it gets another";
   EXPECT_EQ(second->id(), id);
-  EXPECT_TRUE(first->id().empty());
+  EXPECT_TRUE(first->id().empty());  // NOLINT(bugprone-use-after-move): holds nothing, it says
   EXPECT_TRUE(second->Delete().ok());
   EXPECT_TRUE(second->id().empty());
   EXPECT_EQ(client_->Reduce(*second, sum_).status().code(), absl::StatusCode::kNotFound);
