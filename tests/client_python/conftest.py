@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import inspect
 from concurrent import futures
 
 import grpc
 import pytest
+from awaited import Awaited
 from fake_server import FakeServer
 from running_server import running_server
 
@@ -43,24 +43,6 @@ def fake():
 def fake_client(fake):
     with warpfold.connect(fake.target, timeout=20, retry=FAST_RETRY) as client:
         yield client
-
-
-class Awaited:
-    """An asyncio client behind blocking calls, so that one test serves both clients."""
-
-    def __init__(self, loop, client):
-        self._loop = loop
-        self._client = client
-
-    def __getattr__(self, name):
-        method = getattr(self._client, name)
-
-        def call(*arguments, **options):
-            answer = method(*arguments, **options)
-            assert inspect.isawaitable(answer)
-            return self._loop.run_until_complete(answer)
-
-        return call
 
 
 @pytest.fixture(params=["blocking", "asyncio"])

@@ -1,12 +1,12 @@
 """What the tests share: the real server, and tritonclient's two clients of it."""
 
 import asyncio
-import inspect
 
 import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.grpc.aio
+from awaited import Awaited
 from running_server import running_server
 
 
@@ -20,24 +20,6 @@ def server():
 def client(server):
     with tritonclient.grpc.InferenceServerClient(server) as client:
         yield client
-
-
-class Awaited:
-    """tritonclient's asyncio client behind blocking calls, so that one test serves both."""
-
-    def __init__(self, loop, client):
-        self._loop = loop
-        self._client = client
-
-    def __getattr__(self, name):
-        method = getattr(self._client, name)
-
-        def call(*arguments, **options):
-            answer = method(*arguments, **options)
-            assert inspect.isawaitable(answer)
-            return self._loop.run_until_complete(answer)
-
-        return call
 
 
 @pytest.fixture(params=["blocking", "asyncio"])
