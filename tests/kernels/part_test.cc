@@ -5,16 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/kernels/spec.h"
+
 namespace warpfold {
 namespace {
 
-ReduceSpec Spec(std::vector<std::int64_t> shape, std::vector<std::int64_t> axes = {},
-                std::vector<Op> ops = {Op::kSum}) {
-  return {.dtype = DType::kF32,
-          .shape = std::move(shape),
-          .ops = std::move(ops),
-          .axes = std::move(axes)};
-}
 Plan WholeOf(const ReduceSpec& spec) { return *MakePlan(spec); }
 
 std::string PartError(const ReduceSpec& spec, const std::vector<std::int64_t>& shape,

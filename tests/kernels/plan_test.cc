@@ -4,16 +4,10 @@
 
 #include <limits>
 
+#include "tests/kernels/spec.h"
+
 namespace warpfold {
 namespace {
-
-ReduceSpec Spec(std::vector<std::int64_t> shape, std::vector<std::int64_t> axes = {},
-                std::vector<Op> ops = {Op::kSum}) {
-  return {.dtype = DType::kF32,
-          .shape = std::move(shape),
-          .ops = std::move(ops),
-          .axes = std::move(axes)};
-}
 
 void ExpectRefused(const ReduceSpec& spec, const std::string& start) {
   const absl::StatusOr<Plan> plan = MakePlan(spec);

@@ -45,7 +45,7 @@ SliceRun Bytes(const std::string& bytes) {
   return SliceRun(std::move(slices), 0, size);
 }
 
-class StreamPayloadTest : public testing::Test {
+class StreamPayloadTest : public ::testing::Test {
  protected:
   std::string Read(StreamPayload& payload, std::size_t size, absl::Status* status = nullptr) {
     std::string out(size, '\0');

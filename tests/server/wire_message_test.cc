@@ -133,7 +133,7 @@ TEST(WireMessageTest, VarintGarbageIsRefused) {
     grpc::ByteBuffer buffer = Sliced(bytes, 3);
     absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
     EXPECT_EQ(message.status().code(), absl::StatusCode::kInvalidArgument)
-        << testing::PrintToString(bytes);
+        << ::testing::PrintToString(bytes);
   }
 }
 
@@ -176,9 +176,9 @@ TEST(WireMessageTest, RandomMutationsAgreeWithProtobuf) {
     if (!ours.ok()) continue;
     ++accepted;
     v1::ReduceRequest theirs;
-    ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
+    ASSERT_TRUE(theirs.ParseFromString(bytes)) << ::testing::PrintToString(bytes);
     if (!ours->payload.has_value()) continue;
-    ASSERT_EQ(BytesOf(*ours->payload), theirs.data()) << testing::PrintToString(bytes);
+    ASSERT_EQ(BytesOf(*ours->payload), theirs.data()) << ::testing::PrintToString(bytes);
   }
   EXPECT_GT(accepted, 1000);
 }

@@ -26,7 +26,7 @@ constexpr Statistic kStatistics[] = {
     {"nan_count", "NAN", &TensorSummary::nan_count},
 };
 
-const char* Name(Change change) {
+const char* ChangeName(Change change) {
   switch (change) {
     case Change::kIdentical:
       return "identical";
@@ -192,7 +192,7 @@ nlohmann::ordered_json DiffJson(const DiffReport& report) {
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const TensorDiff& diff : report.tensors) {
     tensors.push_back({{"name", diff.name},
-                       {"change", Name(diff.change)},
+                       {"change", ChangeName(diff.change)},
                        {"a", SideJson(diff.a, diff.a_summary)},
                        {"b", SideJson(diff.b, diff.b_summary)}});
   }

@@ -21,7 +21,7 @@ struct NpyDType {
   const char* descr;  // without the byte order
   DType dtype;
 };
-constexpr NpyDType kDTypes[] = {
+constexpr NpyDType kNpyDTypes[] = {
     {"b1", v1::DTYPE_BOOL}, {"i1", v1::DTYPE_I8},  {"u1", v1::DTYPE_U8},  {"i2", v1::DTYPE_I16},
     {"u2", v1::DTYPE_U16},  {"i4", v1::DTYPE_I32}, {"u4", v1::DTYPE_U32}, {"i8", v1::DTYPE_I64},
     {"u8", v1::DTYPE_U64},  {"f2", v1::DTYPE_F16}, {"f4", v1::DTYPE_F32}, {"f8", v1::DTYPE_F64},
@@ -131,9 +131,9 @@ absl::StatusOr<DType> ParseDescr(const std::string& descr) {
   if (name.starts_with('O')) {
     return absl::InvalidArgumentError("descr: the file holds Python objects, not numbers");
   }
-  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+  const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
                                    [&](const NpyDType& d) { return name == d.descr; });
-  if (known == std::end(kDTypes)) {
+  if (known == std::end(kNpyDTypes)) {
     return absl::InvalidArgumentError(
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
@@ -187,9 +187,9 @@ absl::StatusOr<TensorView> ParseNpy(std::span<const std::byte> file) {
 }
 
 absl::StatusOr<std::string> NpyBytes(const Tensor& tensor) {
-  const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+  const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
                                    [&](const NpyDType& d) { return tensor.dtype == d.dtype; });
-  if (known == std::end(kDTypes)) {
+  if (known == std::end(kNpyDTypes)) {
     return absl::UnimplementedError(absl::StrCat("NumPy has no dtype for ", Name(tensor.dtype)));
   }
   std::string header =

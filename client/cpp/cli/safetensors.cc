@@ -25,7 +25,7 @@ struct SafetensorsDType {
   const char* name;
   DType dtype;
 };
-constexpr SafetensorsDType kDTypes[] = {
+constexpr SafetensorsDType kSafetensorsDTypes[] = {
     {"BOOL", v1::DTYPE_BOOL}, {"I8", v1::DTYPE_I8},     {"U8", v1::DTYPE_U8},
     {"I16", v1::DTYPE_I16},   {"U16", v1::DTYPE_U16},   {"I32", v1::DTYPE_I32},
     {"U32", v1::DTYPE_U32},   {"I64", v1::DTYPE_I64},   {"U64", v1::DTYPE_U64},
@@ -123,9 +123,9 @@ absl::StatusOr<NamedTensor> ParseEntry(const std::string& name, const json& entr
   tensor.view.shape = *shape;
   tensor.view.data = data.subspan(begin, end - begin);
   const auto* known =
-      std::find_if(std::begin(kDTypes), std::end(kDTypes),
+      std::find_if(std::begin(kSafetensorsDTypes), std::end(kSafetensorsDTypes),
                    [&](const SafetensorsDType& d) { return tensor.dtype_name == d.name; });
-  if (known == std::end(kDTypes)) {  // a newer dtype: its size cannot be checked
+  if (known == std::end(kSafetensorsDTypes)) {  // a newer dtype: its size cannot be checked
     const absl::StatusOr<std::int64_t> count = ElementCount(*shape);
     if (!count.ok()) return Invalid(name, std::string(count.status().message()));
     return tensor;
