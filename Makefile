@@ -31,6 +31,10 @@ build: setup $(BUILD)/build.ninja ## Build everything; with nvcc the binaries ho
 	@cmake --build $(BUILD) -j $(JOBS)
 	@sed -n 's|^WARPFOLD_BACKENDS:INTERNAL=|warpfold: $(BUILD) is built; backends: |p' $(BUILD)/CMakeCache.txt
 
+.PHONY: benches
+benches: build ## Build the benchmarks too
+	@cmake --build $(BUILD) -j $(JOBS) --target benches
+
 .PHONY: test
 test: build ## Build and run every test; the tests in tests/gpu skip, and say so, where no GPU answers
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
@@ -43,7 +47,7 @@ demo: build ## Describe a real model checkpoint, tensor by tensor, and check the
 bench: bench-kernels bench-service ## Both benchmarks
 
 .PHONY: bench-kernels
-bench-kernels: build ## Kernels against CUB, then shapes, then reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= LADDER_ARGS=)
+bench-kernels: benches ## Kernels against CUB, then shapes, then reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= LADDER_ARGS=)
 	@if [ ! -x $(BUILD)/bench/kernels/warpfold_bench_kernels ]; then \
 	  echo 'bench-kernels: $(BUILD) has no CUDA; install the CUDA toolkit, make clean, and again' >&2; \
 	  exit 1; \
@@ -53,11 +57,11 @@ bench-kernels: build ## Kernels against CUB, then shapes, then reduce0..reduce6 
 	@$(BUILD)/bench/kernels/warpfold_bench_ladder $(LADDER_ARGS)
 
 .PHONY: bench-service
-bench-service: build ## Service speed against a null server in the same run (BENCH_ARGS=...)
+bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)
 	@python3 bench/service/run.py --build $(BUILD) $(BENCH_ARGS)
 
 .PHONY: bundle
-bundle: build ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
+bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
 	@deploy/bundle.sh $(BUILD) bundle
 
 .PHONY: lint
