@@ -71,11 +71,14 @@ TEST(SafetensorsTest, NoTensorsAtAllIsAFile) {
 TEST(SafetensorsTest, HeaderLengthsThatLieAreRefused) {
   EXPECT_THAT(TensorsProblem(""), HasSubstr("truncated: 0 bytes"));
   EXPECT_THAT(TensorsProblem("1234567"), HasSubstr("truncated: 7 bytes"));
-  EXPECT_EQ(TensorsProblem(FileWithLength(3, "{}")), "header: a length of 3 bytes, but only 2 follow");
-  EXPECT_THAT(TensorsProblem(FileWithLength(100'000'001, "{}")), HasSubstr("over the format's limit"));
+  EXPECT_EQ(TensorsProblem(FileWithLength(3, "{}")),
+            "header: a length of 3 bytes, but only 2 follow");
+  EXPECT_THAT(TensorsProblem(FileWithLength(100'000'001, "{}")),
+              HasSubstr("over the format's limit"));
   EXPECT_THAT(TensorsProblem(FileWithLength(~std::uint64_t{0}, "{}")),
               HasSubstr("over the format's limit"));
-  EXPECT_THAT(TensorsProblem(FileWithLength(1, "{}")), HasSubstr("header: "));  // cut inside the JSON
+  EXPECT_THAT(TensorsProblem(FileWithLength(1, "{}")),
+              HasSubstr("header: "));  // cut inside the JSON
 }
 
 TEST(SafetensorsTest, HeadersThatAreNotTheFormatsJsonAreRefused) {
@@ -87,27 +90,34 @@ TEST(SafetensorsTest, HeadersThatAreNotTheFormatsJsonAreRefused) {
               HasSubstr("map of strings"));
   EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":{"shape":[],"data_offsets":[0,4]}})", "abcd")),
               HasSubstr("dtype is missing"));
-  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[1.0]", "[0,4]") + "}", "abcd")),
-              HasSubstr("shape holds"));
-  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[-1]", "[0,4]") + "}", "abcd")),
-              HasSubstr("shape holds"));
-  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "1", "[0,4]") + "}", "abcd")),
-              HasSubstr("shape is missing or not a list"));
-  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[]", "[0,4,8]") + "}", "abcd")),
-              HasSubstr("[begin, end]"));
+  EXPECT_THAT(
+      TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[1.0]", "[0,4]") + "}", "abcd")),
+      HasSubstr("shape holds"));
+  EXPECT_THAT(
+      TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[-1]", "[0,4]") + "}", "abcd")),
+      HasSubstr("shape holds"));
+  EXPECT_THAT(
+      TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "1", "[0,4]") + "}", "abcd")),
+      HasSubstr("shape is missing or not a list"));
+  EXPECT_THAT(
+      TensorsProblem(SafetensorsFile(R"({"a":)" + Entry("F32", "[]", "[0,4,8]") + "}", "abcd")),
+      HasSubstr("[begin, end]"));
   const std::string deep(1'000'000, '[');
-  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + deep, "")), HasSubstr("nested too deeply"));
+  EXPECT_THAT(TensorsProblem(SafetensorsFile(R"({"a":)" + deep, "")),
+              HasSubstr("nested too deeply"));
 }
 
 TEST(SafetensorsTest, NamesThatComeTwiceAreRefused) {
   const std::string a = R"("a":)" + Entry("U8", "[1]", "[0,1]");
-  EXPECT_THAT(TensorsProblem(SafetensorsFile("{" + a + "," + a + "}", "x")), HasSubstr("'a' comes twice"));
+  EXPECT_THAT(TensorsProblem(SafetensorsFile("{" + a + "," + a + "}", "x")),
+              HasSubstr("'a' comes twice"));
   EXPECT_THAT(TensorsProblem(SafetensorsFile(
                   R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "x")),
               HasSubstr("'dtype' comes twice"));
   // The same key in two tensors is no duplicate.
-  EXPECT_EQ(
-      TensorsProblem(SafetensorsFile("{" + a + R"(,"b":)" + Entry("U8", "[1]", "[1,2]") + "}", "xy")), "");
+  EXPECT_EQ(TensorsProblem(
+                SafetensorsFile("{" + a + R"(,"b":)" + Entry("U8", "[1]", "[1,2]") + "}", "xy")),
+            "");
 }
 
 TEST(SafetensorsTest, OffsetsThatLieAreRefused) {
