@@ -69,6 +69,13 @@ constexpr ConfigOption kOptions[] = {
      kDayMs},
     {"max-resident-ttl-ms", &Config::max_resident_ttl_ms, "ms", kOnReload,
      "Longest such time that a client may ask for", 1, 30 * kDayMs},
+    {"shared-memory-prefix", &Config::shared_memory_prefix, "", kOnReload,
+     "Beginning of the names of the POSIX shared memory segments that clients may register; /: any "
+     "name; none: no segment"},
+    {"max-shared-memory-bytes", &Config::max_shared_memory_bytes, "bytes", kOnReload,
+     "Registered shared memory, which is locked in memory where a GPU reads it", 0, kMaxBytes},
+    {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
+     "Registered regions of clients' memory", 0, 1 << 16},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
      "Silence after which a ReduceStream or WriteTensor is ended", 1, kDayMs},
     {"drain-delay-ms", &Config::drain_delay_ms, "ms", kOnReload,

@@ -37,8 +37,8 @@ struct Outcome {
   DeviceTimes times;
 };
 
-// Memory of one device that outlives requests: a resident tensor lies there. Any thread may destroy
-// it once no lane uses it, before its executor goes.
+// Memory that lanes use and that outlives requests: of one device, where a resident tensor lies, or
+// a client's, mapped. Any thread may destroy it once no lane uses it, before its executor goes.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
@@ -70,6 +70,12 @@ class Lane {
   // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
   // Work on them may start.
   virtual absl::Status Commit(std::size_t byte_count) = 0;
+
+  // Instead of writing to the last Buffer(): as many bytes as it holds lie at `data`, in memory
+  // that the executor mapped (MapShared), and stay there until Finish or Abandon.
+  virtual absl::Status CommitInPlace(const std::byte* /*data*/) {
+    return absl::InternalError("the device maps no shared memory");
+  }
 
   // REQUIRES: all plan.input_bytes were committed. Waits for the device and returns the results.
   // OUT_OF_RANGE: an integer sum does not fit. UNAVAILABLE: the device is lost.
@@ -121,6 +127,16 @@ class Executor {
   // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its lanes answer so too.
   virtual absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t /*size_bytes*/) {
     return KeepsNoTensors();
+  }
+
+  // Maps `size_bytes` > 0 from `offset_bytes` on of the shared memory behind `descriptor`, for the
+  // lanes of every device to read in place, whoever truncates it later; data() is where they begin.
+  // Null: this device, or this memory, cannot be read so; its bytes have to be staged. Waits until
+  // the pages are there. RESOURCE_EXHAUSTED, FAILED_PRECONDITION: the system cannot.
+  virtual absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int /*descriptor*/,
+                                                                  std::int64_t /*offset_bytes*/,
+                                                                  std::size_t /*size_bytes*/) {
+    return nullptr;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/frontend/response.h"
 #include "server/frontend/state_message.h"
 
@@ -31,11 +32,28 @@ void Job::Identify(const v1::ReduceRequest& header) {
 
 absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   const Limits& limits = services().limits.Get();
+  if (header.has_memory()) return DecodeInRegion(header);
   if (!header.has_tensor_id()) return DecodeRequest(header, limits);
   absl::StatusOr<TensorReadLease> tensor = services().tensors.Read(header.tensor_id());
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<Request> request = DecodeResident(header, tensor->shape(), limits);
   if (request.ok()) tensor_ = *std::move(tensor);
+  return request;
+}
+
+absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header) {
+  absl::StatusOr<Request> request = DecodeRequest(header, services().limits.Get());
+  if (!request.ok()) return request;
+  const v1::MemoryRef& memory = header.memory();
+  absl::StatusOr<RegionLease> range =
+      services().regions.Use(memory.name(), memory.offset_bytes(), memory.size_bytes());
+  if (!range.ok()) return range.status();
+  if (range->size_bytes() != request->plan.input_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("memory.size_bytes: is ", range->size_bytes(),
+                                                   ", but tensor describes ",
+                                                   request->plan.input_bytes));
+  }
+  region_.Set(*std::move(range));
   return request;
 }
 
@@ -49,6 +67,7 @@ const DeviceInfo* Job::device() const { return is_resident() ? &tensor_.device()
 
 void Job::Refuse(const absl::Status& status) {
   tensor_.Release();
+  region_.Clear();
   Record(status, WorkReport(), Clock::now());
 }
 
@@ -57,6 +76,7 @@ void Job::Done(WorkReport report) {
   const absl::Status status = report.outcome.status();
   DropPayload();
   tensor_.Release(status.ok() && request_.consume);
+  region_.Clear();
   ticket().Release();
   v1::ReduceResponse response;
   if (status.ok()) FillResponse(report, &response);

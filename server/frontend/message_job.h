@@ -29,7 +29,10 @@ class MessageJob : public Job {
   Exchange& exchange() { return *exchange_; }
 
  private:
-  PayloadSource& payload() override { return payload_; }
+  PayloadSource& payload() override {
+    if (is_in_region()) return region();
+    return payload_;
+  }
   bool waits_for_client() const override { return false; }
   void DropPayload() override { payload_.Clear(); }
 

@@ -1,5 +1,5 @@
 // What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
-// memory, resident tensors, requests and bytes in flight, refusals so far.
+// memory, resident tensors, clients' memory, requests and bytes in flight, refusals so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -52,6 +52,9 @@ struct Occupancy {
   double refusals_queue = 0;
   double refusals_draining = 0;
   double refusals_resident = 0;
+  double refusals_regions = 0;
+  double shared_regions = 0;  // memory of clients', and its bytes
+  double shared_bytes = 0;
   ResidentOccupancy resident;
 };
 
