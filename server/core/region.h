@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/core/shared_segment.h"
 #include "server/core/work.h"
@@ -50,6 +51,13 @@ class RegionLease {
   // Fills `out` from `at_bytes` of the range on. FAILED_PRECONDITION: the segment has shrunk.
   absl::Status Read(std::int64_t at_bytes, absl::Span<std::byte> out) const {
     return region_->segment.Read(offset_bytes_ + at_bytes, out);
+  }
+
+  // Puts `bytes`, at most size_bytes(), where the range begins. FAILED_PRECONDITION: the segment
+  // has shrunk, or the server may only read it.
+  absl::Status Write(absl::string_view bytes) const {
+    if (region_->segment.is_writable()) return region_->segment.Write(offset_bytes_, bytes);
+    return absl::FailedPreconditionError("memory.name: the server may not write the segment");
   }
 
  private:

@@ -137,6 +137,10 @@ absl::Status RegionTable::Unregister(const std::string& name) {
   return absl::OkStatus();
 }
 
+void RegionTable::UnregisterAll() {
+  for (const RegionReport& region : List()) Unregister(region.name).IgnoreError();
+}
+
 void RegionTable::SetLimits(const RegionLimits& limits) {
   absl::MutexLock lock(&mutex_);
   limits_ = limits;

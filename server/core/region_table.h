@@ -61,6 +61,7 @@ class RegionTable {
 
   // NOT_FOUND `name`.
   absl::Status Unregister(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  void UnregisterAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For regions registered from now on.
   void SetLimits(const RegionLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -118,4 +118,22 @@ absl::Status SharedSegment::Read(std::int64_t at_bytes, absl::Span<std::byte> ou
   return absl::OkStatus();
 }
 
+// A write past the end makes the segment grow: one that shrinks after the check gets these bytes
+// back, and no more.
+absl::Status SharedSegment::Write(std::int64_t at_bytes, absl::string_view bytes) const {
+  if (absl::Status status = CheckSize(); !status.ok()) return status;
+  off_t at = offset_bytes_ + at_bytes;
+  while (!bytes.empty()) {
+    const ssize_t count = pwrite(descriptor_, bytes.data(), bytes.size(), at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("memory.name: cannot write the segment: ", std::strerror(errno)));
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += count;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace warpfold

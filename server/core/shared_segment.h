@@ -39,6 +39,10 @@ class SharedSegment {
   // Fills `out` with what is at `at_bytes` of this part. FAILED_PRECONDITION as above.
   absl::Status Read(std::int64_t at_bytes, absl::Span<std::byte> out) const;
 
+  // Puts `bytes` at `at_bytes` of this part. FAILED_PRECONDITION: it has become smaller, or the
+  // system has no memory for it; some of the bytes may be there. REQUIRES: is_writable().
+  absl::Status Write(std::int64_t at_bytes, absl::string_view bytes) const;
+
   int descriptor() const { return descriptor_; }
   bool is_writable() const { return is_writable_; }
   const std::string& key() const { return key_; }

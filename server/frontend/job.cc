@@ -73,13 +73,16 @@ void Job::Refuse(const absl::Status& status) {
 
 void Job::Done(WorkReport report) {
   const Clock::time_point reply_start = Clock::now();
-  const absl::Status status = report.outcome.status();
+  absl::Status status = report.outcome.status();
   DropPayload();
   tensor_.Release(status.ok() && request_.consume);
   region_.Clear();
   ticket().Release();
   v1::ReduceResponse response;
-  if (status.ok()) FillResponse(report, &response);
+  if (status.ok()) {
+    FillResponse(report, &response);
+    status = Place(&response);
+  }
   Record(status, report, reply_start);
   Answer(status, &response);
 }

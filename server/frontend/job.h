@@ -56,6 +56,9 @@ class Job : public Submission {
   // the job, which may delete itself in here.
   virtual void Answer(const absl::Status& status, v1::ReduceResponse* response) = 0;
 
+  // Before it is counted as answered: what of `response` goes elsewhere. Errors are the request's.
+  virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
+
   // Lets go of all payload bytes, before the ticket goes. A reaction may still bring some later; it
   // must drop them.
   virtual void DropPayload() = 0;

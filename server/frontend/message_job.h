@@ -34,6 +34,7 @@ class MessageJob : public Job {
     return payload_;
   }
   bool waits_for_client() const override { return false; }
+  absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
   void DropPayload() override { payload_.Clear(); }
 
   const std::unique_ptr<Exchange> exchange_;

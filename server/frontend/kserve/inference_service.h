@@ -2,7 +2,7 @@
 // Open Inference Protocol.
 //
 // Step of a request: 1. The methods that carry tensors are raw, as ReductionService's. No reaction
-// waits for anything.
+// waits for anything. region_methods.cc has the methods of shared memory.
 #ifndef WARPFOLD_SERVER_FRONTEND_KSERVE_INFERENCE_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_KSERVE_INFERENCE_SERVICE_H_
 
