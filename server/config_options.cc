@@ -74,6 +74,8 @@ constexpr ConfigOption kOptions[] = {
      "name; none: no segment"},
     {"max-shared-memory-bytes", &Config::max_shared_memory_bytes, "bytes", kOnReload,
      "Registered shared memory, which is locked in memory where a GPU reads it", 0, kMaxBytes},
+    {"max-cuda-memory-bytes", &Config::max_cuda_memory_bytes, "bytes", kOnReload,
+     "Memory on GPUs that clients' processes may register (CUDA IPC); 0: none", 0, kMaxBytes},
     {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
      "Registered regions of clients' memory", 0, 1 << 16},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,

@@ -68,6 +68,10 @@ ResidentOccupancy ToOccupancy(const TensorTableState& state) {
           .device_lost = ended(TensorEnd::kDeviceLost)};
 }
 
+SharedOccupancy ToOccupancy(const RegionCount& count) {
+  return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
                 const TensorTable& tensors, const RegionTable& regions, double lane_bytes) {
   const AdmissionState admitted = admission.state();
@@ -92,8 +96,8 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
   now.resident = ToOccupancy(resident);
   const RegionTableState shared = regions.state();
   now.refusals_regions = static_cast<double>(shared.refused);
-  now.shared_regions = static_cast<double>(shared.regions);
-  now.shared_bytes = static_cast<double>(shared.bytes);
+  now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
+  now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
   return now;
 }
 

@@ -39,7 +39,8 @@ struct RegionLimits {
   std::string
       shared_prefix;  // of the segments' names, from their '/' on; empty: none is registered
   std::int64_t regions_max = 1024;
-  std::int64_t shared_bytes_max = std::int64_t{64} << 30;  // together
+  std::int64_t shared_bytes_max = std::int64_t{64} << 30;  // in shared memory together
+  std::int64_t cuda_bytes_max = 0;  // on GPUs together; 0: none is registered
   // As in ResidentLimits.
   std::chrono::milliseconds retry_delay{1000};
 };

@@ -22,12 +22,22 @@
 
 namespace warpfold {
 
+// In a POSIX shared memory segment; on a GPU.
+enum class RegionKind { kSystem, kCuda };
+inline constexpr std::size_t kRegionKindCount = 2;
+
 // Unchanged from its registration to its end.
 struct Region {
   std::string name;
+  RegionKind kind = RegionKind::kSystem;
   std::int64_t size_bytes = 0;
+  // kSystem
   SharedSegment segment;
   std::unique_ptr<TensorMemory> mapped;  // null: lanes do not read it in place
+  // kCuda
+  std::unique_ptr<PeerMemory> peer;
+  const DeviceInfo* device = nullptr;  // where it lies
+  std::int64_t device_ordinal = 0;     // that one's
 };
 
 class RegionLease {
@@ -44,6 +54,11 @@ class RegionLease {
 
   // REQUIRES of these: it holds a range.
   std::int64_t size_bytes() const { return size_bytes_; }
+  // The device on which it lies, and where there; null: in shared memory.
+  const DeviceInfo* device() const { return region_->device; }
+  const std::byte* device_data() const {
+    return region_->peer == nullptr ? nullptr : region_->peer->data() + offset_bytes_;
+  }
   // Where the range begins for lanes to read in place; null: they do not.
   const std::byte* mapped() const {
     return region_->mapped == nullptr ? nullptr : region_->mapped->data() + offset_bytes_;
@@ -54,8 +69,9 @@ class RegionLease {
   }
 
   // Puts `bytes`, at most size_bytes(), where the range begins. FAILED_PRECONDITION: the segment
-  // has shrunk, or the server may only read it.
+  // has shrunk, or the server may only read it. UNAVAILABLE: the device is lost.
   absl::Status Write(absl::string_view bytes) const {
+    if (region_->peer != nullptr) return region_->peer->Write(offset_bytes_, bytes);
     if (region_->segment.is_writable()) return region_->segment.Write(offset_bytes_, bytes);
     return absl::FailedPreconditionError("memory.name: the server may not write the segment");
   }
@@ -66,12 +82,13 @@ class RegionLease {
   std::int64_t size_bytes_ = 0;
 };
 
-// The bytes of a leased range as a lane pulls them.
+// The bytes of a leased range, of shared memory, as a lane pulls them.
 class RegionPayload final : public PayloadSource {
  public:
   void Set(RegionLease lease) { lease_ = std::move(lease); }
   void Clear() { lease_.Release(); }
   explicit operator bool() const { return static_cast<bool>(lease_); }
+  const RegionLease& lease() const { return lease_; }
 
   void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {

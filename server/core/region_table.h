@@ -9,7 +9,10 @@
 #ifndef WARPFOLD_SERVER_CORE_REGION_TABLE_H_
 #define WARPFOLD_SERVER_CORE_REGION_TABLE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,20 +28,31 @@
 
 namespace warpfold {
 
+// Of one kind: being registered, there, or unregistered and still in use.
+struct RegionCount {
+  std::int64_t regions = 0;
+  std::int64_t bytes = 0;
+};
+
 struct RegionTableState {
-  std::int64_t regions = 0;   // being registered, there, or unregistered and still in use
-  std::int64_t bytes = 0;     // theirs
-  std::uint64_t refused = 0;  // so far, for want of room
+  std::array<RegionCount, kRegionKindCount> open;  // by RegionKind
+  std::uint64_t refused = 0;                       // so far, for want of room
+
+  const RegionCount& of(RegionKind kind) const { return open[static_cast<std::size_t>(kind)]; }
+  RegionCount& of(RegionKind kind) { return open[static_cast<std::size_t>(kind)]; }
 };
 
 // A region as ListMemory tells of it.
 struct RegionReport {
   std::string name;
+  RegionKind kind = RegionKind::kSystem;
   std::int64_t size_bytes = 0;
   std::int64_t uses = 0;
-  std::string key;
+  std::string key;  // of shared memory, as the offset
   std::int64_t offset_bytes = 0;
   bool in_place = false;
+  std::string device;               // of CUDA memory
+  std::int64_t device_ordinal = 0;  // the same
 };
 
 class RegionTable {
@@ -55,13 +69,20 @@ class RegionTable {
                               std::int64_t offset_bytes, std::int64_t size_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Opens another process's memory on device number `device_ordinal`. UNIMPLEMENTED `handle`: off;
+  // INVALID_ARGUMENT `device_ordinal`; and as RegisterShared and Executor::OpenPeer.
+  absl::Status RegisterCuda(const std::string& name, const std::string& handle,
+                            std::int64_t device_ordinal, std::int64_t size_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION of `memory`.
   absl::StatusOr<RegionLease> Use(const std::string& name, std::int64_t offset_bytes,
                                   std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND `name`.
   absl::Status Unregister(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
-  void UnregisterAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of one kind; with a name that one, if it is there.
+  void UnregisterAll(RegionKind kind, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For regions registered from now on.
   void SetLimits(const RegionLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -72,9 +93,14 @@ class RegionTable {
  private:
   using SharedRegion = std::shared_ptr<Region>;
 
-  // A region of that name and size, counted as long as anybody has it; nobody finds it yet.
-  absl::StatusOr<SharedRegion> Reserve(const std::string& name, std::int64_t size_bytes)
+  // A region that `open` opens, under its name once that is done.
+  absl::Status Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
+                   const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckOffer(const std::string& name, RegionKind kind, std::int64_t size_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that is counted as long as anybody has it; nobody finds it yet.
+  absl::StatusOr<SharedRegion> Reserve(const std::string& name, RegionKind kind,
+                                       std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OpenShared(Region& region, const std::string& key, const std::string& prefix,
                           std::int64_t offset_bytes) const;
   void Free(Region* region) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/plan.h"
 
@@ -44,6 +45,14 @@ class TensorMemory {
   virtual ~TensorMemory() = default;
   // Where it begins, for the lanes of its device; aligned for every element type.
   virtual std::byte* data() const = 0;
+};
+
+// Another process's memory on a device.
+class PeerMemory : public TensorMemory {
+ public:
+  // Puts `bytes` at `offset_bytes`, which lie within it; waits until they are there. UNAVAILABLE:
+  // the device is lost.
+  virtual absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) = 0;
 };
 
 // What a device that keeps no tensors answers.
@@ -137,6 +146,13 @@ class Executor {
                                                                   std::int64_t /*offset_bytes*/,
                                                                   std::size_t /*size_bytes*/) {
     return nullptr;
+  }
+
+  // Opens another process's memory on this device by its `handle`, and checks that `size_bytes` > 0
+  // of it are there. INVALID_ARGUMENT `handle`, `size_bytes`. UNIMPLEMENTED: there is none to open.
+  virtual absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view /*handle*/,
+                                                               std::int64_t /*size_bytes*/) {
+    return absl::UnimplementedError("device_ordinal: the server has no GPU");
   }
 };
 

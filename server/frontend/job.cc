@@ -11,6 +11,19 @@
 namespace warpfold {
 namespace {
 
+// A tensor that begins `offset_bytes` into memory on a device.
+absl::Status CheckOnDevice(const Request& request, std::int64_t offset_bytes) {
+  if (request.part.has_value()) {
+    return absl::UnimplementedError(
+        "return_state: states of memory on devices are not in this server yet");
+  }
+  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(request.plan.dtype));
+  if (offset_bytes % element_bytes == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("memory.offset_bytes: ", offset_bytes,
+                                                 " is no multiple of the element's ", element_bytes,
+                                                 " bytes"));
+}
+
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
 
 }  // namespace
@@ -53,17 +66,28 @@ absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header) {
                                                    ", but tensor describes ",
                                                    request->plan.input_bytes));
   }
+  if (range->device() != nullptr) {
+    if (absl::Status status = CheckOnDevice(*request, memory.offset_bytes()); !status.ok()) {
+      return status;
+    }
+  }
   region_.Set(*std::move(range));
   return request;
 }
 
 LaneTask Job::task() {
   if (is_resident()) return ReduceTensor{tensor_.data()};
+  if (is_in_region() && region_.lease().device() != nullptr) {
+    return ReduceTensor{region_.lease().device_data()};
+  }
   if (request_.part.has_value()) return ReducePart{&*request_.part};
   return ReducePayload{};
 }
 
-const DeviceInfo* Job::device() const { return is_resident() ? &tensor_.device() : nullptr; }
+const DeviceInfo* Job::device() const {
+  if (is_in_region()) return region_.lease().device();
+  return is_resident() ? &tensor_.device() : nullptr;
+}
 
 void Job::Refuse(const absl::Status& status) {
   tensor_.Release();

@@ -31,6 +31,7 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_resident_ttl_ms(resident.ttl_max.count());
   out->set_max_memory_regions(limits.regions.regions_max);
   out->set_max_shared_memory_bytes(limits.regions.shared_bytes_max);
+  out->set_max_cuda_memory_bytes(limits.regions.cuda_bytes_max);
 }
 
 }  // namespace

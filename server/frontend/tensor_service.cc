@@ -33,6 +33,7 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
   out->set_key(report.key);
   out->set_offset_bytes(report.offset_bytes);
   out->set_in_place(report.in_place);
+  out->set_device(report.device);
 }
 
 }  // namespace
@@ -95,6 +96,16 @@ grpc::ServerUnaryReactor* TensorServiceImpl::RegisterSharedMemory(
       services_, context, Method::kRegisterSharedMemory, request->request_id(), [this, request] {
         return services_.regions.RegisterShared(request->name(), request->key(),
                                                 request->offset_bytes(), request->size_bytes());
+      });
+}
+
+grpc::ServerUnaryReactor* TensorServiceImpl::RegisterCudaMemory(
+    grpc::CallbackServerContext* context, const v1::RegisterCudaMemoryRequest* request,
+    v1::RegisterCudaMemoryResponse* /*response*/) {
+  return HostCall::Begin(
+      services_, context, Method::kRegisterCudaMemory, request->request_id(), [this, request] {
+        return services_.regions.RegisterCuda(request->name(), request->handle(),
+                                              request->device_ordinal(), request->size_bytes());
       });
 }
 

@@ -1,9 +1,9 @@
 // warpfold.v1.TensorService on gRPC's callback API.
 //
-// Step of a request: 1. WriteTensor alone is raw; it and RegisterSharedMemory, which may have many
-// pages to lock, need a lane; the others are answered where they come in. CreateTensor waits there
-// for the device's memory: on a GPU that is a few microseconds while the pool has some left, and
-// else the time that the driver takes.
+// Step of a request: 1. WriteTensor alone is raw; it and the calls that register memory, which may
+// have many pages to lock, need a lane; the others are answered where they come in. CreateTensor
+// waits there for the device's memory: on a GPU that is a few microseconds while the pool has some
+// left, and else the time that the driver takes.
 #ifndef WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 
@@ -22,6 +22,7 @@ using TensorServiceBase = Layers<v1::TensorService::Service,  //
                                  v1::TensorService::WithCallbackMethod_DeleteTensor,
                                  v1::TensorService::WithCallbackMethod_ListTensors,
                                  v1::TensorService::WithCallbackMethod_RegisterSharedMemory,
+                                 v1::TensorService::WithCallbackMethod_RegisterCudaMemory,
                                  v1::TensorService::WithCallbackMethod_UnregisterMemory,
                                  v1::TensorService::WithCallbackMethod_ListMemory>::Type;
 
@@ -43,6 +44,9 @@ class TensorServiceImpl final : public TensorServiceBase {
   grpc::ServerUnaryReactor* RegisterSharedMemory(
       grpc::CallbackServerContext* context, const v1::RegisterSharedMemoryRequest* request,
       v1::RegisterSharedMemoryResponse* response) override;
+  grpc::ServerUnaryReactor* RegisterCudaMemory(grpc::CallbackServerContext* context,
+                                               const v1::RegisterCudaMemoryRequest* request,
+                                               v1::RegisterCudaMemoryResponse* response) override;
   grpc::ServerUnaryReactor* UnregisterMemory(grpc::CallbackServerContext* context,
                                              const v1::UnregisterMemoryRequest* request,
                                              v1::UnregisterMemoryResponse* response) override;

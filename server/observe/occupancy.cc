@@ -68,12 +68,14 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
   };
   AddResident(now.resident, families);
-  families.push_back(Labelled(MetricType::Gauge, "warpfold_shared_memory_regions",
-                              "Regions of clients' memory that the server has open.", "kind",
-                              {{"system", now.shared_regions}}));
-  families.push_back(Labelled(MetricType::Gauge, "warpfold_shared_memory_bytes",
-                              "Bytes of clients' memory that the server has open.", "kind",
-                              {{"system", now.shared_bytes}}));
+  families.push_back(
+      Labelled(MetricType::Gauge, "warpfold_shared_memory_regions",
+               "Regions of clients' memory that the server has open.", "kind",
+               {{"system", now.system_memory.regions}, {"cuda", now.cuda_memory.regions}}));
+  families.push_back(
+      Labelled(MetricType::Gauge, "warpfold_shared_memory_bytes",
+               "Bytes of clients' memory that the server has open.", "kind",
+               {{"system", now.system_memory.bytes}, {"cuda", now.cuda_memory.bytes}}));
   return families;
 }
 

@@ -32,6 +32,12 @@ struct ResidentOccupancy {
   double device_lost = 0;
 };
 
+// Regions of clients' memory.
+struct SharedOccupancy {
+  double regions = 0;
+  double bytes = 0;
+};
+
 struct Occupancy {
   bool ready = false;
   double devices_serving = 0;
@@ -53,8 +59,8 @@ struct Occupancy {
   double refusals_draining = 0;
   double refusals_resident = 0;
   double refusals_regions = 0;
-  double shared_regions = 0;  // memory of clients', and its bytes
-  double shared_bytes = 0;
+  SharedOccupancy system_memory;  // of clients'
+  SharedOccupancy cuda_memory;
   ResidentOccupancy resident;
 };
 

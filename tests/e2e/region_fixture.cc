@@ -26,6 +26,19 @@ grpc::Status RegisterSegment(v1::TensorService::Stub& stub, const std::string& n
   return stub.RegisterSharedMemory(&context, request, &response);
 }
 
+grpc::Status RegisterCuda(v1::TensorService::Stub& stub, const std::string& name,
+                          const std::string& handle, std::int64_t ordinal, std::int64_t size) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::RegisterCudaMemoryRequest request;
+  request.set_name(name);
+  request.set_handle(handle);
+  request.set_device_ordinal(ordinal);
+  request.set_size_bytes(size);
+  v1::RegisterCudaMemoryResponse response;
+  return stub.RegisterCudaMemory(&context, request, &response);
+}
+
 grpc::Status UnregisterRegion(v1::TensorService::Stub& stub, const std::string& name) {
   grpc::ClientContext context;
   SetDeadline(context);
@@ -62,8 +75,10 @@ void RegionFixture::TearDown() {
   for (const v1::MemoryRegion& region : ListRegions(*regions_)) {
     EXPECT_TRUE(UnregisterRegion(*regions_, region.name()).ok());
   }
-  ExpectMetric("warpfold_shared_memory_regions{kind=\"system\"}", 0);
-  ExpectMetric("warpfold_shared_memory_bytes{kind=\"system\"}", 0);
+  for (const char* kind : {"system", "cuda"}) {
+    ExpectMetric(std::string("warpfold_shared_memory_regions{kind=\"") + kind + "\"}", 0);
+    ExpectMetric(std::string("warpfold_shared_memory_bytes{kind=\"") + kind + "\"}", 0);
+  }
   ServedTest::TearDown();
 }
 

@@ -17,6 +17,8 @@ namespace warpfold::e2e {
 
 grpc::Status RegisterSegment(v1::TensorService::Stub& stub, const std::string& name,
                              const std::string& key, std::int64_t offset, std::int64_t size);
+grpc::Status RegisterCuda(v1::TensorService::Stub& stub, const std::string& name,
+                          const std::string& handle, std::int64_t ordinal, std::int64_t size);
 grpc::Status UnregisterRegion(v1::TensorService::Stub& stub, const std::string& name);
 std::vector<v1::MemoryRegion> ListRegions(v1::TensorService::Stub& stub);
 

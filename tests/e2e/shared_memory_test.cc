@@ -263,8 +263,35 @@ TEST_F(SharedMemoryOffTest, AServerThatWasNotToldToTakesNone) {
   const ShmSegment segment(Ones(100));
   ExpectStatus(RegisterSegment(regions(), "r", segment.key(), 0, 400), StatusCode::UNIMPLEMENTED,
                "key: ");
+  ExpectStatus(RegisterCuda(regions(), "r", std::string(64, '\1'), 0, 400),
+               StatusCode::UNIMPLEMENTED, "handle: ");
   ExpectStatus(Reduce(RegionRequest("r", 100)), StatusCode::NOT_FOUND, "memory.name: ");
   ExpectStatus(UnregisterRegion(regions(), "r"), StatusCode::NOT_FOUND, "name: ");
+  EXPECT_TRUE(ListRegions(regions()).empty());
+}
+
+class CudaMemoryTest : public RegionFixture {
+ protected:
+  static void SetUpTestSuite() { StartServer({"--max-cuda-memory-bytes=1GiB"}); }
+};
+
+// Whatever a client sends as a handle, on a server with a GPU or without.
+TEST_F(CudaMemoryTest, HandlesThatAreNoneAreErrorsAndNoMore) {
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(client().stub().GetServerInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.limits().max_cuda_memory_bytes(), 1 << 30);
+  const bool has_gpu = info.backend() == "cuda";
+  std::mt19937 random(20261121);
+  for (int i = 0; i < 20; ++i) {
+    std::string handle(i < 2 ? 63 + 2 * static_cast<std::size_t>(i) : 64, '\0');
+    if (i > 2) std::generate(handle.begin(), handle.end(), [&] { return static_cast<char>(random()); });
+    ExpectStatus(RegisterCuda(regions(), "r", handle, 0, 400),
+                 has_gpu ? StatusCode::INVALID_ARGUMENT : StatusCode::UNIMPLEMENTED,
+                 has_gpu ? "handle: " : "device_ordinal: ");
+  }
+  ExpectStatus(RegisterCuda(regions(), "r", std::string(64, '\0'), 99, 400),
+               StatusCode::INVALID_ARGUMENT, "device_ordinal: ");
   EXPECT_TRUE(ListRegions(regions()).empty());
 }
 

@@ -61,6 +61,20 @@ class FakeDevice final : public Executor {
     absl::MutexLock lock(&mutex_);
     maps_shared_ = true;
   }
+  // Memory whose handle is its bytes.
+  absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view handle,
+                                                       std::int64_t size_bytes) override {
+    if (handle.empty()) return absl::InvalidArgumentError("handle: is none");
+    if (size_bytes > std::ssize(handle)) return absl::InvalidArgumentError("size_bytes: too many");
+    absl::MutexLock lock(&mutex_);
+    peer_bytes_ += std::ssize(handle);
+    return std::make_unique<FakePeer>(*this, handle);
+  }
+  // Of what is open now.
+  std::int64_t peer_bytes() const {
+    absl::MutexLock lock(&mutex_);
+    return peer_bytes_;
+  }
   // The next MapShared answers `status`.
   void FailMap(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -128,6 +142,25 @@ class FakeDevice final : public Executor {
     const std::size_t begin_;
     const std::size_t size_bytes_;
     void* const pages_;
+  };
+
+  class FakePeer final : public PeerMemory {
+   public:
+    FakePeer(FakeDevice& device, absl::string_view bytes) : device_(device), bytes_(bytes) {}
+    ~FakePeer() override {
+      absl::MutexLock lock(&device_.mutex_);
+      device_.peer_bytes_ -= std::ssize(bytes_);
+    }
+    std::byte* data() const override { return reinterpret_cast<std::byte*>(bytes_.data()); }
+    absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) override {
+      bytes_.replace(static_cast<std::size_t>(offset_bytes), bytes.size(), bytes.data(),
+                     bytes.size());
+      return absl::OkStatus();
+    }
+
+   private:
+    FakeDevice& device_;
+    mutable std::string bytes_;
   };
 
   // Sums int64 elements, whatever the plan says.
@@ -216,6 +249,7 @@ class FakeDevice final : public Executor {
   bool maps_shared_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status map_status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t mapped_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t peer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A payload of the elements 1..n that waits, when given one, for a gate before its first byte.

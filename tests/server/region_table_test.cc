@@ -35,13 +35,17 @@ class RegionTableTest : public testing::Test {
     limits_.shared_prefix = ShmSegment::kPrefix;
     limits_.regions_max = 3;
     limits_.shared_bytes_max = 10'000;
+    limits_.cuda_bytes_max = 1'000;
     table_ = std::make_unique<RegionTable>(devices_, limits_);
   }
   ~RegionTableTest() override {
     for (const RegionReport& region : table_->List()) EXPECT_TRUE(Unregister(region.name).ok());
-    EXPECT_EQ(table_->state().regions, 0);
-    EXPECT_EQ(table_->state().bytes, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kCuda).regions, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 0);
     EXPECT_EQ(device().mapped_bytes(), 0);
+    EXPECT_EQ(device().peer_bytes(), 0);
   }
   FakeDevice& device() { return static_cast<FakeDevice&>(*devices_[0]); }
   absl::Status Unregister(const std::string& name) { return table_->Unregister(name); }
@@ -68,14 +72,14 @@ TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
   EXPECT_TRUE(Unregister("r").ok());
   ExpectStatus(Unregister("r"), StatusCode::kNotFound, "name: ");
   ExpectStatus(table_->Use("r", 0, 8).status(), StatusCode::kNotFound, "memory.name: ");
-  EXPECT_EQ(table_->state().regions, 1) << "still in use";
-  EXPECT_EQ(table_->state().bytes, 720);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 1) << "still in use";
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 720);
   std::string two(16, '\0');
   ASSERT_TRUE(
       lease->Read(0, absl::MakeSpan(reinterpret_cast<std::byte*>(two.data()), two.size())).ok());
   EXPECT_EQ(two, Numbers(13).substr(88, 16));
   lease->Release();
-  EXPECT_EQ(table_->state().regions, 0);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
 }
 
 TEST_F(RegionTableTest, NamesAndKeysThatAreNone) {
@@ -197,8 +201,53 @@ TEST_F(RegionTableTest, ADeviceThatCannotMapLeavesNothing) {
   device().FailMap(absl::ResourceExhaustedError("key: no pages"));
   ExpectStatus(table_->RegisterShared("r", segment_.key(), 0, 8), StatusCode::kResourceExhausted,
                "key: ");
-  EXPECT_EQ(table_->state().regions, 0);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
   EXPECT_TRUE(table_->RegisterShared("r", segment_.key(), 0, 8).ok());
+}
+
+TEST_F(RegionTableTest, CudaMemoryIsOpenUntilItsLastLeaseGoes) {
+  ASSERT_TRUE(table_->RegisterCuda("r", Numbers(10), 0, 80).ok());
+  const std::vector<RegionReport> listed = table_->List();
+  EXPECT_EQ(listed[0].kind, RegionKind::kCuda);
+  EXPECT_EQ(listed[0].device, "fake:0");
+  EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 80);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
+  RegionLease lease = *table_->Use("r", 16, 8);
+  EXPECT_EQ(lease.device(), &device().info());
+  EXPECT_EQ(*lease.device_data(), std::byte{3});
+  EXPECT_TRUE(lease.Write("changed.").ok());
+  EXPECT_EQ(*lease.device_data(), std::byte{'c'});
+  EXPECT_TRUE(Unregister("r").ok());
+  EXPECT_EQ(device().peer_bytes(), 80);
+  lease.Release();
+  EXPECT_EQ(device().peer_bytes(), 0);
+}
+
+TEST_F(RegionTableTest, CudaMemoryThatIsRefused) {
+  const auto offered = [this](const std::string& handle, std::int64_t ordinal, std::int64_t size) {
+    return table_->RegisterCuda("r", handle, ordinal, size);
+  };
+  ExpectStatus(offered("", 0, 8), StatusCode::kInvalidArgument, "handle: ");
+  ExpectStatus(offered("8 bytes.", 0, 9), StatusCode::kInvalidArgument, "size_bytes: ");
+  ExpectStatus(offered("8 bytes.", 0, 0), StatusCode::kInvalidArgument, "size_bytes: ");
+  ExpectStatus(offered("8 bytes.", 1, 8), StatusCode::kInvalidArgument, "device_ordinal: ");
+  ExpectStatus(offered("8 bytes.", -1, 8), StatusCode::kInvalidArgument, "device_ordinal: ");
+  ExpectStatus(offered("8 bytes.", 0, 1'001), StatusCode::kResourceExhausted, "size_bytes: ");
+  ASSERT_TRUE(table_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  ExpectStatus(offered("8 bytes.", 0, 8), StatusCode::kAlreadyExists, "name: ");
+  RegionTable off(devices_, {});
+  ExpectStatus(off.RegisterCuda("r", "8 bytes.", 0, 8), StatusCode::kUnimplemented, "handle: ");
+}
+
+TEST_F(RegionTableTest, AllOfOneKindEndAtOnce) {
+  ASSERT_TRUE(table_->RegisterCuda("a", "8 bytes.", 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared("b", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared("c", segment_.key(), 0, 8).ok());
+  table_->UnregisterAll(RegionKind::kCuda, "b");
+  EXPECT_EQ(table_->List().size(), 3) << "another kind";
+  table_->UnregisterAll(RegionKind::kSystem, "");
+  ASSERT_EQ(table_->List().size(), 1);
+  EXPECT_EQ(table_->List()[0].name, "a");
 }
 
 // A reduction whose bytes are in a region.

@@ -17,10 +17,11 @@ class RegionTest : public FrontendTest {
   }
   void TearDown() override {
     FrontendTest::TearDown();
-    EXPECT_EQ(regions_->state().regions, 0);
-    EXPECT_EQ(regions_->state().bytes, 0);
+    EXPECT_EQ(open().regions, 0);
+    EXPECT_EQ(open().bytes, 0);
   }
 
+  RegionCount open() const { return regions_->state().of(RegionKind::kSystem); }
   void Begin(Call& call) {
     call.request = Request();
     call.request.mutable_memory()->set_name("r");
@@ -56,13 +57,13 @@ TEST_F(RegionTest, OneThatIsUnregisteredWhileItIsReducedGoesWithTheAnswer) {
   device_->AwaitBegun();
   EXPECT_EQ(Unregister(), StatusCode::OK);
   EXPECT_EQ(Unregister(), StatusCode::NOT_FOUND);
-  EXPECT_EQ(regions_->state().bytes, 8);
+  EXPECT_EQ(open().bytes, 8);
   EXPECT_TRUE(regions_->RegisterShared("r", segment_.key(), 0, 8).ok()) << "the name is free";
-  EXPECT_EQ(regions_->state().regions, 2);
+  EXPECT_EQ(open().regions, 2);
   device_->Open();
   running.done.WaitForNotification();
   EXPECT_TRUE(running.status.ok()) << running.status.error_message();
-  EXPECT_EQ(regions_->state().regions, 1) << "freed before the answer left";
+  EXPECT_EQ(open().regions, 1) << "freed before the answer left";
   EXPECT_EQ(Unregister(), StatusCode::OK);
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_lane.h"
 #include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/peer_memory.h"
 #include "server/device/cuda/shared_mapping.h"
 
 namespace warpfold {
@@ -78,6 +79,11 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::MapShared(int descri
                                                                       std::int64_t offset_bytes,
                                                                       std::size_t size_bytes) {
   return SharedMapping::Make(ordinal_, descriptor, offset_bytes, size_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<PeerMemory>> CudaExecutor::OpenPeer(absl::string_view handle,
+                                                                   std::int64_t size_bytes) {
+  return CudaPeerMemory::Open(ordinal_, handle, size_bytes);
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(

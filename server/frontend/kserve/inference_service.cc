@@ -74,6 +74,7 @@ Reactor* InferenceServiceImpl::ServerMetadata(Context* context,
   for (const char* extension : kExtensions) response->add_extensions(extension);
   const RegionLimits& regions = services_.limits.Get().regions;
   if (!regions.shared_prefix.empty()) response->add_extensions("system_shared_memory");
+  if (regions.cuda_bytes_max > 0) response->add_extensions("cuda_shared_memory");
   return Answer(context, Method::kServerMetadata);
 }
 

@@ -14,13 +14,25 @@
 namespace warpfold::kserve {
 namespace {
 
-constexpr char kNoCuda[] = "CUDA shared memory is not in this server yet";
-
-// Fields of RegisterSharedMemoryRequest.
+// Fields of the requests of warpfold.v1 that register memory.
 constexpr std::pair<absl::string_view, absl::string_view> kFieldNames[] = {
-    {"offset_bytes:", "offset:"}, {"size_bytes:", "byte_size:"}};
+    {"offset_bytes:", "offset:"},
+    {"size_bytes:", "byte_size:"},
+    {"handle:", "raw_handle:"},
+    {"device_ordinal:", "device_id:"}};
 
-absl::Status NoRegion(const std::string& name) {
+// Calls `add` with the regions of `kind`, or with the one of that name. NOT_FOUND: a name, and
+// there is none.
+template <typename Add>
+absl::Status ForEach(const RegionTable& regions, RegionKind kind, const std::string& name,
+                     const Add& add) {
+  bool is_there = name.empty();
+  for (const RegionReport& region : regions.List()) {
+    if (region.kind != kind || !(name.empty() || region.name == name)) continue;
+    add(region);
+    is_there = true;
+  }
+  if (is_there) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("name: there is no region ", Quoted(name)));
 }
 
@@ -31,17 +43,15 @@ using Reactor = InferenceServiceImpl::Reactor;
 Reactor* InferenceServiceImpl::SystemSharedMemoryStatus(
     Context* context, const inference::SystemSharedMemoryStatusRequest* request,
     inference::SystemSharedMemoryStatusResponse* response) {
-  for (const RegionReport& region : services_.regions.List()) {
-    if (!request->name().empty() && region.name != request->name()) continue;
+  const auto add = [response](const RegionReport& region) {
     auto& status = (*response->mutable_regions())[region.name];
     status.set_name(region.name);
     status.set_key(region.key);
     status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
     status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
-  }
-  const bool is_missing = !request->name().empty() && response->regions().empty();
+  };
   return Answer(context, Method::kSystemSharedMemoryStatus,
-                is_missing ? NoRegion(request->name()) : absl::OkStatus());
+                ForEach(services_.regions, RegionKind::kSystem, request->name(), add));
 }
 
 Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
@@ -62,30 +72,39 @@ Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
 Reactor* InferenceServiceImpl::SystemSharedMemoryUnregister(
     Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
     inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
-  if (request->name().empty()) {
-    services_.regions.UnregisterAll();
-  } else {
-    services_.regions.Unregister(request->name()).IgnoreError();
-  }
+  services_.regions.UnregisterAll(RegionKind::kSystem, request->name());
   return Answer(context, Method::kSystemSharedMemoryUnregister);
 }
 
 Reactor* InferenceServiceImpl::CudaSharedMemoryStatus(
     Context* context, const inference::CudaSharedMemoryStatusRequest* request,
-    inference::CudaSharedMemoryStatusResponse* /*response*/) {
+    inference::CudaSharedMemoryStatusResponse* response) {
+  const auto add = [response](const RegionReport& region) {
+    auto& status = (*response->mutable_regions())[region.name];
+    status.set_name(region.name);
+    status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
+    status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
+  };
   return Answer(context, Method::kCudaSharedMemoryStatus,
-                request->name().empty() ? absl::OkStatus() : NoRegion(request->name()));
+                ForEach(services_.regions, RegionKind::kCuda, request->name(), add));
 }
 
 Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
-    Context* context, const inference::CudaSharedMemoryRegisterRequest* /*request*/,
+    Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
     inference::CudaSharedMemoryRegisterResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kCudaSharedMemoryRegister, kNoCuda);
+  return HostCall::Begin(
+      services_, context, Method::kCudaSharedMemoryRegister, "", [this, request] {
+        return Renamed(services_.regions.RegisterCuda(
+                           request->name(), request->raw_handle(), request->device_id(),
+                           static_cast<std::int64_t>(request->byte_size())),
+                       kFieldNames);
+      });
 }
 
 Reactor* InferenceServiceImpl::CudaSharedMemoryUnregister(
-    Context* context, const inference::CudaSharedMemoryUnregisterRequest* /*request*/,
+    Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
     inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
+  services_.regions.UnregisterAll(RegionKind::kCuda, request->name());
   return Answer(context, Method::kCudaSharedMemoryUnregister);
 }
 
