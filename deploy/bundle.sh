@@ -35,6 +35,7 @@ deploy/stage.sh "$destination" \
   "$server" \
   "$build/client/cpp/warpfold" \
   "$build/tests/gpu/warpfold_gpu_test" \
+  "$build/tests/gpu/warpfold_gpu_peer_test" \
   "$build/tests/e2e/warpfold_e2e_test" \
   "$build/bench/kernels/warpfold_bench_kernels" \
   "$build/bench/kernels/warpfold_bench_shapes" \

@@ -98,6 +98,7 @@ export WARPFOLD_SERVER=$here/bin/warpfold-server
 export WARPFOLD_CLI=$here/bin/warpfold
 if [ "$backend" = cuda ]; then
   run_tests warpfold_gpu_test yes
+  run_tests warpfold_gpu_peer_test yes
 fi
 run_tests warpfold_e2e_test no
 finish

@@ -65,6 +65,10 @@ Limits Config::limits() const {
   limits.resident.tensors_max = max_resident_tensors;
   limits.resident.ttl = std::chrono::milliseconds(resident_ttl_ms);
   limits.resident.ttl_max = std::chrono::milliseconds(max_resident_ttl_ms);
+  limits.regions.shared_prefix = shared_memory_prefix;
+  limits.regions.shared_bytes_max = max_shared_memory_bytes;
+  limits.regions.cuda_bytes_max = max_cuda_memory_bytes;
+  limits.regions.regions_max = max_memory_regions;
   return limits;
 }
 

@@ -52,6 +52,12 @@ struct Config {
   std::int64_t resident_ttl_ms = 600'000;
   std::int64_t max_resident_ttl_ms = 86'400'000;
 
+  // Memory that clients register, all together.
+  std::string shared_memory_prefix;  // of segments' names; empty: none is registered
+  std::int64_t max_shared_memory_bytes = std::int64_t{64} << 30;
+  std::int64_t max_cuda_memory_bytes = 0;  // 0: none is registered
+  std::int64_t max_memory_regions = 1024;
+
   // Time.
   std::int64_t stream_idle_timeout_ms = 30000;
   std::int64_t drain_delay_ms = 0;

@@ -68,8 +68,12 @@ ResidentOccupancy ToOccupancy(const TensorTableState& state) {
           .device_lost = ended(TensorEnd::kDeviceLost)};
 }
 
+SharedOccupancy ToOccupancy(const RegionCount& count) {
+  return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
-                const TensorTable& tensors, double lane_bytes) {
+                const TensorTable& tensors, const RegionTable& regions, double lane_bytes) {
   const AdmissionState admitted = admission.state();
   const SchedulerState scheduled = scheduler.state();
   Occupancy now;
@@ -90,6 +94,10 @@ Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler
   const TensorTableState resident = tensors.state();
   now.refusals_resident = static_cast<double>(resident.refused);
   now.resident = ToOccupancy(resident);
+  const RegionTableState shared = regions.state();
+  now.refusals_regions = static_cast<double>(shared.refused);
+  now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
+  now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
   return now;
 }
 
@@ -105,6 +113,7 @@ Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices 
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
       tensors_(devices_.executors, config.limits().resident),
       tensor_sweeper_(tensors_),
+      regions_(devices_.executors, config.limits().regions),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
       access_log_(log, config.access_log_options()) {}
 
@@ -164,7 +173,7 @@ absl::Status Server::StartMetrics() {
   const double lane_bytes =
       static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
   auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
-    Occupancy now = Probe(admission_, *scheduler_, tensors_, lane_bytes);
+    Occupancy now = Probe(admission_, *scheduler_, tensors_, regions_, lane_bytes);
     now.ready = ready_ && has_device();
     now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
     now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
@@ -204,8 +213,8 @@ absl::Status Server::StartGrpc() {
                             .backend = Name(devices_.backend),
                             .devices = {}};
   for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
-  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
-      GrpcServer::Start(options, admission_, *scheduler_, tensors_, metrics_, access_log_);
+  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(
+      options, admission_, *scheduler_, tensors_, regions_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   return absl::OkStatus();
@@ -265,6 +274,7 @@ void Server::TakeLimits() {
   admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
   scheduler_->SetQueueDepthMax(config_.queue_depth_max);
   tensors_.SetLimits(config_.limits().resident);
+  regions_.SetLimits(config_.limits().regions);
   grpc_->SetLimits(config_.limits());
 }
 

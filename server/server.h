@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/config.h"
 #include "server/core/admission.h"
+#include "server/core/region_table.h"
 #include "server/core/scheduler.h"
 #include "server/core/tensor_sweeper.h"
 #include "server/core/tensor_table.h"
@@ -76,6 +77,7 @@ class Server {
   AdmissionController admission_;
   TensorTable tensors_;
   TensorSweeper tensor_sweeper_;
+  RegionTable regions_;
   Metrics metrics_;
   AccessLog access_log_;
   std::unique_ptr<Scheduler> scheduler_;

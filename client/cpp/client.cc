@@ -195,11 +195,9 @@ absl::StatusOr<std::string> Client::MergeToState(std::span<const std::string> st
   return TakeState(*std::move(message));
 }
 
-absl::StatusOr<ReduceAnswer> Client::ReduceResident(const std::string& tensor_id, bool consume,
-                                                    const ReduceOptions& options) {
-  v1::ReduceRequest request = RequestWithoutTensor(options);
-  request.set_tensor_id(tensor_id);
-  request.set_consume(consume);
+absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
+                                                const ReduceOptions& options) {
+  request.MergeFrom(RequestWithoutTensor(options));
   const std::string message = request.SerializeAsString();
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,

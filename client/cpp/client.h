@@ -26,7 +26,7 @@
 // retry.h has the rule. A name with several addresses is several servers, which take turns.
 //
 // The headers, in the order of a call: client.h -> call_with_retries.h -> retry.h -> connection.h
-// -> message.h, payload_loan.h; tensor.h and remote_tensor.h are beside.
+// -> message.h, payload_loan.h; tensor.h, remote_tensor.h and shared_tensor.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
@@ -48,6 +48,7 @@
 #include "client/cpp/connection.h"
 #include "client/cpp/remote_tensor.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/shared_tensor.h"
 #include "client/cpp/tensor.h"
 #include "google/protobuf/message_lite.h"
 #include "warpfold/v1/reduction.pb.h"
@@ -107,6 +108,13 @@ struct PutOptions {
   std::stop_token stop = {};
 };
 
+struct ShareOptions {
+  unsigned int mode = 0600;  // of the segment; GPUs read it in place where the server may write it
+  std::optional<std::chrono::milliseconds> timeout = {};  // as in ReduceOptions, as are the others
+  std::string request_id = {};
+  std::stop_token stop = {};
+};
+
 struct ReduceResult {
   Op op = v1::OP_UNSPECIFIED;
   Tensor tensor;
@@ -157,6 +165,16 @@ class Client {
   // The same, and the tensor goes, whatever the answer.
   absl::StatusOr<ReduceAnswer> Reduce(RemoteTensor&& tensor, const ReduceOptions& options);
 
+  // Memory for a tensor that a server on this host reduces without its being sent
+  // (shared_tensor.h), registered until the handle goes. UNIMPLEMENTED: the server takes none;
+  // RESOURCE_EXHAUSTED: there is no memory, or no room on the server; PERMISSION_DENIED: the server
+  // may not open it; NOT_FOUND: the server is on another host, or sees another /dev/shm.
+  absl::StatusOr<SharedTensor> Share(DType dtype, const std::vector<std::int64_t>& shape,
+                                     const ShareOptions& options);
+
+  // Reduces what is in it now. NOT_FOUND: the server has it no longer.
+  absl::StatusOr<ReduceAnswer> Reduce(const SharedTensor& tensor, const ReduceOptions& options);
+
   // Asks the server again. server_info() is what it said when the client connected.
   absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo();
   const v1::GetServerInfoResponse& server_info() const { return info_; }
@@ -165,6 +183,7 @@ class Client {
 
  private:
   friend class RemoteTensor;
+  friend class SharedTensor;
 
   Client(const std::string& target, const ClientOptions& options);
 
@@ -179,8 +198,8 @@ class Client {
                          std::optional<std::chrono::milliseconds> timeout,
                          const std::stop_token& stop, google::protobuf::MessageLite* response);
   absl::Status Write(const RemoteTensor& to, const TensorView& tensor, const PutOptions& options);
-  absl::StatusOr<ReduceAnswer> ReduceResident(const std::string& tensor_id, bool consume,
-                                              const ReduceOptions& options);
+  // `request` has a source on the server, and nothing that is in the options.
+  absl::StatusOr<ReduceAnswer> ReduceFrom(v1::ReduceRequest request, const ReduceOptions& options);
   bool TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const;
   // Of one stream message: options_.chunk_bytes, or what the server takes if that is less.
   std::size_t ChunkBytes() const;

@@ -40,6 +40,9 @@ inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/Ge
 inline constexpr char kCreateTensorMethod[] = "/warpfold.v1.TensorService/CreateTensor";
 inline constexpr char kWriteTensorMethod[] = "/warpfold.v1.TensorService/WriteTensor";
 inline constexpr char kDeleteTensorMethod[] = "/warpfold.v1.TensorService/DeleteTensor";
+inline constexpr char kRegisterSharedMemoryMethod[] =
+    "/warpfold.v1.TensorService/RegisterSharedMemory";
+inline constexpr char kUnregisterMemoryMethod[] = "/warpfold.v1.TensorService/UnregisterMemory";
 
 struct ConnectionOptions {
   // Null means no TLS.

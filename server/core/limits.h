@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -33,6 +34,17 @@ struct ResidentLimits {
   std::chrono::milliseconds retry_delay{1000};
 };
 
+// Of memory that clients register.
+struct RegionLimits {
+  std::string
+      shared_prefix;  // of the segments' names, from their '/' on; empty: none is registered
+  std::int64_t regions_max = 1024;
+  std::int64_t shared_bytes_max = std::int64_t{64} << 30;  // in shared memory together
+  std::int64_t cuda_bytes_max = 0;  // on GPUs together; 0: none is registered
+  // As in ResidentLimits.
+  std::chrono::milliseconds retry_delay{1000};
+};
+
 struct Limits {
   std::int64_t max_tensor_bytes = std::int64_t{1} << 40;
   std::int64_t max_message_bytes = std::int64_t{64} << 20;
@@ -44,6 +56,7 @@ struct Limits {
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   std::chrono::milliseconds stream_idle_timeout{30000};
   ResidentLimits resident;
+  RegionLimits regions;
 };
 
 // Reading costs one load: every request does it. A reader may hold on to what it read, so old

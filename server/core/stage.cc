@@ -14,8 +14,14 @@ absl::Status Stage(Lane& lane, Work& work, PayloadSource& source, std::int64_t b
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
     if (!buffer.ok()) return buffer.status();
     const std::size_t bytes = std::min(buffer->size(), static_cast<std::size_t>(byte_count));
-    if (absl::Status read = source.ReadInto(buffer->first(bytes)); !read.ok()) return read;
-    if (absl::Status committed = lane.Commit(bytes); !committed.ok()) return committed;
+    absl::Status staged;
+    if (const std::byte* data = source.InPlace(bytes); data != nullptr) {
+      staged = lane.CommitInPlace(data);
+    } else {
+      staged = source.ReadInto(buffer->first(bytes));
+      if (staged.ok()) staged = lane.Commit(bytes);
+    }
+    if (!staged.ok()) return staged;
     byte_count -= static_cast<std::int64_t>(bytes);
   }
   return absl::OkStatus();

@@ -35,6 +35,10 @@ class PayloadSource {
   // long), INVALID_ARGUMENT (the client broke its promise).
   virtual absl::Status ReadInto(absl::Span<std::byte> out) = 0;
 
+  // Where the next `byte_count` bytes lie, when the lane's device can read them there and they stay
+  // until Done: they count as read then. Null: ReadInto has them.
+  virtual const std::byte* InPlace(std::size_t /*byte_count*/) { return nullptr; }
+
   // Called once after the last byte: checks that nothing follows. May wait for the client to
   // half-close. Errors as above.
   virtual absl::Status ExpectEnd() = 0;

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/plan.h"
 
@@ -37,13 +38,21 @@ struct Outcome {
   DeviceTimes times;
 };
 
-// Memory of one device that outlives requests: a resident tensor lies there. Any thread may destroy
-// it once no lane uses it, before its executor goes.
+// Memory that lanes use and that outlives requests: of one device, where a resident tensor lies, or
+// a client's, mapped. Any thread may destroy it once no lane uses it, before its executor goes.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
   // Where it begins, for the lanes of its device; aligned for every element type.
   virtual std::byte* data() const = 0;
+};
+
+// Another process's memory on a device.
+class PeerMemory : public TensorMemory {
+ public:
+  // Puts `bytes` at `offset_bytes`, which lie within it; waits until they are there. UNAVAILABLE:
+  // the device is lost.
+  virtual absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) = 0;
 };
 
 // What a device that keeps no tensors answers.
@@ -70,6 +79,12 @@ class Lane {
   // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
   // Work on them may start.
   virtual absl::Status Commit(std::size_t byte_count) = 0;
+
+  // Instead of writing to the last Buffer(): as many bytes as it holds lie at `data`, in memory
+  // that the executor mapped (MapShared), and stay there until Finish or Abandon.
+  virtual absl::Status CommitInPlace(const std::byte* /*data*/) {
+    return absl::InternalError("the device maps no shared memory");
+  }
 
   // REQUIRES: all plan.input_bytes were committed. Waits for the device and returns the results.
   // OUT_OF_RANGE: an integer sum does not fit. UNAVAILABLE: the device is lost.
@@ -121,6 +136,23 @@ class Executor {
   // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its lanes answer so too.
   virtual absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t /*size_bytes*/) {
     return KeepsNoTensors();
+  }
+
+  // Maps `size_bytes` > 0 from `offset_bytes` on of the shared memory behind `descriptor`, for the
+  // lanes of every device to read in place, whoever truncates it later; data() is where they begin.
+  // Null: this device, or this memory, cannot be read so; its bytes have to be staged. Waits until
+  // the pages are there. RESOURCE_EXHAUSTED, FAILED_PRECONDITION: the system cannot.
+  virtual absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int /*descriptor*/,
+                                                                  std::int64_t /*offset_bytes*/,
+                                                                  std::size_t /*size_bytes*/) {
+    return nullptr;
+  }
+
+  // Opens another process's memory on this device by its `handle`, and checks that `size_bytes` > 0
+  // of it are there. INVALID_ARGUMENT `handle`, `size_bytes`. UNIMPLEMENTED: there is none to open.
+  virtual absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view /*handle*/,
+                                                               std::int64_t /*size_bytes*/) {
+    return absl::UnimplementedError("device_ordinal: the server has no GPU");
   }
 };
 

@@ -47,9 +47,6 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
   if (message.consume() && !message.has_tensor_id()) {
     return absl::InvalidArgumentError("consume: goes with tensor_id");
   }
-  if (message.has_memory()) {
-    return absl::UnimplementedError("memory: memory regions are not in this server yet");
-  }
   return absl::OkStatus();
 }
 

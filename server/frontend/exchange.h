@@ -2,8 +2,8 @@
 // the items of ReduceMany and ModelStreamInfer.
 //
 // Step of a request: 1, and the way back. Between the two ends a request is in the terms of
-// warpfold.v1, whatever its protocol. Read comes once and first; then, once, Write or WriteItem.
-// One thread at a time.
+// warpfold.v1, whatever its protocol. Read comes once and first; Place, of a request that was
+// reduced, next; then, once, Write or WriteItem. One thread at a time.
 #ifndef WARPFOLD_SERVER_FRONTEND_EXCHANGE_H_
 #define WARPFOLD_SERVER_FRONTEND_EXCHANGE_H_
 
@@ -26,6 +26,10 @@ class Exchange {
 
   // `status`, which names the fields of warpfold.v1, in the protocol's terms.
   virtual absl::Status Told(const absl::Status& status) const = 0;
+
+  // Takes those results out of `response` that the request wants somewhere else, and puts them
+  // there. Errors, in the protocol's terms, are the request's.
+  virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
 
   // The answer of a whole call: `response`, which may be taken apart, when `status` is OK. Returns
   // the call's status, with the message in `out` when that is OK.

@@ -46,10 +46,10 @@ int MaxReceiveBytes(const Limits& limits) {
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
-                 Scheduler& scheduler, TensorTable& tensors, Metrics& metrics,
+                 Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
-        services_{limits_, admission, scheduler, tensors, metrics, access_log},
+        services_{limits_, admission, scheduler, tensors, regions, metrics, access_log},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, serving_) {}
@@ -120,9 +120,9 @@ class GrpcServerImpl final : public GrpcServer {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
-    TensorTable& tensors, Metrics& metrics, AccessLog& access_log) {
-  auto server =
-      std::make_unique<GrpcServerImpl>(options, admission, scheduler, tensors, metrics, access_log);
+    TensorTable& tensors, RegionTable& regions, Metrics& metrics, AccessLog& access_log) {
+  auto server = std::make_unique<GrpcServerImpl>(options, admission, scheduler, tensors, regions,
+                                                 metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

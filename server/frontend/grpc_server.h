@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "server/core/admission.h"
 #include "server/core/limits.h"
+#include "server/core/region_table.h"
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
 #include "server/device/executor.h"
@@ -40,13 +41,11 @@ class GrpcServer {
   virtual ~GrpcServer() = default;
 
   // Listens and serves; every name is SERVING when this returns. `admission`, `scheduler`,
-  // `tensors`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address:
-  // cannot listen there.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
-                                                           AdmissionController& admission,
-                                                           Scheduler& scheduler,
-                                                           TensorTable& tensors, Metrics& metrics,
-                                                           AccessLog& access_log);
+  // `tensors`, `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming
+  // the address: cannot listen there.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
+      const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
+      TensorTable& tensors, RegionTable& regions, Metrics& metrics, AccessLog& access_log);
 
   virtual int port() const = 0;
 

@@ -4,11 +4,25 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/frontend/response.h"
 #include "server/frontend/state_message.h"
 
 namespace warpfold {
 namespace {
+
+// A tensor that begins `offset_bytes` into memory on a device.
+absl::Status CheckOnDevice(const Request& request, std::int64_t offset_bytes) {
+  if (request.part.has_value()) {
+    return absl::UnimplementedError(
+        "return_state: states of memory on devices are not in this server yet");
+  }
+  const auto element_bytes = static_cast<std::int64_t>(ElementBytes(request.plan.dtype));
+  if (offset_bytes % element_bytes == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("memory.offset_bytes: ", offset_bytes,
+                                                 " is no multiple of the element's ", element_bytes,
+                                                 " bytes"));
+}
 
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
 
@@ -31,6 +45,7 @@ void Job::Identify(const v1::ReduceRequest& header) {
 
 absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   const Limits& limits = services().limits.Get();
+  if (header.has_memory()) return DecodeInRegion(header);
   if (!header.has_tensor_id()) return DecodeRequest(header, limits);
   absl::StatusOr<TensorReadLease> tensor = services().tensors.Read(header.tensor_id());
   if (!tensor.ok()) return tensor.status();
@@ -39,27 +54,59 @@ absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   return request;
 }
 
+absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header) {
+  absl::StatusOr<Request> request = DecodeRequest(header, services().limits.Get());
+  if (!request.ok()) return request;
+  const v1::MemoryRef& memory = header.memory();
+  absl::StatusOr<RegionLease> range =
+      services().regions.Use(memory.name(), memory.offset_bytes(), memory.size_bytes());
+  if (!range.ok()) return range.status();
+  if (range->size_bytes() != request->plan.input_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("memory.size_bytes: is ", range->size_bytes(),
+                                                   ", but tensor describes ",
+                                                   request->plan.input_bytes));
+  }
+  if (range->device() != nullptr) {
+    if (absl::Status status = CheckOnDevice(*request, memory.offset_bytes()); !status.ok()) {
+      return status;
+    }
+  }
+  region_.Set(*std::move(range));
+  return request;
+}
+
 LaneTask Job::task() {
   if (is_resident()) return ReduceTensor{tensor_.data()};
+  if (is_in_region() && region_.lease().device() != nullptr) {
+    return ReduceTensor{region_.lease().device_data()};
+  }
   if (request_.part.has_value()) return ReducePart{&*request_.part};
   return ReducePayload{};
 }
 
-const DeviceInfo* Job::device() const { return is_resident() ? &tensor_.device() : nullptr; }
+const DeviceInfo* Job::device() const {
+  if (is_in_region()) return region_.lease().device();
+  return is_resident() ? &tensor_.device() : nullptr;
+}
 
 void Job::Refuse(const absl::Status& status) {
   tensor_.Release();
+  region_.Clear();
   Record(status, WorkReport(), Clock::now());
 }
 
 void Job::Done(WorkReport report) {
   const Clock::time_point reply_start = Clock::now();
-  const absl::Status status = report.outcome.status();
+  absl::Status status = report.outcome.status();
   DropPayload();
   tensor_.Release(status.ok() && request_.consume);
+  region_.Clear();
   ticket().Release();
   v1::ReduceResponse response;
-  if (status.ok()) FillResponse(report, &response);
+  if (status.ok()) {
+    FillResponse(report, &response);
+    status = Place(&response);
+  }
   Record(status, report, reply_start);
   Answer(status, &response);
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/core/region.h"
 #include "server/core/tensor_lease.h"
 #include "server/core/work.h"
 #include "server/frontend/decode.h"
@@ -29,8 +30,8 @@ class Job : public Submission {
   Job(Services& services, Method method, std::chrono::system_clock::time_point deadline)
       : Submission(services, deadline), method_(method), arrival_(Clock::now()) {}
 
-  // Decodes and plans; errors as DecodeRequest's. A resident tensor is held from here on until the
-  // answer: NOT_FOUND, FAILED_PRECONDITION. Call once, then Start.
+  // Decodes and plans; errors as DecodeRequest's. A resident tensor or a region is held from here
+  // on until the answer: NOT_FOUND, FAILED_PRECONDITION. Call once, then Start.
   absl::Status Accept(const v1::ReduceRequest& header);
 
   // For a request that is refused before Accept: the name under which it is logged.
@@ -39,9 +40,10 @@ class Job : public Submission {
   // Counts and logs a job that ends with `status` before or in Start: Answer will not come.
   void Refuse(const absl::Status& status);
 
-  // What has to come with the request: nothing when its tensor is on the device. REQUIRES: Accept
-  // was OK.
-  std::int64_t payload_bytes() const { return is_resident() ? 0 : plan().input_bytes; }
+  // What has to come with the request: nothing when its tensor is here. REQUIRES: Accept was OK.
+  std::int64_t payload_bytes() const {
+    return is_resident() || is_in_region() ? 0 : plan().input_bytes;
+  }
 
   LaneTask task() override;
   const DeviceInfo* device() const override;
@@ -54,6 +56,9 @@ class Job : public Submission {
   // the job, which may delete itself in here.
   virtual void Answer(const absl::Status& status, v1::ReduceResponse* response) = 0;
 
+  // Before it is counted as answered: what of `response` goes elsewhere. Errors are the request's.
+  virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
+
   // Lets go of all payload bytes, before the ticket goes. A reaction may still bring some later; it
   // must drop them.
   virtual void DropPayload() = 0;
@@ -61,9 +66,14 @@ class Job : public Submission {
   // The client's address, as gRPC writes it.
   virtual std::string Peer() const = 0;
 
+  bool is_in_region() const { return static_cast<bool>(region_); }
+  // REQUIRES: is_in_region().
+  PayloadSource& region() { return region_; }
+
  private:
   bool is_resident() const { return static_cast<bool>(tensor_); }
   absl::StatusOr<Request> Decode(const v1::ReduceRequest& header);
+  absl::StatusOr<Request> DecodeInRegion(const v1::ReduceRequest& header);
   void FillResponse(WorkReport& report, v1::ReduceResponse* response) const;
   void Record(const absl::Status& status, const WorkReport& report, Clock::time_point reply_start);
 
@@ -72,6 +82,7 @@ class Job : public Submission {
   Request request_;
   bool accepted_ = false;
   TensorReadLease tensor_;
+  RegionPayload region_;
 };
 
 }  // namespace warpfold

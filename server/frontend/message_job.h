@@ -29,8 +29,12 @@ class MessageJob : public Job {
   Exchange& exchange() { return *exchange_; }
 
  private:
-  PayloadSource& payload() override { return payload_; }
+  PayloadSource& payload() override {
+    if (is_in_region()) return region();
+    return payload_;
+  }
   bool waits_for_client() const override { return false; }
+  absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
   void DropPayload() override { payload_.Clear(); }
 
   const std::unique_ptr<Exchange> exchange_;

@@ -29,6 +29,9 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_tensor_pieces(kTensorPiecesMax);
   out->set_resident_ttl_ms(resident.ttl.count());
   out->set_max_resident_ttl_ms(resident.ttl_max.count());
+  out->set_max_memory_regions(limits.regions.regions_max);
+  out->set_max_shared_memory_bytes(limits.regions.shared_bytes_max);
+  out->set_max_cuda_memory_bytes(limits.regions.cuda_bytes_max);
 }
 
 }  // namespace
@@ -67,7 +70,9 @@ grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
     v1::GetServerInfoResponse* response) {
   CallRecord record(services_.metrics, Method::kGetServerInfo);
   *response = info_;
-  Fill(services_.limits.Get(), response->mutable_limits());
+  const Limits& limits = services_.limits.Get();
+  Fill(limits, response->mutable_limits());
+  response->set_shared_memory_prefix(limits.regions.shared_prefix);
   return AnswerPlainCall(services_, context, Method::kGetServerInfo, record, "", absl::OkStatus());
 }
 

@@ -4,6 +4,7 @@
 
 #include "server/core/admission.h"
 #include "server/core/limits.h"
+#include "server/core/region_table.h"
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
 #include "server/observe/access_log.h"
@@ -17,6 +18,7 @@ struct Services {
   AdmissionController& admission;
   Scheduler& scheduler;
   TensorTable& tensors;
+  RegionTable& regions;
   Metrics& metrics;
   AccessLog& access_log;
 };

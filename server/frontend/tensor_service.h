@@ -1,24 +1,32 @@
 // warpfold.v1.TensorService on gRPC's callback API.
 //
-// Step of a request: 1. WriteTensor alone is raw and needs a lane; the others are answered where
-// they come in. CreateTensor waits there for the device's memory: on a GPU that is a few
-// microseconds while the pool has some left, and else the time that the driver takes.
+// Step of a request: 1. WriteTensor alone is raw; it and the calls that register memory, which may
+// have many pages to lock, need a lane; the others are answered where they come in. CreateTensor
+// waits there for the device's memory: on a GPU that is a few microseconds while the pool has some
+// left, and else the time that the driver takes.
 #ifndef WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/frontend/layers.h"
 #include "server/frontend/services.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
 
 namespace warpfold {
 
-class TensorServiceImpl final
-    : public v1::TensorService::WithCallbackMethod_CreateTensor<
-          v1::TensorService::WithRawCallbackMethod_WriteTensor<
-              v1::TensorService::WithCallbackMethod_DeleteTensor<
-                  v1::TensorService::WithCallbackMethod_ListTensors<v1::TensorService::Service>>>> {
+using TensorServiceBase = Layers<v1::TensorService::Service,  //
+                                 v1::TensorService::WithCallbackMethod_CreateTensor,
+                                 v1::TensorService::WithRawCallbackMethod_WriteTensor,
+                                 v1::TensorService::WithCallbackMethod_DeleteTensor,
+                                 v1::TensorService::WithCallbackMethod_ListTensors,
+                                 v1::TensorService::WithCallbackMethod_RegisterSharedMemory,
+                                 v1::TensorService::WithCallbackMethod_RegisterCudaMemory,
+                                 v1::TensorService::WithCallbackMethod_UnregisterMemory,
+                                 v1::TensorService::WithCallbackMethod_ListMemory>::Type;
+
+class TensorServiceImpl final : public TensorServiceBase {
  public:
   explicit TensorServiceImpl(Services services) : services_(services) {}
 
@@ -33,6 +41,18 @@ class TensorServiceImpl final
   grpc::ServerUnaryReactor* ListTensors(grpc::CallbackServerContext* context,
                                         const v1::ListTensorsRequest* request,
                                         v1::ListTensorsResponse* response) override;
+  grpc::ServerUnaryReactor* RegisterSharedMemory(
+      grpc::CallbackServerContext* context, const v1::RegisterSharedMemoryRequest* request,
+      v1::RegisterSharedMemoryResponse* response) override;
+  grpc::ServerUnaryReactor* RegisterCudaMemory(grpc::CallbackServerContext* context,
+                                               const v1::RegisterCudaMemoryRequest* request,
+                                               v1::RegisterCudaMemoryResponse* response) override;
+  grpc::ServerUnaryReactor* UnregisterMemory(grpc::CallbackServerContext* context,
+                                             const v1::UnregisterMemoryRequest* request,
+                                             v1::UnregisterMemoryResponse* response) override;
+  grpc::ServerUnaryReactor* ListMemory(grpc::CallbackServerContext* context,
+                                       const v1::ListMemoryRequest* request,
+                                       v1::ListMemoryResponse* response) override;
 
  private:
   absl::Status Create(const v1::CreateTensorRequest& request, v1::CreateTensorResponse* response);

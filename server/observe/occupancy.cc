@@ -61,12 +61,21 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"too_large", now.refusals_too_large},
                 {"queue", now.refusals_queue},
                 {"resident", now.refusals_resident},
+                {"regions", now.refusals_regions},
                 {"draining", now.refusals_draining}}),
       Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
                "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
                {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
   };
   AddResident(now.resident, families);
+  families.push_back(
+      Labelled(MetricType::Gauge, "warpfold_shared_memory_regions",
+               "Regions of clients' memory that the server has open.", "kind",
+               {{"system", now.system_memory.regions}, {"cuda", now.cuda_memory.regions}}));
+  families.push_back(
+      Labelled(MetricType::Gauge, "warpfold_shared_memory_bytes",
+               "Bytes of clients' memory that the server has open.", "kind",
+               {{"system", now.system_memory.bytes}, {"cuda", now.cuda_memory.bytes}}));
   return families;
 }
 

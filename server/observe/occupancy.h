@@ -1,5 +1,5 @@
 // What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
-// memory, resident tensors, requests and bytes in flight, refusals so far.
+// memory, resident tensors, clients' memory, requests and bytes in flight, refusals so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -32,6 +32,12 @@ struct ResidentOccupancy {
   double device_lost = 0;
 };
 
+// Regions of clients' memory.
+struct SharedOccupancy {
+  double regions = 0;
+  double bytes = 0;
+};
+
 struct Occupancy {
   bool ready = false;
   double devices_serving = 0;
@@ -52,6 +58,9 @@ struct Occupancy {
   double refusals_queue = 0;
   double refusals_draining = 0;
   double refusals_resident = 0;
+  double refusals_regions = 0;
+  SharedOccupancy system_memory;  // of clients'
+  SharedOccupancy cuda_memory;
   ResidentOccupancy resident;
 };
 

@@ -119,12 +119,6 @@ TEST_F(BadInputTest, ALongRequestIdNamesItself) {
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "request_id: ");
 }
 
-TEST_F(BadInputTest, OptionsThatAreNotHereAreUnimplementedByName) {
-  v1::ReduceRequest memory = F32Request({4});
-  memory.mutable_memory()->set_name("region");
-  ExpectRefused(memory, StatusCode::UNIMPLEMENTED, "memory: ");
-}
-
 TEST_F(BadInputTest, CorrectionIsIgnoredByOpsThatHaveNone) {
   v1::ReduceRequest request = F32Ones(4);
   request.set_correction(-7);

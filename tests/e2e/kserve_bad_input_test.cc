@@ -180,11 +180,11 @@ TEST_F(KServeBadInputTest, AParameterOfTheWrongTypeOrValueNamesItself) {
 TEST_F(KServeBadInputTest, TensorParametersAreRefusedByName) {
   ModelInferRequest request = Good();
   (*request.mutable_inputs(0)->mutable_parameters())["shared_memory_region"].set_string_param("r");
-  ExpectRefused(request, StatusCode::UNIMPLEMENTED, "inputs.parameters: shared memory");
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "inputs.parameters: shared_memory_region");
   request = Good();
   request.add_outputs()->set_name("SUM");
   (*request.mutable_outputs(0)->mutable_parameters())["shared_memory_offset"].set_int64_param(1);
-  ExpectRefused(request, StatusCode::UNIMPLEMENTED, "outputs.parameters: shared memory");
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "outputs.parameters: shared_memory_region");
   request.mutable_outputs(0)->clear_parameters();
   (*request.mutable_outputs(0)->mutable_parameters())["classification"].set_int64_param(3);
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "outputs.parameters: 'classification'");

@@ -2,6 +2,7 @@
 
 import asyncio
 import doctest
+import os
 import queue
 import re
 from pathlib import Path
@@ -195,18 +196,65 @@ def test_strings_are_refused(either_client, tensor):
         either_client.infer("sum", [tensor(np.array([b"a", b"b"], dtype=object))])
 
 
-def test_shared_memory_says_that_it_is_not_here(either_client):
-    region = shared_memory.create_shared_memory_region("region", "/warpfold_kserve_test", 64)
-    try:
-        with pytest.raises(InferenceServerException) as refused:
-            either_client.register_system_shared_memory("region", "/warpfold_kserve_test", 64)
-    finally:
-        shared_memory.destroy_shared_memory_region(region)
-    assert refused.value.status() == "StatusCode.UNIMPLEMENTED"
-    assert not either_client.get_system_shared_memory_status().regions
-    assert not either_client.get_cuda_shared_memory_status().regions
+@pytest.fixture
+def region():
+    """Makes registered regions of shared memory, by tritonclient's own helpers."""
+    made = []
+
+    def make(client, name, bytes_):
+        key = f"/warpfold_kserve_{os.getpid()}_{name}"
+        handle = shared_memory.create_shared_memory_region(name, key, bytes_)
+        made.append((client, name, handle))
+        client.register_system_shared_memory(name, key, bytes_)
+        return handle
+
+    yield make
+    for client, name, handle in made:
+        client.unregister_system_shared_memory(name)
+        shared_memory.destroy_shared_memory_region(handle)
+
+
+def test_inputs_and_outputs_in_shared_memory(either_client, region):
+    x = np.random.default_rng(SEED).standard_normal((300, 70)).astype(np.float32)
+    source = region(either_client, "in", 100 + x.nbytes)
+    target = region(either_client, "out", 4096)
+    shared_memory.set_shared_memory_region(source, [x], offset=100)
+    tensor = tritonclient.grpc.InferInput("INPUT", x.shape, "FP32")
+    tensor.set_shared_memory("in", x.nbytes, offset=100)
+    outputs = [tritonclient.grpc.InferRequestedOutput(name) for name in ("MAX", "SUM")]
+    outputs[0].set_shared_memory("out", 70 * 4, offset=64)
+    answer = either_client.infer("describe", [tensor], outputs=outputs, parameters={"axis": 0})
+    maxima = shared_memory.get_contents_as_numpy(target, np.float32, [70], offset=64)
+    assert maxima.tolist() == x.max(axis=0).tolist()
+    np.testing.assert_allclose(answer.as_numpy("SUM"), x.sum(axis=0), rtol=1e-4)
+    shared_memory.set_shared_memory_region(source, [x + 1], offset=100)
+    either_client.infer("describe", [tensor], outputs=outputs, parameters={"axis": 0})
+    assert maxima.tolist() == (x + 1).max(axis=0).tolist()
+
+
+def test_regions_are_listed_and_end(either_client, region):
+    region(either_client, "a", 64)
+    region(either_client, "b", 128)
+    status = either_client.get_system_shared_memory_status()
+    assert {name: r.byte_size for name, r in status.regions.items()} == {"a": 64, "b": 128}
+    either_client.unregister_system_shared_memory("a")
+    assert list(either_client.get_system_shared_memory_status().regions) == ["b"]
     either_client.unregister_system_shared_memory()
-    either_client.unregister_cuda_shared_memory()
+    assert not either_client.get_system_shared_memory_status().regions
+
+
+def test_regions_that_are_refused_say_why(either_client, region):
+    region(either_client, "in", 64)
+    key = f"/warpfold_kserve_{os.getpid()}_in"
+    for name, key, byte_size, code in (
+        ("in", "/warpfold_x", 64, "ALREADY_EXISTS"),
+        ("other", "/somewhere_else", 64, "PERMISSION_DENIED"),
+        ("other", "/warpfold_kserve_none", 64, "NOT_FOUND"),
+        ("other", key, 65, "INVALID_ARGUMENT"),
+    ):
+        with pytest.raises(InferenceServerException) as refused:
+            either_client.register_system_shared_memory(name, key, byte_size)
+        assert refused.value.status() == f"StatusCode.{code}"
 
 
 def test_what_this_server_does_not_have_is_unimplemented(client):

@@ -12,7 +12,8 @@ from running_server import running_server
 
 @pytest.fixture(scope="session")
 def server():
-    with running_server("--max-message-bytes=128MiB") as target:
+    flags = ("--max-message-bytes=128MiB", "--shared-memory-prefix=/warpfold_")
+    with running_server(*flags) as target:
         yield target
 
 

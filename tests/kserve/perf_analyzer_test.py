@@ -34,7 +34,7 @@ def ports(tmp_path_factory):
     """A server that sees two GPUs, through a driver's library that is none."""
     folder = tmp_path_factory.mktemp("driver")
     shutil.copy(os.environ["WARPFOLD_FAKE_NVML"], folder / "libnvidia-ml.so.1")
-    with serving(LD_LIBRARY_PATH=str(folder)) as both:
+    with serving("--shared-memory-prefix=/", LD_LIBRARY_PATH=str(folder)) as both:
         yield both
 
 
@@ -103,7 +103,17 @@ def test_batches_are_refused_by_itself(run):
     assert "does not support batching" in text
 
 
-def test_shared_memory_is_refused_with_our_words(run):
-    code, text = run("sum", "--shape=INPUT:8", "--shared-memory=system", "--request-count=10")
+def test_it_measures_shared_memory(run, ports):
+    before = inferences(ports, "max")
+    code, text = run(
+        "max", "--shape=INPUT:64,1024", "--shared-memory=system", f"--request-count={REQUESTS}"
+    )
+    assert code == 0, text
+    assert inferences(ports, "max") - before == REQUESTS
+    with tritonclient.grpc.InferenceServerClient(f"127.0.0.1:{ports[0]}") as client:
+        assert not client.get_system_shared_memory_status().regions
+
+
+def test_cuda_shared_memory_is_refused_with_our_words(run):
+    code, text = run("sum", "--shape=INPUT:8", "--shared-memory=cuda", "--request-count=10")
     assert code != 0
-    assert "shared memory is not in this server yet" in text

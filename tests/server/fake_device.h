@@ -2,6 +2,8 @@
 #ifndef WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,7 @@ struct FakeCounts {
   int begun = 0;
   int finished = 0;
   int abandoned = 0;
+  int in_place = 0;  // buffers that were read where they lay
 };
 
 class FakeDevice final : public Executor {
@@ -45,6 +48,44 @@ class FakeDevice final : public Executor {
     tensor_bytes_ += static_cast<std::int64_t>(size_bytes);
     return std::make_unique<FakeMemory>(*this, size_bytes);
   }
+  // Where the device maps memory (MapsShared), in ordinary pages: it is not for what is truncated.
+  absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int descriptor, std::int64_t offset_bytes,
+                                                          std::size_t size_bytes) override {
+    absl::MutexLock lock(&mutex_);
+    if (!map_status_.ok()) return std::exchange(map_status_, absl::OkStatus());
+    if (!maps_shared_) return nullptr;
+    mapped_bytes_ += static_cast<std::int64_t>(size_bytes);
+    return std::make_unique<FakeMapping>(*this, descriptor, offset_bytes, size_bytes);
+  }
+  void MapsShared() {
+    absl::MutexLock lock(&mutex_);
+    maps_shared_ = true;
+  }
+  // Memory whose handle is its bytes.
+  absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view handle,
+                                                       std::int64_t size_bytes) override {
+    if (handle.empty()) return absl::InvalidArgumentError("handle: is none");
+    if (size_bytes > std::ssize(handle)) return absl::InvalidArgumentError("size_bytes: too many");
+    absl::MutexLock lock(&mutex_);
+    peer_bytes_ += std::ssize(handle);
+    return std::make_unique<FakePeer>(*this, handle);
+  }
+  // Of what is open now.
+  std::int64_t peer_bytes() const {
+    absl::MutexLock lock(&mutex_);
+    return peer_bytes_;
+  }
+  // The next MapShared answers `status`.
+  void FailMap(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    map_status_ = std::move(status);
+  }
+  // Of what is mapped now.
+  std::int64_t mapped_bytes() const {
+    absl::MutexLock lock(&mutex_);
+    return mapped_bytes_;
+  }
+
   // The next AllocateTensor answers `status`.
   void FailAllocation(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -81,6 +122,47 @@ class FakeDevice final : public Executor {
     mutable std::vector<std::byte> bytes_;
   };
 
+  class FakeMapping final : public TensorMemory {
+   public:
+    FakeMapping(FakeDevice& device, int descriptor, std::int64_t offset_bytes,
+                std::size_t size_bytes)
+        : device_(device),
+          begin_(static_cast<std::size_t>(offset_bytes)),
+          size_bytes_(size_bytes),
+          pages_(mmap(nullptr, begin_ + size_bytes, PROT_READ, MAP_SHARED, descriptor, 0)) {}
+    ~FakeMapping() override {
+      munmap(pages_, begin_ + size_bytes_);
+      absl::MutexLock lock(&device_.mutex_);
+      device_.mapped_bytes_ -= static_cast<std::int64_t>(size_bytes_);
+    }
+    std::byte* data() const override { return static_cast<std::byte*>(pages_) + begin_; }
+
+   private:
+    FakeDevice& device_;
+    const std::size_t begin_;
+    const std::size_t size_bytes_;
+    void* const pages_;
+  };
+
+  class FakePeer final : public PeerMemory {
+   public:
+    FakePeer(FakeDevice& device, absl::string_view bytes) : device_(device), bytes_(bytes) {}
+    ~FakePeer() override {
+      absl::MutexLock lock(&device_.mutex_);
+      device_.peer_bytes_ -= std::ssize(bytes_);
+    }
+    std::byte* data() const override { return reinterpret_cast<std::byte*>(bytes_.data()); }
+    absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) override {
+      bytes_.replace(static_cast<std::size_t>(offset_bytes), bytes.size(), bytes.data(),
+                     bytes.size());
+      return absl::OkStatus();
+    }
+
+   private:
+    FakeDevice& device_;
+    mutable std::string bytes_;
+  };
+
   // Sums int64 elements, whatever the plan says.
   class FakeLane final : public Lane {
    public:
@@ -100,6 +182,12 @@ class FakeDevice final : public Executor {
         std::memcpy(to_, slab_.data(), byte_count);
         to_ += byte_count;
       }
+      return absl::OkStatus();
+    }
+    absl::Status CommitInPlace(const std::byte* data) override {
+      Add(data, std::min(slab_.size(), static_cast<std::size_t>(missing_bytes_)));
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.in_place;
       return absl::OkStatus();
     }
     absl::StatusOr<Outcome> Finish() override {
@@ -158,6 +246,10 @@ class FakeDevice final : public Executor {
   absl::Status begin_status_ ABSL_GUARDED_BY(mutex_);
   absl::Status allocation_status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t tensor_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool maps_shared_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status map_status_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t mapped_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t peer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A payload of the elements 1..n that waits, when given one, for a gate before its first byte.

@@ -31,8 +31,9 @@ class FrontendTest : public testing::Test {
     options_.listen_address = "127.0.0.1:0";
     options_.version = "test";
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
-    auto server =
-        GrpcServer::Start(options_, admission_, *scheduler_, *tensors_, metrics_, access_log_);
+    regions_ = std::make_unique<RegionTable>(devices_, options_.limits.regions);
+    auto server = GrpcServer::Start(options_, admission_, *scheduler_, *tensors_, *regions_,
+                                    metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
@@ -69,6 +70,7 @@ class FrontendTest : public testing::Test {
   AccessLog access_log_{log_, {}};
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TensorTable> tensors_;
+  std::unique_ptr<RegionTable> regions_;
   GrpcServerOptions options_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -43,6 +43,7 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
   std::cout << "seed " << kSeed << '\n';
   std::mt19937 random(kSeed);
   ModelCounts counts;
+  RegionTable regions({}, {});
   int accepted = 0;
   for (int round = 0; round < 30000; ++round) {
     std::string bytes = Example(random() % 64);
@@ -56,7 +57,7 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
     }
     grpc::ByteBuffer buffer = Sliced(bytes, 1 + random() % 40);
     TensorMessage ours;
-    if (!InferExchange(counts).Read(&buffer, &ours).ok()) continue;
+    if (!InferExchange(counts, regions).Read(&buffer, &ours).ok()) continue;
     ++accepted;
     inference::ModelInferRequest theirs;
     ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
@@ -77,8 +78,10 @@ TEST(InferExchangeTest, ARefusedRequestKeepsItsIdForTheLog) {
   request.set_model_name("resnet");
   grpc::ByteBuffer buffer = Sliced(request.SerializeAsString(), 100);
   ModelCounts counts;
+  RegionTable regions({}, {});
   TensorMessage message;
-  EXPECT_EQ(InferExchange(counts).Read(&buffer, &message).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(InferExchange(counts, regions).Read(&buffer, &message).code(),
+            absl::StatusCode::kNotFound);
   EXPECT_EQ(message.header.request_id(), "an id");
 }
 

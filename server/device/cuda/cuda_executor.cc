@@ -6,6 +6,8 @@
 #include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_lane.h"
 #include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/peer_memory.h"
+#include "server/device/cuda/shared_mapping.h"
 
 namespace warpfold {
 namespace {
@@ -71,6 +73,17 @@ absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {
   return tensors_->Allocate(size_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::MapShared(int descriptor,
+                                                                      std::int64_t offset_bytes,
+                                                                      std::size_t size_bytes) {
+  return SharedMapping::Make(ordinal_, descriptor, offset_bytes, size_bytes);
+}
+
+absl::StatusOr<std::unique_ptr<PeerMemory>> CudaExecutor::OpenPeer(absl::string_view handle,
+                                                                   std::int64_t size_bytes) {
+  return CudaPeerMemory::Open(ordinal_, handle, size_bytes);
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(

@@ -21,6 +21,10 @@ class CudaExecutor final : public Executor {
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int descriptor, std::int64_t offset_bytes,
+                                                          std::size_t size_bytes) override;
+  absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view handle,
+                                                       std::int64_t size_bytes) override;
 
  private:
   CudaExecutor(int ordinal, const LaneOptions& options) : ordinal_(ordinal), options_(options) {}

@@ -149,12 +149,18 @@ absl::Status CudaLane::Commit(std::size_t byte_count) {
   Reduction& r = *reduction_;
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
+  return SendPiece(slabs_[r.slab].pinned);
+}
 
+absl::Status CudaLane::CommitInPlace(const std::byte* data) { return SendPiece(data); }
+
+absl::Status CudaLane::SendPiece(const std::byte* pinned) {
+  Reduction& r = *reduction_;
   Slab& slab = slabs_[r.slab];
   slab.in_flight = true;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(slab.d_data, slab.pinned, r.piece.bytes,
-                                                cudaMemcpyHostToDevice, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(slab.d_data, pinned, r.piece.bytes, cudaMemcpyHostToDevice, stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
   if (absl::Status status = r.folding->Fold(r.backend, slab.d_data, r.piece); !status.ok()) {
     return status;

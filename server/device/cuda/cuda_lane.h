@@ -58,6 +58,7 @@ class CudaLane final : public Lane {
   absl::Status Begin(const Plan& plan) override;
   absl::StatusOr<absl::Span<std::byte>> Buffer() override;
   absl::Status Commit(std::size_t byte_count) override;
+  absl::Status CommitInPlace(const std::byte* data) override;
   absl::StatusOr<Outcome> Finish() override;
   void Abandon() override;
   absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* d_data) override;
@@ -103,6 +104,8 @@ class CudaLane final : public Lane {
   absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
   absl::Status TakeMemory(const Plan& plan, Reduction& reduction);
   absl::Status Release(Slab& slab);
+  // The current piece, which lies at `pinned`, on its way: to the device, folded there.
+  absl::Status SendPiece(const std::byte* pinned);
   absl::Status FoldPieces(const std::byte* d_data);
   // Ends the reduction; folds all pieces of the tensor at `d_tensor` before, if there is one.
   absl::StatusOr<Outcome> CollectResults(const std::byte* d_tensor);

@@ -8,7 +8,7 @@
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/kserve/datatype.h"
-#include "server/frontend/kserve/infer_request.h"
+#include "server/frontend/kserve/renamed.h"
 #include "server/frontend/kserve/typed_contents.h"
 #include "server/frontend/wire_message.h"
 
@@ -26,7 +26,19 @@ constexpr std::pair<absl::string_view, absl::string_view> kFieldNames[] = {
     {"ops:", "outputs:"},
     {"request_id:", "id:"},
     {"data:", "raw_input_contents:"},
+    {"memory.name:", "inputs.parameters.shared_memory_region:"},
+    {"memory.offset_bytes:", "inputs.parameters.shared_memory_offset:"},
+    {"memory.size_bytes:", "inputs.parameters.shared_memory_byte_size:"},
 };
+
+// The same for what is about an output's region.
+absl::Status ToldOfOutput(const absl::Status& status) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kNames[] = {
+      {"memory.name:", "outputs.parameters.shared_memory_region:"},
+      {"memory.offset_bytes:", "outputs.parameters.shared_memory_offset:"},
+      {"memory.size_bytes:", "outputs.parameters.shared_memory_byte_size:"}};
+  return Renamed(status, kNames);
+}
 
 // "SUM" of OP_SUM.
 std::string OutputOf(v1::Op op) { return v1::Op_Name(op).substr(std::size("OP_") - 1); }
@@ -56,14 +68,17 @@ absl::Status InferExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* messag
       FindModel(request.model_name(), request.model_version(), "model_");
   if (!model.ok()) return model.status();
   model_ = *model;
-  if (absl::Status status = Translate(request, *model_, &message->header); !status.ok()) {
-    return status;
-  }
+  absl::StatusOr<OutputPlaces> places = Translate(request, *model_, &message->header);
+  if (!places.ok()) return places.status();
+  if (absl::Status status = TakePlaces(*std::move(places)); !status.ok()) return status;
   const auto mark = request.parameters().find(kMarkFinal);
   marks_final_ = mark != request.parameters().end() && mark->second.bool_param();
   if (!wire->has_payload()) return ReadTyped(request, message);
   if (request.inputs(0).has_contents()) {
     return absl::InvalidArgumentError("inputs.contents: raw_input_contents is there too");
+  }
+  if (message->header.has_memory()) {
+    return absl::InvalidArgumentError("raw_input_contents: the input is in shared memory");
   }
   message->payload = wire->TakePayload();
   return absl::OkStatus();
@@ -82,21 +97,52 @@ absl::Status InferExchange::ReadTyped(const inference::ModelInferRequest& reques
   return absl::OkStatus();
 }
 
-absl::Status InferExchange::Told(const absl::Status& status) const {
-  const absl::string_view message = status.message();
-  for (const auto& [ours, theirs] : kFieldNames) {
-    if (!absl::StartsWith(message, ours)) continue;
-    const bool is_contents = is_typed_ && ours == "data:";
-    // Without what it carries: a refusal that names a field never fits, as one without a kind.
-    return absl::Status(status.code(), absl::StrCat(is_contents ? "inputs.contents:" : theirs,
-                                                    message.substr(ours.size())));
+absl::Status InferExchange::TakePlaces(OutputPlaces places) {
+  for (std::optional<v1::MemoryRef>& place : places) {
+    Output& output = outputs_.emplace_back();
+    if (!place.has_value()) continue;
+    absl::StatusOr<RegionLease> lease =
+        regions_.Use(place->name(), place->offset_bytes(), place->size_bytes());
+    if (!lease.ok()) return ToldOfOutput(lease.status());
+    output = {std::move(place), *std::move(lease)};
   }
-  return status;
+  return absl::OkStatus();
+}
+
+absl::Status InferExchange::Place(v1::ReduceResponse* response) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].place.has_value()) continue;
+    std::string& data = *response->mutable_results(static_cast<int>(i))->mutable_data();
+    v1::MemoryRef& place = *outputs_[i].place;
+    if (std::ssize(data) > place.size_bytes()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("outputs.parameters.shared_memory_byte_size: is ", place.size_bytes(),
+                       ", but the output has ", data.size(), " bytes"));
+    }
+    if (absl::Status written = outputs_[i].lease.Write(data); !written.ok()) {
+      return ToldOfOutput(written);
+    }
+    place.set_size_bytes(std::ssize(data));
+    data.clear();
+    outputs_[i].lease.Release();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferExchange::Told(const absl::Status& status) const {
+  constexpr absl::string_view kData = "data:";
+  if (is_typed_ && absl::StartsWith(status.message(), kData)) {
+    static constexpr std::pair<absl::string_view, absl::string_view> kContents[] = {
+        {kData, "inputs.contents:"}};
+    return Renamed(status, kContents);
+  }
+  return Renamed(status, kFieldNames);
 }
 
 absl::Status InferExchange::Write(const absl::Status& status, v1::ReduceResponse* response,
                                   grpc::ByteBuffer* out) {
   Count(status, response);
+  if (!status.ok()) outputs_.clear();
   if (!status.ok()) return Told(status);
   inference::ModelInferResponse answer;
   Fill(response, &answer);
@@ -107,6 +153,7 @@ grpc::ByteBuffer InferExchange::WriteItem(const std::string& /*request_id*/,
                                           const absl::Status& status,
                                           v1::ReduceResponse* response) {
   Count(status, response);
+  if (!status.ok()) outputs_.clear();
   inference::ModelStreamInferResponse answer;
   grpc::ByteBuffer out;
   absl::Status told = Told(status);
@@ -139,11 +186,19 @@ void InferExchange::Fill(v1::ReduceResponse* response,
   answer->set_model_version(kModelVersion);
   answer->set_id(id_);
   if (marks_final_) (*answer->mutable_parameters())[kFinalMark].set_bool_param(true);
-  for (v1::Result& result : *response->mutable_results()) {
+  for (int i = 0; i < response->results_size(); ++i) {
+    v1::Result& result = *response->mutable_results(i);
     inference::ModelInferResponse::InferOutputTensor* output = answer->add_outputs();
+    if (const auto& place = outputs_[static_cast<std::size_t>(i)].place; place.has_value()) {
+      auto& parameters = *output->mutable_parameters();
+      parameters["shared_memory_region"].set_string_param(place->name());
+      parameters["shared_memory_offset"].set_int64_param(place->offset_bytes());
+      parameters["shared_memory_byte_size"].set_int64_param(place->size_bytes());
+    }
     output->set_name(OutputOf(result.op()));
     output->set_datatype(NameOf(result.tensor().dtype()));
     *output->mutable_shape() = std::move(*result.mutable_tensor()->mutable_shape());
+    // Also for one in a region, empty then: clients count on one for each output.
     answer->add_raw_output_contents(std::move(*result.mutable_data()));
   }
 }

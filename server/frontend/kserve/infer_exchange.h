@@ -5,10 +5,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "inference/grpc_service.pb.h"
+#include "server/core/region_table.h"
 #include "server/frontend/exchange.h"
+#include "server/frontend/kserve/infer_request.h"
 #include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/kserve/models.h"
 
@@ -21,27 +25,38 @@ inline constexpr std::size_t kHeaderBytesMax = std::size_t{4} << 20;
 
 class InferExchange final : public Exchange {
  public:
-  // `counts` outlives this.
-  explicit InferExchange(ModelCounts& counts) : counts_(counts) {}
+  // Both outlive this.
+  InferExchange(ModelCounts& counts, RegionTable& regions) : counts_(counts), regions_(regions) {}
 
-  // INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED; RESOURCE_EXHAUSTED that never fits: above
-  // kHeaderBytesMax.
+  // Regions that outputs go to are held from here on until the answer. INVALID_ARGUMENT, NOT_FOUND,
+  // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits: above kHeaderBytesMax.
   absl::Status Read(grpc::ByteBuffer* buffer, TensorMessage* message) override;
   absl::Status Told(const absl::Status& status) const override;
+  // Into the outputs' regions. INVALID_ARGUMENT, FAILED_PRECONDITION `outputs.parameters...`.
+  absl::Status Place(v1::ReduceResponse* response) override;
   absl::Status Write(const absl::Status& status, v1::ReduceResponse* response,
                      grpc::ByteBuffer* out) override;
   grpc::ByteBuffer WriteItem(const std::string& request_id, const absl::Status& status,
                              v1::ReduceResponse* response) override;
 
  private:
+  // Where one output goes.
+  struct Output {
+    std::optional<v1::MemoryRef> place;  // none: the answer
+    RegionLease lease;                   // of the place
+  };
+
+  absl::Status TakePlaces(OutputPlaces places);
   absl::Status ReadTyped(const inference::ModelInferRequest& request, TensorMessage* message);
   void Count(const absl::Status& status, const v1::ReduceResponse* response);
   void Fill(v1::ReduceResponse* response, inference::ModelInferResponse* answer) const;
 
   ModelCounts& counts_;
+  RegionTable& regions_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const Model* model_ = nullptr;  // null until it is known
   std::string id_;
+  std::vector<Output> outputs_;
   bool is_typed_ = false;  // the elements came in `contents`
   bool marks_final_ = false;
 };

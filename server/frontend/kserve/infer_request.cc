@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -77,16 +77,33 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
                             " is unknown; there are axis, keepdims, nan_policy and correction"));
 }
 
-// Of an input or an output: there are none that this server could obey.
-absl::Status CheckTensorParameters(absl::string_view field, const Parameters& parameters) {
+// The region that an input's or output's parameters name; none: it travels in the message.
+absl::StatusOr<std::optional<v1::MemoryRef>> TakeRegion(const std::string& field,
+                                                        const Parameters& parameters) {
+  v1::MemoryRef region;
+  bool has_size = false;
   for (const auto& [name, value] : parameters) {
-    if (absl::StartsWith(name, "shared_memory_")) {
-      return absl::UnimplementedError(
-          absl::StrCat(field, ".parameters: shared memory is not in this server yet"));
+    if (name == "shared_memory_region" && value.has_string_param()) {
+      region.set_name(value.string_param());
+    } else if (name == "shared_memory_offset" && value.has_int64_param()) {
+      region.set_offset_bytes(value.int64_param());
+    } else if (name == "shared_memory_byte_size" && value.has_int64_param()) {
+      region.set_size_bytes(value.int64_param());
+      has_size = true;
+    } else {
+      return Wrong(
+          field + ".parameters",
+          absl::StrCat(Quoted(name),
+                       " is unknown, or not of its type; there are shared_memory_region "
+                       "(string), shared_memory_byte_size and shared_memory_offset (int64)"));
     }
-    return Wrong(absl::StrCat(field, ".parameters"), absl::StrCat(Quoted(name), " is unknown"));
   }
-  return absl::OkStatus();
+  if (parameters.empty()) return std::nullopt;
+  if (region.name().empty() || !has_size) {
+    return Wrong(field + ".parameters",
+                 "shared_memory_region and shared_memory_byte_size go together");
+  }
+  return region;
 }
 
 absl::Status TakeInput(const ModelInferRequest& request, v1::ReduceRequest* header) {
@@ -102,14 +119,21 @@ absl::Status TakeInput(const ModelInferRequest& request, v1::ReduceRequest* head
   if (!dtype.ok()) return dtype.status();
   header->mutable_tensor()->set_dtype(ToProto(*dtype));
   *header->mutable_tensor()->mutable_shape() = input.shape();
-  return CheckTensorParameters("inputs", input.parameters());
+  absl::StatusOr<std::optional<v1::MemoryRef>> region = TakeRegion("inputs", input.parameters());
+  if (!region.ok()) return region.status();
+  if (!region->has_value()) return absl::OkStatus();
+  if (input.has_contents()) return Wrong("inputs.contents", "the input is in shared memory");
+  *header->mutable_memory() = **std::move(region);
+  return absl::OkStatus();
 }
 
-absl::Status TakeOutputs(const ModelInferRequest& request, const Model& model,
-                         v1::ReduceRequest* header) {
+absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const Model& model,
+                                         v1::ReduceRequest* header) {
   if (request.outputs().empty()) {
     for (const Op op : model.ops) header->add_ops(ToProto(op));
+    return OutputPlaces(model.ops.size());
   }
+  OutputPlaces places;
   for (const ModelInferRequest::InferRequestedOutputTensor& output : request.outputs()) {
     const auto op = std::find_if(model.ops.begin(), model.ops.end(), [&output](Op candidate) {
       return OutputName(candidate) == output.name();
@@ -119,23 +143,24 @@ absl::Status TakeOutputs(const ModelInferRequest& request, const Model& model,
                    absl::StrCat(model.name, " has no output ", Quoted(output.name())));
     }
     header->add_ops(ToProto(*op));
-    if (absl::Status status = CheckTensorParameters("outputs", output.parameters()); !status.ok()) {
-      return status;
-    }
+    absl::StatusOr<std::optional<v1::MemoryRef>> place = TakeRegion("outputs", output.parameters());
+    if (!place.ok()) return place.status();
+    places.push_back(*std::move(place));
   }
-  return absl::OkStatus();
+  return places;
 }
 
 }  // namespace
 
-absl::Status Translate(const ModelInferRequest& request, const Model& model,
-                       v1::ReduceRequest* header) {
+absl::StatusOr<OutputPlaces> Translate(const ModelInferRequest& request, const Model& model,
+                                       v1::ReduceRequest* header) {
   if (absl::Status status = TakeInput(request, header); !status.ok()) return status;
-  if (absl::Status status = TakeOutputs(request, model, header); !status.ok()) return status;
+  absl::StatusOr<OutputPlaces> places = TakeOutputs(request, model, header);
+  if (!places.ok()) return places;
   for (const auto& [name, value] : request.parameters()) {
     if (absl::Status status = TakeParameter(name, value, header); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return places;
 }
 
 }  // namespace warpfold::kserve

@@ -5,7 +5,10 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_REQUEST_H_
 #define WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_REQUEST_H_
 
-#include "absl/status/status.h"
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 #include "server/frontend/kserve/models.h"
 #include "warpfold/v1/reduction.pb.h"
@@ -14,10 +17,14 @@ namespace warpfold::kserve {
 
 inline constexpr char kMarkFinal[] = "triton_enable_empty_final_response";
 
-// Adds to `header` what `request` asks of `model`: tensor, ops and options. INVALID_ARGUMENT or
-// UNIMPLEMENTED, naming the field of ModelInferRequest.
-absl::Status Translate(const inference::ModelInferRequest& request, const Model& model,
-                       v1::ReduceRequest* header);
+// Where outputs go: a region, or, with none, the answer.
+using OutputPlaces = std::vector<std::optional<v1::MemoryRef>>;
+
+// Adds to `header` what `request` asks of `model`: tensor, ops, options and the input's region. The
+// places are those of the outputs, in the order of the ops. INVALID_ARGUMENT, naming the field of
+// ModelInferRequest.
+absl::StatusOr<OutputPlaces> Translate(const inference::ModelInferRequest& request,
+                                       const Model& model, v1::ReduceRequest* header);
 
 }  // namespace warpfold::kserve
 

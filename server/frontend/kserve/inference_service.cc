@@ -17,13 +17,7 @@ constexpr char kServerName[] = "warpfold";
 // Those that are here in full, of the names that Triton gave them.
 constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_data", "parameters",
                                        "statistics"};
-constexpr char kNoSharedMemory[] = "shared memory is not in this server yet";
 constexpr char kNoRepository[] = "the models are built in: none can be loaded or unloaded";
-
-absl::Status NoRegion(const std::string& name) {
-  if (name.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("name: there is no region ", Quoted(name)));
-}
 
 }  // namespace
 
@@ -42,8 +36,9 @@ Reactor* InferenceServiceImpl::AnswerNotHere(Context* context, Method method, co
 Reactor* InferenceServiceImpl::ModelInfer(Context* context, const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) {
   // As in ReductionServiceImpl::Reduce: the buffer is this call's alone.
-  return ReduceCall::Begin(services_, Method::kModelInfer, std::make_unique<InferExchange>(counts_),
-                           context, const_cast<grpc::ByteBuffer*>(request), response);
+  return ReduceCall::Begin(services_, Method::kModelInfer,
+                           std::make_unique<InferExchange>(counts_, services_.regions), context,
+                           const_cast<grpc::ByteBuffer*>(request), response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceServiceImpl::ModelStreamInfer(
@@ -52,7 +47,8 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* InferenceServiceImp
       services_,
       {.method = Method::kModelStreamInfer,
        .order = ReduceManyCall::Order::kAsAsked,
-       .new_exchange = [this] { return std::make_unique<InferExchange>(counts_); }},
+       .new_exchange =
+           [this] { return std::make_unique<InferExchange>(counts_, services_.regions); }},
       context);
 }
 
@@ -76,6 +72,9 @@ Reactor* InferenceServiceImpl::ServerMetadata(Context* context,
   response->set_name(kServerName);
   response->set_version(version_);
   for (const char* extension : kExtensions) response->add_extensions(extension);
+  const RegionLimits& regions = services_.limits.Get().regions;
+  if (!regions.shared_prefix.empty()) response->add_extensions("system_shared_memory");
+  if (regions.cuda_bytes_max > 0) response->add_extensions("cuda_shared_memory");
   return Answer(context, Method::kServerMetadata);
 }
 
@@ -139,42 +138,6 @@ Reactor* InferenceServiceImpl::RepositoryModelUnload(
     Context* context, const inference::RepositoryModelUnloadRequest* /*request*/,
     inference::RepositoryModelUnloadResponse* /*response*/) {
   return AnswerNotHere(context, Method::kRepositoryModelUnload, kNoRepository);
-}
-
-Reactor* InferenceServiceImpl::SystemSharedMemoryStatus(
-    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
-    inference::SystemSharedMemoryStatusResponse* /*response*/) {
-  return Answer(context, Method::kSystemSharedMemoryStatus, NoRegion(request->name()));
-}
-
-Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
-    Context* context, const inference::SystemSharedMemoryRegisterRequest* /*request*/,
-    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kSystemSharedMemoryRegister, kNoSharedMemory);
-}
-
-Reactor* InferenceServiceImpl::SystemSharedMemoryUnregister(
-    Context* context, const inference::SystemSharedMemoryUnregisterRequest* /*request*/,
-    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
-  return Answer(context, Method::kSystemSharedMemoryUnregister);
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryStatus(
-    Context* context, const inference::CudaSharedMemoryStatusRequest* request,
-    inference::CudaSharedMemoryStatusResponse* /*response*/) {
-  return Answer(context, Method::kCudaSharedMemoryStatus, NoRegion(request->name()));
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
-    Context* context, const inference::CudaSharedMemoryRegisterRequest* /*request*/,
-    inference::CudaSharedMemoryRegisterResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kCudaSharedMemoryRegister, kNoSharedMemory);
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryUnregister(
-    Context* context, const inference::CudaSharedMemoryUnregisterRequest* /*request*/,
-    inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
-  return Answer(context, Method::kCudaSharedMemoryUnregister);
 }
 
 Reactor* InferenceServiceImpl::TraceSetting(Context* context,

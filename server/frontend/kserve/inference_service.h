@@ -2,7 +2,7 @@
 // Open Inference Protocol.
 //
 // Step of a request: 1. The methods that carry tensors are raw, as ReductionService's. No reaction
-// waits for anything.
+// waits for anything. region_methods.cc has the methods of shared memory.
 #ifndef WARPFOLD_SERVER_FRONTEND_KSERVE_INFERENCE_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_KSERVE_INFERENCE_SERVICE_H_
 
@@ -15,23 +15,15 @@
 #include "grpcpp/support/server_callback.h"
 #include "inference/grpc_service.grpc.pb.h"
 #include "server/frontend/kserve/model_counts.h"
+#include "server/frontend/layers.h"
 #include "server/frontend/services.h"
 
 namespace warpfold::kserve {
 
-// The generated layers, one a method, on top of each other.
-template <template <typename> class First, template <typename> class... Rest>
-struct Layers {
-  using Type = First<typename Layers<Rest...>::Type>;
-};
-template <template <typename> class Last>
-struct Layers<Last> {
-  using Type = Last<inference::GRPCInferenceService::Service>;
-};
-
 using Generated = inference::GRPCInferenceService;
 using InferenceServiceBase =
-    Layers<Generated::WithRawCallbackMethod_ModelInfer,        //
+    Layers<Generated::Service,                                 //
+           Generated::WithRawCallbackMethod_ModelInfer,        //
            Generated::WithRawCallbackMethod_ModelStreamInfer,  //
            Generated::WithCallbackMethod_ServerLive,           //
            Generated::WithCallbackMethod_ServerReady, Generated::WithCallbackMethod_ServerMetadata,

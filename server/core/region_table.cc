@@ -1,0 +1,214 @@
+#include "server/core/region_table.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/refusal.h"
+
+namespace warpfold {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 256;
+
+absl::Status CheckName(const std::string& name) {
+  if (!name.empty() && name.size() <= kNameBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("name: has ", name.size(), " bytes, and not 1 to ", kNameBytesMax));
+}
+
+}  // namespace
+
+RegionTable::RegionTable(const std::vector<std::unique_ptr<Executor>>& executors,
+                         const RegionLimits& limits)
+    : limits_(limits) {
+  for (const std::unique_ptr<Executor>& executor : executors) executors_.push_back(executor.get());
+}
+
+absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
+                                     std::int64_t size_bytes) {
+  const bool is_system = kind == RegionKind::kSystem;
+  if (is_system ? limits_.shared_prefix.empty() : limits_.cuda_bytes_max == 0) {
+    return absl::UnimplementedError(
+        absl::StrCat(is_system ? "key" : "handle",
+                     ": this server registers no such memory; its operator may allow it"));
+  }
+  if (absl::Status status = CheckName(name); !status.ok()) return status;
+  if (size_bytes < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("size_bytes: ", size_bytes, " is below 1"));
+  }
+  if (regions_.contains(name)) {
+    return absl::AlreadyExistsError("name: a region of that name is registered");
+  }
+  const std::int64_t bytes_max = is_system ? limits_.shared_bytes_max : limits_.cuda_bytes_max;
+  if (size_bytes > bytes_max) {
+    return RefusalStatus(NeverFits{},
+                         absl::StrCat("size_bytes: ", size_bytes,
+                                      " are above the limit of such memory, ", bytes_max));
+  }
+  std::int64_t regions = 0;
+  for (const RegionCount& count : counts_.open) regions += count.regions;
+  const std::int64_t bytes = counts_.of(kind).bytes;
+  if (regions < limits_.regions_max && size_bytes <= bytes_max - bytes) return absl::OkStatus();
+  ++counts_.refused;
+  return RefusalStatus(RetryLater{limits_.retry_delay},
+                       absl::StrCat("no room for a region: ", regions, " of ", limits_.regions_max,
+                                    " regions, ", bytes, " of ", bytes_max, " bytes"));
+}
+
+absl::StatusOr<RegionTable::SharedRegion> RegionTable::Reserve(const std::string& name,
+                                                               RegionKind kind,
+                                                               std::int64_t size_bytes) {
+  auto region = std::make_unique<Region>();
+  region->name = name;
+  region->kind = kind;
+  region->size_bytes = size_bytes;
+  absl::MutexLock lock(&mutex_);
+  if (absl::Status status = CheckOffer(name, kind, size_bytes); !status.ok()) return status;
+  RegionCount& count = counts_.of(kind);
+  ++count.regions;
+  count.bytes += size_bytes;
+  regions_[name] = nullptr;
+  return SharedRegion(region.release(), [this](Region* last) { Free(last); });
+}
+
+void RegionTable::Free(Region* region) {
+  const RegionKind kind = region->kind;
+  const std::int64_t size_bytes = region->size_bytes;
+  delete region;  // calls of the system and of the device: without the lock
+  absl::MutexLock lock(&mutex_);
+  RegionCount& count = counts_.of(kind);
+  --count.regions;
+  count.bytes -= size_bytes;
+}
+
+absl::Status RegionTable::OpenShared(Region& region, const std::string& key,
+                                     const std::string& prefix, std::int64_t offset_bytes) const {
+  absl::StatusOr<SharedSegment> segment =
+      SharedSegment::Open(key, prefix, offset_bytes, region.size_bytes);
+  if (!segment.ok()) return segment.status();
+  region.segment = *std::move(segment);
+  if (!region.segment.is_writable()) return absl::OkStatus();  // devices map nothing else
+  absl::StatusOr<std::unique_ptr<TensorMemory>> mapped = executors_.front()->MapShared(
+      region.segment.descriptor(), offset_bytes, static_cast<std::size_t>(region.size_bytes));
+  if (!mapped.ok()) return mapped.status();
+  region.mapped = *std::move(mapped);
+  return absl::OkStatus();
+}
+
+absl::Status RegionTable::Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
+                              const std::function<absl::Status(Region&)>& open) {
+  absl::StatusOr<SharedRegion> region = Reserve(name, kind, size_bytes);
+  if (!region.ok()) return region.status();
+  absl::Status status = open(**region);
+  absl::MutexLock lock(&mutex_);
+  if (status.ok()) {
+    regions_[name] = *std::move(region);
+  } else {
+    regions_.erase(name);
+  }
+  return status;
+}
+
+absl::Status RegionTable::RegisterShared(const std::string& name, const std::string& key,
+                                         std::int64_t offset_bytes, std::int64_t size_bytes) {
+  std::string prefix;
+  {
+    absl::MutexLock lock(&mutex_);
+    prefix = limits_.shared_prefix;
+  }
+  return Add(name, RegionKind::kSystem, size_bytes,
+             [&](Region& region) { return OpenShared(region, key, prefix, offset_bytes); });
+}
+
+absl::Status RegionTable::RegisterCuda(const std::string& name, const std::string& handle,
+                                       std::int64_t device_ordinal, std::int64_t size_bytes) {
+  return Add(name, RegionKind::kCuda, size_bytes, [&](Region& region) -> absl::Status {
+    if (device_ordinal < 0 || device_ordinal >= std::ssize(executors_)) {
+      return absl::InvalidArgumentError(absl::StrCat("device_ordinal: ", device_ordinal,
+                                                     " is none of the server's ", executors_.size(),
+                                                     " devices"));
+    }
+    Executor& executor = *executors_[static_cast<std::size_t>(device_ordinal)];
+    absl::StatusOr<std::unique_ptr<PeerMemory>> peer = executor.OpenPeer(handle, size_bytes);
+    if (!peer.ok()) return peer.status();
+    region.peer = *std::move(peer);
+    region.device = &executor.info();
+    region.device_ordinal = device_ordinal;
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<RegionLease> RegionTable::Use(const std::string& name, std::int64_t offset_bytes,
+                                             std::int64_t size_bytes) {
+  SharedRegion region;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = regions_.find(name);
+    if (found != regions_.end()) region = found->second;
+  }
+  if (region == nullptr) return absl::NotFoundError("memory.name: there is no such region");
+  if (offset_bytes < 0 || offset_bytes > region->size_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("memory.offset_bytes: ", offset_bytes,
+                                                   " is outside the region's ", region->size_bytes,
+                                                   " bytes"));
+  }
+  if (size_bytes < 0 || size_bytes > region->size_bytes - offset_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory.size_bytes: ", size_bytes, " from offset ", offset_bytes,
+                     " on is past the region's ", region->size_bytes, " bytes"));
+  }
+  // What lanes have mapped stays as it was: a segment that shrank has to be noticed here.
+  if (region->kind == RegionKind::kSystem) {
+    if (absl::Status status = region->segment.CheckSize(); !status.ok()) return status;
+  }
+  return RegionLease(std::move(region), offset_bytes, size_bytes);
+}
+
+absl::Status RegionTable::Unregister(const std::string& name) {
+  SharedRegion region;  // freed, if it is the last, after the lock
+  absl::MutexLock lock(&mutex_);
+  const auto found = regions_.find(name);
+  if (found == regions_.end() || found->second == nullptr) {
+    return absl::NotFoundError("name: there is no such region");
+  }
+  region = std::move(found->second);
+  regions_.erase(found);
+  return absl::OkStatus();
+}
+
+void RegionTable::UnregisterAll(RegionKind kind, const std::string& name) {
+  for (const RegionReport& region : List()) {
+    if (region.kind != kind || !(name.empty() || region.name == name)) continue;
+    Unregister(region.name).IgnoreError();  // another call may have been first
+  }
+}
+
+void RegionTable::SetLimits(const RegionLimits& limits) {
+  absl::MutexLock lock(&mutex_);
+  limits_ = limits;
+}
+
+std::vector<RegionReport> RegionTable::List() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<RegionReport> reports;
+  for (const auto& [name, region] : regions_) {
+    if (region == nullptr) continue;
+    reports.push_back({.name = name,
+                       .kind = region->kind,
+                       .size_bytes = region->size_bytes,
+                       .uses = region.use_count() - 1,
+                       .key = region->segment.key(),
+                       .offset_bytes = region->segment.offset_bytes(),
+                       .in_place = region->mapped != nullptr || region->peer != nullptr,
+                       .device = region->device != nullptr ? region->device->name : std::string(),
+                       .device_ordinal = region->device_ordinal});
+  }
+  return reports;
+}
+
+RegionTableState RegionTable::state() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,117 @@
+// The memory that clients have registered, by the names that they gave it.
+//
+// Step of a request: 2, decide. A region is counted, then opened, then there; unregistering takes
+// its name away, and the memory goes with the last lease. The statuses are those of
+// proto/warpfold/v1/tensor.proto.
+//
+// Safe from any thread. Nothing waits but Register, for the system. Leases must not outlive the
+// table, nor the table the executors.
+#ifndef WARPFOLD_SERVER_CORE_REGION_TABLE_H_
+#define WARPFOLD_SERVER_CORE_REGION_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/core/limits.h"
+#include "server/core/region.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// Of one kind: being registered, there, or unregistered and still in use.
+struct RegionCount {
+  std::int64_t regions = 0;
+  std::int64_t bytes = 0;
+};
+
+struct RegionTableState {
+  std::array<RegionCount, kRegionKindCount> open;  // by RegionKind
+  std::uint64_t refused = 0;                       // so far, for want of room
+
+  const RegionCount& of(RegionKind kind) const { return open[static_cast<std::size_t>(kind)]; }
+  RegionCount& of(RegionKind kind) { return open[static_cast<std::size_t>(kind)]; }
+};
+
+// A region as ListMemory tells of it.
+struct RegionReport {
+  std::string name;
+  RegionKind kind = RegionKind::kSystem;
+  std::int64_t size_bytes = 0;
+  std::int64_t uses = 0;
+  std::string key;  // of shared memory, as the offset
+  std::int64_t offset_bytes = 0;
+  bool in_place = false;
+  std::string device;               // of CUDA memory
+  std::int64_t device_ordinal = 0;  // the same
+};
+
+class RegionTable {
+ public:
+  RegionTable(const std::vector<std::unique_ptr<Executor>>& executors, const RegionLimits& limits);
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+
+  // Opens a part of the segment `key` (shared_segment.h) and, where they can, maps it for the
+  // devices' lanes. Waits until its pages are there. UNIMPLEMENTED `key`: off; INVALID_ARGUMENT
+  // `name`; ALREADY_EXISTS; RESOURCE_EXHAUSTED, with a delay or never fitting; and as
+  // SharedSegment::Open and Executor::MapShared.
+  absl::Status RegisterShared(const std::string& name, const std::string& key,
+                              std::int64_t offset_bytes, std::int64_t size_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Opens another process's memory on device number `device_ordinal`. UNIMPLEMENTED `handle`: off;
+  // INVALID_ARGUMENT `device_ordinal`; and as RegisterShared and Executor::OpenPeer.
+  absl::Status RegisterCuda(const std::string& name, const std::string& handle,
+                            std::int64_t device_ordinal, std::int64_t size_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION of `memory`.
+  absl::StatusOr<RegionLease> Use(const std::string& name, std::int64_t offset_bytes,
+                                  std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // NOT_FOUND `name`.
+  absl::Status Unregister(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of one kind; with a name that one, if it is there.
+  void UnregisterAll(RegionKind kind, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For regions registered from now on.
+  void SetLimits(const RegionLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<RegionReport> List() const ABSL_LOCKS_EXCLUDED(mutex_);
+  RegionTableState state() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using SharedRegion = std::shared_ptr<Region>;
+
+  // A region that `open` opens, under its name once that is done.
+  absl::Status Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
+                   const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckOffer(const std::string& name, RegionKind kind, std::int64_t size_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that is counted as long as anybody has it; nobody finds it yet.
+  absl::StatusOr<SharedRegion> Reserve(const std::string& name, RegionKind kind,
+                                       std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status OpenShared(Region& region, const std::string& key, const std::string& prefix,
+                          std::int64_t offset_bytes) const;
+  void Free(Region* region) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::vector<Executor*> executors_;  // unchanged from the start
+  mutable absl::Mutex mutex_;
+  RegionLimits limits_ ABSL_GUARDED_BY(mutex_);
+  RegionTableState counts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, SharedRegion> regions_ ABSL_GUARDED_BY(mutex_);  // null: being registered
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_REGION_TABLE_H_

@@ -1,0 +1,111 @@
+// The protocol's methods of shared memory, on the regions of warpfold.v1.
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/core/region_table.h"
+#include "server/frontend/host_call.h"
+#include "server/frontend/kserve/inference_service.h"
+#include "server/frontend/kserve/models.h"
+#include "server/frontend/kserve/renamed.h"
+
+namespace warpfold::kserve {
+namespace {
+
+// Fields of the requests of warpfold.v1 that register memory.
+constexpr std::pair<absl::string_view, absl::string_view> kFieldNames[] = {
+    {"offset_bytes:", "offset:"},
+    {"size_bytes:", "byte_size:"},
+    {"handle:", "raw_handle:"},
+    {"device_ordinal:", "device_id:"}};
+
+// Calls `add` with the regions of `kind`, or with the one of that name. NOT_FOUND: a name, and
+// there is none.
+template <typename Add>
+absl::Status ForEach(const RegionTable& regions, RegionKind kind, const std::string& name,
+                     const Add& add) {
+  bool is_there = name.empty();
+  for (const RegionReport& region : regions.List()) {
+    if (region.kind != kind || !(name.empty() || region.name == name)) continue;
+    add(region);
+    is_there = true;
+  }
+  if (is_there) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("name: there is no region ", Quoted(name)));
+}
+
+}  // namespace
+
+using Reactor = InferenceServiceImpl::Reactor;
+
+Reactor* InferenceServiceImpl::SystemSharedMemoryStatus(
+    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
+    inference::SystemSharedMemoryStatusResponse* response) {
+  const auto add = [response](const RegionReport& region) {
+    auto& status = (*response->mutable_regions())[region.name];
+    status.set_name(region.name);
+    status.set_key(region.key);
+    status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
+    status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
+  };
+  return Answer(context, Method::kSystemSharedMemoryStatus,
+                ForEach(services_.regions, RegionKind::kSystem, request->name(), add));
+}
+
+Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
+    Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
+    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
+  // Sizes above 2^63 become negative, and are refused as such.
+  return HostCall::Begin(
+      services_, context, Method::kSystemSharedMemoryRegister, "", [this, request] {
+        return Renamed(
+            services_.regions.RegisterShared(request->name(), request->key(),
+                                             static_cast<std::int64_t>(request->offset()),
+                                             static_cast<std::int64_t>(request->byte_size())),
+            kFieldNames);
+      });
+}
+
+// As in Triton, a name that is not there is no error.
+Reactor* InferenceServiceImpl::SystemSharedMemoryUnregister(
+    Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
+    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
+  services_.regions.UnregisterAll(RegionKind::kSystem, request->name());
+  return Answer(context, Method::kSystemSharedMemoryUnregister);
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryStatus(
+    Context* context, const inference::CudaSharedMemoryStatusRequest* request,
+    inference::CudaSharedMemoryStatusResponse* response) {
+  const auto add = [response](const RegionReport& region) {
+    auto& status = (*response->mutable_regions())[region.name];
+    status.set_name(region.name);
+    status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
+    status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
+  };
+  return Answer(context, Method::kCudaSharedMemoryStatus,
+                ForEach(services_.regions, RegionKind::kCuda, request->name(), add));
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
+    Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
+    inference::CudaSharedMemoryRegisterResponse* /*response*/) {
+  return HostCall::Begin(
+      services_, context, Method::kCudaSharedMemoryRegister, "", [this, request] {
+        return Renamed(services_.regions.RegisterCuda(
+                           request->name(), request->raw_handle(), request->device_id(),
+                           static_cast<std::int64_t>(request->byte_size())),
+                       kFieldNames);
+      });
+}
+
+Reactor* InferenceServiceImpl::CudaSharedMemoryUnregister(
+    Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
+    inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
+  services_.regions.UnregisterAll(RegionKind::kCuda, request->name());
+  return Answer(context, Method::kCudaSharedMemoryUnregister);
+}
+
+}  // namespace warpfold::kserve
