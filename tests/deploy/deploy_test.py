@@ -122,6 +122,8 @@ class Dashboards(unittest.TestCase):
 class Compose(unittest.TestCase):
     """Every container is held down, whichever file it is in."""
 
+    FILES = ("common.yaml", "compose.yaml", "compose.cpu.yaml", "compose.tls.yaml")
+
     def services(self):
         common = yaml.safe_load(read("common.yaml"))["services"]
         for file in ("compose.yaml", "compose.cpu.yaml"):
@@ -147,8 +149,69 @@ class Compose(unittest.TestCase):
 
     def test_the_example_settings_are_the_defaults(self):
         example = dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
-        files = "".join(map(read, ("common.yaml", "compose.yaml", "compose.cpu.yaml")))
+        files = "".join(map(read, self.FILES))
         self.assertEqual(dict(re.findall(r"\$\{(\w+):-([^}]*)\}", files)), example)
+
+
+def issue(folder: Path):
+    """What compose.tls.yaml takes for secrets: a certificate of `localhost` that signs itself."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"]
+        + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        + ["-keyout", folder / "tls_key", "-out", folder / "tls_cert"],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    (folder / "tls_ca").write_bytes((folder / "tls_cert").read_bytes())
+
+
+class Tls(unittest.TestCase):
+    """compose.tls.yaml, with files of this machine for the secrets."""
+
+    def served(self, settings, healthcheck):
+        """Exit code of the health check's command against a server with the file's environment."""
+        service = yaml.safe_load(read("compose.tls.yaml"))["services"]["server"]
+        with tempfile.TemporaryDirectory() as scratch:
+            issue(Path(scratch))
+
+            def here(text: str) -> str:
+                text = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda m: settings.get(m[1], m[2]), text)
+                return text.replace("/run/secrets", scratch)
+
+            environment = {name: here(value) for name, value in service["environment"].items()}
+            server = Server(SERVER, Path(scratch), **environment)
+            try:
+                command = [here(word) for word in service["healthcheck"]["test"]]
+                self.assertEqual(["CMD", "warpfold"], command[:2])
+                flags = [
+                    flag.replace(":50051", f":{server.port}") for flag in healthcheck(command[2:])
+                ]
+                return subprocess.run([CLI, *flags], capture_output=True, timeout=30).returncode
+            finally:
+                server.close()
+
+    def test_the_server_is_healthy(self):
+        self.assertEqual(0, self.served({}, lambda flags: flags))
+
+    def test_plain_text_and_strangers_are_not_served(self):
+        def bare(flags):
+            return [flag for flag in flags if not flag.startswith("--tls")]
+
+        def stranger(flags):
+            return [flag for flag in flags if not flag.startswith(("--tls-cert", "--tls-key"))]
+
+        mutual = {"WARPFOLD_TLS_CLIENT_CA": "/run/secrets/tls_ca"}
+        self.assertEqual(0, self.served(mutual, lambda flags: flags))
+        self.assertNotEqual(0, self.served({}, bare))
+        self.assertEqual(0, self.served({}, stranger))
+        self.assertNotEqual(0, self.served(mutual, stranger))
+
+    def test_its_secrets_are_what_it_names(self):
+        content = yaml.safe_load(read("compose.tls.yaml"))
+        used = set(re.findall(r"/run/secrets/(\w+)", read("compose.tls.yaml")))
+        self.assertEqual(set(content["secrets"]), used)
+        for service in content["services"].values():
+            self.assertEqual(set(service["secrets"]), used)
 
 
 class Ports(unittest.TestCase):

@@ -1,8 +1,5 @@
 """Compares the dashboards with the types that Grafana publishes (PyPI: grafana-foundation-sdk).
 
-Skips, and says so, where that package is not installed. In a virtual environment:
-  pip install grafana-foundation-sdk && python tests/deploy/grafana_types_test.py deploy
-
 Usage: grafana_types_test.py DEPLOY_FOLDER [unittest's arguments]
 """
 
@@ -16,12 +13,9 @@ from pathlib import Path
 
 import dashboard
 
-try:
-    from grafana_foundation_sdk.cog.encoder import JSONEncoder
-    from grafana_foundation_sdk.cog.plugins import register_default_plugins
-    from grafana_foundation_sdk.models.dashboard import Dashboard
-except ImportError:
-    JSONEncoder = None
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 DEPLOY = Path(".")
 # Grafana's Prometheus data source reads these fields of an annotation; the types do not have them.
@@ -118,9 +112,6 @@ class GrafanaTypes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if JSONEncoder is None:
-        print("grafana-foundation-sdk is not installed: every test skipped")
-        sys.exit()
     DEPLOY = Path(sys.argv[1])
     del sys.argv[1]
     unittest.main()

@@ -1,8 +1,7 @@
 """Checks deploy/kubernetes: the manifests fit each other, the server and the rest of deploy/.
 
-With kustomize or kubectl there it builds the overlays too, and with PyPI's kubernetes-validate
-compares what comes out with the schemas that Kubernetes publishes; without, it says so and skips:
-  pip install kubernetes-validate pyyaml && python tests/deploy/kubernetes_test.py deploy
+PyPI's kubernetes-validate compares them with the schemas that Kubernetes publishes. Where kustomize
+or kubectl is there, the overlays are built and go through the same; without, that skips.
 
 Usage: kubernetes_test.py DEPLOY_FOLDER [unittest's arguments]
 """
@@ -14,12 +13,8 @@ import sys
 import unittest
 from pathlib import Path
 
+import kubernetes_validate
 import yaml
-
-try:
-    import kubernetes_validate
-except ImportError:
-    kubernetes_validate = None
 
 DEPLOY = Path(".")
 OVERLAYS = ("cpu", "gpu")
@@ -217,7 +212,28 @@ class TheServer(unittest.TestCase):
         self.assertIn(f'up{{job="{job}"}}', rules)
 
 
-class Overlays(unittest.TestCase):
+class SchemaTest(unittest.TestCase):
+    def validate(self, manifests):
+        for manifest in manifests:
+            if manifest["apiVersion"] == OPERATOR:
+                continue
+            for version in VERSIONS:
+                with self.subTest(kind=manifest["kind"], version=version):
+                    kubernetes_validate.validate(manifest, version, strict=True)
+
+
+class Schemas(SchemaTest):
+    def test_are_followed(self):
+        self.validate(written())
+
+    def test_a_wrong_field_is_found(self):
+        manifest = read("base/deployment.yaml")
+        manifest["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["gprc"] = {}
+        with self.assertRaises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(manifest, VERSIONS[0], strict=True)
+
+
+class Overlays(SchemaTest):
     def test_fit_when_built(self):
         for overlay in OVERLAYS:
             with self.subTest(overlay=overlay):
@@ -230,22 +246,10 @@ class Overlays(unittest.TestCase):
                     overlay == "gpu", "nvidia.com/gpu" in server["resources"]["limits"]
                 )
 
-    @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed")
     def test_follow_the_published_schemas(self):
         for overlay in OVERLAYS:
-            for manifest in built(overlay):
-                if manifest["apiVersion"] == OPERATOR:
-                    continue
-                for version in VERSIONS:
-                    with self.subTest(overlay=overlay, kind=manifest["kind"], version=version):
-                        kubernetes_validate.validate(manifest, version, strict=True)
-
-    @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed")
-    def test_a_wrong_field_is_found(self):
-        manifest = read("base/deployment.yaml")
-        manifest["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["gprc"] = {}
-        with self.assertRaises(kubernetes_validate.ValidationError):
-            kubernetes_validate.validate(manifest, VERSIONS[0], strict=True)
+            with self.subTest(overlay=overlay):
+                self.validate(built(overlay))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """warpfold-server with a Prometheus that scrapes it, on free ports, as deploy/ configures them."""
 
 import json
+import os
 import socket
 import subprocess
 import time
@@ -33,10 +34,15 @@ def free_port() -> int:
 class Process:
     """A child with its log in a file; close() ends it by SIGTERM."""
 
-    def __init__(self, command, log: Path):
+    def __init__(self, command, log: Path, **environment: str):
         self._log = log
         with log.open("w") as stream:
-            self._child = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+            self._child = subprocess.Popen(
+                command,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **environment},
+            )
 
     def running(self):
         if self._child.poll() is not None:
@@ -50,7 +56,7 @@ class Process:
 
 
 class Server(Process):
-    def __init__(self, binary, folder: Path, *flags: str):
+    def __init__(self, binary, folder: Path, *flags: str, **environment: str):
         port_file = folder / "ports"
         super().__init__(
             [
@@ -62,6 +68,7 @@ class Server(Process):
                 *flags,
             ],
             folder / "server.log",
+            **environment,
         )
         await_that(lambda: self.running() and port_file.exists(), "the server's ports")
         self.port, self.metrics_port = (int(word) for word in port_file.read_text().split())

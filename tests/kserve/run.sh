@@ -32,16 +32,5 @@ if [ "$(printf '%s\n' 2.38 "$glibc" | sort -V | head -n 1)" = 2.38 ]; then
   lists+=("$here/requirements-perf.txt")
 fi
 
-if ! cmp -s <(cat "${lists[@]}") "$venv/installed-requirements.txt"; then
-  rm -rf "$venv"
-  "$python" -m venv --system-site-packages "$venv"
-  if ! "$venv/bin/pip" install --quiet --no-deps --disable-pip-version-check --ignore-installed \
-    "${lists[@]/#/--requirement=}"; then
-    echo "kserve: tritonclient cannot be had from PyPI" >&2
-    [ -n "${CI:-}" ] && exit 1
-    exit 77
-  fi
-  cat "${lists[@]}" >"$venv/installed-requirements.txt"
-fi
-
+"$here/../venv.sh" "$python" "$venv" "${lists[@]}"
 "$venv/bin/python" -B -m pytest -q "$here" "$@"

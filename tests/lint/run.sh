@@ -115,6 +115,9 @@ check_dockerfile() {
 check_compose() {
   docker-compose -f deploy/compose.yaml config --quiet
   docker-compose -f deploy/compose.yaml -f deploy/compose.cpu.yaml config --quiet
+  docker-compose -f deploy/compose.yaml -f deploy/compose.tls.yaml config --quiet
+  docker-compose -f deploy/compose.yaml -f deploy/compose.cpu.yaml -f deploy/compose.tls.yaml \
+    --profile cpu config --quiet
 }
 
 case "${1:-}" in
