@@ -47,13 +47,14 @@ demo: build ## Describe a real model checkpoint, tensor by tensor, and check the
 bench: bench-kernels bench-service ## Both benchmarks
 
 .PHONY: bench-kernels
-bench-kernels: benches ## Kernels against CUB, then shapes, then reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= LADDER_ARGS=)
+bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= BATCH_ARGS= LADDER_ARGS=)
 	@if [ ! -x $(BUILD)/bench/kernels/warpfold_bench_kernels ]; then \
 	  echo 'bench-kernels: $(BUILD) has no CUDA; install the CUDA toolkit, make clean, and again' >&2; \
 	  exit 1; \
 	fi
 	@$(BUILD)/bench/kernels/warpfold_bench_kernels $(BENCH_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_shapes $(SHAPES_ARGS)
+	@$(BUILD)/bench/kernels/warpfold_bench_batch $(BATCH_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_ladder $(LADDER_ARGS)
 
 .PHONY: bench-service

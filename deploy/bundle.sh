@@ -39,6 +39,7 @@ deploy/stage.sh "$destination" \
   "$build/tests/e2e/warpfold_e2e_test" \
   "$build/bench/kernels/warpfold_bench_kernels" \
   "$build/bench/kernels/warpfold_bench_shapes" \
+  "$build/bench/kernels/warpfold_bench_batch" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/service/warpfold_bench" \
   "$build/bench/service/warpfold_null_server"

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/canonical.h"
+#include "kernels/cuda/batch_kernel.cuh"
 #include "kernels/cuda/engine.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row_kernels.cuh"
@@ -69,6 +70,12 @@ class EngineOf final : public Engine {
     return FoldOrderedStates(
         {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), sink.order}, 1, output,
         static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), device, stream);
+  }
+
+  cudaError_t FoldBatch(const BatchItem* d_items, const BatchLaunch& launch,
+                        cudaStream_t stream) const override {
+    BatchKernel<F><<<launch.blocks(), kBatchWarps * 32, 0, stream>>>(d_items, launch);
+    return cudaGetLastError();
   }
 
   cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,

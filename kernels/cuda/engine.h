@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/batch.h"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
@@ -23,6 +24,8 @@ class Engine {
   virtual cudaError_t FoldElements(const void* d_data, const Extent& extent, const Output& output,
                                    void* d_scratch, const DeviceShape& device,
                                    cudaStream_t stream) const = 0;
+  virtual cudaError_t FoldBatch(const BatchItem* d_items, const BatchLaunch& launch,
+                                cudaStream_t stream) const = 0;
   virtual cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
                                  void* d_scratch, const DeviceShape& device,
                                  cudaStream_t stream) const = 0;

@@ -26,6 +26,11 @@ cudaError_t FoldElements(const Job& job, const void* d_data, const Extent& exten
   return EngineOfJob(job).FoldElements(d_data, extent, output, d_scratch, job.device, stream);
 }
 
+cudaError_t FoldBatch(const Job& job, const BatchItem* d_items, const BatchLaunch& launch,
+                      cudaStream_t stream) {
+  return EngineOfJob(job).FoldBatch(d_items, launch, stream);
+}
+
 cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& extent,
                        const Output& output, void* d_scratch, cudaStream_t stream) {
   return EngineOfJob(job).FoldStates(d_states, extent, output, d_scratch, job.device, stream);

@@ -61,9 +61,15 @@ struct LaneVectors {
   __device__ __forceinline__ void Load(const T* address) {
     address += first;
     if constexpr (kPresence == Presence::kAny) {
+      const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % sizeof(uint4) == 0;
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         const T* vector = address + r * kRowElements<T>;
+        if (!kUnrolled && is_aligned && Exists(r, kVector - 1)) {
+          const uint4 raw = LoadVector(vector);
+          memcpy(x[r], &raw, sizeof(uint4));
+          continue;
+        }
 #pragma unroll
         for (int v = 0; v < kVector; ++v) x[r][v] = Exists(r, v) ? LoadElement(vector + v) : T{};
       }

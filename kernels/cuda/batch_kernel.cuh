@@ -1,0 +1,114 @@
+// The batched launch: one item of a table for a warp, or for two, four or all of a block's. The
+// order is the one of row_kernels.cuh: a tile a warp, tiles by the binary tree over their index.
+//
+// Blocks of one size and shapes in the table, so that it is compiled once for each fold.
+#ifndef WARPFOLD_KERNELS_CUDA_BATCH_KERNEL_CUH_
+#define WARPFOLD_KERNELS_CUDA_BATCH_KERNEL_CUH_
+
+#include <cstdint>
+
+#include "kernels/canonical.h"
+#include "kernels/cuda/batch.h"
+#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/row_kernels.cuh"
+#include "kernels/cuda/warp.cuh"
+#include "kernels/finish.h"
+
+namespace warpfold::cuda {
+
+// Writes what the item asks for. A thread that sees the verdict sees it all.
+template <class F>
+__device__ __forceinline__ void FinishItem(const BatchItem& item, const typename F::State& state) {
+  BatchVerdict verdict;
+  verdict.outcome = BatchVerdict::Outcome::kFits;
+  if (item.op_count == 0) {
+    *static_cast<typename F::State*>(item.d_out) = state;
+  } else {
+    // One op at a time, so that the targets stay in registers.
+    ResultTargets targets;
+    targets.count = 1;
+    targets.reduced_count = item.count;
+    targets.correction = item.correction;
+    targets.reduced_run_count = 1;
+    targets.reduced_runs[0] = {1, item.count};
+    for (int i = 0; i < item.op_count; ++i) {
+      targets.ops[0] = item.ops[i];
+      targets.arrays[0] = static_cast<char*>(item.d_out) + std::int64_t{item.op_stride} * i;
+      Misfit misfit;
+      if (WriteResults<F>(targets, item.output_index, state, &misfit)) continue;
+      verdict = {BatchVerdict::Outcome::kOverflows, misfit.op,
+                 static_cast<std::int64_t>(misfit.sum >> 64),
+                 static_cast<std::uint64_t>(misfit.sum)};
+    }
+  }
+  if (item.d_verdict == nullptr) return;
+  item.d_verdict->op = verdict.op;
+  item.d_verdict->high = verdict.high;
+  item.d_verdict->low = verdict.low;
+  __threadfence_system();
+  *reinterpret_cast<volatile std::uint32_t*>(&item.d_verdict->outcome) =
+      static_cast<std::uint32_t>(verdict.outcome);
+}
+
+// Tile `tile` of an item; the identity past its end.
+template <class F>
+__device__ __forceinline__ typename F::State FoldItemTile(const typename F::Element* data,
+                                                          int count, std::int64_t tile, int lane) {
+  using T = typename F::Element;
+  const int first = static_cast<int>(tile) * kTileElements<T>;
+  const int left = count - first < kTileElements<T> ? count - first : kTileElements<T>;
+  const Place place{.first = first};
+  // Few paths, for each costs a second of compilation a fold: straight code where the fold is light
+  // and vectors can load the tile.
+  if constexpr (!kIsHeavy<F>) {
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0;
+    if (is_aligned && left % kVectorElements<T> == 0) {
+      return F::Promote(FoldTileOf<F, Presence::kVectors, true>(data + first, left, lane), place);
+    }
+  }
+  return F::Promote(FoldTileOf<F, Presence::kAny, false>(data + first, left, lane), place);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kBatchWarps * 32, (kIsHeavy<F> ? 16 : 32) / kBatchWarps)
+    BatchKernel(const BatchItem* __restrict__ items, const __grid_constant__ BatchLaunch launch) {
+  using State = typename F::State;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const BatchLaunch::Block block = launch.At(blockIdx.x);
+  const int warps_per_item = block.warps_per_item;
+  const auto item_of_warp = [&](int w) { return block.first_item + w / warps_per_item; };
+  const std::uint32_t mine = item_of_warp(warp);
+  int count = 0;
+  const typename F::Element* data = nullptr;
+  if (mine < block.items_end) {
+    count = items[mine].count;
+    data = static_cast<const typename F::Element*>(items[mine].d_data);
+  }
+  const int tiles =
+      (count + kTileElements<typename F::Element> - 1) / kTileElements<typename F::Element>;
+  int tiles_per_warp = 1;
+  while (tiles_per_warp * warps_per_item < tiles) tiles_per_warp *= 2;
+  const std::int64_t first_tile = (warp & (warps_per_item - 1)) * tiles_per_warp;
+  const auto tile = [&](std::int64_t t) { return FoldItemTile<F>(data, count, t, lane); };
+  const auto combine = [](const State& a, const State& b) { return F::Combine(a, b); };
+  State state =
+      FoldPairsInLoop<kBatchTilesPerWarp, State>(first_tile, tiles_per_warp, tile, combine);
+
+  std::uint32_t finished = mine;
+  bool is_writer = lane == 0;
+  if (warps_per_item > 1) {
+    __shared__ State states[kBatchWarps];
+    if (lane == 0) states[warp] = state;
+    __syncthreads();
+    if (warp != 0) return;
+    state = FoldLanesByNeighbours<F>(states[lane % kBatchWarps], 1, warps_per_item);
+    finished = item_of_warp(lane % kBatchWarps);
+    is_writer = lane < kBatchWarps && (lane & (warps_per_item - 1)) == 0;
+  }
+  if (is_writer && finished < block.items_end) FinishItem<F>(items[finished], state);
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_BATCH_KERNEL_CUH_
