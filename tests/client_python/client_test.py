@@ -66,6 +66,7 @@ def test_an_error_of_the_progress_callback_is_the_callers(fake, either_client, t
     "failure",
     [
         Failure(CODE.UNAVAILABLE),
+        Failure(CODE.CANCELLED),  # of a server in the moment of its shutdown
         Failure(CODE.RESOURCE_EXHAUSTED, pushback_ms=1),
         Failure(CODE.RESOURCE_EXHAUSTED, retry_info_ms=1),
     ],
@@ -89,6 +90,7 @@ def test_what_may_succeed_later_is_tried_again(fake, either_client, failure, thr
         (Failure(CODE.UNIMPLEMENTED, pushback_ms=1), warpfold.UnimplementedError),
         (Failure(CODE.INTERNAL, pushback_ms=1), warpfold.InternalError),
         (Failure(CODE.DEADLINE_EXCEEDED), warpfold.DeadlineExceededError),
+        (Failure(CODE.NOT_FOUND), warpfold.NotFoundError),
         (Failure(CODE.PERMISSION_DENIED), warpfold.WarpfoldError),
     ],
 )
@@ -108,6 +110,7 @@ def test_what_is_final_is_raised_with_code_and_message(fake, either_client, fail
         (warpfold.InvalidArgumentError, ValueError),
         (warpfold.OutOfRangeError, OverflowError),
         (warpfold.UnimplementedError, NotImplementedError),
+        (warpfold.NotFoundError, LookupError),
         (warpfold.UnavailableError, ConnectionError),
         (warpfold.DeadlineExceededError, TimeoutError),
     ],
@@ -206,7 +209,9 @@ def test_info_is_the_servers_own(fake, either_client):
         version="9.9",
         backend="cuda",
         devices=(warpfold.Device("cuda:0", "GPU", 5),),
-        limits=warpfold.Limits(0, 0, 0, 7, 0, 0, 0, 0),
+        limits=warpfold.Limits(
+            *(7 if name == "max_rank" else 0 for name in warpfold.Limits._fields)
+        ),
         ops=("min", "op 99"),
         dtypes=("float32", "dtype 99"),
     )
@@ -214,7 +219,11 @@ def test_info_is_the_servers_own(fake, either_client):
 
 @pytest.mark.parametrize(
     "options, message",
-    [({"timeout": -1}, "timeout is -1"), ({"chunk_bytes": 0}, "chunk_bytes is 0")],
+    [
+        ({"timeout": -1}, "timeout is -1"),
+        ({"chunk_bytes": 0}, "chunk_bytes is 0"),
+        ({"connections": 0}, "connections is 0"),
+    ],
 )
 def test_wrong_options_are_value_errors(fake, either_client, options, message):
     with pytest.raises(ValueError, match=message):

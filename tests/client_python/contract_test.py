@@ -16,19 +16,20 @@ MAKE = [
     "protoc",
     "--proto_path=proto",
     "--include_imports",
-    "--descriptor_set_out=client/python/warpfold/reduction.binpb",
+    "--descriptor_set_out=client/python/warpfold/contract.binpb",
     "warpfold/v1/reduction.proto",
+    "warpfold/v1/tensor.proto",
     "google/rpc/error_details.proto",
 ]
 
 
 @pytest.mark.skipif(shutil.which("protoc") is None, reason="protoc is not installed")
 def test_the_descriptors_are_those_of_the_proto(tmp_path):
-    made = tmp_path / "reduction.binpb"
+    made = tmp_path / "contract.binpb"
     command = [re.sub("(--descriptor_set_out)=.*", rf"\1={made}", word) for word in MAKE]
     subprocess.run(command, cwd=ROOT, check=True)
     read = descriptor_pb2.FileDescriptorSet.FromString
-    carried = (PACKAGE / "reduction.binpb").read_bytes()
+    carried = (PACKAGE / "contract.binpb").read_bytes()
     assert read(made.read_bytes()) == read(carried), f"run: {' '.join(MAKE)}"
 
 

@@ -12,6 +12,10 @@ import numpy as np
 from warpfold import _contract
 
 SERVICE = "warpfold.v1.ReductionService"
+TENSOR_SERVICE = "warpfold.v1.TensorService"
+
+
+HANG = object()  # a call that goes on until its client ends it
 
 
 class Failure:
@@ -41,14 +45,16 @@ class FakeServer:
     """On a free port of the loopback interface from `with` on."""
 
     def __init__(self, credentials=None):
-        self.calls = []  # "Reduce" or "ReduceStream", as they came
+        self.calls = []  # "Reduce", "ReduceStream" ..., as they came
         self.requests = []  # with the payload in `data`
+        self.writes = []  # (offset, bytes) of WriteTensor
         self.chunk_sizes = []  # of the last stream
-        self.failures = []  # taken from the front, one a call
+        self.failures = []  # taken from the front, one a call; None is success, HANG hangs
         self.answer = None  # bytes to answer with instead of the sum
         self.info = _contract.GetServerInfoResponse(version="fake", ops=[1], dtypes=[13])
         self.hung = threading.Event()  # set when a call has begun to hang
         self.cancelled = threading.Event()  # set when that call is over
+        self.left = threading.Semaphore(0)  # calls that HANG made hang and their client ended
         self.release = threading.Event()
         self.release.set()
         self._credentials = credentials
@@ -63,8 +69,16 @@ class FakeServer:
             "ReduceStream": grpc.stream_unary_rpc_method_handler(self._reduce_stream),
             "GetServerInfo": grpc.unary_unary_rpc_method_handler(self._get_server_info),
         }
+        tensor_handlers = {
+            "CreateTensor": grpc.unary_unary_rpc_method_handler(self._create_tensor),
+            "WriteTensor": grpc.stream_unary_rpc_method_handler(self._write_tensor),
+            "DeleteTensor": grpc.unary_unary_rpc_method_handler(self._delete_tensor),
+        }
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, handlers),)
+            (
+                grpc.method_handlers_generic_handler(SERVICE, handlers),
+                grpc.method_handlers_generic_handler(TENSOR_SERVICE, tensor_handlers),
+            )
         )
         if self._credentials is None:
             port = self._server.add_insecure_port("127.0.0.1:0")
@@ -94,6 +108,20 @@ class FakeServer:
         request.data = b"".join(chunks)
         return self._answer(request)
 
+    def _create_tensor(self, _data, context):
+        self._begin("CreateTensor", context)
+        return _contract.CreateTensorResponse(tensor_id="t", ttl_ms=5000).SerializeToString()
+
+    def _write_tensor(self, messages, context):
+        self._begin("WriteTensor", context)
+        parts = [_contract.WriteTensorRequest.FromString(data) for data in messages]
+        self.writes.append((parts[0].header.offset_bytes, b"".join(p.chunk for p in parts[1:])))
+        return _contract.WriteTensorResponse().SerializeToString()
+
+    def _delete_tensor(self, _data, context):
+        self._begin("DeleteTensor", context)
+        return b""
+
     def _begin(self, method, context):
         self.calls.append(method)
         if not self.release.is_set():
@@ -102,6 +130,14 @@ class FakeServer:
             self.release.wait()
         if self.failures:
             failure = self.failures.pop(0)
+            if failure is None:  # this one succeeds
+                return
+            if failure is HANG:
+                over = threading.Event()
+                context.add_callback(over.set)
+                over.wait()
+                self.left.release()
+                return
             context.set_trailing_metadata(failure.trailers)
             context.abort(failure.code, failure.message)
 

@@ -228,6 +228,34 @@ def test_every_function_of_every_dtype_answers_as_numpys(client, function, dtype
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, (1, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint64, np.bool_])
+@pytest.mark.parametrize("function", NUMPYS)
+def test_a_resident_tensor_answers_numpys_functions_and_methods(client, function, dtype, axis):
+    """With the bits of the same array when it travels."""
+    rng = np.random.default_rng(SEED)
+    x = rng.standard_normal((9, 7)) if np.dtype(dtype).kind == "f" else rng.integers(0, 3, (9, 7))
+    x = x.astype(dtype)
+    if function.startswith("arg") and isinstance(axis, tuple):
+        axis = -1
+    with client.put(x) as tensor:
+        for keepdims in (False, True):
+            expected = getattr(client, function)(x, axis=axis, keepdims=keepdims)
+            assert_same(NUMPYS[function](tensor, axis=axis, keepdims=keepdims), expected)
+            if hasattr(np.ndarray, function):
+                assert_same(getattr(tensor, function)(axis=axis, keepdims=keepdims), expected)
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "min", "max", "prod", "var", "std", "argmin"])
+def test_a_resident_tensor_answers_numpys_nan_functions(client, function):
+    x = values((33, 65), np.float64, nan=True) / 1e9
+    with client.put(x) as tensor:
+        name = f"nan{function}"
+        assert_same(getattr(np, name)(tensor, axis=1), getattr(client, name)(x, axis=1))
+        with pytest.raises(ValueError, match="out of bounds"):
+            getattr(np, name)(tensor, axis=2)
+
+
 NAN_FUNCTIONS = [
     *(f"nan{name}" for name in ("sum", "mean", "min", "max", "prod", "var", "std")),
     "nanargmin",

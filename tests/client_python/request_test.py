@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from warpfold import InternalError, _contract
+from warpfold._progress import Meter
 from warpfold._request import Upload, field_prefix, plan
 
 X = np.arange(24, dtype=np.float64).reshape(2, 3, 4)
@@ -74,7 +75,7 @@ def test_each_function_asks_for_its_op(fake, fake_client, function, arguments, o
 
 def test_over_no_axis_is_over_one_of_length_one():
     call = plan(X, ["sum"], (), True)
-    request = _contract.ReduceRequest.FromString(call.head)
+    request = call.request
     assert list(request.tensor.shape) == [2, 3, 4, 1]
     assert list(request.axes) == [3]
     assert call.result_shape == X.shape
@@ -82,25 +83,34 @@ def test_over_no_axis_is_over_one_of_length_one():
 
 def test_chunks_are_the_payload_in_order():
     call = plan(X, ["sum"], None, False)
-    header, *chunks = map(_contract.ReduceStreamRequest.FromString, call.stream_messages(80))
-    assert header.header.SerializeToString() == call.head
+    upload = Upload(call.request.SerializeToString(), call.payload, 80)
+    header, *chunks = map(_contract.ReduceStreamRequest.FromString, upload)
+    assert header.header == call.request
     assert [len(part.chunk) for part in chunks] == [80, 80, 32]
     assert b"".join(part.chunk for part in chunks) == X.tobytes()
 
 
 def test_progress_is_told_what_has_been_taken():
     seen = []
-    upload = Upload(
-        plan(X, ["sum"], None, False), 80, lambda done, total: seen.append((done, total))
-    )
     told = []
-    for _ in upload:
+    for _ in Upload(b"header", bytes(192), 80, seen.append):
         told.append(len(seen))
-    assert seen == [(80, 192), (160, 192), (192, 192)]
+    assert seen == [80, 160, 192]
     assert told == [0, 0, 1, 2]  # never before gRPC came back for the next message
 
 
 def test_an_error_of_the_progress_callback_ends_the_messages():
-    upload = Upload(plan(X, ["sum"], None, False), 80, lambda done, total: 1 / 0)
+    upload = Upload(b"header", bytes(192), 80, lambda done: 1 / 0)
     assert len(list(upload)) == 2
     assert isinstance(upload.error, ZeroDivisionError)
+
+
+def test_the_progress_of_several_streams_adds_up():
+    seen = []
+    meter = Meter(100, lambda done, total: seen.append((done, total)))
+    first, second = meter.stream(), meter.stream()
+    first(10)
+    second(30)
+    first(5)  # tried again
+    second(60)
+    assert seen == [(10, 100), (40, 100), (35, 100), (65, 100)]

@@ -12,6 +12,7 @@ from warpfold._retry import Retrier, pushback_s
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 FULL = grpc.StatusCode.RESOURCE_EXHAUSTED
+PASSING = (UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
 HOUR_S = 3600
 
 
@@ -29,6 +30,11 @@ def test_the_backoff_grows_by_its_factor_within_the_jitter():
     assert tried.attempts == 10
 
 
+@pytest.mark.parametrize("code", PASSING)
+def test_what_passes_is_tried_again_without_being_told_when(code):
+    assert 0.04 <= retrier().next_delay_s(code, None, HOUR_S) <= 0.06
+
+
 def test_a_retry_is_never_earlier_than_the_server_asked():
     for seed in range(100):
         tried = Retrier(RetryPolicy(), random.Random(seed).uniform)
@@ -41,7 +47,7 @@ def test_a_delay_beyond_the_deadline_is_not_waited_for():
     assert tried.attempts == 1
 
 
-@pytest.mark.parametrize("code", [c for c in grpc.StatusCode if c not in (UNAVAILABLE, FULL)])
+@pytest.mark.parametrize("code", [c for c in grpc.StatusCode if c not in (*PASSING, FULL)])
 def test_permanent_codes_are_final(code):
     assert retrier().next_delay_s(code, 0.001, HOUR_S) is None
 

@@ -7,20 +7,23 @@
 [3 5 7]
 
 Start here: `connect` makes a `Client`, whose methods have NumPy's names, arguments and result
-dtypes. `Client.reduce` computes several ops in one pass over the data. `warpfold.aio` is the same
-for asyncio. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
-TypeError or ValueError before anything is sent.
+dtypes. `Client.reduce` computes several ops in one pass over the data, `Client.put` uploads an
+array once to be reduced often. `warpfold.aio` is the same for asyncio. Errors are subclasses of
+`WarpfoldError`; input that no server could reduce raises TypeError or ValueError before anything
+is sent.
 
-The modules, in the order of a call: _functions -> _arrays, _request -> _client or aio ->
-_channel, _attempts -> _answer. Only _client, aio and _channel do input and output.
+The modules, in the order of a call: _functions (and _remote) -> _arrays, _request -> _flows ->
+_stripes, _parts, _attempts -> _blocking_io or _asyncio_io, _channel -> _answer. Only the two _io
+modules and _channel do input and output.
 """
 
 from ._answer import Reduction, Timing
-from ._client import Client, connect
+from ._client import Client, RemoteTensor, connect
 from ._errors import (
     DeadlineExceededError,
     InternalError,
     InvalidArgumentError,
+    NotFoundError,
     OutOfRangeError,
     ResourceExhaustedError,
     UnavailableError,
@@ -40,8 +43,10 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "Limits",
+    "NotFoundError",
     "OutOfRangeError",
     "Reduction",
+    "RemoteTensor",
     "ResourceExhaustedError",
     "RetryPolicy",
     "ServerInfo",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,38 +27,61 @@ class Timing(NamedTuple):
 
 
 class Reduction(dict[str, Any]):
-    """Results by op, in the order asked, and how they came about."""
+    """Results by op, in the order asked, and how they came about.
+
+    Where a large tensor travelled in several pieces, timings are their sums.
+    """
 
     def __init__(
-        self, results: dict[str, Any], request_id: str, device: str, timing: Timing, attempts: int
+        self,
+        results: dict[str, Any],
+        request_id: str,
+        device: str,
+        timing: Timing,
+        attempts: int,
+        state: bytes = b"",
     ) -> None:
         super().__init__(results)
         self.request_id = request_id
         self.device = device  # as ServerInfo.devices names it
         self.timing = timing
         self.attempts = attempts
+        self.state = state  # of a part, instead of results
+
+
+def parse_message(kind: Any, data: bytes) -> Any:
+    """InternalError when `data` is none of the kind."""
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        name = kind.DESCRIPTOR.name
+        raise InternalError(f"the server's answer is not a {name}: {error}") from error
 
 
 def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
     """InternalError when `data` is not an answer to `call`; ValueError by `refuses_all_nan`."""
-    try:
-        message = _contract.ReduceResponse.FromString(data)
-    except DecodeError as error:
-        raise InternalError(f"the server's answer is not a ReduceResponse: {error}") from error
-    if len(message.results) != len(call.ops):
-        raise InternalError(
-            f"the server answered {len(message.results)} results to {len(call.ops)} ops"
-        )
+    message = parse_message(_contract.ReduceResponse, data)
+    ops = () if call.request.return_state else call.ops
+    if len(message.results) != len(ops):
+        raise InternalError(f"the server answered {len(message.results)} results to {len(ops)} ops")
+    if bool(message.state) != call.request.return_state:
+        raise InternalError("the server answered a state to a call for results, or none to one")
     timing = Timing(*(getattr(message.timing, name) for name in Timing._fields))
-    values = {op: _value(op, call, result) for op, result in zip(call.ops, message.results)}
+    values = {op: _value(op, call, result) for op, result in zip(ops, message.results)}
     if call.refuses_all_nan and any(np.any(index < 0) for index in values.values()):
         raise ValueError("All-NaN slice encountered")
+    return Reduction(values, message.request_id, message.device, timing, attempts, message.state)
+
+
+def combined(values: dict[str, Any], pieces: Iterable[Reduction]) -> Reduction:
+    """`values`, which came about by way of the pieces."""
+    pieces = list(pieces)
     return Reduction(
         values,
-        message.request_id,
-        message.device,
-        timing,
-        attempts,
+        pieces[0].request_id,
+        ", ".join(sorted({piece.device for piece in pieces} - {""})),
+        Timing(*map(sum, zip(*(piece.timing for piece in pieces)))),
+        max(piece.attempts for piece in pieces),
     )
 
 

@@ -1,6 +1,6 @@
-"""The attempts of one call: how long each may take, and what follows a failure.
+"""The attempts of one RPC: how long each may take, and what follows a failure.
 
-No input or output here: _client and aio send and wait, and ask this what comes next.
+No input or output here: _flows sends and waits, and asks this what comes next.
 """
 
 from __future__ import annotations
@@ -10,30 +10,42 @@ import time
 import grpc
 
 from ._errors import error_of
-from ._options import Options, checked_timeout
-from ._retry import Retrier, pushback_s
+from ._retry import Retrier, RetryPolicy, pushback_s
+
+
+class Deadline:
+    """The end of a call, which may be several RPCs."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._at = time.monotonic() + timeout_s
+
+    def time_left_s(self) -> float:
+        return max(0.0, self._at - time.monotonic())
 
 
 class Attempts:
     """Not for several threads."""
 
-    def __init__(self, target: str, options: Options, timeout: float | None) -> None:
-        timeout = options.timeout if timeout is None else checked_timeout(timeout)
+    def __init__(self, target: str, policy: RetryPolicy, deadline: Deadline) -> None:
         self._target = target
-        self._give_up_at = time.monotonic() + timeout
-        self._retrier = Retrier(options.retry)
+        self._retrier = Retrier(policy)
+        self._deadline = deadline
 
     @property
     def count(self) -> int:
         return self._retrier.attempts
 
     def time_left_s(self) -> float:
-        return max(0.0, self._give_up_at - time.monotonic())
+        return self._deadline.time_left_s()
+
+    def error(self, failure: grpc.RpcError) -> Exception:
+        """What to raise for a failure that is final."""
+        return error_of(failure, self._target, self.count)
 
     def delay_after_s(self, failure: grpc.RpcError) -> float:
-        """The wait before the next attempt; raises the call's error when there is none."""
+        """The wait before the next attempt; raises the RPC's error when there is none."""
         pushback = pushback_s(failure.trailing_metadata() or ())
         delay = self._retrier.next_delay_s(failure.code(), pushback, self.time_left_s())
         if delay is None:
-            raise error_of(failure, self._target, self.count) from failure
+            raise self.error(failure) from failure
         return delay

@@ -1,4 +1,4 @@
-"""The connection of a client: its methods, and whether they may still be called.
+"""The connections of a client: the methods it calls, and whether they may still be called.
 
 Both clients use gRPC's threaded channel. grpc.aio would replace a status that the server sends
 before the last chunk by its own "Internal error from Core" (github.com/grpc/grpc/issues/36066;
@@ -9,6 +9,7 @@ code and its RetryInfo.
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import grpc
@@ -30,32 +31,67 @@ _ARGUMENTS = [
 
 
 class Channel:
-    """Any number of threads may use one at a time."""
+    """One connection. Any number of threads may use one at a time."""
 
     def __init__(self, target: str, credentials: grpc.ChannelCredentials | None) -> None:
-        self._pid = os.getpid()
-        self._closed = False
         if credentials is None:
             self._grpc = grpc.insecure_channel(target, _ARGUMENTS)
         else:
             self._grpc = grpc.secure_channel(target, credentials, _ARGUMENTS)
         # No serialisers: messages are bytes here.
-        self.get_info: Any = self._grpc.unary_unary(_contract.GET_SERVER_INFO_METHOD)
-        self.reduce: Any = self._grpc.unary_unary(_contract.REDUCE_METHOD)
-        self.reduce_stream: Any = self._grpc.stream_unary(_contract.REDUCE_STREAM_METHOD)
+        unary, stream = self._grpc.unary_unary, self._grpc.stream_unary
+        self.get_info: Any = unary(_contract.GET_SERVER_INFO_METHOD)
+        self.reduce: Any = unary(_contract.REDUCE_METHOD)
+        self.reduce_stream: Any = stream(_contract.REDUCE_STREAM_METHOD)
+        self.merge: Any = unary(_contract.MERGE_METHOD)
+        self.create_tensor: Any = unary(_contract.CREATE_TENSOR_METHOD)
+        self.write_tensor: Any = stream(_contract.WRITE_TENSOR_METHOD)
+        self.delete_tensor: Any = unary(_contract.DELETE_TENSOR_METHOD)
+
+    def close(self) -> None:
+        self._grpc.close()
+
+
+class Channels:
+    """A client's connections: the first, for all calls, and more of them for large uploads.
+
+    Any number of threads may use one at a time.
+    """
+
+    def __init__(self, target: str, credentials: grpc.ChannelCredentials | None) -> None:
+        self._pid = os.getpid()
+        self._target = target
+        self._credentials = credentials
+        self._lock = threading.Lock()
+        self.closed = False
+        self.first = Channel(target, credentials)
+        self._all = [self.first]
+
+    def several(self, count: int) -> list[Channel]:
+        """`count` of them, of which those not yet there are made."""
+        self.check()  # first: a forked child may find the lock taken for good
+        with self._lock:
+            self.check()
+            while len(self._all) < count:
+                self._all.append(Channel(self._target, self._credentials))
+            return self._all[:count]
 
     def check(self) -> None:
-        """RuntimeError when the channel was closed, or belongs to another process."""
+        """RuntimeError when they were closed, or belong to another process."""
         if os.getpid() != self._pid:
             raise RuntimeError(
                 f"this client belongs to process {self._pid}, and its connection did not survive "
                 "the fork; connect again in this process"
             )
-        if self._closed:
+        if self.closed:
             raise RuntimeError("the client is closed")
 
     def close(self) -> None:
         """Ends the calls in progress. A second call, and one in a forked child, does nothing."""
-        if os.getpid() == self._pid and not self._closed:
-            self._closed = True
-            self._grpc.close()
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            if not self.closed:
+                self.closed = True
+                for channel in self._all:
+                    channel.close()

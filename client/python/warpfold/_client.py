@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction, parse_answer
-from ._arrays import Axis
-from ._attempts import Attempts
-from ._channel import Channel
-from ._describe import describe_calls
-from ._errors import OutOfRangeError, UnimplementedError, wrong_server
+from ._answer import Reduction
+from ._arrays import Axis, as_tensor
+from ._blocking_io import BlockingIo, run
+from ._channel import Channels
+from ._errors import WarpfoldError
+from ._flows import Flows
 from ._functions import Functions
-from ._info import ServerInfo, parse_info
+from ._info import ServerInfo
 from ._options import (
     DEFAULT_CHUNK_BYTES,
+    DEFAULT_CONNECTIONS,
     DEFAULT_RETRY,
     DEFAULT_STREAM_THRESHOLD_BYTES,
     DEFAULT_TIMEOUT_S,
     Options,
-    by_stream,
 )
-from ._request import Progress, ReduceCall, Upload
+from ._remote import Remote
+from ._request import plan, plan_part
 from ._retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._functions import CallOptions
 
 
 def connect(
@@ -38,19 +44,21 @@ def connect(
     retry: RetryPolicy = DEFAULT_RETRY,
     stream_threshold_bytes: int = DEFAULT_STREAM_THRESHOLD_BYTES,
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
+    connections: int = DEFAULT_CONNECTIONS,
 ) -> Client:
     """Connects to the server at `target`, "host:port", and asks what it is.
 
     `credentials` switch TLS on, such as grpc.ssl_channel_credentials(). `timeout`, in seconds,
     bounds every call, retries included. Tensors over `stream_threshold_bytes` are sent in chunks
-    of `chunk_bytes`, smaller ones in one message.
+    of `chunk_bytes`, smaller ones in one message; those of 64 MiB and more over up to
+    `connections` connections at a time, with the same result bits.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """
-    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes)
+    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes, connections)
     client = Client(target, credentials, options)
     try:
-        client._info = client.info()
+        run(client._flows.connect())
     except BaseException:
         client.close()
         raise
@@ -66,10 +74,9 @@ class Client(Functions[Any, Reduction]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._options = options
-        self._channel = Channel(target, credentials)
+        self._channels = Channels(target, credentials)
         self._closing = threading.Event()
-        self._info: ServerInfo
+        self._flows = Flows(target, options, self._channels, BlockingIo(self._closing))
 
     def info(self) -> ServerInfo:
         """What the server is now: version, devices, limits, ops and dtypes.
@@ -77,40 +84,80 @@ class Client(Functions[Any, Reduction]):
         >>> "sum" in client.info().ops
         True
         """
-        try:
-            attempts = Attempts(self.target, self._options, None)
-            data = self._attempt(attempts, lambda t: self._channel.get_info(b"", timeout=t))
-        except UnimplementedError as error:
-            raise wrong_server(self.target, error) from error
-        return parse_info(data, self.target)
+        return run(self._flows.info())
 
-    def describe(
+    def put(
         self,
         x: Any,
+        *,
+        ttl: float | None = None,
+        request_id: str = "",
+        **call: Unpack[CallOptions],
+    ) -> RemoteTensor:
+        """Uploads `x` once, to be reduced any number of times without travelling again.
+
+        >>> with client.put(np.arange(6.0).reshape(2, 3)) as tensor:
+        ...     print(np.sum(tensor, axis=0), tensor.max(), list(client.describe(tensor)))
+        [3. 5. 7.] 5.0 ['sum', 'mean', 'std', 'min', 'max', 'nan_count', 'inf_count']
+
+        `ttl`: seconds without use after which the server lets it go; its own
+        `info().limits.resident_ttl_ms` unless said otherwise. Raises ResourceExhaustedError when
+        the server has no room.
+        """
+        array = as_tensor(x)
+        placed = run(self._flows.put(array, ttl, request_id, **call))
+        return RemoteTensor(self, array.shape, array.dtype, *placed)
+
+    def reduce_part(
+        self,
+        x: Any,
+        ops: Sequence[str],
         axis: Axis = None,
         *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reduction:
-        """The statistics of `x` that the server has, in one pass.
+        whole_shape: Sequence[SupportsIndex],
+        offset: SupportsIndex,
+        keepdims: bool = False,
+        omit_nan: bool = False,
+        ddof: SupportsIndex = 0,
+        request_id: str = "",
+        **call: Unpack[CallOptions],
+    ) -> bytes:
+        """The state of `x`, a part of a larger array; `merge` makes results of all parts' states.
 
-        Leaves out what does not exist: the minimum of nothing, a sum that does not fit its dtype.
+        >>> x = np.arange(6000.0)
+        >>> parts = [(x[:512], 0), (x[512:], 512)]
+        >>> states = [
+        ...     client.reduce_part(part, ["sum", "max"], whole_shape=x.shape, offset=offset)
+        ...     for part, offset in parts
+        ... ]
+        >>> client.merge(states) == client.reduce(x, ["sum", "max"])
+        True
 
-        >>> found = client.describe(np.array([1.0, 2.0, 6.0]))
-        >>> print(found["min"], found["mean"], found["max"])
-        1.0 3.0 6.0
+        A part is a range of the whole's outermost reduced run, and `offset` the run's index at
+        which it starts; the contract (`Part` in reduction.proto) says what a run is and where it
+        may be cut. States are bytes that any server merges: they can be kept and sent.
         """
-        call, without_sum = describe_calls(x, axis, self._info)
-        try:
-            return self._reduction(call, timeout=timeout, progress=progress)
-        except OutOfRangeError:
-            if without_sum is None:
-                raise
-            return self._reduction(without_sum, timeout=timeout, progress=progress)
+        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        return run(self._flows.state(plan_part(planned, whole_shape, offset), **call))
+
+    def merge(
+        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+    ) -> Reduction:
+        """The results from the states of all parts of an array, in the order of the parts.
+
+        They have the bits of `reduce` of the whole.
+        """
+        return run(self._flows.merge(states, request_id, timeout))
+
+    def merge_states(
+        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+    ) -> bytes:
+        """The state of neighbouring parts together, from theirs."""
+        return run(self._flows.merge_states(states, request_id, timeout))
 
     def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
-        self._channel.close()
+        self._channels.close()
         self._closing.set()
 
     def __enter__(self) -> Client:
@@ -124,66 +171,28 @@ class Client(Functions[Any, Reduction]):
     ) -> None:
         self.close()
 
-    def _value(
+    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+        return run(flow)
+
+
+class RemoteTensor(Remote[Any, Reduction]):
+    __doc__ = Remote.__doc__
+
+    def delete(self, *, timeout: float | None = None) -> None:
+        """Ends the tensor now, once the calls that use it are over. A second call does nothing."""
+        if not self._deleted:
+            run(self._client._flows.delete(self._id, timeout))
+            self._deleted = True
+
+    def __enter__(self) -> RemoteTensor:
+        return self
+
+    def __exit__(
         self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Any:
-        return self._reduction(call, timeout=timeout, progress=progress)[call.ops[0]]
-
-    def _reduction(
-        self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reduction:
-        attempts = Attempts(self.target, self._options, timeout)
-        if by_stream(call, self._options, self._info.limits):
-            data = self._attempt(attempts, lambda t: self._send_stream(call, progress, t))
-        else:
-            message = call.unary_message()
-            data = self._attempt(attempts, lambda t: self._channel.reduce(message, timeout=t))
-            if progress is not None:
-                progress(len(call.payload), len(call.payload))
-        return parse_answer(call, data, attempts.count)
-
-    def _attempt(self, attempts: Attempts, send: Callable[[float], bytes]) -> bytes:
-        """Sends until there is an answer, or the failure is final."""
-        while True:
-            self._channel.check()
-            try:
-                return send(attempts.time_left_s())
-            except grpc.RpcError as failure:
-                delay_s = attempts.delay_after_s(failure)
-            self._closing.wait(delay_s)
-
-    def _send_stream(self, call: ReduceCall, progress: Progress | None, timeout: float) -> bytes:
-        upload = Upload(call, self._options.chunk_bytes, progress)
-        try:
-            return _finished(self._channel.reduce_stream.future(upload, timeout=timeout))
-        finally:
-            if upload.error is not None:
-                raise upload.error from None
-
-
-def _finished(call: grpc.Future) -> bytes:
-    """The call's answer; raises grpc.RpcError. An interrupt cancels the call.
-
-    A blocking stream that is interrupted leaves the thread behind that gRPC draws its messages
-    with. And result() waits with a lock that gRPC takes for every message: an interrupt can leave
-    it locked (1 of some 80 did), and later streams of the client never end.
-    """
-    done: queue.SimpleQueue[grpc.Future] = queue.SimpleQueue()
-    try:
-        call.add_done_callback(done.put)
-        while True:
-            # In slices, for an interrupt that comes just before the wait does not end it.
-            with contextlib.suppress(queue.Empty):
-                answer: bytes = done.get(timeout=0.1).result()
-                return answer
-    except BaseException:
-        call.cancel()
-        raise
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Its time to live ends what cannot be reached; the error of the block says more.
+        with contextlib.suppress(*(WarpfoldError, RuntimeError) if error else ()):
+            self.delete()

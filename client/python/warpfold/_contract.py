@@ -1,6 +1,6 @@
 """The contract's messages and names, from its descriptors.
 
-reduction.binpb is what protoc makes of proto/warpfold/v1/reduction.proto; a test compares the two.
+contract.binpb is what protoc makes of proto/warpfold/v1/*.proto; a test compares the two.
 The classes are built here instead of being generated, because a protobuf runtime refuses modules
 that a newer protoc generated, while every runtime reads descriptors (tried: 3.20 to 7.36). They
 live in a descriptor pool of their own, so that google/rpc/*.proto never meets another package's
@@ -15,14 +15,22 @@ from typing import Any
 from google.protobuf import descriptor_pb2, message_factory
 
 _files = descriptor_pb2.FileDescriptorSet.FromString(
-    resources.files(__package__).joinpath("reduction.binpb").read_bytes()
+    resources.files(__package__).joinpath("contract.binpb").read_bytes()
 )
 _messages: dict[str, Any] = message_factory.GetMessages(_files.file)
 
 ReduceRequest = _messages["warpfold.v1.ReduceRequest"]
 ReduceStreamRequest = _messages["warpfold.v1.ReduceStreamRequest"]
 ReduceResponse = _messages["warpfold.v1.ReduceResponse"]
+MergeRequest = _messages["warpfold.v1.MergeRequest"]
+PartialState = _messages["warpfold.v1.PartialState"]
 GetServerInfoResponse = _messages["warpfold.v1.GetServerInfoResponse"]
+CreateTensorRequest = _messages["warpfold.v1.CreateTensorRequest"]
+CreateTensorResponse = _messages["warpfold.v1.CreateTensorResponse"]
+WriteTensorHeader = _messages["warpfold.v1.WriteTensorHeader"]
+WriteTensorRequest = _messages["warpfold.v1.WriteTensorRequest"]
+WriteTensorResponse = _messages["warpfold.v1.WriteTensorResponse"]
+DeleteTensorRequest = _messages["warpfold.v1.DeleteTensorRequest"]
 TensorSpec = _messages["warpfold.v1.TensorSpec"]
 Status = _messages["google.rpc.Status"]
 RetryInfo = _messages["google.rpc.RetryInfo"]
@@ -30,14 +38,19 @@ RetryInfo = _messages["google.rpc.RetryInfo"]
 _file = ReduceRequest.DESCRIPTOR.file
 
 
-def _method(name: str) -> str:
-    service = _file.services_by_name["ReductionService"]
+def _method(service: Any, name: str) -> str:
     return f"/{service.full_name}/{service.methods_by_name[name].name}"
 
 
-REDUCE_METHOD = _method("Reduce")
-REDUCE_STREAM_METHOD = _method("ReduceStream")
-GET_SERVER_INFO_METHOD = _method("GetServerInfo")
+_reductions = _file.services_by_name["ReductionService"]
+_tensors = CreateTensorRequest.DESCRIPTOR.file.services_by_name["TensorService"]
+REDUCE_METHOD = _method(_reductions, "Reduce")
+REDUCE_STREAM_METHOD = _method(_reductions, "ReduceStream")
+MERGE_METHOD = _method(_reductions, "Merge")
+GET_SERVER_INFO_METHOD = _method(_reductions, "GetServerInfo")
+CREATE_TENSOR_METHOD = _method(_tensors, "CreateTensor")
+WRITE_TENSOR_METHOD = _method(_tensors, "WriteTensor")
+DELETE_TENSOR_METHOD = _method(_tensors, "DeleteTensor")
 
 
 def _numbers(enum: str, prefix: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._arrays import Axis, as_tensor
 from ._info import ServerInfo
+from ._remote import Remote
 from ._request import ReduceCall, plan
 
 _STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
@@ -14,11 +15,11 @@ _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of not
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
     """The call, and the one to make when the sum does not fit its dtype."""
-    array = as_tensor(x)
-    candidates = _STATISTICS if array.size else _WITHOUT_ELEMENTS
+    tensor = x if isinstance(x, Remote) else as_tensor(x)
+    candidates = _STATISTICS if tensor.size else _WITHOUT_ELEMENTS
     ops = [op for op in candidates if op in info.ops]
     without_sum = [op for op in ops if op != "sum"]
     return (
-        plan(array, ops, axis, keepdims=False),
-        plan(array, without_sum, axis, keepdims=False) if without_sum else None,
+        plan(tensor, ops, axis, keepdims=False),
+        plan(tensor, without_sum, axis, keepdims=False) if without_sum else None,
     )

@@ -41,6 +41,12 @@ class UnimplementedError(WarpfoldError, NotImplementedError):
     code = grpc.StatusCode.UNIMPLEMENTED
 
 
+class NotFoundError(WarpfoldError, LookupError):
+    """The tensor is not, or no longer, on the server."""
+
+    code = grpc.StatusCode.NOT_FOUND
+
+
 class ResourceExhaustedError(WarpfoldError):
     """The server stayed full through every attempt, or the request is over one of its limits."""
 
@@ -77,6 +83,7 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
         InvalidArgumentError,
         OutOfRangeError,
         UnimplementedError,
+        NotFoundError,
         ResourceExhaustedError,
         UnavailableError,
         DeadlineExceededError,

@@ -1,12 +1,12 @@
 """NumPy's reductions by name, once for both clients.
 
-A method checks its arguments and plans the call here; `_value` and `_reduction`, which each client
-has, send it. They return values in `Client` and awaitables of values in `aio.Client`.
+A method checks its arguments and plans the call here; a flow sends it, and each client has its own
+way to `_do` a flow: `Client` returns values, `aio.Client` awaitables of values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -20,7 +20,9 @@ from typing import (
 import numpy as np
 
 from ._arrays import Axis
-from ._request import Progress, ReduceCall, plan
+from ._flows import Flows
+from ._progress import Progress
+from ._request import ReduceCall, plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,24 +52,19 @@ class Functions(Generic[ValueT, ReductionT]):
     on another thread, and starts over when a call is tried again.
     """
 
-    def _value(
-        self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> ValueT:
-        """The value of the call's only op."""
+    _flows: Flows
+
+    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+        """The outcome of a flow, or an awaitable of it."""
         raise NotImplementedError
 
-    def _reduction(
-        self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> ReductionT:
-        raise NotImplementedError
+    def _value(self, call: ReduceCall, **options: Unpack[CallOptions]) -> ValueT:
+        value: ValueT = self._do(self._flows.value(call, **options))
+        return value
+
+    def _reduction(self, call: ReduceCall, **options: Unpack[CallOptions]) -> ReductionT:
+        reduction: ReductionT = self._do(self._flows.reduction(call, **options))
+        return reduction
 
     def reduce(
         self,
@@ -92,6 +89,18 @@ class Functions(Generic[ValueT, ReductionT]):
         """
         planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
         return self._reduction(planned, **call)
+
+    def describe(self, x: Any, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT:
+        """The statistics of `x` that the server has, in one pass.
+
+        Leaves out what does not exist: the minimum of nothing, a sum that does not fit its dtype.
+
+        >>> found = client.describe(np.array([1.0, 2.0, 6.0]))
+        >>> print(found["min"], found["mean"], found["max"])
+        1.0 3.0 6.0
+        """
+        reduction: ReductionT = self._do(self._flows.describe(x, axis, **call))
+        return reduction
 
     def sum(
         self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]

@@ -27,6 +27,12 @@ class Limits(NamedTuple):
     max_requests_in_flight: int
     max_bytes_in_flight: int
     stream_idle_timeout_ms: int
+    max_resident_bytes: int
+    max_resident_tensor_bytes: int
+    max_resident_tensors: int
+    max_tensor_pieces: int
+    resident_ttl_ms: int
+    max_resident_ttl_ms: int
 
 
 class ServerInfo(NamedTuple):

@@ -1,7 +1,7 @@
-"""A request, planned before anything is sent, and its bytes.
+"""One call's messages, written so that the payload is copied once.
 
-Protobuf's own serialiser would copy the payload into a message and out of it again. Here the
-fields before the payload are serialised, and the payload is joined to them in one copy, the one
+A request is a small protobuf message followed by a field of bytes: the array's memory. Joining the
+two here, instead of handing the payload to protobuf, keeps the copies at one: into the message
 that gRPC's `bytes` interface demands. `data` and `chunk` are field 15 and come last, so the result
 is exactly what protobuf would have written.
 """
@@ -16,11 +16,10 @@ import numpy as np
 
 from . import _contract
 from ._arrays import Axis, as_tensor, dtype_number, normalized_axes
+from ._remote import Remote
 
-Progress = Callable[[int, int], object]  # (bytes_done, bytes_total)
-
-_HEADER_FIELD = 1  # ReduceStreamRequest.header
-_PAYLOAD_FIELD = 15  # ReduceRequest.data, ReduceStreamRequest.chunk
+_HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
+_PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
 
 # NumPy's other functions, and all its nan* functions, reduce a scalar along axis 0 or -1.
 _NO_AXIS_OF_A_SCALAR = {"mean", "var", "std", "l1_norm", "l2_norm"}
@@ -44,20 +43,20 @@ class ReduceCall(NamedTuple):
     """One tensor and what is asked about it."""
 
     ops: tuple[str, ...]
-    head: bytes  # a ReduceRequest without a source
-    payload: memoryview
+    request: Any  # the ReduceRequest but for its `data`; nobody changes it
+    payload: memoryview | None  # None: the tensor is on the server
     result_shape: tuple[int, ...]
     refuses_all_nan: bool = False  # an index of no number is a ValueError, as in NumPy
 
-    def unary_message(self) -> bytes:
-        prefix = field_prefix(_PAYLOAD_FIELD, len(self.payload))
-        return b"".join((self.head, prefix, self.payload))
+    @property
+    def payload_bytes(self) -> int:
+        return 0 if self.payload is None else len(self.payload)
 
-    def stream_messages(self, chunk_bytes: int) -> Iterator[bytes]:
-        yield field_prefix(_HEADER_FIELD, len(self.head)) + self.head
-        for start in range(0, len(self.payload), chunk_bytes):
-            chunk = self.payload[start : start + chunk_bytes]
-            yield b"".join((field_prefix(_PAYLOAD_FIELD, len(chunk)), chunk))
+    def unary_message(self) -> bytes:
+        head: bytes = self.request.SerializeToString()
+        if self.payload is None:
+            return head
+        return b"".join((head, field_prefix(_PAYLOAD_FIELD, len(self.payload)), self.payload))
 
 
 def plan(
@@ -72,29 +71,74 @@ def plan(
 ) -> ReduceCall:
     """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
     names = _checked_ops(ops)
-    array = as_tensor(x)
-    shape = array.shape
+    remote = isinstance(x, Remote)
+    tensor = x if remote else as_tensor(x)
+    shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
-    axes = normalized_axes(axis, array.ndim, scalar_has_one=scalar_has_one)
-    if axes == ():  # NumPy's "over no axis"; the contract's empty list means all
-        shape, axes, keepdims = (*shape, 1), (array.ndim,), False
+    axes = normalized_axes(axis, len(shape), scalar_has_one=scalar_has_one)
     request = _contract.ReduceRequest(
         request_id=request_id,
-        tensor=_contract.TensorSpec(dtype=dtype_number(array.dtype), shape=shape),
         ops=[_contract.OPS[name] for name in names],
-        axes=axes or (),
-        keepdims=keepdims,
         correction=operator.index(ddof),
     )
+    if axes == ():  # NumPy's "over no axis"; the contract's empty list means all
+        if remote:
+            raise ValueError("axis is (), but the contract reduces a resident tensor over some")
+        shape, axes, keepdims = (*shape, 1), (len(shape),), False
+    request.tensor.dtype = dtype_number(tensor.dtype)
+    request.tensor.shape.extend(shape)
+    request.axes.extend(axes or ())
+    request.keepdims = keepdims
     # Only floats have NaN; a server without OMIT still answers nansum of integers.
-    if omit_nan and array.dtype.kind not in "biu":
+    if omit_nan and tensor.dtype.kind not in "biu":
         request.nan_policy = _contract.NAN_POLICY_OMIT
+    if remote:
+        request.tensor_id = x.id
     return ReduceCall(
         ops=names,
-        head=request.SerializeToString(),
-        payload=array.reshape(-1).view(np.uint8).data,
-        result_shape=_result_shape(shape, axes, keepdims),
+        request=request,
+        payload=None if remote else payload_of(tensor),
+        result_shape=result_shape(shape, axes, keepdims),
     )
+
+
+def plan_part(
+    call: ReduceCall, whole_shape: Sequence[SupportsIndex], offset: SupportsIndex
+) -> ReduceCall:
+    """The same of a part of a tensor of `whole_shape`; the server says what is wrong with it."""
+    request = _contract.ReduceRequest()
+    request.CopyFrom(call.request)
+    request.return_state = True
+    request.part.whole_shape.extend(operator.index(length) for length in whole_shape)
+    request.part.offset = operator.index(offset)
+    return call._replace(request=request)
+
+
+def plan_merge(states: Sequence[bytes], request_id: str, *, return_state: bool) -> bytes:
+    """TypeError when states are no sequence of bytes."""
+    if not all(isinstance(state, bytes) for state in states):
+        raise TypeError("states are the bytes that reduce_part and merge_states return")
+    request = _contract.MergeRequest(request_id=request_id, return_state=return_state)
+    request.states.extend(states)
+    message: bytes = request.SerializeToString()
+    return message
+
+
+def call_of_state(state: bytes) -> ReduceCall:
+    """The call whose answer merged states of this kind are."""
+    partial = _contract.PartialState.FromString(state)
+    shape = tuple(partial.tensor.shape)
+    return ReduceCall(
+        ops=tuple(_contract.OP_NAMES[op] for op in partial.ops),
+        request=_contract.ReduceRequest(),
+        payload=None,
+        result_shape=result_shape(shape, tuple(partial.axes), partial.keepdims),
+    )
+
+
+def payload_of(array: np.ndarray[Any, Any]) -> memoryview:
+    """The memory of what as_tensor returned."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
@@ -109,8 +153,8 @@ def _checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _result_shape(
-    shape: tuple[int, ...], axes: tuple[int, ...] | None, keepdims: bool
+def result_shape(
+    shape: Sequence[int], axes: Sequence[int] | None, keepdims: bool
 ) -> tuple[int, ...]:
     reduced = range(len(shape)) if axes is None else axes
     if keepdims:
@@ -119,28 +163,40 @@ def _result_shape(
 
 
 class Upload(Iterator[bytes]):
-    """The messages of one ReduceStream, telling `progress` of each that gRPC has taken.
+    """The messages of one ReduceStream or WriteTensor: a header, then the payload in chunks.
 
-    An exception of the callback ends the messages and stays in `error`: gRPC would log it and
-    hide it, so the client raises it.
+    `tell` is told the bytes that gRPC has taken so far. An exception of it ends the messages and
+    stays in `error`: gRPC would log it and hide it, so the client raises it.
     """
 
-    def __init__(self, call: ReduceCall, chunk_bytes: int, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        header: bytes,
+        payload: memoryview,
+        chunk_bytes: int,
+        tell: Callable[[int], object] = lambda done: None,
+    ) -> None:
         self.error: BaseException | None = None
-        self._messages = call.stream_messages(chunk_bytes)
+        self._messages = _messages(header, payload, chunk_bytes)
         self._chunk_bytes = chunk_bytes
-        self._total = len(call.payload)
+        self._total = len(payload)
         self._taken = -1  # messages; the first is the header
-        self._progress = progress
+        self._tell = tell
 
     def __next__(self) -> bytes:
         # gRPC asks for a message when it has taken the one before.
-        if self._progress is not None and self._taken > 0:
-            done = min(self._taken * self._chunk_bytes, self._total)
+        if self._taken > 0:
             try:
-                self._progress(done, self._total)
+                self._tell(min(self._taken * self._chunk_bytes, self._total))
             except BaseException as error:
                 self.error = error
                 raise StopIteration from None
         self._taken += 1
         return next(self._messages)
+
+
+def _messages(header: bytes, payload: memoryview, chunk_bytes: int) -> Iterator[bytes]:
+    yield field_prefix(_HEADER_FIELD, len(header)) + header
+    for start in range(0, len(payload), chunk_bytes):
+        chunk = payload[start : start + chunk_bytes]
+        yield b"".join((field_prefix(_PAYLOAD_FIELD, len(chunk)), chunk))

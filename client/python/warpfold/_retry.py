@@ -1,7 +1,8 @@
 """When to try a failed call again, and after how long: the contract's retry column.
 
 gRPC's own retries are off: they keep a call's messages and give up silently past 256 KiB. A
-reduction changes nothing on the server, so sending it again is always safe.
+reduction changes nothing on the server and a write writes the same bytes, so sending one again is
+always safe.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from . import _contract
+
+# CANCELLED is gRPC's answer to a call that reaches a server while it shuts down: who cancels a call
+# of ours does not ask here. ABORTED: another call is in the way, often an earlier attempt of this
+# one that the server has not yet seen end.
+_PASSING = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED}
 
 Trailers = Iterable[tuple[str, Union[str, bytes]]]
 
@@ -74,7 +80,7 @@ class Retrier:
     ) -> float | None:
         """The wait before the next attempt, or None when the failure is final."""
         full = code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        if not full and code is not grpc.StatusCode.UNAVAILABLE:
+        if not full and code not in _PASSING:
             return None
         if full and pushback is None:  # over a limit: it will never fit
             return None

@@ -13,34 +13,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-from collections.abc import Awaitable
+import contextlib
+from collections.abc import Awaitable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction, parse_answer
-from ._arrays import Axis
-from ._attempts import Attempts
-from ._channel import Channel
-from ._describe import describe_calls
-from ._errors import OutOfRangeError, UnimplementedError, wrong_server
+from ._answer import Reduction
+from ._arrays import Axis, as_tensor
+from ._asyncio_io import AsyncioIo
+from ._channel import Channels
+from ._errors import WarpfoldError
+from ._flows import Flows
 from ._functions import Functions
-from ._info import ServerInfo, parse_info
+from ._info import ServerInfo
 from ._options import (
     DEFAULT_CHUNK_BYTES,
+    DEFAULT_CONNECTIONS,
     DEFAULT_RETRY,
     DEFAULT_STREAM_THRESHOLD_BYTES,
     DEFAULT_TIMEOUT_S,
     Options,
-    by_stream,
 )
-from ._request import Progress, ReduceCall, Upload
+from ._remote import Remote
+from ._request import plan, plan_part
 from ._retry import RetryPolicy
 
-__all__ = ["Client", "connect"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._functions import CallOptions
+
+__all__ = ["Client", "RemoteTensor", "connect"]
 
 
 async def connect(
@@ -51,12 +56,13 @@ async def connect(
     retry: RetryPolicy = DEFAULT_RETRY,
     stream_threshold_bytes: int = DEFAULT_STREAM_THRESHOLD_BYTES,
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
+    connections: int = DEFAULT_CONNECTIONS,
 ) -> Client:
     """warpfold.connect, for the running event loop."""
-    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes)
+    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes, connections)
     client = Client(target, credentials, options)
     try:
-        client._info = await client.info()
+        await client._flows.connect()
     except BaseException:
         await client.close()
         raise
@@ -72,42 +78,59 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._options = options
-        self._channel = Channel(target, credentials)
-        self._info: ServerInfo
+        self._channels = Channels(target, credentials)
+        self._flows = Flows(target, options, self._channels, AsyncioIo())
 
     async def info(self) -> ServerInfo:
         """warpfold.Client.info."""
-        attempts = Attempts(self.target, self._options, None)
-        try:
-            get_info = self._channel.get_info
-            data = await self._attempt(
-                attempts, lambda t: _finished(get_info.future(b"", timeout=t))
-            )
-        except UnimplementedError as error:
-            raise wrong_server(self.target, error) from error
-        return parse_info(data, self.target)
+        return await self._flows.info()
 
-    async def describe(
+    async def put(
         self,
         x: Any,
+        *,
+        ttl: float | None = None,
+        request_id: str = "",
+        **call: Unpack[CallOptions],
+    ) -> RemoteTensor:
+        """warpfold.Client.put."""
+        array = as_tensor(x)
+        placed = await self._flows.put(array, ttl, request_id, **call)
+        return RemoteTensor(self, array.shape, array.dtype, *placed)
+
+    async def reduce_part(
+        self,
+        x: Any,
+        ops: Sequence[str],
         axis: Axis = None,
         *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
+        whole_shape: Sequence[SupportsIndex],
+        offset: SupportsIndex,
+        keepdims: bool = False,
+        omit_nan: bool = False,
+        ddof: SupportsIndex = 0,
+        request_id: str = "",
+        **call: Unpack[CallOptions],
+    ) -> bytes:
+        """warpfold.Client.reduce_part."""
+        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        return await self._flows.state(plan_part(planned, whole_shape, offset), **call)
+
+    async def merge(
+        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
     ) -> Reduction:
-        """warpfold.Client.describe."""
-        call, without_sum = describe_calls(x, axis, self._info)
-        try:
-            return await self._reduction(call, timeout=timeout, progress=progress)
-        except OutOfRangeError:
-            if without_sum is None:
-                raise
-            return await self._reduction(without_sum, timeout=timeout, progress=progress)
+        """warpfold.Client.merge."""
+        return await self._flows.merge(states, request_id, timeout)
+
+    async def merge_states(
+        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+    ) -> bytes:
+        """warpfold.Client.merge_states."""
+        return await self._flows.merge_states(states, request_id, timeout)
 
     async def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
-        self._channel.close()
+        self._channels.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -120,66 +143,27 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
     ) -> None:
         await self.close()
 
-    async def _value(
+    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+        return flow
+
+
+class RemoteTensor(Remote[Awaitable[Any], Awaitable[Reduction]]):
+    """warpfold.RemoteTensor; what it answers is awaited: await np.sum(tensor, axis=0)."""
+
+    async def delete(self, *, timeout: float | None = None) -> None:
+        """warpfold.RemoteTensor.delete."""
+        if not self._deleted:
+            await self._client._flows.delete(self._id, timeout)
+            self._deleted = True
+
+    async def __aenter__(self) -> RemoteTensor:
+        return self
+
+    async def __aexit__(
         self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Any:
-        return (await self._reduction(call, timeout=timeout, progress=progress))[call.ops[0]]
-
-    async def _reduction(
-        self,
-        call: ReduceCall,
-        *,
-        timeout: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reduction:
-        attempts = Attempts(self.target, self._options, timeout)
-        if by_stream(call, self._options, self._info.limits):
-            data = await self._attempt(attempts, lambda t: self._send_stream(call, progress, t))
-        else:
-            message = call.unary_message()
-            data = await self._attempt(
-                attempts, lambda t: _finished(self._channel.reduce.future(message, timeout=t))
-            )
-            if progress is not None:
-                progress(len(call.payload), len(call.payload))
-        return parse_answer(call, data, attempts.count)
-
-    async def _attempt(
-        self, attempts: Attempts, send: Callable[[float], Awaitable[bytes]]
-    ) -> bytes:
-        """Sends until there is an answer, or the failure is final."""
-        while True:
-            self._channel.check()
-            try:
-                return await send(attempts.time_left_s())
-            except grpc.RpcError as failure:
-                delay_s = attempts.delay_after_s(failure)
-            await asyncio.sleep(delay_s)
-
-    async def _send_stream(
-        self, call: ReduceCall, progress: Progress | None, timeout: float
-    ) -> bytes:
-        upload = Upload(call, self._options.chunk_bytes, progress)
-        try:
-            return await _finished(self._channel.reduce_stream.future(upload, timeout=timeout))
-        finally:
-            if upload.error is not None:
-                raise upload.error from None
-
-
-async def _finished(call: grpc.Future) -> bytes:
-    """The call's answer, awaited; raises grpc.RpcError. A cancelled task cancels the call."""
-    done: concurrent.futures.Future[grpc.Future] = concurrent.futures.Future()
-    done.set_running_or_notify_cancel()  # from here on gRPC alone ends it
-    call.add_done_callback(done.set_result)
-    try:
-        await asyncio.wrap_future(done)
-    except asyncio.CancelledError:
-        call.cancel()
-        raise
-    answer: bytes = call.result()
-    return answer
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with contextlib.suppress(*(WarpfoldError, RuntimeError) if error else ()):
+            await self.delete()

@@ -1,0 +1,45 @@
+"""How the asyncio client waits."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Coroutine
+from typing import Any, Callable, TypeVar
+
+import grpc
+
+from ._flows import Io
+from ._request import Upload
+
+T = TypeVar("T")
+
+
+class AsyncioIo:
+    """For the running event loop."""
+
+    async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
+        return await _finished(method.future(message, timeout=timeout))
+
+    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
+        return await _finished(method.future(upload, timeout=timeout))
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def parallel(self, work: Callable[[Io], Coroutine[Any, Any, T]]) -> T:
+        return await work(self)
+
+
+async def _finished(call: grpc.Future) -> bytes:
+    """The call's answer, awaited; raises grpc.RpcError. A cancelled task cancels the call."""
+    done: concurrent.futures.Future[grpc.Future] = concurrent.futures.Future()
+    done.set_running_or_notify_cancel()  # from here on gRPC alone ends it
+    call.add_done_callback(done.set_result)
+    try:
+        await asyncio.wrap_future(done)
+    except asyncio.CancelledError:
+        call.cancel()
+        raise
+    answer: bytes = call.result()
+    return answer

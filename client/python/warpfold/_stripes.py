@@ -1,0 +1,102 @@
+"""A large array as several smaller calls, which travel over several connections.
+
+The bits are those of one call. Where the outermost dimension is kept, its slices are reductions of
+their own, and their results lie behind each other. Where it is reduced, its ranges are parts, whose
+states Merge joins. Uploading to a resident tensor over several connections would serve as well, but
+takes memory on the server for all of it and reduces nothing before the last byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _contract
+from ._arrays import dtype_named
+from ._info import Limits
+from ._parts import outermost_run
+from ._request import ReduceCall, plan_part, result_shape
+
+# More than there are connections, so that a slow one does not keep the others waiting; a part
+# still has one node of the canonical tree.
+_STRIPES_PER_CONNECTION = 4
+_STATE_BYTES_MAX = 24  # of an op and an element of the result: what MOMENT_VALUES takes
+_STATES_SHARE_MAX = 1 / 8  # of the payload: else as many bytes come back and go again
+
+
+class Stripes(NamedTuple):
+    calls: list[ReduceCall]
+    are_parts: bool  # to be merged; otherwise their results lie behind each other
+
+
+def stripes_of(call: ReduceCall, connections: int, limits: Limits) -> Stripes | None:
+    """None when the call cannot be cut, or not with profit."""
+    assert call.payload is not None
+    shape = tuple(call.request.tensor.shape)
+    longer = [i for i, length in enumerate(shape) if length > 1]
+    if connections < 2 or not longer or not call.payload or call.request.return_state:
+        return None
+    count = connections * _STRIPES_PER_CONNECTION
+    if call.request.axes and longer[0] not in call.request.axes:
+        return _slices(call, shape, longer[0], count)
+    return _parts(call, shape, count, limits)
+
+
+def _slices(call: ReduceCall, shape: tuple[int, ...], axis: int, count: int) -> Stripes:
+    rows = -(-shape[axis] // count)
+
+    def slice_at(start: int) -> ReduceCall:
+        own = _with(shape, axis, min(rows, shape[axis] - start))
+        results = result_shape(own, tuple(call.request.axes), call.request.keepdims)
+        return _piece(call, shape[axis], start, own)._replace(result_shape=results)
+
+    return Stripes([slice_at(start) for start in range(0, shape[axis], rows)], are_parts=False)
+
+
+def _parts(call: ReduceCall, shape: tuple[int, ...], count: int, limits: Limits) -> Stripes | None:
+    dtype = dtype_named(_contract.DTYPE_NAMES[call.request.tensor.dtype])
+    run = outermost_run(shape, call.request.axes, dtype, call.ops)
+    if run is None or run.length < 2 * run.unit:
+        return None
+    # A power of two of units, so that each part but the last is one node.
+    step = run.unit << max(0, (run.length // (run.unit * count)).bit_length() - 1)
+    state_bytes = math.prod(call.result_shape) * len(call.ops) * _STATE_BYTES_MAX
+    states_max = call.payload_bytes * _STATES_SHARE_MAX
+    for limit in (limits.max_result_bytes, limits.max_message_bytes):
+        states_max = min(states_max, limit or math.inf)
+    if state_bytes * -(-run.length // step) > states_max:
+        return None
+
+    def part_at(start: int) -> ReduceCall:
+        own = tuple(1 if i in run.dimensions else length for i, length in enumerate(shape))
+        own = _with(own, run.dimensions[0], min(step, run.length - start))
+        return plan_part(_piece(call, run.length, start, own), shape, start)
+
+    return Stripes([part_at(start) for start in range(0, run.length, step)], are_parts=True)
+
+
+def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    return (*shape[:axis], length, *shape[axis + 1 :])
+
+
+def _piece(call: ReduceCall, length: int, start: int, shape: tuple[int, ...]) -> ReduceCall:
+    """What begins at index `start` of the `length` that the payload has outermost."""
+    assert call.payload is not None
+    index_bytes = len(call.payload) // length
+    size = math.prod(shape) * (len(call.payload) // math.prod(call.request.tensor.shape))
+    request = _contract.ReduceRequest()
+    request.CopyFrom(call.request)
+    request.tensor.shape[:] = shape
+    payload = call.payload[start * index_bytes : start * index_bytes + size]
+    return call._replace(request=request, payload=payload)
+
+
+def laid_together(call: ReduceCall, values: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The results of slices, one behind the other."""
+    return {
+        op: np.concatenate([np.ravel(value[op]) for value in values]).reshape(call.result_shape)
+        for op in call.ops
+    }

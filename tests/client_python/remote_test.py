@@ -1,0 +1,218 @@
+"""Tensors that stay on the server: what they answer, how they end, and that nothing is left."""
+
+import asyncio
+
+import grpc
+import numpy as np
+import pytest
+from conftest import FAST_RETRY, SEED
+from fake_server import Failure
+from running_server import running_server
+
+import warpfold
+import warpfold.aio
+from warpfold import _contract
+
+X = np.random.default_rng(SEED).integers(-50, 50, (6, 5, 4)).astype(np.float32)
+CODE = grpc.StatusCode
+MAX_RESIDENT_BYTES = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def small_server():
+    with running_server(f"--max-resident-bytes={MAX_RESIDENT_BYTES}") as target:
+        yield target
+
+
+@pytest.fixture
+def resident(small_server):
+    """The tensors on the small server, as it lists them; none are left by a test."""
+    list_response = _contract._messages["warpfold.v1.ListTensorsResponse"]
+    with grpc.insecure_channel(small_server) as channel:
+        list_tensors = channel.unary_unary("/warpfold.v1.TensorService/ListTensors")
+
+        def listed():
+            return list(list_response.FromString(list_tensors(b"")).tensors)
+
+        yield listed
+        assert listed() == []
+
+
+def test_a_tensor_is_put_once_and_reduced_often(small_server, resident, either_client):
+    client = either_client(small_server)
+    tensor = client.put(X, ttl=30.0)
+    (listed,) = resident()
+    assert (listed.tensor_id, listed.ttl_ms, listed.missing_bytes) == (tensor.id, 30_000, 0)
+    for axis in (None, 0, (0, 2)):
+        np.testing.assert_array_equal(client.sum(tensor, axis=axis), X.sum(axis=axis))
+    assert client.reduce(tensor, ["min", "max"]) == {"min": X.min(), "max": X.max()}
+    assert client.describe(tensor) == client.describe(X)
+    ended = tensor.delete()
+    if ended is not None:
+        asyncio.run(ended)
+
+
+def test_it_says_what_it_is(client):
+    with client.put(X) as tensor:
+        assert (tensor.shape, tensor.dtype, tensor.ndim) == (X.shape, X.dtype, X.ndim)
+        assert (tensor.size, tensor.nbytes) == (X.size, X.nbytes)
+        assert (np.shape(tensor), np.ndim(tensor)) == (X.shape, X.ndim)
+        assert tensor.ttl == client.info().limits.resident_ttl_ms / 1000
+        assert tensor.id in repr(tensor)
+    assert "deleted" in repr(tensor)
+
+
+def test_any_layout_is_put_whole(client):
+    for x in (X.T, X[::2, ::-1], X.astype(">f4"), np.float64(3), np.empty((0, 3))):
+        with client.put(x) as tensor:
+            np.testing.assert_array_equal(tensor.sum(axis=None), np.sum(x))
+            assert tensor.shape == np.shape(x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.sort,
+        np.median,
+        np.asarray,
+        np.negative,
+        np.add.reduce,
+        lambda t: t + 1,
+        lambda t: np.add(X, t),
+        lambda t: np.concatenate([t, t]),
+        lambda t: np.sum(X, axis=t),
+        lambda t: np.sum(t, out=np.empty(())),
+        lambda t: np.sum(t, dtype=np.float64),
+        lambda t: np.sum(t, where=X > 0),
+        lambda t: np.max(t, initial=0),
+    ],
+)
+def test_what_would_need_the_elements_is_a_type_error(client, call):
+    with client.put(X) as tensor, pytest.raises(TypeError):
+        call(tensor)
+
+
+def test_numpys_own_words_for_an_argument_left_out_are_taken(client):
+    with client.put(X) as tensor:
+        np.testing.assert_array_equal(np.sum(tensor, 0, None, None), X.sum(axis=0))
+        np.testing.assert_array_equal(np.var(tensor, 1, None, None, 1), client.var(X, 1, ddof=1))
+
+
+def test_a_deleted_tensor_says_so(client):
+    with client.put(X) as tensor:
+        pass
+    tensor.delete()
+    for use in (tensor.sum, lambda: np.sum(tensor), lambda: client.describe(tensor)):
+        with pytest.raises(RuntimeError, match="the tensor was deleted"):
+            use()
+
+
+def test_a_tensor_that_is_gone_is_not_found_and_its_end_is_quiet(small_server, resident):
+    with warpfold.connect(small_server) as client, client.put(X) as tensor:
+        with warpfold.connect(small_server) as other:
+            warpfold.RemoteTensor(other, X.shape, X.dtype, tensor.id, 0).delete()
+        with pytest.raises(warpfold.NotFoundError, match="^tensor_id"):
+            tensor.sum()
+
+
+def test_another_server_does_not_know_it(client, small_server, resident):
+    with client.put(X) as tensor, warpfold.connect(small_server) as other:
+        with pytest.raises(warpfold.NotFoundError, match="^tensor_id"):
+            other.sum(tensor)
+
+
+def test_asyncio_has_the_same(small_server, resident):
+    async def use():
+        async with await warpfold.aio.connect(small_server) as client:
+            async with await client.put(X) as tensor:
+                assert len(resident()) == 1
+                np.testing.assert_array_equal(await np.sum(tensor, axis=0), X.sum(axis=0))
+                assert (await tensor.reduce(["max"]))["max"] == X.max()
+            with pytest.raises(RuntimeError, match="deleted"):
+                await tensor.sum()
+
+    asyncio.run(use())
+
+
+def test_a_put_that_fails_leaves_nothing(small_server, resident, either_client):
+    client = either_client(small_server, chunk_bytes=100)
+    with pytest.raises(ZeroDivisionError):
+        client.put(X, progress=lambda done, total: 1 / 0)
+    with pytest.raises(warpfold.ResourceExhaustedError):
+        client.put(np.zeros(MAX_RESIDENT_BYTES + 1, np.uint8))
+    for ttl in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="ttl is"):
+            client.put(X, ttl=ttl)
+    with pytest.raises(TypeError, match="cannot reduce"):
+        client.put(["text"])
+
+
+def test_a_put_that_is_cancelled_leaves_nothing(small_server, resident):
+    async def use():
+        async with await warpfold.aio.connect(small_server, chunk_bytes=1) as client:
+            loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+            def tell(done, total):
+                loop.call_soon_threadsafe(begun.set)
+
+            task = asyncio.ensure_future(client.put(np.zeros(50_000), progress=tell))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(use())
+
+
+def test_writes_are_tried_again_and_a_lost_cause_is_deleted(fake, either_client):
+    client = either_client(fake.target)
+    fake.failures = [
+        Failure(CODE.UNAVAILABLE),
+        None,
+        Failure(CODE.ABORTED),
+        Failure(CODE.CANCELLED),
+    ]
+    tensor = client.put(X)
+    assert (tensor.id, tensor.ttl) == ("t", 5.0)
+    assert fake.calls == ["CreateTensor"] * 2 + ["WriteTensor"] * 3
+    assert fake.writes == [(0, X.tobytes())]
+    fake.calls.clear()
+    fake.failures = [None, Failure(CODE.INTERNAL)]
+    with pytest.raises(warpfold.InternalError):
+        client.put(X)
+    assert fake.calls == ["CreateTensor", "WriteTensor", "DeleteTensor"]
+
+
+def test_the_end_of_a_tensor_that_was_gone_is_no_failure(fake):
+    with warpfold.connect(fake.target, retry=FAST_RETRY) as client:
+        with client.put(X):
+            # The first attempt's answer was lost.
+            fake.failures = [Failure(CODE.UNAVAILABLE), Failure(CODE.NOT_FOUND)]
+        with pytest.raises(warpfold.InternalError), client.put(X):
+            fake.failures = [Failure(CODE.INTERNAL)]
+        with pytest.raises(KeyError), client.put(X):
+            fake.failures = [Failure(CODE.INTERNAL)]
+            raise KeyError("the block's own")
+    assert fake.failures == []
+
+
+def test_a_large_tensor_is_written_over_several_connections(
+    fake, small_server, resident, either_client, monkeypatch
+):
+    monkeypatch.setattr("warpfold._flows.STRIPE_THRESHOLD_BYTES", X.nbytes)
+    told = []
+    client = either_client(fake.target, connections=3)
+    client.put(X, progress=lambda done, total: told.append((done, total)))
+    assert sorted(fake.writes) == [(i, X.tobytes()[i : i + 160]) for i in (0, 160, 320)]
+    assert told == [(160, 480), (320, 480), (480, 480)]
+    client.put(X[:5])
+    assert fake.calls[-2:] == ["CreateTensor", "WriteTensor"]
+
+    real = either_client(small_server, connections=3)
+    tensor = real.put(X)
+    np.testing.assert_array_equal(real.sum(tensor, axis=0), X.sum(axis=0))
+    ended = tensor.delete()
+    if ended is not None:
+        asyncio.run(ended)
+    with pytest.raises(ZeroDivisionError):
+        real.put(X, progress=lambda done, total: 1 / 0)
