@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
 #include "warpfold/v1/tensor.pb.h"
@@ -26,7 +28,7 @@ absl::StatusOr<std::string> RandomName() {
   if (getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) {
     return absl::InternalError("the system has no random bits");
   }
-  return absl::BytesToHexString(std::string_view(bits.data(), bits.size()));
+  return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
 }
 
 absl::Status SystemError(const char* what, int error) {
