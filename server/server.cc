@@ -72,6 +72,20 @@ SharedOccupancy ToOccupancy(const RegionCount& count) {
   return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
 }
 
+DeviceWork ToWork(const Executor& executor) {
+  const DeviceUse::Counts use = executor.use();
+  const auto seconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  return {.device = executor.info().name,
+          .copied_bytes = static_cast<double>(use.copied_bytes),
+          .copy_seconds = seconds(use.copy_time),
+          .reduced_bytes = static_cast<double>(use.reduced_bytes),
+          .kernel_seconds = seconds(use.kernel_time),
+          .slab_waits = static_cast<double>(use.slab_waits),
+          .slab_wait_seconds = seconds(use.slab_wait_time)};
+}
+
 Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
                 const TensorTable& tensors, const RegionTable& regions, double lane_bytes) {
   const AdmissionState admitted = admission.state();
@@ -175,6 +189,7 @@ absl::Status Server::StartMetrics() {
   auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
     Occupancy now = Probe(admission_, *scheduler_, tensors_, regions_, lane_bytes);
     now.ready = ready_ && has_device();
+    for (const auto& executor : devices_.executors) now.devices.push_back(ToWork(*executor));
     now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
     now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
     if (tls_ != nullptr) {

@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/plan.h"
+#include "server/device/device_use.h"
 
 namespace warpfold {
 
@@ -125,6 +126,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual const DeviceInfo& info() const = 0;
+
+  // What its lanes have done since the start, those that are gone too.
+  virtual DeviceUse::Counts use() const { return {}; }
 
   // Tensors of at most so many bytes take less time than waking another thread: whoever brings one
   // may run it. 0 on devices whose lanes wait for anything.

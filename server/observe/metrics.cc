@@ -43,6 +43,34 @@ const char* Name(Stage stage) {
   __builtin_unreachable();
 }
 
+constexpr Bundle kOpClasses[] = {Bundle::kSum,     Bundle::kMin,   Bundle::kMax,
+                                 Bundle::kNonzero, Bundle::kRange, Bundle::kStatistics,
+                                 Bundle::kArg,     Bundle::kAll,   Bundle::kOmitNan};
+
+const char* Name(Bundle op_class) {
+  switch (op_class) {
+    case Bundle::kSum:
+      return "sum";
+    case Bundle::kMin:
+      return "min";
+    case Bundle::kMax:
+      return "max";
+    case Bundle::kNonzero:
+      return "nonzero";
+    case Bundle::kRange:
+      return "range";
+    case Bundle::kStatistics:
+      return "statistics";
+    case Bundle::kArg:
+      return "arg";
+    case Bundle::kAll:
+      return "all";
+    case Bundle::kOmitNan:
+      return "omit_nan";
+  }
+  __builtin_unreachable();
+}
+
 // The codes that a request for a tensor can end with; the others stay without a series.
 constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
                                               absl::StatusCode::kCancelled,
@@ -81,6 +109,7 @@ const char* CodeName(absl::StatusCode code) {
 Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
   AddRequestFamilies();
   AddStageSeries();
+  AddVolumeSeries();
   AddCallFamilies();
   for (const MethodFacts& facts : kMethods) {
     if (std::string_view(facts.service) != kInferenceService) HaveSeriesOf(facts.method);
@@ -145,6 +174,10 @@ void Metrics::AddStageSeries() {
   for (std::size_t s = 0; s < kStageCount; ++s) {
     stages_[s] = &stages.Add({{"stage", Name(static_cast<Stage>(s))}}, StageBuckets());
   }
+}
+
+void Metrics::AddVolumeSeries() {
+  static_assert(std::size(kOpClasses) == kOpClassCount);
   auto& bytes = prometheus::BuildCounter()
                     .Name("warpfold_payload_bytes_total")
                     .Help("Tensor bytes reduced.")
@@ -153,9 +186,11 @@ void Metrics::AddStageSeries() {
                        .Name("warpfold_elements_total")
                        .Help("Tensor elements reduced.")
                        .Register(*registry_);
-  for (std::size_t d = 0; d < kDTypeCount; ++d) {
-    bytes_[d] = &bytes.Add({{"dtype", Name(kAllDTypes[d])}});
-    elements_[d] = &elements.Add({{"dtype", Name(kAllDTypes[d])}});
+  for (const DType dtype : kAllDTypes) {
+    for (const Bundle op_class : kOpClasses) {
+      const prometheus::Labels labels{{"dtype", Name(dtype)}, {"op_class", Name(op_class)}};
+      volumes_[Index(dtype)][Index(op_class)] = {&bytes.Add(labels), &elements.Add(labels)};
+    }
   }
 }
 
@@ -221,9 +256,9 @@ void Metrics::CountRequest(const RequestRecord& record) {
   methods_[Index(record.method)].duration->Observe(Seconds(record.total));
   if (record.code != absl::StatusCode::kOk || record.plan == nullptr) return;
   for (std::size_t s = 0; s < kStageCount; ++s) stages_[s]->Observe(Seconds(record.stages[s]));
-  const std::size_t dtype = Index(record.plan->dtype);
-  bytes_[dtype]->Increment(static_cast<double>(record.plan->input_bytes));
-  elements_[dtype]->Increment(static_cast<double>(record.plan->element_count));
+  const Volume& volume = volumes_[Index(record.plan->dtype)][Index(record.plan->bundle())];
+  volume.bytes->Increment(static_cast<double>(record.plan->input_bytes));
+  volume.elements->Increment(static_cast<double>(record.plan->element_count));
 }
 
 void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }

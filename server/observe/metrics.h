@@ -74,9 +74,11 @@ class Metrics {
   static constexpr std::size_t kDTypeCount = std::size(kAllDTypes);
   // Each op alone, or several in one request.
   static constexpr std::size_t kOpLabelCount = kOpCount + 1;
+  static constexpr std::size_t kOpClassCount = 9;  // Bundle's members
 
   void AddRequestFamilies();
   void AddStageSeries();
+  void AddVolumeSeries();
   void AddCallFamilies();
   // The series of `method`, once.
   void HaveSeriesOf(Method method);
@@ -111,8 +113,11 @@ class Metrics {
   std::array<MethodSeries, kTensorMethodCount> methods_;
   std::array<CallSeries, kMethodCount> calls_;
   std::array<prometheus::Histogram*, kStageCount> stages_{};
-  std::array<prometheus::Counter*, kDTypeCount> bytes_{};
-  std::array<prometheus::Counter*, kDTypeCount> elements_{};
+  struct Volume {
+    prometheus::Counter* bytes = nullptr;
+    prometheus::Counter* elements = nullptr;
+  };
+  std::array<std::array<Volume, kOpClassCount>, kDTypeCount> volumes_{};
   std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
 };
 

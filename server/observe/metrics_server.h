@@ -25,6 +25,10 @@ class MetricsServer {
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
       const std::string& address, std::vector<std::shared_ptr<prometheus::Collectable>> pages);
 
+  ~MetricsServer();
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
   int port() const { return port_; }
 
  private:
@@ -33,7 +37,7 @@ class MetricsServer {
       : pages_(std::move(pages)), exposer_(std::move(exposer)), port_(port) {}
 
   const std::vector<std::shared_ptr<prometheus::Collectable>> pages_;
-  const std::unique_ptr<prometheus::Exposer> exposer_;
+  std::unique_ptr<prometheus::Exposer> exposer_;
   const int port_;
 };
 

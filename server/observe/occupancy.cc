@@ -30,6 +30,38 @@ void AddResident(const ResidentOccupancy& now, std::vector<MetricFamily>& famili
                                {"device_lost", now.device_lost}}));
 }
 
+struct WorkFamily {
+  const char* name;
+  const char* help;
+  double DeviceWork::*value;
+};
+
+// Bytes beside the seconds that they took: the rate of one over the rate of the other is a
+// bandwidth.
+constexpr WorkFamily kWorkFamilies[] = {
+    {"warpfold_host_to_device_bytes_total", "Bytes copied from the host to the device.",
+     &DeviceWork::copied_bytes},
+    {"warpfold_host_to_device_seconds_total", "Time that these copies took.",
+     &DeviceWork::copy_seconds},
+    {"warpfold_kernel_bytes_total", "Tensor bytes that kernels reduced.",
+     &DeviceWork::reduced_bytes},
+    {"warpfold_kernel_seconds_total", "Time that these kernels took.", &DeviceWork::kernel_seconds},
+    {"warpfold_slab_waits_total", "Staging slabs that were waited for.", &DeviceWork::slab_waits},
+    {"warpfold_slab_wait_seconds_total", "Time of these waits.", &DeviceWork::slab_wait_seconds},
+};
+
+void AddWork(const std::vector<DeviceWork>& devices, std::vector<MetricFamily>& families) {
+  for (const WorkFamily& facts : kWorkFamilies) {
+    MetricFamily& family =
+        families.emplace_back(MetricFamily{facts.name, facts.help, MetricType::Counter, {}});
+    for (const DeviceWork& work : devices) {
+      prometheus::ClientMetric metric = Sample(family.type, work.*facts.value);
+      metric.label.push_back({"device", work.device});
+      family.metric.push_back(std::move(metric));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
@@ -76,6 +108,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
       Labelled(MetricType::Gauge, "warpfold_shared_memory_bytes",
                "Bytes of clients' memory that the server has open.", "kind",
                {{"system", now.system_memory.bytes}, {"cuda", now.cuda_memory.bytes}}));
+  AddWork(now.devices, families);
   return families;
 }
 

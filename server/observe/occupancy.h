@@ -1,5 +1,6 @@
 // What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
-// memory, resident tensors, clients' memory, requests and bytes in flight, refusals so far.
+// memory, resident tensors, clients' memory, requests and bytes in flight, refusals so far, the
+// devices' work so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
 // pays nothing for them.
@@ -7,6 +8,7 @@
 #define WARPFOLD_SERVER_OBSERVE_OCCUPANCY_H_
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "prometheus/collectable.h"
@@ -38,6 +40,17 @@ struct SharedOccupancy {
   double bytes = 0;
 };
 
+// What one device has done since the start (server/device/device_use.h).
+struct DeviceWork {
+  std::string device;
+  double copied_bytes = 0;
+  double copy_seconds = 0;
+  double reduced_bytes = 0;
+  double kernel_seconds = 0;
+  double slab_waits = 0;
+  double slab_wait_seconds = 0;
+};
+
 struct Occupancy {
   bool ready = false;
   double devices_serving = 0;
@@ -62,6 +75,7 @@ struct Occupancy {
   SharedOccupancy system_memory;  // of clients'
   SharedOccupancy cuda_memory;
   ResidentOccupancy resident;
+  std::vector<DeviceWork> devices;
 };
 
 // Turns an Occupancy into metric families. `probe` is called from the metrics server's threads and

@@ -6,6 +6,7 @@ the compose files, Prometheus, Grafana and the image name are one another's.
 Usage: deploy_test.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER [unittest's arguments]
 """
 
+import functools
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 import dashboard
 import yaml
 from load import write_npy
-from stack import Server
+from stack import Server, fake_gpus
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -30,6 +31,40 @@ def read(name: str) -> str:
 def dashboards():
     files = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
     return {file.name: dashboard.load(file) for file in files}
+
+
+@functools.cache
+def served_page() -> str:
+    """The metrics of a server that sees GPUs and has answered a request."""
+    with tempfile.TemporaryDirectory() as scratch:
+        tensor = Path(scratch) / "tensor.npy"
+        write_npy(tensor, array("f", [1, 2, 3, 4]))
+        server = Server(SERVER, Path(scratch), **fake_gpus(Path(scratch)))
+        try:
+            subprocess.run(
+                [CLI, "reduce", tensor, "--op", "sum", f"--server=127.0.0.1:{server.port}"],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                timeout=30,
+            )
+            return server.page()
+        finally:
+            server.close()
+
+
+class Page(unittest.TestCase):
+    def found_by_promtool(self, page: str):
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=page, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def test_follows_prometheus_conventions(self):
+        self.assertEqual((0, ""), self.found_by_promtool(served_page()))
+
+    def test_a_metric_that_does_not_is_found(self):
+        bad = "# HELP a_milliseconds Time.\n# TYPE a_milliseconds counter\na_milliseconds 1\n"
+        self.assertNotEqual(0, self.found_by_promtool(bad)[0])
 
 
 class ReadingADashboard(unittest.TestCase):
@@ -66,7 +101,7 @@ class ReadingADashboard(unittest.TestCase):
 
 class Dashboards(unittest.TestCase):
     def test_ask_for_metrics_that_the_server_has(self):
-        page = self.metrics_of_a_server_with_one_request()
+        page = served_page()
         self.assertEqual(3, len(dashboards()))
         for name, content in dashboards().items():
             expressions = [expression for _, expression in dashboard.queries(content)]
@@ -75,22 +110,6 @@ class Dashboards(unittest.TestCase):
             for expression in expressions:
                 with self.subTest(dashboard=name, expression=expression):
                     self.assertEqual([], list(dashboard.missing(expression, page)))
-
-    def metrics_of_a_server_with_one_request(self) -> str:
-        with tempfile.TemporaryDirectory() as scratch:
-            tensor = Path(scratch) / "tensor.npy"
-            write_npy(tensor, array("f", [1, 2, 3, 4]))
-            server = Server(SERVER, Path(scratch))
-            try:
-                subprocess.run(
-                    [CLI, "reduce", tensor, "--op", "sum", f"--server=127.0.0.1:{server.port}"],
-                    check=True,
-                    stdout=subprocess.DEVNULL,
-                    timeout=30,
-                )
-                return server.page()
-            finally:
-                server.close()
 
     def test_panels_say_what_they_show_and_in_what_unit(self):
         for name, content in dashboards().items():

@@ -16,7 +16,7 @@ from pathlib import Path
 import dashboard
 import yaml
 from load import Load
-from stack import Prometheus, Server, await_that
+from stack import Prometheus, Server, await_that, fake_gpus
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -28,11 +28,10 @@ ANSWER_SECONDS = 60
 UNANSWERED = {
     "Alerts": "no alert goes off while all is well",
     "Bandwidth of a copy to the device": "the CPU backend copies nothing to a device",
-    "WarpfoldGpuThrottled": "the driver's NVML says it, and there is none",
-    "GPU utilisation": "dcgm-exporter serves it, and needs a GPU",
-    "GPU memory used": "dcgm-exporter serves it, and needs a GPU",
-    "GPU temperature": "dcgm-exporter serves it, and needs a GPU",
-    "GPU power": "dcgm-exporter serves it, and needs a GPU",
+    "DCGM: clock of the multiprocessors": "dcgm-exporter serves it, and needs a GPU",
+    "DCGM: memory at work": "dcgm-exporter serves it, and needs a GPU",
+    "DCGM: temperature of the memory": "dcgm-exporter serves it, and needs a GPU",
+    "DCGM: last XID error": "dcgm-exporter serves it, and needs a GPU",
 }
 
 
@@ -83,7 +82,9 @@ class Live(unittest.TestCase):
     def setUpClass(cls):
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            server = Server(SERVER, folder, f"--max-message-bytes={STREAM_BYTES}")
+            server = Server(
+                SERVER, folder, f"--max-message-bytes={STREAM_BYTES}", **fake_gpus(folder)
+            )
             stack.callback(server.close)
             cls.prometheus = Prometheus(DEPLOY, server, folder, SCRAPE_INTERVAL)
             stack.callback(cls.prometheus.close)

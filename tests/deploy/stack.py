@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -53,6 +54,14 @@ class Process:
         self._child.terminate()
         if (status := self._child.wait(timeout=60)) != 0:
             raise RuntimeError(f"exit {status}: {self._log.read_text()}")
+
+
+def fake_gpus(folder: Path):
+    """What makes a server see two GPUs, through a driver's library that is none."""
+    driver = folder / "driver"
+    driver.mkdir()
+    shutil.copy(os.environ["WARPFOLD_FAKE_NVML"], driver / "libnvidia-ml.so.1")
+    return {"LD_LIBRARY_PATH": str(driver)}
 
 
 class Server(Process):

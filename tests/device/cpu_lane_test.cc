@@ -19,6 +19,9 @@ TEST_F(CpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
   testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
 }
 TEST_F(CpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
+TEST_F(CpuLaneTest, CountsWhatItDid) {
+  testing::CountsWhatItDid(*devices_.executors[0], *lane_, false);
+}
 TEST_F(CpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
 TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);

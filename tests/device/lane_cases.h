@@ -107,6 +107,39 @@ inline void AnswersEmptyTensors(Lane& lane) {
   EXPECT_EQ(outcome->results, expected);
 }
 
+// `copies`: whether what the lane is fed has to get to its device.
+inline void CountsWhatItDid(Executor& executor, Lane& lane, bool copies) {
+  const absl::StatusOr<Plan> plan =
+      MakePlan({.dtype = DType::kF32, .shape = {100'000}, .ops = {Op::kSum}});
+  const std::vector<float> data(100'000, 1.0F);
+  std::mt19937_64 random(7);
+  const DeviceUse::Counts before = executor.use();
+  ASSERT_TRUE(Feed(lane, *plan, data.data(), random).ok());
+  const DeviceUse::Counts fed = executor.use();
+  EXPECT_EQ(fed.reduced_bytes - before.reduced_bytes, plan->input_bytes);
+  EXPECT_GT(fed.kernel_time, before.kernel_time);
+  EXPECT_EQ(fed.copied_bytes - before.copied_bytes, copies ? plan->input_bytes : 0);
+  EXPECT_EQ(fed.copy_time > before.copy_time, copies);
+
+  // A tensor that stays is copied when it is written, and not again when it is reduced.
+  const auto memory = executor.AllocateTensor(static_cast<std::size_t>(plan->input_bytes));
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  ASSERT_TRUE(lane.BeginWrite((*memory)->data(), static_cast<std::size_t>(plan->input_bytes)).ok());
+  for (std::size_t missing = static_cast<std::size_t>(plan->input_bytes); missing > 0;) {
+    const absl::Span<std::byte> buffer = *lane.Buffer();
+    std::memset(buffer.data(), 0, buffer.size());
+    ASSERT_TRUE(lane.Commit(buffer.size()).ok());
+    missing -= buffer.size();
+  }
+  ASSERT_TRUE(lane.FinishWrite().ok());
+  const DeviceUse::Counts written = executor.use();
+  EXPECT_EQ(written.copied_bytes - fed.copied_bytes, copies ? plan->input_bytes : 0);
+  EXPECT_EQ(written.reduced_bytes, fed.reduced_bytes);
+  ASSERT_TRUE(lane.Reduce(*plan, (*memory)->data()).ok());
+  EXPECT_EQ(executor.use().reduced_bytes - written.reduced_bytes, plan->input_bytes);
+  EXPECT_EQ(executor.use().copied_bytes, written.copied_bytes);
+}
+
 inline void RefusesSumsThatDoNotFit(Lane& lane) {
   std::mt19937_64 random(1);
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();

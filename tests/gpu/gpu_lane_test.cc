@@ -33,6 +33,9 @@ TEST_P(GpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
   testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
 }
 TEST_P(GpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
+TEST_P(GpuLaneTest, CountsWhatItDid) {
+  testing::CountsWhatItDid(*devices_.executors[0], *lane_, true);
+}
 TEST_P(GpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
 TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);

@@ -81,8 +81,13 @@ TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
   EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 1);
   EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 1);
   const auto families = metrics.registry()->Collect();
-  EXPECT_EQ(Find(families, "warpfold_elements_total", {{"dtype", "i32"}})->counter.value, 20);
-  EXPECT_EQ(Find(families, "warpfold_payload_bytes_total", {{"dtype", "i32"}})->counter.value, 80);
+  const auto volume = [&families](const std::string& name, const std::string& op_class) {
+    return Find(families, name, {{"dtype", "i32"}, {"op_class", op_class}})->counter.value;
+  };
+  EXPECT_EQ(volume("warpfold_elements_total", "sum"), 10);
+  EXPECT_EQ(volume("warpfold_payload_bytes_total", "sum"), 40);
+  EXPECT_EQ(volume("warpfold_payload_bytes_total", "range"), 40);
+  EXPECT_EQ(volume("warpfold_payload_bytes_total", "max"), 0);
 }
 
 TEST(MetricsTest, AMethodOfTheInferenceServiceHasItsSeriesFromItsFirstCallOn) {
@@ -136,11 +141,27 @@ const char* TypeName(prometheus::MetricType type) {
   }
 }
 
+Occupancy AnOccupancy() {
+  Occupancy occupancy;
+  occupancy.devices = {{.device = "cuda:0", .copied_bytes = 8e9, .copy_seconds = 0.25}};
+  return occupancy;
+}
+
+TEST(OccupancyCollectorTest, GivesEachDevicesBytesAndSeconds) {
+  const auto families = OccupancyCollector(AnOccupancy).Collect();
+  const auto counted = [&families](const std::string& name) {
+    return Find(families, name, {{"device", "cuda:0"}})->counter.value;
+  };
+  EXPECT_EQ(counted("warpfold_host_to_device_bytes_total"), 8e9);
+  EXPECT_EQ(counted("warpfold_host_to_device_seconds_total"), 0.25);
+  EXPECT_EQ(counted("warpfold_kernel_bytes_total"), 0);
+}
+
 // "name | type | labels" of every family, and of every row of the table in docs/metrics.md.
 std::set<std::string> Registered() {
   const Metrics metrics({});
   auto families = metrics.registry()->Collect();
-  for (auto& family : OccupancyCollector([] { return Occupancy(); }).Collect()) {
+  for (auto& family : OccupancyCollector(AnOccupancy).Collect()) {
     families.push_back(std::move(family));
   }
   for (auto& family : ProcessCollector().Collect()) families.push_back(std::move(family));

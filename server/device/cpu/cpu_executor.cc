@@ -31,7 +31,7 @@ CpuExecutor::CpuExecutor(const LaneOptions& options) : options_(options) {
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> CpuExecutor::MakeLane() {
-  return std::make_unique<CpuLane>(options_);
+  return std::make_unique<CpuLane>(options_, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CpuExecutor::AllocateTensor(std::size_t size_bytes) {

@@ -15,6 +15,7 @@ class CpuExecutor final : public Executor {
   explicit CpuExecutor(const LaneOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
+  DeviceUse::Counts use() const override { return use_.counts(); }
   // A few microseconds of work; a thread on an idle core took 40 to 150 to wake (two machines,
   // 2026-11-21).
   std::int64_t inline_bytes_max() const override { return std::int64_t{32} << 10; }
@@ -24,6 +25,7 @@ class CpuExecutor final : public Executor {
  private:
   LaneOptions options_;
   DeviceInfo info_;
+  DeviceUse use_;  // which the lanes share
 };
 
 }  // namespace warpfold

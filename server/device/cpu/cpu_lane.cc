@@ -74,8 +74,9 @@ CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes)
       scratch_layout(p, cutter, backend),
       result_layout(p) {}
 
-CpuLane::CpuLane(const LaneOptions& options)
+CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
     : options_(options),
+      use_(use),
       slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
             [](std::byte* p) { std::free(p); }) {}
 
@@ -122,7 +123,9 @@ absl::Status CpuLane::FoldPiece(const std::byte* data) {
   Reduction& r = *reduction_;
   const StopWatch watch;
   const absl::Status status = r.folding->Fold(r.backend, data, r.piece);
-  r.kernel_time += watch.elapsed();
+  const std::chrono::nanoseconds took = watch.elapsed();
+  r.kernel_time += took;
+  use_.AddKernels(r.piece.bytes, took);
   if (!r.cutter.done()) r.piece = r.cutter.Next();
   return status;
 }
@@ -136,7 +139,9 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
     Reduction& r = *reduction_;
     const StopWatch watch;
     status = r.folding->Finish(r.backend);
-    outcome.times.kernel = r.kernel_time + watch.elapsed();
+    const std::chrono::nanoseconds took = watch.elapsed();
+    outcome.times.kernel = r.kernel_time + took;
+    use_.AddKernels(0, took);
     if (status.ok()) status = OverflowStatus(r.overflow, plan_->dtype);
     outcome.results = r.result_layout.Extract(
         reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));

@@ -38,7 +38,8 @@ class CpuBackend {
 
 class CpuLane final : public Lane {
  public:
-  explicit CpuLane(const LaneOptions& options);
+  // `use` must outlive the lane.
+  CpuLane(const LaneOptions& options, DeviceUse& use);
 
   absl::Status Begin(const Plan& plan) override;
   absl::StatusOr<absl::Span<std::byte>> Buffer() override;
@@ -75,6 +76,7 @@ class CpuLane final : public Lane {
   absl::Status FoldPiece(const std::byte* data);
 
   LaneOptions options_;
+  DeviceUse& use_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
   std::optional<Reduction> reduction_;

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
-  return CudaLane::Make(ordinal_, shape_, options_);
+  return CudaLane::Make(ordinal_, shape_, options_, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {

@@ -19,6 +19,7 @@ class CudaExecutor final : public Executor {
   static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const LaneOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
+  DeviceUse::Counts use() const override { return use_.counts(); }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int descriptor, std::int64_t offset_bytes,
@@ -32,6 +33,7 @@ class CudaExecutor final : public Executor {
   int ordinal_;
   LaneOptions options_;
   DeviceInfo info_;
+  DeviceUse use_;  // which the lanes share
   cuda::DeviceShape shape_;
   std::unique_ptr<TensorPool> tensors_;
 };

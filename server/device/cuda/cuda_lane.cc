@@ -33,9 +33,9 @@ CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const 
       result_layout(plan) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
-                                                     const LaneOptions& options) {
+                                                     const LaneOptions& options, DeviceUse& use) {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
-  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options));
+  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options, use));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
 }
@@ -126,19 +126,39 @@ absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
   if (write_) return WriteBuffer();
   Reduction& r = *reduction_;
   Slab& slab = slabs_[r.slab];
-  if (absl::Status status = Release(slab); !status.ok()) return status;
+  if (absl::Status status = AwaitSlab(slab); !status.ok()) return status;
   return absl::MakeSpan(slab.pinned + r.filled, r.piece.bytes - r.filled);
+}
+
+// What the device does last with a slab in flight.
+const cuda::UniqueEvent& CudaLane::LastEvent(const Slab& slab) const {
+  return write_ ? slab.copy_ends : slab.fold_ends;
+}
+
+// Releases `slab` for whoever wants to fill it, and counts the wait if it takes one.
+absl::Status CudaLane::AwaitSlab(Slab& slab) {
+  if (!slab.in_flight || cudaEventQuery(LastEvent(slab).get()) != cudaErrorNotReady) {
+    return Release(slab);
+  }
+  (void)cudaGetLastError();  // no fault of the calls that follow, which would find it there
+  const auto start = std::chrono::steady_clock::now();
+  absl::Status status = Release(slab);
+  use_.AddSlabWait(std::chrono::steady_clock::now() - start);
+  return status;
 }
 
 // Waits until the device no longer touches `slab` and counts its times.
 absl::Status CudaLane::Release(Slab& slab) {
   if (!slab.in_flight) return absl::OkStatus();
   slab.in_flight = false;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(slab.fold_ends.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(LastEvent(slab).get()));
   absl::StatusOr<std::chrono::nanoseconds> copy = Elapsed(slab.copy_begins, slab.copy_ends);
   if (!copy.ok()) return copy.status();
+  use_.AddCopy(slab.bytes, *copy);
+  if (write_) return absl::OkStatus();
   absl::StatusOr<std::chrono::nanoseconds> fold = Elapsed(slab.copy_ends, slab.fold_ends);
   if (!fold.ok()) return fold.status();
+  use_.AddKernels(slab.bytes, *fold);
   reduction_->times.host_to_device += *copy;
   reduction_->times.kernel += *fold;
   return absl::OkStatus();
@@ -158,6 +178,7 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
   Reduction& r = *reduction_;
   Slab& slab = slabs_[r.slab];
   slab.in_flight = true;
+  slab.bytes = r.piece.bytes;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(
       cudaMemcpyAsync(slab.d_data, pinned, r.piece.bytes, cudaMemcpyHostToDevice, stream_.get()));
@@ -201,6 +222,8 @@ absl::StatusOr<Outcome> CudaLane::CollectResults(const std::byte* d_tensor) {
   if (!finish.ok()) return finish.status();
   absl::StatusOr<std::chrono::nanoseconds> copy = Elapsed(finish_ends_, results_copied_);
   if (!copy.ok()) return copy.status();
+  // Release has counted the pieces of a tensor that came through the slabs.
+  use_.AddKernels(d_tensor != nullptr ? static_cast<std::size_t>(plan_->input_bytes) : 0, *finish);
   r.times.kernel += *finish;
   r.times.device_to_host = *copy;
   return Outcome{*std::move(results), r.times};

@@ -51,8 +51,9 @@ class CudaBackend {
 
 class CudaLane final : public Lane {
  public:
+  // `use` must outlive the lane.
   static absl::StatusOr<std::unique_ptr<Lane>> Make(int ordinal, const cuda::DeviceShape& shape,
-                                                    const LaneOptions& options);
+                                                    const LaneOptions& options, DeviceUse& use);
   ~CudaLane() override;
 
   absl::Status Begin(const Plan& plan) override;
@@ -71,6 +72,7 @@ class CudaLane final : public Lane {
     std::byte* d_data = nullptr;
     cuda::UniqueEvent copy_begins, copy_ends, fold_ends;
     bool in_flight = false;
+    std::size_t bytes = 0;  // that are in flight
   };
 
   // What the reduction of a tensor that has elements holds.
@@ -98,11 +100,13 @@ class CudaLane final : public Lane {
     std::size_t filled = 0;  // bytes of it
   };
 
-  CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options)
-      : ordinal_(ordinal), shape_(shape), options_(options) {}
+  CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options, DeviceUse& use)
+      : ordinal_(ordinal), shape_(shape), options_(options), use_(use) {}
   absl::Status Allocate();
   absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
   absl::Status TakeMemory(const Plan& plan, Reduction& reduction);
+  const cuda::UniqueEvent& LastEvent(const Slab& slab) const;
+  absl::Status AwaitSlab(Slab& slab);
   absl::Status Release(Slab& slab);
   // The current piece, which lies at `pinned`, on its way: to the device, folded there.
   absl::Status SendPiece(const std::byte* pinned);
@@ -117,6 +121,7 @@ class CudaLane final : public Lane {
   int ordinal_;
   cuda::DeviceShape shape_;
   LaneOptions options_;
+  DeviceUse& use_;
   cuda::UniqueStream stream_;
   cuda::UniquePinnedMemory pinned_;
   cuda::UniqueDeviceMemory d_memory_;  // slabs, then the overflow report, then results and scratch

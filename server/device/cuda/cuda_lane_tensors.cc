@@ -54,10 +54,7 @@ absl::Status CudaLane::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
 
 absl::StatusOr<absl::Span<std::byte>> CudaLane::WriteBuffer() {
   Slab& slab = slabs_[write_->slab];
-  if (slab.in_flight) {
-    slab.in_flight = false;
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(slab.copy_ends.get()));
-  }
+  if (absl::Status status = AwaitSlab(slab); !status.ok()) return status;
   const std::size_t bytes = std::min(options_.slab_bytes, write_->missing_bytes);
   return absl::MakeSpan(slab.pinned + write_->filled, bytes - write_->filled);
 }
@@ -68,6 +65,8 @@ absl::Status CudaLane::CommitWrite(std::size_t byte_count) {
   if (w.filled < std::min(options_.slab_bytes, w.missing_bytes)) return absl::OkStatus();
   Slab& slab = slabs_[w.slab];
   slab.in_flight = true;
+  slab.bytes = w.filled;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(
       cudaMemcpyAsync(w.d_to, slab.pinned, w.filled, cudaMemcpyHostToDevice, stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
@@ -79,10 +78,12 @@ absl::Status CudaLane::CommitWrite(std::size_t byte_count) {
 }
 
 absl::Status CudaLane::FinishWrite() {
-  const cudaError_t error = cudaStreamSynchronize(stream_.get());
+  absl::Status status;
+  for (Slab& slab : slabs_) {
+    if (status.ok()) status = Release(slab);
+  }
   Abandon();
-  WARPFOLD_RETURN_IF_CUDA_ERROR(error);
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace warpfold
