@@ -54,7 +54,9 @@ class FakeServer:
         self.info = _contract.GetServerInfoResponse(version="fake", ops=[1], dtypes=[13])
         self.hung = threading.Event()  # set when a call has begun to hang
         self.cancelled = threading.Event()  # set when that call is over
-        self.left = threading.Semaphore(0)  # calls that HANG made hang and their client ended
+        self.left = threading.Semaphore(
+            0
+        )  # calls that hung until their client left, before their deadline
         self.release = threading.Event()
         self.release.set()
         self._credentials = credentials
@@ -136,7 +138,8 @@ class FakeServer:
                 over = threading.Event()
                 context.add_callback(over.set)
                 over.wait()
-                self.left.release()
+                if context.time_remaining() > 0:
+                    self.left.release()
                 return
             context.set_trailing_metadata(failure.trailers)
             context.abort(failure.code, failure.message)

@@ -67,6 +67,7 @@ def test_any_layout_is_put_whole(client):
         with client.put(x) as tensor:
             np.testing.assert_array_equal(tensor.sum(axis=None), np.sum(x))
             assert tensor.shape == np.shape(x)
+            assert tensor.dtype.isnative
 
 
 @pytest.mark.parametrize(

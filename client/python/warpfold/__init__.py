@@ -8,9 +8,9 @@
 
 Start here: `connect` makes a `Client`, whose methods have NumPy's names, arguments and result
 dtypes. `Client.reduce` computes several ops in one pass over the data, `Client.put` uploads an
-array once to be reduced often. `warpfold.aio` is the same for asyncio. Errors are subclasses of
-`WarpfoldError`; input that no server could reduce raises TypeError or ValueError before anything
-is sent.
+array once to be reduced often. `warpfold.aio` is the same for asyncio, and `warpfold.dask` reduces
+Dask arrays. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
+TypeError or ValueError before anything is sent.
 
 The modules, in the order of a call: _functions (and _remote) -> _arrays, _request -> _flows ->
 _stripes, _parts, _attempts -> _blocking_io or _asyncio_io, _channel -> _answer. Only the two _io

@@ -106,7 +106,7 @@ class Client(Functions[Any, Reduction]):
         """
         array = as_tensor(x)
         placed = run(self._flows.put(array, ttl, request_id, **call))
-        return RemoteTensor(self, array.shape, array.dtype, *placed)
+        return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
 
     def reduce_part(
         self,

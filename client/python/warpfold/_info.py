@@ -33,6 +33,9 @@ class Limits(NamedTuple):
     max_tensor_pieces: int
     resident_ttl_ms: int
     max_resident_ttl_ms: int
+    max_memory_regions: int
+    max_shared_memory_bytes: int
+    max_cuda_memory_bytes: int
 
 
 class ServerInfo(NamedTuple):

@@ -17,11 +17,12 @@ DEFAULT_STREAM_THRESHOLD_BYTES = 1 << 20
 # There, 256 MiB took 1.51, 1.14, 1.11 and 1.11 times the C++ client's time in chunks of 256 KiB,
 # 512 KiB, 1 MiB and 2 MiB.
 DEFAULT_CHUNK_BYTES = 1 << 20
-# An array of at least this many bytes is sent over all of a client's connections at a time. Its
-# pieces are then 4 MiB and more with 4 connections, which makes a call's own 0.2 ms a tenth of each.
+# An array of at least this many bytes is sent over all of a client's connections at a time. With 4
+# of them its pieces are 4 MiB and more, some 2 ms each, a tenth of which a call takes for itself.
 STRIPE_THRESHOLD_BYTES = 64 << 20
-# One, because several pay only where a connection, and not the processor, is the limit: 256 MiB over
-# loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51, 2026-11-21).
+# One, because several pay only where a connection, and not the processor, is the limit: 256 MiB
+# over loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51,
+# 2026-11-21).
 DEFAULT_CONNECTIONS = 1
 
 

@@ -47,8 +47,6 @@ class Remote(Generic[ValueT, ReductionT]):
     that time: a finaliser runs wherever Python likes, which is no place for a call.
     """
 
-    __array_ufunc__ = None  # np.add(tensor, 1) is a TypeError
-
     def __init__(
         self,
         client: Functions[ValueT, ReductionT],

@@ -70,7 +70,7 @@ def plan(
     request_id: str = "",
 ) -> ReduceCall:
     """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
-    names = _checked_ops(ops)
+    names = checked_ops(ops)
     remote = isinstance(x, Remote)
     tensor = x if remote else as_tensor(x)
     shape = tensor.shape
@@ -141,7 +141,7 @@ def payload_of(array: np.ndarray[Any, Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
+def checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
     if isinstance(ops, str):
         raise TypeError(f"ops is a list of names, not the string {ops!r}")
     names = tuple(ops)

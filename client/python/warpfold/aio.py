@@ -96,7 +96,7 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
         """warpfold.Client.put."""
         array = as_tensor(x)
         placed = await self._flows.put(array, ttl, request_id, **call)
-        return RemoteTensor(self, array.shape, array.dtype, *placed)
+        return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
 
     async def reduce_part(
         self,

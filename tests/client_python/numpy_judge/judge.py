@@ -256,6 +256,7 @@ def run_tests(client, parts):
     judge = Judge(client, parts)
     paths = [path_of(part) for part in parts]
     options = ["-p", "no:terminal", "-p", "no:cacheprovider", "--noconftest", "-c", os.devnull]
+    options += ["-p", "no:hypothesispytest"]  # it would look for the hypothesis that is not there
     options += ["-m", "not slow"]  # as np.test() leaves the slow ones out
     arguments = [*options, f"--rootdir={Path(np.__file__).parent}", *map(str, paths)]
 

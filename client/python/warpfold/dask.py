@@ -1,0 +1,137 @@
+"""Reductions of Dask arrays, block by block on the warpfold servers nearest to the workers.
+
+>>> import dask.array as da
+>>> import warpfold.dask as wd
+>>> x = da.arange(1_000_000, chunks=100_000, dtype=np.int32)
+>>> print(wd.sum(x, servers=server).compute())  # server: "host:port"
+499999500000
+>>> found = wd.reduce(x.reshape(1000, 1000), ["min", "std"], axis=0, servers=[server])
+>>> print(found["min"].compute()[:3])
+[0 1 2]
+
+Each block becomes a partial state on a server, Dask's tree reduction merges the states, and the
+last merge makes the results. They always have the bits of one server's answer to the whole array.
+
+Between workers travel states, and blocks only where the chunks are not those that the bits need:
+`x` is rechunked then, or ValueError raised with `rechunk=False`. Any chunks will do where no op
+rounds on its way: min, max, any, all, count_nonzero; of integers sum, mean and prod; of those of up
+to 16 bits var and std. Otherwise, and for argmin and argmax,
+
+* only the first of the reduced axes may be cut (those of length 1 do not count),
+* for argmin and argmax anywhere; else anywhere too where a kept axis separates it from another
+  reduced one, at multiples of 8 where only kept axes are behind it, and where none is, at multiples
+  of 4096 bytes of elements in C order, such as 1024 of a float32 vector;
+* and along a kept axis behind a reduced one no chunk may have length 1, unless the axis has.
+
+The reasons are in docs/order.md: "Parts".
+
+`servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
+all where none is. Without it, each worker's Dask configuration says, by "warpfold.servers", or in
+its environment DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and
+address: a function that workers can import, such as one with credentials around warpfold.connect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict
+
+from ._arrays import Axis
+from ._dask import Connect, Servers, reduce
+
+if TYPE_CHECKING:
+    import dask.array as da
+    from typing_extensions import Unpack
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "reduce",
+    "std",
+    "sum",
+    "var",
+]
+
+
+class Options(TypedDict, total=False):
+    """What every function takes beside NumPy's arguments."""
+
+    keepdims: bool
+    servers: Servers
+    connect: Connect
+    rechunk: bool
+    split_every: int | None
+
+
+def _one(x: Any, op: str, axis: Axis, **options: Any) -> da.Array:
+    return reduce(x, [op], axis, **options)[op]
+
+
+def sum(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.sum."""
+    return _one(x, "sum", axis, **options)
+
+
+def prod(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.prod."""
+    return _one(x, "prod", axis, **options)
+
+
+def mean(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.mean."""
+    return _one(x, "mean", axis, **options)
+
+
+def var(
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[Options]
+) -> da.Array:
+    """np.var."""
+    return _one(x, "var", axis, ddof=ddof, **options)
+
+
+def std(
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[Options]
+) -> da.Array:
+    """np.std."""
+    return _one(x, "std", axis, ddof=ddof, **options)
+
+
+def min(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.min."""
+    return _one(x, "min", axis, **options)
+
+
+def max(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.max."""
+    return _one(x, "max", axis, **options)
+
+
+def any(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.any."""
+    return _one(x, "any", axis, **options)
+
+
+def all(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.all."""
+    return _one(x, "all", axis, **options)
+
+
+def count_nonzero(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+    """np.count_nonzero."""
+    return _one(x, "count_nonzero", axis, **options)
+
+
+def argmin(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[Options]) -> da.Array:
+    """np.argmin."""
+    return _one(x, "argmin", axis, **options)
+
+
+def argmax(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[Options]) -> da.Array:
+    """np.argmax."""
+    return _one(x, "argmax", axis, **options)

@@ -1,0 +1,97 @@
+"""The blocks of chunked arrays as parts: any grid's states merge to the bits of the whole array.
+
+Dask itself is not needed here; tests/dask has it.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import SEED
+
+from warpfold._dask_chunks import blocks_of
+
+ORDERED = ("sum", "std", "l2_norm")
+INDICES = ("argmin", "argmax")
+UNORDERED = ("min", "max", "count_nonzero")
+
+
+def array(shape, dtype):
+    rng = np.random.default_rng(SEED)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 9, shape)
+    return (x if np.dtype(dtype).kind == "f" else x * 100).astype(dtype)
+
+
+def reduced_by_blocks(client, x, chunks, axes, ops):
+    """The results, from a state for each block."""
+    blocks, needed = blocks_of(x.shape, x.dtype, chunks, axes, ops)
+    results = []
+    ends = [[0, *itertools.accumulate(lengths)] for lengths in needed]
+    ranges = [list(zip(axis_ends, axis_ends[1:])) for axis_ends in ends]
+    kept = [i for i in range(x.ndim) if i not in axes]
+    for kept_ranges in itertools.product(*(ranges[i] for i in kept)):
+        states = []
+        for reduced_ranges in itertools.product(*(ranges[i] for i in sorted(axes))):
+            where = dict(zip(kept, kept_ranges)) | dict(zip(sorted(axes), reduced_ranges))
+            block = x[tuple(slice(*where[i]) for i in range(x.ndim))]
+            part = blocks.part(block, [where[i][0] for i in range(x.ndim)])
+            states.append(
+                client.reduce_part(
+                    part.x, ops, part.axis, whole_shape=part.whole_shape, offset=part.offset
+                )
+            )
+        results.append((tuple(slice(*r) for r in kept_ranges), client.merge(states)))
+    return needed, results
+
+
+@pytest.mark.parametrize(
+    "shape, chunks, axes",
+    [
+        ((300, 70), ((64, 64, 172), (70,)), (0,)),
+        ((300, 70), ((50,) * 6, (20, 20, 29, 1)), (0,)),
+        ((300, 70), ((50,) * 6, (20, 20, 29, 1)), (1,)),
+        ((300, 70), ((50,) * 6, (20, 20, 20, 10)), (0, 1)),
+        ((300, 70), ((299, 1), (70,)), (0, 1)),
+        ((10, 30, 70), ((3, 3, 3, 1), (29, 1), (9,) * 7 + (7,)), (0, 2)),
+        ((10, 30, 70), ((3, 3, 3, 1), (1,) * 30, (70,)), (1, 2)),
+        ((10, 30, 70), ((5, 5), (8, 8, 8, 6), (35, 35)), (1,)),
+        ((10, 30, 70), ((5, 5), (15, 15), (35, 35)), (0, 1, 2)),
+        ((1, 3000), ((1,), (1000,) * 3), (0, 1)),
+        ((1, 5), ((1,), (2, 3)), (0,)),
+        ((0, 5), ((0,), (2, 3)), (0,)),
+        ((5000,), ((7, 1, 0, 4992),), (0,)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8])
+@pytest.mark.parametrize("ops", [ORDERED, INDICES, UNORDERED])
+def test_every_grid_comes_to_the_bits_of_the_whole(client, shape, chunks, axes, dtype, ops):
+    x = array(shape, dtype)
+    ops = [op for op in ops if x.size or op in ("sum", "std", "count_nonzero")]
+    if not ops:
+        return
+    whole = client.reduce(x, ops, axes)
+    needed, results = reduced_by_blocks(client, x, chunks, axes, ops)
+    for where, result in results:
+        for op in ops:
+            assert np.asarray(result[op]).tobytes() == whole[op][where].tobytes()
+    # The chunks that the bits need are fit for themselves: nothing is moved twice.
+    assert blocks_of(x.shape, x.dtype, needed, axes, ops)[1] == needed
+    if set(ops) <= set(UNORDERED):
+        assert needed == chunks
+
+
+@pytest.mark.parametrize(
+    "chunks, axes, ops, expected",
+    [
+        (((100, 100), (64,)), (0,), ["sum"], ((104, 96), (64,))),
+        (((104, 96), (64,)), (0,), ["sum"], ((104, 96), (64,))),
+        (((100, 100), (64,)), (0,), ["argmax"], ((100, 100), (64,))),
+        (((100, 100), (64,)), (0, 1), ["sum"], ((96, 104), (64,))),  # 16 rows are 4096 bytes
+        (((100, 100), (32, 32)), (0, 1), ["sum"], ((48, 48, 48, 48, 8), (64,))),
+        (((100, 100), (32, 32)), (1,), ["sum"], ((100, 100), (64,))),
+        (((100, 100), (63, 1)), (0,), ["sum"], ((104, 96), (64,))),
+        (((1, 199), (64,)), (0,), ["sum"], ((200,), (64,))),
+    ],
+)
+def test_cuts_move_to_the_nearest_place_and_blocks_keep_their_weight(chunks, axes, ops, expected):
+    assert blocks_of((200, 64), np.dtype("f4"), chunks, axes, ops)[1] == expected

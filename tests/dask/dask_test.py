@@ -1,0 +1,156 @@
+"""warpfold.dask on a cluster: the bits of one server's answer to the whole array."""
+
+import doctest
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import warpfold
+import warpfold.dask as wd
+
+SEED = 20261121
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def array(shape, dtype=np.float32):
+    """Values whose float sums depend on the order of additions."""
+    rng = np.random.default_rng(SEED)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 9, shape)
+    return (x if np.dtype(dtype).kind == "f" else x * 10).astype(dtype)
+
+
+def assert_same_bits(got, expected):
+    computed = got.compute()
+    assert np.asarray(computed).tobytes() == np.asarray(expected).tobytes()
+    assert np.shape(computed) == np.shape(expected) == got.shape
+    assert np.asarray(computed).dtype == np.asarray(expected).dtype == got.dtype
+
+
+FUNCTIONS = [name for name in wd.__all__ if name != "reduce"]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_answers_as_one_server_would(targets, whole, function, axis):
+    x = array((600, 70))
+    for chunks in ((100, 70), (100, 30)):
+        y = da.from_array(x, chunks=chunks)
+        got = getattr(wd, function)(y, axis=axis, servers=targets)
+        assert_same_bits(got, getattr(whole, function)(x, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16, np.float64])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_several_ops_of_every_kind_of_dtype_in_one_pass(targets, whole, dtype, keepdims):
+    x = array((50, 40, 30), dtype)
+    ops = ["sum", "min", "mean", "std", "argmax", "nan_count"]
+    for axis in (0, (1, 2), (2, 0), None):
+        if axis == (2, 0):
+            ops.remove("argmax")
+        found = wd.reduce(
+            da.from_array(x, chunks=(16, 20, 30)), ops, axis, keepdims=keepdims, servers=targets
+        )
+        expected = whole.reduce(x, ops, axis, keepdims=keepdims)
+        for op, got in zip(ops, dask.compute(*(found[op] for op in ops))):
+            assert np.asarray(got).tobytes() == np.asarray(expected[op]).tobytes(), op
+            assert np.shape(got) == found[op].shape == np.shape(expected[op])
+
+
+def test_the_arguments_of_var_and_of_nan_functions_go_along(targets, whole):
+    x = array((4096,))
+    x[::7] = np.nan
+    y = da.from_array(x, chunks=1024)
+    found = wd.reduce(y, ["var"], omit_nan=True, ddof=1, servers=targets)
+    assert_same_bits(found["var"], whole.nanvar(x, ddof=1))
+
+
+def test_servers_near_a_worker_take_turns(servers, targets):
+    before = [server.reductions() for server in servers]
+    wd.sum(da.ones(1 << 16, chunks=1 << 12), servers=["far.invalid:1", *targets]).compute()
+    shares = [server.reductions() - b for server, b in zip(servers, before)]
+    assert sum(shares) == 16 and min(shares) >= 2
+
+
+def test_a_worker_may_have_a_server_of_its_own(cluster, servers, targets):
+    workers = list(cluster.scheduler_info()["workers"])
+
+    def settle(target):
+        dask.config.set({"warpfold.servers": target})
+
+    for worker, target in zip(workers, targets):
+        cluster.run(settle, target, workers=[worker])
+    try:
+        for worker, server in zip(workers, servers):
+            before = server.reductions()
+            total = wd.sum(da.ones(1 << 14, chunks=1 << 12))
+            assert cluster.compute(total, workers=[worker]).result() == 1 << 14
+            assert server.reductions() - before == 4
+    finally:
+        cluster.run(settle, None)
+    with pytest.raises(ValueError, match="no servers: give `servers`"):
+        wd.sum(da.ones(8)).compute()
+
+
+def connect_with_a_timeout(address):
+    return warpfold.connect(address, timeout=30)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes", "synchronous"])
+def test_other_schedulers_and_connect(targets, scheduler):
+    x = da.arange(5000, chunks=1000, dtype=np.int32)
+    with dask.config.set(scheduler=scheduler):
+        total = wd.sum(x, servers=targets[0], connect=connect_with_a_timeout)
+        assert total.compute() == 5000 * 4999 // 2
+
+
+def test_states_are_merged_a_few_at_a_time(targets, whole):
+    x = array((3000, 4))
+    y = da.from_array(x, chunks=(8, 4))
+    assert_same_bits(wd.std(y, axis=0, servers=targets, split_every=3), whole.std(x, axis=0))
+
+
+def test_chunks_are_left_alone_where_they_can_be_and_moved_only_with_leave(targets):
+    x = da.ones((600, 70), chunks=(100, 30), dtype=np.float32)
+    options = {"servers": targets, "rechunk": False}
+    assert wd.max(x, **options).compute() == 1
+    assert wd.mean(x.astype("i4"), **options).compute() == 1
+    assert wd.sum(x.rechunk((200, 35)), axis=0, **options).compute()[0] == 600
+    assert wd.argmin(x, axis=0, **options).compute()[0] == 0
+    for wrong in ({"axis": 0}, {"axis": 1}, {}):
+        with pytest.raises(ValueError, match="the chunks have to be"):
+            wd.sum(x, servers=targets, rechunk=False, **wrong)
+
+
+@pytest.mark.parametrize(
+    "x, options, error, words",
+    [
+        (np.ones(3), {}, TypeError, "not a dask.array.Array"),
+        (da.ones(3, dtype=complex), {}, TypeError, "cannot reduce dtype complex128"),
+        (da.ones(3), {"axis": 1}, ValueError, "out of bounds"),
+        (da.ones(3), {"axis": ()}, ValueError, "no axis"),
+        (da.ones(3)[da.ones(3) > 0], {}, ValueError, "compute_chunk_sizes"),
+    ],
+)
+def test_wrong_arguments_are_errors_before_anything_runs(x, options, error, words):
+    with pytest.raises(error, match=words):
+        wd.sum(x, servers="nowhere.invalid:1", **options)
+
+
+def test_wrong_ops_are_errors_before_anything_runs():
+    for ops, error in ((["median"], ValueError), ([], ValueError), ("sum", TypeError)):
+        with pytest.raises(error, match="ops? "):
+            wd.reduce(da.ones(3), ops, servers="nowhere.invalid:1")
+
+
+def test_an_error_of_a_server_is_the_callers(targets):
+    with pytest.raises(warpfold.OutOfRangeError, match=str(2**64)):
+        wd.sum(da.full(4, 2**62, chunks=2), servers=targets).compute()
+    with pytest.raises(warpfold.InvalidArgumentError, match="no identity|empty|no elements"):
+        wd.min(da.ones((0, 3)), axis=0, servers=targets).compute()
+
+
+def test_the_examples_of_the_module(targets):
+    names = {"server": targets[0], "np": np}
+    assert doctest.testmod(wd, extraglobs=names).failed == 0
