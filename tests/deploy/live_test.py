@@ -28,6 +28,7 @@ ANSWER_SECONDS = 60
 UNANSWERED = {
     "Alerts": "no alert goes off while all is well",
     "Bandwidth of a copy to the device": "the CPU backend copies nothing to a device",
+    "Requests a batch": "the CPU backend does not batch",
     "WarpfoldGpuThrottled": "the driver's NVML says it, and there is none",
     "GPU utilisation": "dcgm-exporter serves it, and needs a GPU",
     "GPU memory used": "dcgm-exporter serves it, and needs a GPU",
