@@ -59,6 +59,8 @@ Limits Config::limits() const {
   limits.max_result_bytes = max_result_bytes;
   limits.max_requests_in_flight = max_requests_in_flight;
   limits.max_bytes_in_flight = max_bytes_in_flight;
+  limits.max_batch_requests = max_batch_requests;
+  limits.max_batch_bytes = max_batch_bytes;
   limits.stream_idle_timeout = std::chrono::milliseconds(stream_idle_timeout_ms);
   limits.resident.bytes_max = max_resident_bytes;
   limits.resident.tensor_bytes_max = max_resident_tensor_bytes;
@@ -83,9 +85,11 @@ AccessLogOptions Config::access_log_options() const {
 }
 
 LaneOptions Config::lane_options() const {
-  return {.slab_bytes = static_cast<std::size_t>(slab_bytes),
-          .slabs_per_lane = slabs_per_stream,
-          .scratch_bytes = static_cast<std::size_t>(scratch_bytes)};
+  return {
+      .slab_bytes = static_cast<std::size_t>(slab_bytes),
+      .slabs_per_lane = slabs_per_stream,
+      .scratch_bytes = static_cast<std::size_t>(scratch_bytes),
+      .batch = {.tensors = max_batch_requests, .bytes = static_cast<std::size_t>(max_batch_bytes)}};
 }
 
 }  // namespace warpfold

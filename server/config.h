@@ -44,6 +44,8 @@ struct Config {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   int queue_depth_max = 1024;  // per device
+  int max_batch_requests = 256;
+  std::int64_t max_batch_bytes = std::int64_t{1} << 20;
 
   // Resident tensors, together and each.
   std::int64_t max_resident_bytes = std::int64_t{1} << 30;  // per device

@@ -171,12 +171,13 @@ absl::Status Server::StartParts() {
 }
 
 absl::Status Server::StartScheduler(int lanes) {
-  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
-      devices_.executors, {.lanes = lanes,
-                           .queue_depth_max = config_.queue_depth_max,
-                           .on_lost = [this](const DeviceInfo& device, const absl::Status& why) {
-                             OnDeviceLost(device, why);
-                           }});
+  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
+      Scheduler::Create(devices_.executors,
+                        {.lanes = lanes,
+                         .queue_depth_max = config_.queue_depth_max,
+                         .on_lost = [this](const DeviceInfo& device,
+                                           const absl::Status& why) { OnDeviceLost(device, why); },
+                         .on_batch = [this](int requests) { metrics_.CountBatch(requests); }});
   if (!scheduler.ok()) return scheduler.status();
   scheduler_ = *std::move(scheduler);
   return absl::OkStatus();

@@ -1,7 +1,9 @@
 #include "server/core/device_scheduler.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "server/core/lane_run.h"
@@ -31,11 +33,15 @@ absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
   if (made.ok() && executor.inline_bytes_max() > 0) {
     made = scheduler->MakeLanes(options.lanes, scheduler->inline_lanes_);
   }
+  if (made.ok() && executor.batch_limits().tensors > 0) made = scheduler->MakeBatchLanes();
   if (!made.ok()) return made;
   {
     absl::MutexLock lock(&scheduler->mutex_);
     for (const std::unique_ptr<Lane>& lane : scheduler->inline_lanes_) {
       scheduler->free_inline_lanes_.push_back(lane.get());
+    }
+    for (const std::unique_ptr<BatchLane>& lane : scheduler->batch_lanes_) {
+      scheduler->free_batch_lanes_.push_back(lane.get());
     }
   }
   for (const std::unique_ptr<Lane>& lane : scheduler->lanes_) {
@@ -58,31 +64,54 @@ absl::Status DeviceScheduler::MakeLanes(int count, std::vector<std::unique_ptr<L
   return absl::OkStatus();
 }
 
+absl::Status DeviceScheduler::MakeBatchLanes() {
+  for (int i = 0; i < kBatchLanes; ++i) {
+    absl::StatusOr<std::unique_ptr<BatchLane>> lane = executor_.MakeBatchLane();
+    if (!lane.ok()) {
+      return absl::Status(
+          lane.status().code(),
+          absl::StrCat("batch lane on ", executor_.info().name, ": ", lane.status().message()));
+    }
+    batch_lanes_.push_back(*std::move(lane));
+  }
+  return absl::OkStatus();
+}
+
 DeviceScheduler::~DeviceScheduler() {
   Drain();
   threads_.clear();
 }
 
 absl::Status DeviceScheduler::Submit(Work* work) {
-  const Queued arrived = {work, Clock::now()};
+  const Queued arrived = {{work, Clock::now()}, Batches(*work)};
   Lane* inline_lane = nullptr;
+  Taken batch;
   {
     absl::MutexLock lock(&mutex_);
     if (draining_) return absl::UnavailableError("the server is shutting down");
     if (lost_) return LostError(executor_.info());
-    inline_lane = TakeInlineLane(*work);
+    inline_lane = TakeInlineLane(arrived);
     if (inline_lane == nullptr) {
-      if (queue_.size() >= static_cast<std::size_t>(queue_depth_max_)) {
+      const bool runs_batch =
+          arrived.batches && work->may_run_inline() && !free_batch_lanes_.empty();
+      if (!runs_batch && queue_.size() >= static_cast<std::size_t>(queue_depth_max_)) {
         ++refused_;
         return RefusalStatus(RetryLater{options_.retry_delay},
                              absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
       }
       queue_.push_back(arrived);
-      work_ready_.Signal();
-      return absl::OkStatus();
+      if (arrived.batches) ++queued_for_batches_;
+      if (runs_batch) {
+        batch = TakeBatch();
+      } else if (!arrived.batches || !free_batch_lanes_.empty()) {
+        // Where no batch lane is free, who gives one back looks for what has collected.
+        work_ready_.Signal();
+      }
     }
   }
-  WorkReport report = Run(*inline_lane, arrived);
+  if (batch.batch_lane != nullptr) Complete(batch, Run(*batch.batch_lane, batch.works));
+  if (inline_lane == nullptr) return absl::OkStatus();
+  WorkReport report = Run(*inline_lane, arrived.work);
   {
     absl::MutexLock lock(&mutex_);
     free_inline_lanes_.push_back(inline_lane);
@@ -91,8 +120,15 @@ absl::Status DeviceScheduler::Submit(Work* work) {
   return absl::OkStatus();
 }
 
-Lane* DeviceScheduler::TakeInlineLane(const Work& work) {
-  if (free_inline_lanes_.empty() || !work.may_run_inline() ||
+// All of its bytes have to be here: a batch waits for no client.
+bool DeviceScheduler::Batches(Work& work) const {
+  return !batch_lanes_.empty() && !work.waits_for_client() &&
+         std::holds_alternative<ReducePayload>(work.task()) && executor_.Batches(work.plan());
+}
+
+Lane* DeviceScheduler::TakeInlineLane(const Queued& arrived) {
+  Work& work = *arrived.work.work;
+  if (free_inline_lanes_.empty() || arrived.batches || !work.may_run_inline() ||
       work.plan().input_bytes > executor_.inline_bytes_max()) {
     return nullptr;
   }
@@ -103,11 +139,20 @@ Lane* DeviceScheduler::TakeInlineLane(const Work& work) {
 
 bool DeviceScheduler::Withdraw(Work* work) {
   absl::MutexLock lock(&mutex_);
-  const auto found = std::find_if(queue_.begin(), queue_.end(),
-                                  [work](const Queued& queued) { return queued.work == work; });
+  const auto found = std::find_if(queue_.begin(), queue_.end(), [work](const Queued& queued) {
+    return queued.work.work == work;
+  });
   if (found == queue_.end()) return false;
-  queue_.erase(found);
+  Unqueue(found);
   return true;
+}
+
+std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::Unqueue(
+    std::deque<Queued>::iterator queued) {
+  if (queued->batches && --queued_for_batches_ == 0 && draining_) {
+    work_ready_.SignalAll();  // lanes that stayed for it
+  }
+  return queue_.erase(queued);
 }
 
 void DeviceScheduler::SetQueueDepthMax(int queue_depth_max) {
@@ -137,62 +182,119 @@ void DeviceScheduler::Lose(const absl::Status& why) {
     if (lost_) return;
     lost_ = true;
     waiting.swap(queue_);
+    queued_for_batches_ = 0;
+    work_ready_.SignalAll();  // lanes that stayed for it while draining
   }
   if (options_.on_lost) options_.on_lost(executor_.info(), why);
   for (const Queued& queued : waiting) {
     WorkReport report;
     report.outcome = LostError(executor_.info());
-    report.queue = Clock::now() - queued.since;
-    queued.work->Done(std::move(report));
+    report.queue = Clock::now() - queued.work.since;
+    queued.work.work->Done(std::move(report));
   }
 }
 
 std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::NextRunnable() {
-  if (client_lanes_ < client_lanes_max_) return queue_.begin();
-  return std::find_if(queue_.begin(), queue_.end(),
-                      [](const Queued& queued) { return !queued.work->waits_for_client(); });
+  const bool takes_clients = client_lanes_ < client_lanes_max_;
+  const bool takes_batches = !free_batch_lanes_.empty();
+  return std::find_if(queue_.begin(), queue_.end(), [=](const Queued& queued) {
+    if (queued.batches) return takes_batches;
+    return takes_clients || !queued.work.work->waits_for_client();
+  });
 }
 
-DeviceScheduler::Queued DeviceScheduler::Take() {
+DeviceScheduler::Taken DeviceScheduler::Take() {
   absl::MutexLock lock(&mutex_);
   while (true) {
     const auto next = NextRunnable();
     if (next != queue_.end()) {
-      const Queued taken = *next;
-      queue_.erase(next);
+      Taken taken;
+      if (next->batches) {
+        taken = TakeBatch();
+      } else {
+        taken.works.push_back(next->work);
+        taken.waits_for_client = next->work.work->waits_for_client();
+        Unqueue(next);
+      }
+      taken.holds_lane = true;
       ++lanes_in_use_;
-      if (taken.work->waits_for_client()) ++client_lanes_;
+      if (taken.waits_for_client) ++client_lanes_;
       return taken;
     }
     // A draining lane may leave while streams still wait for one of the client lanes: those lanes
-    // take them in turn.
-    if (draining_) return {};
+    // take them in turn. But the batch lanes may be with submitters, who take nothing.
+    if (draining_ && queued_for_batches_ == 0) return {};
     work_ready_.Wait(&mutex_);
   }
 }
 
-void DeviceScheduler::GiveBack(bool waited_for_client) {
-  absl::MutexLock lock(&mutex_);
-  --lanes_in_use_;
-  if (waited_for_client) --client_lanes_;
+DeviceScheduler::Taken DeviceScheduler::TakeBatch() {
+  Taken taken;
+  taken.batch_lane = free_batch_lanes_.back();
+  free_batch_lanes_.pop_back();
+  const BatchLimits limits = executor_.batch_limits();
+  std::size_t bytes = 0;
+  for (auto next = queue_.begin();
+       next != queue_.end() && taken.works.size() < static_cast<std::size_t>(limits.tensors);) {
+    if (!next->batches) {
+      ++next;
+      continue;
+    }
+    bytes += static_cast<std::size_t>(next->work.work->plan().input_bytes);
+    if (!taken.works.empty() && bytes > limits.bytes) break;
+    taken.works.push_back(next->work);
+    next = Unqueue(next);
+  }
+  // What one batch does not hold is for another lane's thread.
+  if (queued_for_batches_ > 0 && !free_batch_lanes_.empty()) work_ready_.Signal();
+  return taken;
 }
 
-WorkReport DeviceScheduler::Run(Lane& lane, const Queued& taken) {
+void DeviceScheduler::GiveBack(const Taken& taken) {
+  absl::MutexLock lock(&mutex_);
+  if (taken.holds_lane) --lanes_in_use_;
+  if (taken.waits_for_client) --client_lanes_;
+  if (taken.batch_lane == nullptr) return;
+  free_batch_lanes_.push_back(taken.batch_lane);
+  if (queued_for_batches_ > 0) work_ready_.Signal();
+}
+
+void DeviceScheduler::Complete(const Taken& taken, std::vector<WorkReport> reports) {
+  // Before Done: a client that has its answer finds the lane free.
+  GiveBack(taken);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    taken.works[i].work->Done(std::move(reports[i]));
+  }
+}
+
+WorkReport DeviceScheduler::Run(Lane& lane, const QueuedWork& taken) {
   WorkReport report = RunOnLane(lane, *taken.work, taken.since);
   report.device = &executor_.info();
   if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
   return report;
 }
 
+std::vector<WorkReport> DeviceScheduler::Run(BatchLane& lane, absl::Span<const QueuedWork> taken) {
+  if (options_.on_batch) options_.on_batch(static_cast<int>(taken.size()));
+  std::vector<WorkReport> reports = RunBatch(lane, taken);
+  for (WorkReport& report : reports) {
+    report.device = &executor_.info();
+    if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
+  }
+  return reports;
+}
+
 void DeviceScheduler::RunLane(Lane& lane) {
   while (true) {
-    const Queued taken = Take();
-    if (taken.work == nullptr) return;
-    const bool waits_for_client = taken.work->waits_for_client();
-    WorkReport report = Run(lane, taken);
-    // Before Done: a client that has its answer finds the lane free.
-    GiveBack(waits_for_client);
-    taken.work->Done(std::move(report));
+    const Taken taken = Take();
+    if (taken.works.empty()) return;
+    if (taken.batch_lane != nullptr) {
+      Complete(taken, Run(*taken.batch_lane, taken.works));
+    } else {
+      std::vector<WorkReport> reports;
+      reports.push_back(Run(lane, taken.works.front()));
+      Complete(taken, std::move(reports));
+    }
   }
 }
 

@@ -2,6 +2,11 @@
 // it. Work too small to be worth waking a thread for passes by: whoever submits it runs it, on a
 // lane of its own kind.
 //
+// Small tensors go by batches where the device has them. A few batches may be under way; while they
+// are, what arrives collects in the queue, and the next batch takes all of it, up to the device's
+// limits; whoever submits a work while a batch lane is free runs that batch, and calls Done of all
+// that is in it. So a lone request never waits for company, and batches grow with the load.
+//
 // Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
 // batch scheduler's: Submit answers at once; on OK the scheduler borrows the work until it calls
 // Done, exactly once; on any error it never touches it.
@@ -24,6 +29,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/core/batch_run.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
@@ -36,7 +43,12 @@ struct SchedulerOptions {
   // Called once for a device that is lost, with the reason, before any client hears of it; by a
   // lane's thread or a submitter's, with no lock held.
   std::function<void(const DeviceInfo&, const absl::Status&)> on_lost;
+  // Called for each batch with the requests in it, by whoever runs it, with no lock held.
+  std::function<void(int requests)> on_batch;
 };
+
+// Batches under way at a time: one is filled and one answered while another is on the device.
+inline constexpr int kBatchLanes = 2;
 
 struct SchedulerState {
   std::int64_t queued = 0;
@@ -57,8 +69,8 @@ class DeviceScheduler {
   ~DeviceScheduler();
 
   // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
-  // and calls Done before returning. RESOURCE_EXHAUSTED with RetryLater: the queue is full.
-  // UNAVAILABLE: draining, or the device is lost.
+  // and calls Done before returning, of a batch for others too. RESOURCE_EXHAUSTED with RetryLater:
+  // the queue is full. UNAVAILABLE: draining, or the device is lost.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
@@ -77,24 +89,42 @@ class DeviceScheduler {
  private:
   using Clock = std::chrono::steady_clock;
   struct Queued {
-    Work* work = nullptr;
-    Clock::time_point since;
+    QueuedWork work;
+    bool batches = false;
+  };
+  // What a thread has to run: one work, or on `batch_lane` several; none when drained.
+  struct Taken {
+    std::vector<QueuedWork> works;
+    BatchLane* batch_lane = nullptr;
+    bool holds_lane = false;  // not that of a submitter
+    bool waits_for_client = false;
   };
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options);
   void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
-  WorkReport Run(Lane& lane, const Queued& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Both report the device as lost when it was.
+  WorkReport Run(Lane& lane, const QueuedWork& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<WorkReport> Run(BatchLane& lane, absl::Span<const QueuedWork> taken)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The device is gone, says `why`: tells the owner and answers what waits. Once.
   void Lose(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes);
+  absl::Status MakeBatchLanes();
+  bool Batches(Work& work) const;
   // A lane for `work` on the caller's thread; null when it has to queue.
-  Lane* TakeInlineLane(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the next work and takes it; null work when drained. One at a time now; taking several
-  // small ones at once for one launch changes this function and RunLane alone.
-  Queued Take() ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveBack(bool waited_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+  Lane* TakeInlineLane(const Queued& arrived) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for the next work and takes it, or the next batch.
+  Taken Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  // REQUIRES: a batch lane is free, and some of what waits batches.
+  Taken TakeBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(const Taken& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives back and calls Done with the reports.
+  void Complete(const Taken& taken, std::vector<WorkReport> reports) ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest work that may run now, or queue_.end().
   std::deque<Queued>::iterator NextRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes `queued` out of the queue.
+  std::deque<Queued>::iterator Unqueue(std::deque<Queued>::iterator queued)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Executor& executor_;
   const SchedulerOptions options_;
@@ -106,14 +136,17 @@ class DeviceScheduler {
   absl::CondVar work_ready_;
   int queue_depth_max_ ABSL_GUARDED_BY(mutex_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
+  int queued_for_batches_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue, those that batch
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   int client_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   int lanes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Lane*> free_inline_lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BatchLane*> free_batch_lanes_ ABSL_GUARDED_BY(mutex_);
 
   std::vector<std::unique_ptr<Lane>> inline_lanes_;
+  std::vector<std::unique_ptr<BatchLane>> batch_lanes_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::jthread> threads_;  // last: joined before anything above goes
 };

@@ -1,11 +1,13 @@
-// A reduction whose answer is known to the bit: what a device has to give before it serves.
+// Reductions whose answers are known to the bit: what a device has to give before it serves.
 //
-// Step of a request: none; it runs once at the start, through the same queue, lane and kernels that
-// requests take. The tensor's sums depend on the order of additions, so a device that adds in
-// another order is found too. Safe from any thread.
+// Step of a request: none; they run once at the start, through the same queue, lanes and kernels
+// that requests take: one through a lane, one that is small enough for a batch. The tensors' sums
+// depend on the order of additions, so a device that adds in another order is found too. Safe from
+// any thread.
 #ifndef WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 #define WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,13 +17,17 @@
 
 namespace warpfold {
 
-// What is asked, of which elements, and the bytes of each op's result.
-ReduceSpec KnownQuestion();
-std::vector<double> KnownElements();
-std::vector<std::string> KnownAnswer();
+// What is asked, and the bytes of each op's result.
+struct KnownReduction {
+  ReduceSpec question;
+  std::vector<std::string> answer;
+};
+std::vector<KnownReduction> KnownReductions();
+// The first `count` elements, of all of them.
+std::vector<double> KnownElements(std::int64_t count);
 
-// Asks `device` and waits for its answer, however long that takes. INTERNAL: its bits are wrong;
-// otherwise the device's own status. The message names the device.
+// Asks `device` all of them and waits for its answers, however long that takes. INTERNAL: its bits
+// are wrong; otherwise the device's own status. The message names the device.
 absl::Status CheckKnownAnswer(DeviceScheduler& device);
 
 }  // namespace warpfold

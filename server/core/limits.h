@@ -54,6 +54,8 @@ struct Limits {
   std::int64_t max_request_id_bytes = 256;
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
+  std::int64_t max_batch_requests = 256;  // of small tensors that a device takes together
+  std::int64_t max_batch_bytes = std::int64_t{1} << 20;
   std::chrono::milliseconds stream_idle_timeout{30000};
   ResidentLimits resident;
   RegionLimits regions;

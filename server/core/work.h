@@ -83,7 +83,8 @@ class Work {
   // The payload may keep a lane waiting for the client.
   virtual bool waits_for_client() const = 0;
 
-  // Done may come inside Submit: the submitter holds no lock that Done needs.
+  // Done may come inside Submit, its own and that of other small works that wait: the submitter
+  // holds no lock that any Done needs.
   virtual bool may_run_inline() const { return false; }
 
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@
 
 namespace warpfold {
 
-// Where a device's time went on one request. A stage that the device does not have is zero.
+// Where a device's time went on one request. A stage that the device does not have is zero: a
+// batch has one, the kernel, which fetches what it reads and leaves its results where they are
+// awaited.
 struct DeviceTimes {
   std::chrono::nanoseconds host_to_device{0};
   std::chrono::nanoseconds kernel{0};
@@ -114,6 +117,32 @@ class Lane {
   virtual absl::Status FinishWrite() { return KeepsNoTensors(); }
 };
 
+// Small tensors that a device takes together.
+struct BatchLimits {
+  int tensors = 0;        // of one batch; 0: the device takes none together
+  std::size_t bytes = 0;  // of one batch
+};
+
+// Batches, one at a time: many small tensors, which the device reduces for little more than one
+// costs. Use: {Add, fill what it gave, or DropLast}, then Finish. Add and DropLast wait for
+// nothing. Belongs to one thread at a time.
+class BatchLane {
+ public:
+  virtual ~BatchLane() = default;
+
+  // Where all bytes of one more tensor go, reduced by `plan`; none when it does not fit beside
+  // those that are there. One always fits alone. `plan` must live until Finish. REQUIRES:
+  // Executor::Batches(plan).
+  virtual std::optional<absl::Span<std::byte>> Add(const Plan& plan) = 0;
+
+  // Takes back the tensor that was added last, and only that.
+  virtual void DropLast() = 0;
+
+  // Reduces what was added, waits for it, and leaves the lane empty, whatever happened. One answer
+  // for each, in order: Lane::Finish's, each tensor's own. The times are the whole batch's.
+  virtual std::vector<absl::StatusOr<Outcome>> Finish() = 0;
+};
+
 struct DeviceInfo {
   std::string name;   // "cuda:0", "cpu"
   std::string model;  // "NVIDIA H200", the processor's name
@@ -135,6 +164,15 @@ class Executor {
   virtual std::int64_t inline_bytes_max() const { return 0; }
 
   virtual absl::StatusOr<std::unique_ptr<Lane>> MakeLane() = 0;
+
+  // Devices that batch: how much, which reductions, and the lanes for it. A device that does takes
+  // less time for one small tensor by a batch lane than waking another thread takes, so whoever
+  // brings one may run it.
+  virtual BatchLimits batch_limits() const { return {}; }
+  virtual bool Batches(const Plan& /*plan*/) const { return false; }
+  virtual absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() {
+    return absl::UnimplementedError("the device does not batch");
+  }
 
   // Memory for a tensor of `size_bytes` > 0, its contents undefined. RESOURCE_EXHAUSTED: there is
   // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its lanes answer so too.
@@ -166,6 +204,7 @@ struct LaneOptions {
   int slabs_per_lane = 4;                         // copies in flight and being filled
   std::size_t scratch_bytes =
       std::size_t{256} << 20;  // the most that one reduction may hold in partial states and results
+  BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
 };
 
 }  // namespace warpfold

@@ -22,6 +22,8 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_requests_in_flight(limits.max_requests_in_flight);
   out->set_max_bytes_in_flight(limits.max_bytes_in_flight);
   out->set_stream_idle_timeout_ms(limits.stream_idle_timeout.count());
+  out->set_max_batch_requests(limits.max_batch_requests);
+  out->set_max_batch_bytes(limits.max_batch_bytes);
   const ResidentLimits& resident = limits.resident;
   out->set_max_resident_bytes(resident.bytes_max);
   out->set_max_resident_tensor_bytes(resident.tensor_bytes_max);

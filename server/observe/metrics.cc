@@ -116,6 +116,7 @@ Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus
   }
   AddInfoSeries(build);
   AddReloadSeries();
+  AddBatchSeries();
 }
 
 void Metrics::HaveSeriesOf(Method method) {
@@ -240,6 +241,15 @@ void Metrics::AddReloadSeries() {
   reloads_ = {&reloads.Add({{"result", "refused"}}), &reloads.Add({{"result", "ok"}})};
 }
 
+void Metrics::AddBatchSeries() {
+  batch_requests_ =
+      &prometheus::BuildHistogram()
+           .Name("warpfold_batch_requests")
+           .Help("Small tensors that a device reduced together.")
+           .Register(*registry_)
+           .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 4, 8, 16, 32, 64, 128, 256});
+}
+
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {
   const ByCode& refused = methods_[Index(record.method)].refused_undecoded;
   // What no request ends with has no series.
@@ -260,6 +270,8 @@ void Metrics::CountRequest(const RequestRecord& record) {
   volume.bytes->Increment(static_cast<double>(record.plan->input_bytes));
   volume.elements->Increment(static_cast<double>(record.plan->element_count));
 }
+
+void Metrics::CountBatch(int requests) { batch_requests_->Observe(static_cast<double>(requests)); }
 
 void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
 

@@ -64,6 +64,9 @@ class Metrics {
   void CountCallStarted(Method method);
   void CountCallHandled(Method method, absl::StatusCode code, std::chrono::nanoseconds duration);
 
+  // A device took `requests` small tensors together.
+  void CountBatch(int requests);
+
   // SIGHUP came, and the new configuration was taken or refused.
   void CountReload(bool taken);
 
@@ -86,6 +89,7 @@ class Metrics {
   void AddCallSeries(Method method);
   void AddInfoSeries(const BuildInfo& build);
   void AddReloadSeries();
+  void AddBatchSeries();
   prometheus::Counter& LazyRequestCounter(Method method, std::size_t op, std::size_t dtype,
                                           absl::StatusCode code);
   prometheus::Counter& RequestCounter(const RequestRecord& record);
@@ -119,6 +123,7 @@ class Metrics {
   };
   std::array<std::array<Volume, kOpClassCount>, kDTypeCount> volumes_{};
   std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
+  prometheus::Histogram* batch_requests_ = nullptr;
 };
 
 }  // namespace warpfold

@@ -32,6 +32,7 @@ UNANSWERED = {
     "DCGM: memory at work": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: temperature of the memory": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: last XID error": "dcgm-exporter serves it, and needs a GPU",
+    "Requests a batch": "the CPU backend does not batch",
 }
 
 

@@ -68,6 +68,8 @@ TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
   EXPECT_FALSE(info.devices(0).model().empty());
   EXPECT_EQ(info.limits().max_message_bytes(), 64 << 20);
   EXPECT_EQ(info.limits().max_rank(), 32);
+  EXPECT_EQ(info.limits().max_batch_requests(), 256);
+  EXPECT_EQ(info.limits().max_batch_bytes(), 1 << 20);
   EXPECT_EQ(info.ops_size(), 16);
   EXPECT_EQ(info.dtypes_size(), 13);
 }

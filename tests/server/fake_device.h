@@ -18,6 +18,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
+#include "tests/server/fake_batches.h"
 
 namespace warpfold {
 
@@ -95,6 +96,14 @@ class FakeDevice final : public Executor {
   std::int64_t tensor_bytes() const {
     absl::MutexLock lock(&mutex_);
     return tensor_bytes_;
+  }
+
+  // Its batches, for schedulers made from now on.
+  FakeBatches& fake_batches() { return fake_batches_; }
+  BatchLimits batch_limits() const override { return fake_batches_.limits(); }
+  bool Batches(const Plan& plan) const override { return fake_batches_.Batches(plan); }
+  absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() override {
+    return fake_batches_.MakeLane();
   }
 
   // The next Begin answers `status`.
@@ -240,6 +249,7 @@ class FakeDevice final : public Executor {
 
   const DeviceInfo info_;
   const std::size_t slab_bytes_;
+  FakeBatches fake_batches_;
   std::int64_t inline_bytes_max_ = 0;
   mutable absl::Mutex mutex_;
   FakeCounts counts_ ABSL_GUARDED_BY(mutex_);
@@ -296,6 +306,8 @@ class FakeWork final : public Work {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
   }
+  // Its submitter holds a lock, so to speak.
+  void LeaveToLanes() { may_run_inline_ = false; }
   FakePayload& fake_payload() { return payload_; }
   // Waits for Done and returns what it brought.
   const WorkReport& Await() {
@@ -315,7 +327,7 @@ class FakeWork final : public Work {
     absl::MutexLock lock(&mutex_);
     return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
   }
-  bool may_run_inline() const override { return !waits_for_client_; }
+  bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
@@ -328,6 +340,7 @@ class FakeWork final : public Work {
   Plan plan_;
   FakePayload payload_;
   const bool waits_for_client_;
+  bool may_run_inline_ = true;
   mutable absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   WorkReport report_;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/reduce.h"
+#include "server/device/cuda/cuda_batch_lane.h"
 #include "server/device/cuda/cuda_lane.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/cuda/peer_memory.h"
@@ -69,6 +70,12 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
   return CudaLane::Make(ordinal_, shape_, options_, use_);
+}
+
+bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }
+
+absl::StatusOr<std::unique_ptr<BatchLane>> CudaExecutor::MakeBatchLane() {
+  return CudaBatchLane::Make(ordinal_, options_.batch);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {

@@ -21,6 +21,9 @@ class CudaExecutor final : public Executor {
   const DeviceInfo& info() const override { return info_; }
   DeviceUse::Counts use() const override { return use_.counts(); }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+  BatchLimits batch_limits() const override { return options_.batch; }
+  bool Batches(const Plan& plan) const override;
+  absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int descriptor, std::int64_t offset_bytes,
                                                           std::size_t size_bytes) override;

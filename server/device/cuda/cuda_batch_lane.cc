@@ -1,0 +1,240 @@
+#include "server/device/cuda/cuda_batch_lane.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "server/device/results.h"
+
+namespace warpfold {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using cuda::BatchItem;
+using cuda::BatchVerdict;
+
+constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kResultBytes = 8;  // the largest result of an op, of one output
+
+std::size_t RoundedUp(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// From one op's results of `rows` rows to the next one's.
+std::size_t OpStride(std::size_t rows) { return RoundedUp(rows * kResultBytes); }
+
+std::size_t Rows(const Plan& plan) { return static_cast<std::size_t>(plan.geometry.outer); }
+
+bool IsSameKind(const Plan& a, const Plan& b) {
+  return a.dtype == b.dtype && a.bundle() == b.bundle();
+}
+
+}  // namespace
+
+bool CudaBatchLane::Batches(const Plan& plan) {
+  const Geometry& g = plan.geometry;
+  return plan.element_count > 0 && plan.input_bytes <= kTensorBytesMax && g.inner == 1 &&
+         g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states;
+}
+
+CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits)
+    : ordinal_(ordinal), limits_(limits) {
+  // Each tensor's rows and results are small beside what a few tensors may have.
+  const std::size_t tensors = static_cast<std::size_t>(limits.tensors);
+  limits_.bytes = RoundedUp(std::max(limits.bytes, static_cast<std::size_t>(kTensorBytesMax)));
+  items_max_ = tensors + static_cast<std::size_t>(kRowsMax) * 16;
+  input_bytes_max_ = limits_.bytes + items_max_ * sizeof(BatchItem);
+  result_bytes_max_ = items_max_ * kOpCount * kAlignment;
+}
+
+absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,
+                                                               const BatchLimits& limits) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, limits));
+  if (absl::Status status = lane->Allocate(); !status.ok()) return status;
+  return lane;
+}
+
+CudaBatchLane::~CudaBatchLane() {
+  if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_.get());
+}
+
+absl::Status CudaBatchLane::Allocate() {
+  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
+  if (!stream.ok()) return stream.status();
+  stream_ = *std::move(stream);
+  absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(
+      input_bytes_max_ + result_bytes_max_ + items_max_ * sizeof(BatchVerdict));
+  if (!pinned.ok()) return pinned.status();
+  pinned_ = *std::move(pinned);
+  absl::StatusOr<cuda::UniqueDeviceMemory> input = cuda::AllocateDevice(input_bytes_max_);
+  if (!input.ok()) return input.status();
+  d_input_ = *std::move(input);
+  return absl::OkStatus();
+}
+
+std::optional<absl::Span<std::byte>> CudaBatchLane::Add(const Plan& plan) {
+  const std::size_t bytes = static_cast<std::size_t>(plan.input_bytes);
+  const std::size_t rows = Rows(plan);
+  const std::size_t results = OpStride(rows) * plan.ops.size();
+  if (tensors_.size() == static_cast<std::size_t>(limits_.tensors) ||
+      data_bytes_ + RoundedUp(bytes) > limits_.bytes || items_ + rows > items_max_ ||
+      result_bytes_ + results > result_bytes_max_) {
+    return std::nullopt;
+  }
+  tensors_.push_back({&plan, data_bytes_, result_bytes_, items_});
+  data_bytes_ += RoundedUp(bytes);
+  result_bytes_ += results;
+  items_ += rows;
+  return absl::MakeSpan(pinned_.get() + tensors_.back().data, bytes);
+}
+
+void CudaBatchLane::DropLast() {
+  const Tensor& last = tensors_.back();
+  data_bytes_ = last.data;
+  result_bytes_ = last.results;
+  items_ = last.item;
+  tensors_.pop_back();
+}
+
+std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Finish() {
+  std::vector<absl::StatusOr<Outcome>> outcomes;
+  if (tensors_.empty()) return outcomes;
+  const Clock::time_point begin = Clock::now();
+  absl::Status status = Launch();
+  if (status.ok()) {
+    status = Await();
+  } else {
+    // What was launched reads and writes this lane's memory.
+    (void)cudaStreamSynchronize(stream_.get());
+  }
+  const Clock::duration took = Clock::now() - begin;
+  outcomes.reserve(tensors_.size());
+  for (const Tensor& tensor : tensors_) {
+    outcomes.push_back(status.ok() ? Collect(tensor) : status);
+    if (outcomes.back().ok()) outcomes.back()->times.kernel = took;
+  }
+  tensors_.clear();
+  data_bytes_ = result_bytes_ = items_ = 0;
+  return outcomes;
+}
+
+BatchVerdict& CudaBatchLane::verdict(std::size_t item) const {
+  std::byte* const verdicts = pinned_.get() + input_bytes_max_ + result_bytes_max_;
+  return reinterpret_cast<BatchVerdict*>(verdicts)[item];
+}
+
+absl::Status CudaBatchLane::Launch() {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  std::vector<const Tensor*> order;
+  order.reserve(tensors_.size());
+  for (const Tensor& tensor : tensors_) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const Tensor* a, const Tensor* b) {
+    return std::pair(a->plan->dtype, a->plan->bundle()) <
+           std::pair(b->plan->dtype, b->plan->bundle());
+  });
+  for (std::size_t i = 0; i < items_; ++i) new (&verdict(i)) BatchVerdict;
+
+  // The table goes behind the data, group by group; first all of it, since one copy takes it all.
+  const std::size_t input_bytes = data_bytes_ + items_ * sizeof(BatchItem);
+  const bool in_place = input_bytes <= kInPlaceBytesMax;
+  const std::byte* const d_input = in_place ? pinned_.get() : d_input_.get();
+  struct Group {
+    cuda::Job job;
+    cuda::BatchLaunch launch;
+    std::size_t table;
+  };
+  std::vector<Group> groups;
+  BatchItem* const table = reinterpret_cast<BatchItem*>(pinned_.get() + data_bytes_);
+  std::size_t at = 0;
+  for (auto begin = order.begin(); begin != order.end();) {
+    const auto end = std::find_if(begin, order.end(), [&](const Tensor* tensor) {
+      return !IsSameKind(*tensor->plan, *(*begin)->plan);
+    });
+    const std::size_t first = at;
+    for (auto tensor = begin; tensor != end; ++tensor) {
+      WriteItems(**tensor, d_input, table + at);
+      at += Rows(*(*tensor)->plan);
+    }
+    const Plan& plan = *(*begin)->plan;
+    groups.push_back({{plan.dtype, plan.bundle(), {}},
+                      cuda::PlanBatch(plan.dtype, {table + first, at - first}),
+                      data_bytes_ + first * sizeof(BatchItem)});
+    begin = end;
+  }
+  if (!in_place) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_input_.get(), pinned_.get(), input_bytes,
+                                                  cudaMemcpyHostToDevice, stream_.get()));
+  }
+  for (const Group& group : groups) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(
+        cuda::FoldBatch(group.job, reinterpret_cast<const BatchItem*>(d_input + group.table),
+                        group.launch, stream_.get()));
+  }
+  return absl::OkStatus();
+}
+
+void CudaBatchLane::WriteItems(const Tensor& tensor, const std::byte* d_input, BatchItem* items) {
+  const Plan& plan = *tensor.plan;
+  const std::size_t rows = Rows(plan);
+  const std::size_t row_bytes = static_cast<std::size_t>(plan.input_bytes) / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    BatchItem& item = *new (items + row) BatchItem;
+    item.d_data = d_input + tensor.data + row * row_bytes;
+    item.d_out = pinned_.get() + input_bytes_max_ + tensor.results;
+    item.d_verdict = &verdict(tensor.item + row);
+    item.correction = plan.correction;
+    item.count = static_cast<std::int32_t>(plan.geometry.reduce);
+    item.output_index = static_cast<std::int32_t>(row);
+    item.op_stride = static_cast<std::int32_t>(OpStride(rows));
+    item.op_count = static_cast<std::int32_t>(plan.ops.size());
+    std::copy(plan.ops.begin(), plan.ops.end(), item.ops);
+  }
+}
+
+absl::Status CudaBatchLane::Await() {
+  // Longer than a batch of small tensors takes; then the driver waits, which also says why a
+  // verdict does not come.
+  constexpr std::chrono::microseconds kWatchMax{200};
+  constexpr int kLooksBetweenClocks = 64;
+  const Clock::time_point end = Clock::now() + kWatchMax;
+  int looks = 0;
+  for (std::size_t item = 0; item < items_;) {
+    const std::atomic_ref outcome(verdict(item).outcome);
+    if (outcome.load(std::memory_order_acquire) != BatchVerdict::Outcome::kPending) {
+      ++item;
+    } else if (++looks % kLooksBetweenClocks == 0 && Clock::now() >= end) {
+      WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outcome> CudaBatchLane::Collect(const Tensor& tensor) const {
+  const Plan& plan = *tensor.plan;
+  const std::size_t rows = Rows(plan);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const BatchVerdict& verdict = this->verdict(tensor.item + row);
+    if (verdict.outcome != BatchVerdict::Outcome::kOverflows) continue;
+    Overflow overflow;
+    overflow.output_index = static_cast<std::int64_t>(row);
+    overflow.high = verdict.high;
+    overflow.low = verdict.low;
+    overflow.op = verdict.op;
+    return OverflowStatus(overflow, plan.dtype);
+  }
+  Outcome outcome;
+  const char* results =
+      reinterpret_cast<const char*>(pinned_.get() + input_bytes_max_ + tensor.results);
+  for (const Op op : plan.ops) {
+    outcome.results.emplace_back(results, rows * ElementBytes(ResultDType(op, plan.dtype)));
+    results += OpStride(rows);
+  }
+  return outcome;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,83 @@
+// A BatchLane on a GPU: a stream, and pinned memory that the GPU reads and writes itself. See
+// server/device/executor.h for the contract, kernels/cuda/batch.h for the table.
+//
+// The bytes of small tensors lie one after another in pinned memory, with the table behind them.
+// Of a little the kernel reads both where they are, over the bus, which saves the copy's launch;
+// more is copied to the device first, in one copy. Results and verdicts are written straight to
+// pinned memory, where the thread that waits for them watches the verdicts: a small request makes
+// one call of the driver, and none to learn that it is done.
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/cuda/reduce.h"
+#include "server/device/cuda/cuda_resources.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+class CudaBatchLane final : public BatchLane {
+ public:
+  // Tensors of up to so many bytes batch; above, one has as much work as a launch is worth.
+  static constexpr std::int64_t kTensorBytesMax = std::int64_t{64} << 10;
+
+  // What fits in a table's items: contiguous rows, at most kRowsMax of them.
+  static bool Batches(const Plan& plan);
+
+  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const BatchLimits& limits);
+  ~CudaBatchLane() override;
+
+  std::optional<absl::Span<std::byte>> Add(const Plan& plan) override;
+  void DropLast() override;
+  std::vector<absl::StatusOr<Outcome>> Finish() override;
+
+ private:
+  static constexpr std::int64_t kRowsMax = 64;
+  // Batches of up to so many bytes are read in place.
+  static constexpr std::size_t kInPlaceBytesMax = std::size_t{64} << 10;
+
+  // Where the parts of one tensor begin, in bytes or items from the start of their area.
+  struct Tensor {
+    const Plan* plan = nullptr;
+    std::size_t data = 0;
+    std::size_t results = 0;
+    std::size_t item = 0;  // its first row's; verdicts are numbered as items
+  };
+
+  CudaBatchLane(int ordinal, const BatchLimits& limits);
+  absl::Status Allocate();
+  // One launch for each dtype and bundle.
+  absl::Status Launch();
+  void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
+  // Until every verdict is there. UNAVAILABLE: the device is lost.
+  absl::Status Await();
+  absl::StatusOr<Outcome> Collect(const Tensor& tensor) const;
+  cuda::BatchVerdict& verdict(std::size_t item) const;
+
+  int ordinal_;
+  BatchLimits limits_;
+  std::size_t items_max_;
+  std::size_t input_bytes_max_;  // data and table
+  std::size_t result_bytes_max_;
+  cuda::UniqueStream stream_;
+  cuda::UniquePinnedMemory pinned_;  // input, results, verdicts
+  cuda::UniqueDeviceMemory d_input_;
+  std::vector<Tensor> tensors_;
+  std::size_t data_bytes_ = 0;
+  std::size_t result_bytes_ = 0;
+  std::size_t items_ = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_

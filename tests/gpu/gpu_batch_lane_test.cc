@@ -1,0 +1,152 @@
+// A GPU's batch lanes: any batch, small enough to be read in place or not, gives each tensor the
+// answer that it has alone on the CPU.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/device/backend.h"
+#include "tests/device/lane_cases.h"
+
+namespace warpfold {
+namespace {
+
+// A tensor of a batch, its bytes, and what it has to give.
+struct Member {
+  Plan plan;
+  std::string bytes;
+  absl::StatusOr<Outcome> expected;
+};
+
+class GpuBatchLaneTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const LaneOptions options{.slab_bytes = 64 << 10,
+                              .slabs_per_lane = 2,
+                              .scratch_bytes = 1 << 20,
+                              .batch = {.tensors = 64, .bytes = 256 << 10}};
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    cpu_ = *OpenDevices(Backend::kCpu, options);
+  }
+  Executor& executor() { return *devices_.executors[0]; }
+
+  Member MemberOf(const Plan& plan, std::string bytes, std::mt19937_64& random) {
+    const std::unique_ptr<Lane> lane = *cpu_.executors[0]->MakeLane();
+    absl::StatusOr<Outcome> expected = testing::Feed(*lane, plan, bytes.data(), random);
+    return {plan, std::move(bytes), std::move(expected)};
+  }
+  Member RandomMember(std::mt19937_64& random);
+  void ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
+                                std::mt19937_64& random);
+
+  Devices devices_;
+  Devices cpu_;
+};
+
+// Of any dtype, ops and shape that batches; some of them 64-bit integers whose sums do not fit.
+Member GpuBatchLaneTest::RandomMember(std::mt19937_64& random) {
+  while (true) {
+    const DType dtype = kAllDTypes[random() % std::size(kAllDTypes)];
+    const ReduceSpec spec = testing::RandomCase(dtype, 1 << (random() % 17), random).spec;
+    const Plan plan = *MakePlan(spec);
+    if (!executor().Batches(plan)) continue;
+    std::string bytes(static_cast<std::size_t>(plan.input_bytes), '\0');
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      std::vector<T> x =
+          testing::RandomElements<T>(static_cast<std::size_t>(plan.element_count), random);
+      if (spec.nan_policy == NanPolicy::kOmit) testing::StrewNan(x, random);
+      if constexpr (sizeof(T) == 8 && !kIsFloat<T>) {
+        if (random() % 4 == 0) std::fill(x.begin(), x.end(), std::numeric_limits<T>::max());
+      }
+      std::memcpy(bytes.data(), x.data(), bytes.size());
+    });
+    return MemberOf(plan, std::move(bytes), random);
+  }
+}
+
+void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
+                                                std::mt19937_64& random) {
+  std::vector<const Member*> added;
+  for (const Member& member : members) {
+    const std::optional<absl::Span<std::byte>> buffer = lane.Add(member.plan);
+    if (!buffer.has_value()) {
+      ASSERT_FALSE(added.empty()) << "one has to fit alone";
+      break;
+    }
+    ASSERT_EQ(buffer->size(), member.bytes.size());
+    std::memcpy(buffer->data(), member.bytes.data(), member.bytes.size());
+    if (random() % 8 == 0) {
+      lane.DropLast();
+    } else {
+      added.push_back(&member);
+    }
+  }
+  const std::vector<absl::StatusOr<Outcome>> outcomes = lane.Finish();
+  ASSERT_EQ(outcomes.size(), added.size());
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    ASSERT_EQ(outcomes[i].status(), added[i]->expected.status());
+    if (!outcomes[i].ok()) continue;
+    ASSERT_EQ(outcomes[i]->results, added[i]->expected->results)
+        << Name(added[i]->plan.dtype) << ", " << added[i]->plan.element_count << " elements, "
+        << added[i]->plan.ops.size() << " ops, number " << i << " of " << added.size();
+  }
+}
+
+TEST_F(GpuBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
+  const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+  std::mt19937_64 random(2026);
+  for (int batch = 0; batch < 200; ++batch) {
+    std::vector<Member> members;
+    const std::size_t count = batch % 2 ? 1 : 1 + random() % 80;
+    while (members.size() < count) members.push_back(RandomMember(random));
+    ExpectTheAnswersOfTheCpu(*lane, members, random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(GpuBatchLaneTest, LanesWorkSideBySide) {
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+      std::mt19937_64 random(t);
+      std::vector<Member> members;
+      while (members.size() < 20) members.push_back(RandomMember(random));
+      for (int i = 0; i < 50; ++i) ExpectTheAnswersOfTheCpu(*lane, members, random);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(GpuBatchLaneTest, AnEmptyBatchHasNoAnswers) {
+  const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+  EXPECT_TRUE(lane->Finish().empty());
+}
+
+TEST_F(GpuBatchLaneTest, LeavesToLanesWhatATableDoesNotHold) {
+  const auto batches = [this](std::vector<std::int64_t> shape, std::vector<std::int64_t> axes) {
+    return executor().Batches(*MakePlan({.dtype = DType::kF32,
+                                         .shape = std::move(shape),
+                                         .ops = {Op::kSum},
+                                         .axes = std::move(axes)}));
+  };
+  EXPECT_TRUE(batches({}, {}));
+  EXPECT_TRUE(batches({16384}, {}));
+  EXPECT_FALSE(batches({16385}, {}));
+  EXPECT_TRUE(batches({64, 3}, {1}));
+  EXPECT_FALSE(batches({65, 3}, {1}));
+  EXPECT_FALSE(batches({3, 5}, {0}));        // columns
+  EXPECT_FALSE(batches({2, 3, 4}, {0, 2}));  // a fold further out
+  EXPECT_FALSE(batches({0}, {}));
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,311 @@
+// Small works that arrive while batches are under way go into the next one together, each with its
+// own end.
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "gtest/gtest.h"
+#include "server/core/batch_run.h"
+#include "server/core/scheduler.h"
+#include "tests/server/fake_device.h"
+
+namespace warpfold {
+namespace {
+
+using Works = std::vector<std::unique_ptr<FakeWork>>;
+
+std::int64_t Sum(const WorkReport& report) {
+  EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
+  std::int64_t sum = -1;
+  if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
+  return sum;
+}
+
+std::int64_t SumTo(std::int64_t count) { return count * (count + 1) / 2; }
+
+// A device whose batches wait for a gate, and a scheduler for it.
+class BatchTest : public ::testing::Test {
+ protected:
+  ~BatchTest() override { Release(); }
+
+  void Start(const BatchLimits& limits, int lanes = 3, int queue_depth_max = 1 << 20) {
+    device_.fake_batches().BatchUpTo(1 << 20, limits);
+    device_.fake_batches().Hold(&gate_);
+    scheduler_ = *DeviceScheduler::Create(device_, {.lanes = lanes,
+                                                    .queue_depth_max = queue_depth_max,
+                                                    .on_lost = {},
+                                                    .on_batch = [this](int requests) {
+                                                      absl::MutexLock lock(&mutex_);
+                                                      told_.push_back(requests);
+                                                    }});
+  }
+
+  // Fills all batch lanes, each with a work of its own, which hold until Release.
+  void HoldAllBatchLanes() {
+    for (int i = 0; i < kBatchLanes; ++i) {
+      held_.push_back(std::make_unique<FakeWork>());
+      holders_.emplace_back(
+          [this, work = held_.back().get()] { EXPECT_TRUE(scheduler_->Submit(work).ok()); });
+      device_.fake_batches().Await(static_cast<std::size_t>(i) + 1);
+    }
+  }
+  void Release() {
+    if (!gate_.HasBeenNotified()) gate_.Notify();
+    holders_.clear();
+  }
+
+  FakeWork& Submit(Works& works, std::int64_t count) {
+    works.push_back(std::make_unique<FakeWork>(count));
+    EXPECT_TRUE(scheduler_->Submit(works.back().get()).ok());
+    return *works.back();
+  }
+  std::vector<int> BatchesAfterThoseHeld() {
+    std::vector<int> batches = device_.fake_batches().sizes();
+    batches.erase(batches.begin(), batches.begin() + kBatchLanes);
+    return batches;
+  }
+
+  // What on_batch was called with.
+  std::vector<int> Told() {
+    absl::MutexLock lock(&mutex_);
+    return told_;
+  }
+
+  FakeDevice device_;
+  absl::Notification gate_;
+  absl::Mutex mutex_;
+  std::vector<int> told_ ABSL_GUARDED_BY(mutex_);
+  Works held_;
+  std::unique_ptr<DeviceScheduler> scheduler_;
+  std::vector<std::jthread> holders_;
+};
+
+TEST_F(BatchTest, ALoneWorkRunsAtOnceOnTheThreadThatBringsIt) {
+  Start({.tensors = 8, .bytes = 1 << 20});
+  gate_.Notify();
+  for (int i = 0; i < 3; ++i) {
+    FakeWork work(4);
+    ASSERT_TRUE(scheduler_->Submit(&work).ok());
+    ASSERT_TRUE(work.is_done());
+    EXPECT_EQ(work.done_by(), std::this_thread::get_id());
+    EXPECT_EQ(Sum(work.Await()), 10);
+    EXPECT_EQ(work.Await().device->name, "fake:0");
+  }
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(Told(), device_.fake_batches().sizes());
+}
+
+TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
+  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 0; i < 20; ++i) Submit(works, i);
+  EXPECT_EQ(scheduler_->state().queued, 20);
+  Release();
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(Sum(works[static_cast<std::size_t>(i)]->Await()), SumTo(i));
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{20}));
+  EXPECT_EQ(Told(), device_.fake_batches().sizes());
+}
+
+TEST_F(BatchTest, WhoComesWhenABatchLaneIsFreeTakesWhatWaits) {
+  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  absl::Notification stream_gate;
+  FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
+  ASSERT_TRUE(scheduler_->Submit(&stream).ok());
+  stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 0; i < 4; ++i) Submit(works, i);
+  Release();
+  FakeWork& last = Submit(works, 4);
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3})) << "those that waited longest";
+  EXPECT_TRUE(works[2]->is_done());
+  EXPECT_EQ(works[2]->done_by(), std::this_thread::get_id());
+  EXPECT_FALSE(last.is_done());
+  stream_gate.Notify();
+  for (const auto& work : works) work->Await();
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 2}));
+}
+
+TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
+  Start({.tensors = 6, .bytes = 100}, /*lanes=*/1);
+  HoldAllBatchLanes();
+  Works works;
+  for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(works, count);
+  Release();
+  for (const auto& work : works) work->Await();
+  // Six of one element; 1 + 8 elements are 72 bytes, 4 more are too many; 4 + 1; 30 are too many
+  // beside anything; 1.
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{6, 2, 2, 1, 1}));
+  EXPECT_EQ(Told(), device_.fake_batches().sizes()) << "the lane had to cut what it was given";
+}
+
+TEST_F(BatchTest, OthersPassABatchThatWaits) {
+  Start({.tensors = 6, .bytes = 1 << 20}, /*lanes=*/1);
+  HoldAllBatchLanes();
+  Works works;
+  FakeWork& batched = Submit(works, 4);
+  FakeWork stream(4, nullptr, /*waits_for_client=*/true);
+  ASSERT_TRUE(scheduler_->Submit(&stream).ok());
+  EXPECT_EQ(Sum(stream.Await()), 10);
+  EXPECT_FALSE(batched.is_done());
+  Release();
+  EXPECT_EQ(Sum(batched.Await()), 10);
+}
+
+TEST_F(BatchTest, OneThatFailsFailsAlone) {
+  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
+  device_.fake_batches().FailSum(SumTo(5), absl::OutOfRangeError("too large"));
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 3; i < 8; ++i) {
+    works.push_back(std::make_unique<FakeWork>(i));
+    if (i == 4) works.back()->fake_payload().FailRead(absl::InternalError("no bytes"));
+    ASSERT_TRUE(scheduler_->Submit(works.back().get()).ok());
+    if (i == 6) works.back()->Cancel();
+  }
+  Release();
+  EXPECT_EQ(Sum(works[0]->Await()), SumTo(3));
+  EXPECT_EQ(works[1]->Await().outcome.status().message(), "no bytes");
+  EXPECT_EQ(works[2]->Await().outcome.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(works[3]->Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Sum(works[4]->Await()), SumTo(7));
+  EXPECT_EQ(scheduler_->state().devices_lost, 0);
+  EXPECT_EQ(scheduler_->state().load(), 0);
+}
+
+TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
+  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 0; i < 4; ++i) Submit(works, i);
+  EXPECT_TRUE(scheduler_->Withdraw(works[1].get()));
+  Release();
+  for (const std::size_t i : {0, 2, 3}) works[i]->Await();
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3}));
+  EXPECT_FALSE(works[1]->is_done());
+  FakeWork after;
+  ASSERT_TRUE(scheduler_->Submit(&after).ok());
+  EXPECT_TRUE(after.is_done()) << "the withdrawn work is still waited for";
+}
+
+TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
+  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1);
+  device_.fake_batches().FailSum(SumTo(5), absl::UnavailableError("gone"));
+  HoldAllBatchLanes();
+  Works works;
+  for (const int count : {5, 4, 3}) Submit(works, count);
+  Release();
+  EXPECT_EQ(works[0]->Await().outcome.status().message(), "gone");
+  EXPECT_EQ(Sum(works[1]->Await()), SumTo(4));
+  EXPECT_EQ(works[2]->Await().outcome.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(scheduler_->state().devices_lost, 1);
+  EXPECT_EQ(scheduler_->state().load(), 0);
+}
+
+TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchLane) {
+  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/2);
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 0; i < 5; ++i) Submit(works, i);
+  scheduler_->Drain();
+  // The lanes' threads have had their chance to leave once this one is refused.
+  FakeWork late;
+  EXPECT_EQ(scheduler_->Submit(&late).code(), absl::StatusCode::kUnavailable);
+  Release();
+  scheduler_ = nullptr;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(works[static_cast<std::size_t>(i)]->is_done());
+    EXPECT_EQ(Sum(works[static_cast<std::size_t>(i)]->Await()), SumTo(i));
+  }
+}
+
+// Threads that stay because something waits for a batch lane leave when another takes it.
+TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
+  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/6);
+  Works works;
+  const auto submit = [&works](DeviceScheduler& scheduler) {
+    works.push_back(std::make_unique<FakeWork>());
+    works.back()->LeaveToLanes();
+    return scheduler.Submit(works.back().get());
+  };
+  for (int i = 0; i < kBatchLanes; ++i) {
+    ASSERT_TRUE(submit(*scheduler_).ok());
+    device_.fake_batches().Await(static_cast<std::size_t>(i) + 1);
+  }
+  ASSERT_TRUE(submit(*scheduler_).ok());
+  DeviceScheduler& scheduler = *scheduler_;  // there until the gate opens
+  std::jthread destroyer([owned = std::move(scheduler_)]() mutable { owned = nullptr; });
+  while (submit(scheduler).ok()) {
+  }
+  works.pop_back();
+  // For the threads to see that something still waits; the less of them do, the less is tested.
+  for (int i = 0; i < 10000; ++i) std::this_thread::yield();
+  gate_.Notify();
+  destroyer.join();
+  for (const auto& work : works) EXPECT_EQ(Sum(work->Await()), 10);
+}
+
+TEST_F(BatchTest, TheQueuesLimitCountsWhatWaitsForABatch) {
+  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/2);
+  HoldAllBatchLanes();
+  Works works;
+  for (int i = 0; i < 2; ++i) Submit(works, i);
+  FakeWork refused;
+  EXPECT_EQ(scheduler_->Submit(&refused).code(), absl::StatusCode::kResourceExhausted);
+  Release();
+  for (const auto& work : works) work->Await();
+}
+
+TEST_F(BatchTest, ManySubmittersLoseNothing) {
+  Start({.tensors = 7, .bytes = 300}, /*lanes=*/4);
+  gate_.Notify();
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      std::mt19937_64 random(static_cast<std::uint64_t>(t));
+      Works works;
+      std::vector<std::int64_t> counts;
+      for (int i = 0; i < 500; ++i) {
+        counts.push_back(static_cast<std::int64_t>(random() % 20));
+        works.push_back(std::make_unique<FakeWork>(counts.back(), nullptr, i % 11 == 0));
+        ASSERT_TRUE(scheduler_->Submit(works.back().get()).ok());
+        if (i % 5 == 0 && scheduler_->Withdraw(works.back().get())) {
+          works.pop_back();
+          counts.pop_back();
+        }
+      }
+      for (std::size_t i = 0; i < works.size(); ++i) {
+        EXPECT_EQ(Sum(works[i]->Await()), SumTo(counts[i]));
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(scheduler_->state().load(), 0);
+}
+
+// A lane that takes fewer than it is given.
+TEST(RunBatchTest, WhatDoesNotFitGoesIntoTheNextBatch) {
+  FakeDevice device;
+  device.fake_batches().BatchUpTo(1 << 20, {.tensors = 3, .bytes = 1 << 20});
+  const std::unique_ptr<BatchLane> lane = *device.MakeBatchLane();
+  Works works;
+  std::vector<QueuedWork> queued;
+  for (int i = 0; i < 8; ++i) {
+    works.push_back(std::make_unique<FakeWork>(i));
+    queued.push_back({works.back().get(), std::chrono::steady_clock::now()});
+  }
+  const std::vector<WorkReport> reports = RunBatch(*lane, queued);
+  ASSERT_EQ(reports.size(), 8U);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(Sum(reports[static_cast<std::size_t>(i)]), SumTo(i));
+  EXPECT_EQ(device.fake_batches().sizes(), (std::vector<int>{3, 3, 2}));
+}
+
+}  // namespace
+}  // namespace warpfold
