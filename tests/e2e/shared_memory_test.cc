@@ -208,7 +208,7 @@ TEST_F(SharedMemoryTest, ASegmentThatIsTruncatedUnderReductionsKillsNobody) {
   for (int t = 0; t < 3; ++t) {
     reducers.emplace_back([&] {
       Client own(server());
-      for (int i = 0; i < 30; ++i) {
+      for (int i = 0; i < 100; ++i) {
         v1::ReduceResponse answer;
         const grpc::Status status = own.Reduce(RegionRequest("r", kCount), &answer);
         EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::FAILED_PRECONDITION)
@@ -285,7 +285,8 @@ TEST_F(CudaMemoryTest, HandlesThatAreNoneAreErrorsAndNoMore) {
   std::mt19937 random(20261121);
   for (int i = 0; i < 20; ++i) {
     std::string handle(i < 2 ? 63 + 2 * static_cast<std::size_t>(i) : 64, '\0');
-    if (i > 2) std::generate(handle.begin(), handle.end(), [&] { return static_cast<char>(random()); });
+    if (i > 2)
+      std::generate(handle.begin(), handle.end(), [&] { return static_cast<char>(random()); });
     ExpectStatus(RegisterCuda(regions(), "r", handle, 0, 400),
                  has_gpu ? StatusCode::INVALID_ARGUMENT : StatusCode::UNIMPLEMENTED,
                  has_gpu ? "handle: " : "device_ordinal: ");
