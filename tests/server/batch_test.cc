@@ -19,13 +19,6 @@ namespace {
 
 using Works = std::vector<std::unique_ptr<FakeWork>>;
 
-std::int64_t Sum(const WorkReport& report) {
-  EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
-  std::int64_t sum = -1;
-  if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
-  return sum;
-}
-
 std::int64_t SumTo(std::int64_t count) { return count * (count + 1) / 2; }
 
 // A device whose batches wait for a gate, and a scheduler for it.

@@ -2,6 +2,7 @@
 #ifndef WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -347,6 +348,14 @@ class FakeWork final : public Work {
   std::thread::id done_by_;
   absl::Notification done_;
 };
+
+// The one int64 of its results.
+inline std::int64_t Sum(const WorkReport& report) {
+  EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
+  std::int64_t sum = -1;
+  if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
+  return sum;
+}
 
 }  // namespace warpfold
 

@@ -20,13 +20,6 @@ std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int lanes, int queue_d
   return *std::move(scheduler);
 }
 
-std::int64_t Sum(const WorkReport& report) {
-  EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
-  std::int64_t sum = -1;
-  if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
-  return sum;
-}
-
 TEST(DeviceSchedulerTest, WorkIsReducedAndReportedOnceWithItsDevice) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
