@@ -79,7 +79,9 @@ absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
 absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags);
 
 // For the commands themselves.
-absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
+// `connections`: as in ClientOptions.
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags,
+                                                  int connections = ClientOptions().connections);
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
 std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
