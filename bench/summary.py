@@ -54,6 +54,26 @@ def kernel_lines():
     return lines
 
 
+def peer_lines(peers):
+    """A tensor in, its sum out: warpfold and what people write today, of the same run."""
+    results = peers.get("results", [])
+    if not results:
+        return []
+    names = list(dict.fromkeys(row["peer"] for row in results))
+    requests = list(dict.fromkeys((row["bytes"], row["clients"]) for row in results))
+    cells = {(row["peer"], row["bytes"], row["clients"]):
+             f"{row['p50_us']:.0f} us, {row['rps']:.0f} requests/s" if row["bytes"] < 1 << 20
+             else f"{row['gb_per_second']:.2f} GB/s" for row in results}
+    lines = ["", "A tensor in, its sum out, in the same run (bench/peers has the others' code):",
+             "",
+             f"| request | {' | '.join(names)} |", "| --- |" + " --- |" * len(names)]
+    for size, clients in requests:
+        size_text = f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+        row = " | ".join(cells.get((name, size, clients), "-") for name in names)
+        lines.append(f"| {size_text}, {clients} client{'s' if clients > 1 else ''} | {row} |")
+    return lines
+
+
 def service_lines(name, place):
     data = load(name)
     lines = [
@@ -63,12 +83,13 @@ def service_lines(name, place):
         "| case | null server | warpfold | ratio |",
         "| --- | --- | --- | --- |",
     ]
-    forms = {"p50_us": "{:.0f} us (p50)", "rps": "{:.0f} requests/s",
+    forms = {"p50_us": "{:.0f} us (p50)", "p99_us": "{:.0f} us (p99)", "rps": "{:.0f} requests/s",
              "gb_per_second": "{:.2f} GB/s"}
     for case in data["cases"]:
         form = forms[case["metric"]]
         lines.append(f"| {case['case']} | {form.format(case['wire'])} | "
                      f"{form.format(case['warpfold'])} | {case['ratio']:.2f} |")
+    lines += peer_lines(data.get("peers", {}))
     memory = ", ".join(f"{row['rss_kib'] / 1024:.0f} MiB after {row['after']}"
                        for row in data.get("memory", []) if row["after"] != "start")
     if memory:

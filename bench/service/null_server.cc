@@ -1,7 +1,7 @@
-// The wire: a server with the methods of warpfold.v1.ReductionService that takes every byte and
-// does nothing with it. Each call is answered with an empty message. What a real server loses
-// against this one is its own time; the rest is gRPC's and the kernel's. Raw bytes, callback API,
-// as the real server.
+// The wire: a server with the methods of warpfold.v1 that a load uses, which takes every byte and
+// looks at none. Each call gets the same answer at once, SUM = 0 of device "null", whatever was
+// asked. What a real server loses against this one is its own time; the rest is gRPC's and the
+// kernel's. Raw bytes, callback API, as the real server.
 //
 // Runs until SIGTERM or SIGINT.
 #include <grpcpp/grpcpp.h>
@@ -12,27 +12,57 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "warpfold/v1/reduction.grpc.pb.h"
+#include "warpfold/v1/tensor.grpc.pb.h"
 
 namespace warpfold::bench {
 namespace {
 
-grpc::ByteBuffer EmptyMessage() {
-  const grpc::Slice slice;
+grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
+  const grpc::Slice slice(message.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);
 }
 
+v1::ReduceResponse Answer() {
+  v1::ReduceResponse answer;
+  v1::Result& result = *answer.add_results();
+  result.set_op(v1::OP_SUM);
+  result.mutable_tensor()->set_dtype(v1::DTYPE_F32);
+  result.set_data(std::string(sizeof(float), '\0'));
+  answer.set_state("none");  // for those who ask for one
+  answer.set_device("null");
+  return answer;
+}
+
+// The request_id of a ReduceRequest: of those that have one it is the first field.
+std::string RequestId(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  if (!message.Dump(&slices).ok() || slices.empty()) return {};
+  const grpc::Slice& first = slices[0];
+  constexpr std::uint8_t kRequestIdTag = v1::ReduceRequest::kRequestIdFieldNumber << 3 | 2;
+  if (first.size() < 2 || first.begin()[0] != kRequestIdTag) return {};
+  const std::size_t length = first.begin()[1];  // below 128: one byte
+  if (first.size() < 2 + length) return {};
+  return {reinterpret_cast<const char*>(first.begin()) + 2, length};
+}
+
+// Takes a stream of any length, then answers.
 class StreamReader final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  explicit StreamReader(grpc::ByteBuffer* response) : response_(response) { StartRead(&chunk_); }
+  StreamReader(grpc::ByteBuffer* response, grpc::ByteBuffer answer)
+      : response_(response), answer_(std::move(answer)) {
+    StartRead(&chunk_);
+  }
 
   void OnReadDone(bool ok) override {
     if (ok) {
       chunk_.Clear();
       StartRead(&chunk_);
     } else {
-      *response_ = EmptyMessage();
+      *response_ = answer_;
       Finish(grpc::Status::OK);
     }
   }
@@ -41,37 +71,110 @@ class StreamReader final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  private:
   grpc::ByteBuffer chunk_;
   grpc::ByteBuffer* response_;
+  grpc::ByteBuffer answer_;
 };
 
-using Service = v1::ReductionService;
-using RawService =
-    Service::WithRawCallbackMethod_Reduce<Service::WithRawCallbackMethod_ReduceStream<
-        Service::WithRawCallbackMethod_GetServerInfo<Service::Service>>>;
+// Answers one message after the other.
+class ManyReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  ManyReactor() { StartRead(&request_); }
 
-class NullService final : public RawService {
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    v1::ReduceManyResponse message;
+    message.set_request_id(RequestId(request_));
+    *message.mutable_response() = Answer();
+    response_ = ToByteBuffer(message);
+    request_.Clear();
+    StartWrite(&response_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok)
+      StartRead(&request_);
+    else
+      Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+};
+
+using Reductions = v1::ReductionService;
+using RawReductions =
+    Reductions::WithRawCallbackMethod_Reduce<Reductions::WithRawCallbackMethod_ReduceStream<
+        Reductions::WithRawCallbackMethod_ReduceMany<Reductions::WithRawCallbackMethod_Merge<
+            Reductions::WithRawCallbackMethod_GetServerInfo<Reductions::Service>>>>>;
+using Tensors = v1::TensorService;
+using RawTensors =
+    Tensors::WithRawCallbackMethod_CreateTensor<Tensors::WithRawCallbackMethod_WriteTensor<
+        Tensors::WithRawCallbackMethod_DeleteTensor<Tensors::Service>>>;
+
+grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext& context,
+                                 const grpc::ByteBuffer& answer, grpc::ByteBuffer& response) {
+  response = answer;
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+class NullReductions final : public RawReductions {
  public:
   grpc::ServerUnaryReactor* Reduce(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
                                    grpc::ByteBuffer* response) override {
-    return Answer(*context, *response);
+    return Finish(*context, answer_, *response);
+  }
+  grpc::ServerUnaryReactor* Merge(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
+                                  grpc::ByteBuffer* response) override {
+    return Finish(*context, answer_, *response);
   }
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer*,
                                           grpc::ByteBuffer* response) override {
-    return Answer(*context, *response);
+    return Finish(*context, info_, *response);
   }
   grpc::ServerReadReactor<grpc::ByteBuffer>* ReduceStream(grpc::CallbackServerContext*,
                                                           grpc::ByteBuffer* response) override {
-    return new StreamReader(response);
+    return new StreamReader(response, answer_);
+  }
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReduceMany(
+      grpc::CallbackServerContext*) override {
+    return new ManyReactor;
   }
 
  private:
-  static grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context,
-                                          grpc::ByteBuffer& response) {
-    response = EmptyMessage();
-    grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+  const grpc::ByteBuffer answer_ = ToByteBuffer(Answer());
+  const grpc::ByteBuffer info_ = ToByteBuffer(v1::GetServerInfoResponse());
+};
+
+class NullTensors final : public RawTensors {
+ public:
+  NullTensors() {
+    v1::CreateTensorResponse created;
+    created.set_tensor_id("none");
+    created_ = ToByteBuffer(created);
   }
+  grpc::ServerUnaryReactor* CreateTensor(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer*,
+                                         grpc::ByteBuffer* response) override {
+    return Finish(*context, created_, *response);
+  }
+  grpc::ServerUnaryReactor* DeleteTensor(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer*,
+                                         grpc::ByteBuffer* response) override {
+    return Finish(*context, ToByteBuffer(v1::DeleteTensorResponse()), *response);
+  }
+  grpc::ServerReadReactor<grpc::ByteBuffer>* WriteTensor(grpc::CallbackServerContext*,
+                                                         grpc::ByteBuffer* response) override {
+    return new StreamReader(response, ToByteBuffer(v1::WriteTensorResponse()));
+  }
+
+ private:
+  grpc::ByteBuffer created_;
 };
 
 int Main(int argc, char** argv) {
@@ -90,12 +193,14 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  NullService service;
+  NullReductions reductions;
+  NullTensors tensors;
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
   builder.AddListeningPort(listen_address, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
+  builder.RegisterService(&reductions);
+  builder.RegisterService(&tensors);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     std::cerr << "cannot listen on " << listen_address << "\n";

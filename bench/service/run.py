@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Measures warpfold-server against a null server ("the wire") in the same run.
+"""Measures warpfold-server against a null server ("the wire") and against its peers, in one run.
 
-Both servers run on free ports of this machine and answer the same client program in turns: one
-round measures the wire, then warpfold, so that what else the machine does hits both. A ratio is
-taken within a round; the table shows medians over the rounds. Then the server's memory is read
-while tensors of growing sizes stream through it.
+All servers run on free ports of this machine. The wire and warpfold answer the same load
+(`warpfold bench`) in turns: one round measures the wire, then warpfold, so that what else the
+machine does hits both. A ratio is taken within a round; the table shows medians over the rounds.
+The peers (bench/peers: grpcio + torch.sum, Arrow Flight + torch.sum) have their own clients; those
+whose modules --peer-python does not have are skipped. Last, the server's memory is read while
+tensors of growing sizes stream through it.
 
 From a build tree:  bench/service/run.py --build build/release
-From the bundle:    bundle/bench-service.py            (finds bin/ beside itself)
-Needs python3 and nothing else.
+From the bundle:    bundle/bench/service/run.py        (finds bin/ by itself)
+bench/service/plot.py draws what --output writes.
 """
 
 import argparse
@@ -18,50 +20,30 @@ import json
 import os
 import pathlib
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-PORT_TIMEOUT_S = 60
-
-# name, payload bytes, by stream, clients, what the ratio is of, and the least or most it should be
-LATENCY = ("4 KiB unary, 1 client", 4 * KIB, False, 1, "p50_us", ("<=", 1.6))
-CASES = [
-    LATENCY,
-    ("4 KiB unary, 16 clients", 4 * KIB, False, 16, "rps", None),
-    ("1 MiB unary, 1 client", MIB, False, 1, "gb_per_second", None),
-    ("256 MiB stream, 1 client", 256 * MIB, True, 1, "gb_per_second", (">=", 0.8)),
-]
-SWEEP_BYTES = [64 * KIB, 256 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB]
-
-
-def parse_size(text):
-    for suffix, factor in (("KiB", KIB), ("MiB", MIB), ("GiB", GIB)):
-        if text.endswith(suffix):
-            return int(float(text[:-3]) * factor)
-    return int(text)
-
-
-def size_text(size):
-    for factor, suffix in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= factor and size % factor == 0:
-            return f"{size // factor} {suffix}"
-    return f"{size} B"
+import peers
+from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, parse_size, print_table, quick,
+                   size_text, unit_text)
+from servers import Server, few_processors, find_programs, nvidia_smi
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, help="a build folder")
-    parser.add_argument("--bin", type=pathlib.Path, help="a folder with the three programs")
+    parser.add_argument("--build", type=pathlib.Path, help="a build folder; default: the bundle")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
+    parser.add_argument("--server-args", default="--max-resident-bytes=4GiB",
+                        help="more flags for warpfold-server (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peer-rounds", type=int, default=3, help="0: no peers")
+    parser.add_argument("--peer-python", default=sys.executable,
+                        help="the interpreter that has torch, pyarrow and grpcio")
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
+    parser.add_argument("--only", default="", help="cases whose names hold this")
     parser.add_argument("--latency-cpus", type=int, default=4,
                         help="processors that the second latency case keeps to, with its servers "
                              "and its client; 0: no such case")
@@ -69,172 +51,83 @@ def parse_arguments():
                         help="tensors to stream for the memory table; empty: none")
     parser.add_argument("--sweep", action="store_true",
                         help="also unary against stream over sizes, on both servers")
+    parser.add_argument("--quick", action="store_true",
+                        help="small tensors, one short round: does all of it run?")
     parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
     parser.add_argument("--gpu", help="for the JSON; default: what nvidia-smi says")
     parser.add_argument("--driver", help="for the JSON; default: what nvidia-smi says")
-    return parser.parse_args()
-
-
-def find_programs(arguments):
-    """Paths of the server, the null server and the load generator."""
-    beside = pathlib.Path(__file__).resolve().parent / "bin"
-    if arguments.build:
-        paths = [arguments.build / "server/warpfold-server",
-                 arguments.build / "bench/service/warpfold_null_server",
-                 arguments.build / "bench/service/warpfold_bench"]
-    else:
-        folder = arguments.bin or beside
-        paths = [folder / name for name in
-                 ("warpfold-server", "warpfold_null_server", "warpfold_bench")]
-    for path in paths:
-        if not os.access(path, os.X_OK):
-            sys.exit(f"{path}: is not there; give --build or --bin")
-    return [path.resolve() for path in paths]
-
-
-def nvidia_smi(field):
-    if shutil.which("nvidia-smi") is None:
-        return ""
-    answer = subprocess.run(["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader"],
-                            capture_output=True, text=True, check=False)
-    return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout else ""
-
-
-class Server:
-    """A server process and its address; stopped on leaving the context."""
-
-    def __init__(self, name, command, folder):
-        self.name = name
-        self.port_file = folder / f"{name}.port"
-        self.log_path = folder / f"{name}.log"
-        with open(self.log_path, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([*command, "--port-file", str(self.port_file)],
-                                            stdout=log, stderr=log)
-
-    def __enter__(self):
-        try:
-            deadline = time.monotonic() + PORT_TIMEOUT_S
-            while not self.port_file.exists() or not self.port_file.read_text().strip():
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    sys.exit(f"{self.name} did not start:\n{self.log_path.read_text()}")
-                time.sleep(0.02)
-        except BaseException:
-            self.__exit__()
-            raise
-        self.address = "127.0.0.1:" + self.port_file.read_text().split()[0]
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def memory_kib(self):
-        """(resident now, most ever resident) in KiB."""
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        return int(fields["VmRSS"].split()[0]), int(fields["VmHWM"].split()[0])
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rounds = 1
+        arguments.peer_rounds = min(arguments.peer_rounds, 1)
+        arguments.seconds = 0.1
+        arguments.rss_sizes = "64MiB"
+    return arguments
 
 
 class Bench:
-    def __init__(self, program, arguments):
+    """The load generator, and all that it has measured."""
+
+    def __init__(self, program):
         self.program = program
-        self.gpu = arguments.gpu if arguments.gpu is not None else nvidia_smi("name")
-        self.driver = arguments.driver
-        if self.driver is None:
-            self.driver = nvidia_smi("driver_version")
         self.runs = []
 
-    def measure(self, server, size, by_stream, clients, seconds, requests_min=3, warmup=0.2):
-        command = [str(self.program), "--server", server.address, "--bytes", str(size),
-                   "--clients", str(clients), "--seconds", str(seconds), "--warmup", str(warmup),
-                   "--requests-min", str(requests_min), "--gpu", self.gpu, "--driver", self.driver]
-        if by_stream:
-            command.append("--stream")
+    def measure(self, server, method, size, clients, seconds, requests_min=3, warmup=0.2,
+                flags=()):
+        command = [str(self.program), "bench", "--json", "--target", server.address, "--timeout",
+                   "120", "--method", method, "--size", str(size), "--clients", str(clients),
+                   "--duration", str(seconds), "--warmup", str(warmup), "--requests-min",
+                   str(requests_min), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{shlex.join(command)}\n{done.stderr}{server.log_path.read_text()}")
         result = json.loads(done.stdout)
-        expected = 0 if server.name == "wire" else len(result["ops"])
-        if result["results_per_answer"] != expected:
-            sys.exit(f"{server.name}: {result['results_per_answer']} results, not {expected}")
+        if result["failures"] or (result["device"] == "null") != (server.name == "wire"):
+            sys.exit(f"{shlex.join(command)}\n{done.stdout}")
         self.runs.append({"server": server.name, **result})
         return result
 
 
-def unit_text(metric, value):
-    return {"p50_us": f"{value:.0f} us", "rps": f"{value:.0f} rps",
-            "gb_per_second": f"{value:.2f} GB/s"}[metric]
-
-
-def print_table(title, header, rows):
-    widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
-    print(f"\n{title}")
-    for row in [header, *rows]:
-        cells = [str(cell).ljust(widths[i]) if i == 0 else str(cell).rjust(widths[i])
-                 for i, cell in enumerate(row)]
-        print("  ".join(cells).rstrip(), flush=True)
-
-
-@contextlib.contextmanager
-def few_processors(count, *servers):
-    """All threads of the servers, and programs started meanwhile, on the first `count` processors.
-
-    gRPC polls with half as many threads as there are processors, and they take turns: on many idle
-    processors each sleeps long enough for a virtual machine to give its processor away, and a
-    request waits tens of microseconds for it to come back. A latency so measured is the host's.
-    """
-    everywhere = os.sched_getaffinity(0)
-    few = set(sorted(everywhere)[:count])
-
-    def pin(processors):
-        os.sched_setaffinity(0, processors)
-        for server in servers:
-            for task in os.listdir(f"/proc/{server.process.pid}/task"):
-                with contextlib.suppress(ProcessLookupError):  # a thread that has just ended
-                    os.sched_setaffinity(int(task), processors)
-
-    pin(few)
-    try:
-        yield
-    finally:
-        pin(everywhere)
+def selected(arguments):
+    """The cases that are wanted and possible here."""
+    possible = 0 < arguments.latency_cpus < len(os.sched_getaffinity(0))
+    cases = [case for case in CASES if arguments.only in case.name
+             and (possible or not case.few_processors)]
+    return quick(cases) if arguments.quick else cases
 
 
 def compare(bench, wire, warpfold, arguments):
     """The cases, interleaved. Returns their summary."""
-    cases = list(CASES)
-    pinned = f"{LATENCY[0]}, on {arguments.latency_cpus} processors"
-    if 0 < arguments.latency_cpus < len(os.sched_getaffinity(0)):
-        cases.insert(1, (pinned, *LATENCY[1:]))
-    ratios = {case[0]: [] for case in cases}
-    values = {case[0]: ([], []) for case in cases}
+    cases = selected(arguments)
+    ratios = [[] for _ in cases]
+    values = [([], []) for _ in cases]
     for _ in range(arguments.rounds):
-        for name, size, by_stream, clients, metric, _ in cases:
+        for index, case in enumerate(cases):
             with contextlib.ExitStack() as held:
-                if name == pinned:
+                if case.few_processors:
                     held.enter_context(few_processors(arguments.latency_cpus, wire, warpfold))
-                pair = [bench.measure(server, size, by_stream, clients, arguments.seconds)[metric]
+                pair = [bench.measure(server, case.method, case.size, case.clients,
+                                      arguments.seconds, flags=case.flags)[case.metric]
                         for server in (wire, warpfold)]
-            ratios[name].append(pair[1] / pair[0])
-            for kept, value in zip(values[name], pair):
+            ratios[index].append(pair[1] / pair[0])
+            for kept, value in zip(values[index], pair):
                 kept.append(value)
     summary, rows = [], []
-    for name, size, by_stream, clients, metric, target in cases:
-        on_wire, on_warpfold = (statistics.median(v) for v in values[name])
-        ratio = statistics.median(ratios[name])
-        met = None
-        if target is not None:
-            met = ratio <= target[1] if target[0] == "<=" else ratio >= target[1]
-        summary.append({"case": name, "metric": metric, "wire": on_wire, "warpfold": on_warpfold,
-                        "ratio": ratio, "ratio_min": min(ratios[name]),
-                        "ratio_max": max(ratios[name]), "target": target, "met": met})
-        goal = "" if target is None else f"{target[0]} {target[1]}: {'met' if met else 'MISSED'}"
-        rows.append((name, unit_text(metric, on_wire), unit_text(metric, on_warpfold),
-                     f"{ratio:.2f}", f"{min(ratios[name]):.2f}..{max(ratios[name]):.2f}", goal))
+    for case, own_ratios, pair in zip(cases, ratios, values):
+        name = case.name.format(cpus=arguments.latency_cpus)
+        on_wire, on_warpfold = (statistics.median(v) for v in pair)
+        ratio, least, most = statistics.median(own_ratios), min(own_ratios), max(own_ratios)
+        met, goal = None, ""
+        if case.target is not None:
+            bound, limit = case.target
+            met = ratio <= limit if bound == "<=" else ratio >= limit
+            goal = f"{bound} {limit}: {'met' if met else 'MISSED'}"
+        summary.append({"case": name, "method": case.method, "bytes": case.size,
+                        "clients": case.clients, "metric": case.metric, "wire": on_wire,
+                        "warpfold": on_warpfold, "ratio": ratio, "ratio_min": least,
+                        "ratio_max": most, "target": case.target, "met": met})
+        rows.append((name, unit_text(case.metric, on_wire), unit_text(case.metric, on_warpfold),
+                     f"{ratio:.2f}", f"{least:.2f}..{most:.2f}", goal))
     print_table(f"medians of {arguments.rounds} rounds, {arguments.seconds} s each",
                 ("case", "wire", "warpfold", "ratio", "range", "target"), rows)
     return summary
@@ -246,14 +139,13 @@ def sweep(bench, servers, arguments):
     for size in SWEEP_BYTES:
         row = [size_text(size)]
         for server in servers:
-            speeds = [[], []]
+            speeds = {"unary": [], "stream": []}
             for _ in range(arguments.rounds):
-                for by_stream in (False, True):
-                    limit_hit = size >= 64 * MIB and not by_stream  # the server's max_message_bytes
-                    if not limit_hit:
-                        speeds[by_stream].append(bench.measure(
-                            server, size, by_stream, 1, arguments.seconds)["gb_per_second"])
-            medians = [statistics.median(s) if s else None for s in speeds]
+                for method, kept in speeds.items():
+                    if method == "stream" or size <= UNARY_BYTES_MAX:
+                        kept.append(bench.measure(server, method, size, 1,
+                                                  arguments.seconds)["gb_per_second"])
+            medians = [statistics.median(kept) if kept else None for kept in speeds.values()]
             row += ["-" if m is None else f"{m:.2f}" for m in medians]
             summary.append({"bytes": size, "server": server.name,
                             "unary_gb_per_second": medians[0], "stream_gb_per_second": medians[1]})
@@ -274,7 +166,7 @@ def memory(bench, warpfold, sizes):
 
     note("start")
     for size in sizes:
-        bench.measure(warpfold, size, True, 1, 0, requests_min=1, warmup=0)
+        bench.measure(warpfold, "stream", size, 1, 0, requests_min=1, warmup=0)
         note(f"streaming {size_text(size)}")
     print_table("server memory, MiB", ("after", "VmRSS", "VmHWM"), rows)
     return summary
@@ -282,11 +174,14 @@ def memory(bench, warpfold, sizes):
 
 def main():
     arguments = parse_arguments()
-    server_program, null_program, bench_program = find_programs(arguments)
-    bench = Bench(bench_program, arguments)
+    server_program, null_program, load_program = find_programs(arguments.build)
+    bench = Bench(load_program)
     sizes = [parse_size(text) for text in arguments.rss_sizes.split(",") if text]
     results = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-               "command": shlex.join(sys.argv), "gpu": bench.gpu, "driver": bench.driver,
+               "command": shlex.join(sys.argv),
+               "gpu": arguments.gpu if arguments.gpu is not None else nvidia_smi("name"),
+               "driver": (arguments.driver if arguments.driver is not None
+                          else nvidia_smi("driver_version")),
                "processors": len(os.sched_getaffinity(0)), "backend": arguments.backend}
     server_command = [server_program, "--listen-address=127.0.0.1:0",
                       "--metrics-address=127.0.0.1:0", f"--backend={arguments.backend}",
@@ -301,6 +196,9 @@ def main():
             Server("wire", [null_program, "--listen-address=127.0.0.1:0"], folder))
         warpfold = running.enter_context(Server("warpfold", server_command, folder))
         results["cases"] = compare(bench, wire, warpfold, arguments)
+        if arguments.peer_rounds > 0:
+            cases = PEER_CASES[:2] if arguments.quick else PEER_CASES
+            results["peers"] = peers.compare(bench, warpfold, arguments, cases, folder)
         if arguments.sweep:
             results["sweep"] = sweep(bench, (wire, warpfold), arguments)
     results["runs"] = bench.runs

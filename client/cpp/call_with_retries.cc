@@ -14,16 +14,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
-// The codes of gRPC and of absl::Status are the same numbers.
-absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target, int attempts) {
-  std::string message = status.error_message();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    message = absl::StrCat(target, ": ", message);
-  }
-  if (attempts > 1) absl::StrAppend(&message, " (after ", attempts, " attempts)");
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
-}
-
 // Waits for `delay`; false when a stop was requested meanwhile.
 bool SleepUnlessStopped(milliseconds delay, const std::stop_token& stop) {
   std::mutex mutex;
@@ -35,16 +25,23 @@ bool SleepUnlessStopped(milliseconds delay, const std::stop_token& stop) {
 
 }  // namespace
 
+absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target, int attempts) {
+  std::string message = status.error_message();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    message = absl::StrCat(target, ": ", message);
+  }
+  if (attempts > 1) absl::StrAppend(&message, " (after ", attempts, " attempts)");
+  // The codes of both are the same numbers.
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
+}
+
 Served CallWithRetries(const RetryPolicy& policy, const std::string& target, milliseconds timeout,
                        const std::stop_token& stop,
                        const std::function<CallReply(const CallLimits&)>& attempt) {
   const auto give_up_at = steady_clock::now() + timeout;
-  const auto time_left = [&] {
-    return std::chrono::duration_cast<milliseconds>(give_up_at - steady_clock::now());
-  };
   Retrier retrier(policy, std::random_device{}());
   while (true) {
-    const CallReply reply = attempt(CallLimits{system_clock::now() + time_left(), stop});
+    const CallReply reply = attempt(CallLimits{system_clock::now() + TimeLeft(give_up_at), stop});
     if (reply.status.ok()) {
       return {absl::OkStatus(), reply.response, retrier.attempts()};
     }
@@ -52,7 +49,7 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
         stop.stop_requested()
             ? std::nullopt
             : retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms),
-                                time_left());
+                                TimeLeft(give_up_at));
     if (!delay.has_value()) {
       return {ToAbslStatus(reply.status, target, retrier.attempts()), {}, retrier.attempts()};
     }

@@ -4,89 +4,23 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "client/cpp/call_with_retries.h"
+#include "client/cpp/exchange.h"
 #include "client/cpp/message.h"
+#include "client/cpp/stripes.h"
 
 namespace warpfold::client {
-namespace {
-
-v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
-  v1::ReduceRequest request;
-  request.set_request_id(options.request_id);
-  for (const Op op : options.ops) request.add_ops(op);
-  request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
-  request.set_keepdims(options.keepdims);
-  return request;
-}
-
-// The answer, checked: what comes from the wire is believed only as far as it was asked.
-absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts) {
-  ReduceAnswer answer;
-  answer.attempts = attempts;
-  for (int i = 0; i < message.results_size(); ++i) {
-    v1::Result& from = *message.mutable_results(i);
-    ReduceResult to{from.op(),
-                    {from.tensor().dtype(),
-                     {from.tensor().shape().begin(), from.tensor().shape().end()},
-                     std::move(*from.mutable_data())}};
-    const absl::StatusOr<std::int64_t> bytes = TensorBytes(to.tensor.dtype, to.tensor.shape);
-    if (!bytes.ok() || static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
-      return absl::InternalError(absl::StrCat(
-          "the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype), " ",
-          ShapeText(to.tensor.shape), ", ", to.tensor.data.size(), " bytes) is not a tensor"));
-    }
-    answer.results.push_back(std::move(to));
-  }
-  answer.timing = std::move(*message.mutable_timing());
-  answer.device = std::move(*message.mutable_device());
-  return answer;
-}
-
-absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops) {
-  if (static_cast<std::size_t>(message.results_size()) != ops.size()) {
-    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
-                                            " results to ", ops.size(), " ops"));
-  }
-  for (int i = 0; i < message.results_size(); ++i) {
-    const Op asked = ops[static_cast<std::size_t>(i)];
-    if (message.results(i).op() != asked) {
-      return absl::InternalError(absl::StrCat("the server's result ", i, " (",
-                                              Name(message.results(i).op()), ") is not one to ",
-                                              Name(asked)));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {
-  if (message.state().empty()) return absl::InternalError("the server answered without a state");
-  return std::move(*message.mutable_state());
-}
-
-absl::StatusOr<v1::ReduceResponse> MessageOf(Served served) {
-  if (!served.status.ok()) return served.status;
-  v1::ReduceResponse message;
-  if (absl::Status parsed = Parse(served.response, message); !parsed.ok()) return parsed;
-  return message;
-}
-
-absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options) {
-  const int attempts = served.attempts;
-  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
-  if (!message.ok()) return message.status();
-  if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
-  return ParseAnswer(*std::move(message), attempts);
-}
-
-}  // namespace
 
 Client::Client(const std::string& target, const ClientOptions& options)
-    : target_(target), options_(options), connection_(target, options.connection) {}
+    : target_(target), options_(options), connections_(target, options.connection) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& target,
                                                         const ClientOptions& options) {
   if (options.chunk_bytes == 0) return absl::InvalidArgumentError("chunk_bytes: is 0");
+  if (options.connections < 1) return absl::InvalidArgumentError("connections: is less than 1");
+  if (options.stripe_bytes_min < 1) {
+    return absl::InvalidArgumentError("stripe_bytes_min: is less than 1");
+  }
   std::unique_ptr<Client> client(new Client(target, options));
   absl::StatusOr<v1::GetServerInfoResponse> info = client->GetServerInfo();
   if (!info.ok()) return info.status();
@@ -106,9 +40,10 @@ absl::Status Client::CallPlain(const char* method, const google::protobuf::Messa
                                const std::stop_token& stop,
                                google::protobuf::MessageLite* response) {
   const std::string message = request.SerializeAsString();
-  Served served = CallWithRetries(
-      options_.retry, target_, timeout.value_or(options_.timeout), stop,
-      [&](const CallLimits& limits) { return connection_.Unary(method, message, {}, limits); });
+  Served served = CallWithRetries(options_.retry, target_, timeout.value_or(options_.timeout), stop,
+                                  [&](const CallLimits& limits) {
+                                    return connections_.first().Unary(method, message, {}, limits);
+                                  });
   if (!served.status.ok()) return served.status;
   return Parse(served.response, *response);
 }
@@ -126,9 +61,8 @@ std::size_t Client::ChunkBytes() const {
   return std::min(options_.chunk_bytes, static_cast<std::size_t>(message_bytes_max));
 }
 
-Served Client::SendTensor(const TensorView& tensor, v1::ReduceRequest request,
-                          const ReduceOptions& options) {
-  if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return {whole, {}};
+Served Client::SendTensor(Connection& connection, const TensorView& tensor,
+                          v1::ReduceRequest request, const ReduceOptions& options) {
   *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const bool by_stream = TravelsByStream(head.size(), tensor.data.size());
@@ -137,10 +71,10 @@ Served Client::SendTensor(const TensorView& tensor, v1::ReduceRequest request,
       options_.retry, target_, options.timeout.value_or(options_.timeout), options.stop,
       [&](const CallLimits& limits) {
         if (by_stream) {
-          return connection_.Stream(kReduceStreamMethod, stream_header, tensor.data, ChunkBytes(),
-                                    limits, options.progress);
+          return connection.Stream(kReduceStreamMethod, stream_header, tensor.data, ChunkBytes(),
+                                   limits, options.progress);
         }
-        CallReply reply = connection_.Unary(kReduceMethod, head, tensor.data, limits);
+        CallReply reply = connection.Unary(kReduceMethod, head, tensor.data, limits);
         if (reply.status.ok() && options.progress) {
           options.progress(static_cast<std::int64_t>(tensor.data.size()));
         }
@@ -157,23 +91,39 @@ Served Client::SendMerge(std::span<const std::string> states, bool return_state,
   const std::string message = request.SerializeAsString();
   return CallWithRetries(options_.retry, target_, options.timeout.value_or(options_.timeout),
                          options.stop, [&](const CallLimits& limits) {
-                           return connection_.Unary(kMergeMethod, message, {}, limits);
+                           return connections_.first().Unary(kMergeMethod, message, {}, limits);
                          });
 }
 
 absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
                                             const ReduceOptions& options) {
-  return AnswerOf(SendTensor(tensor, RequestWithoutTensor(options), options), options);
+  if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
+  const auto tensor_bytes = static_cast<std::int64_t>(tensor.data.size());
+  if (options_.connections > 1 && tensor_bytes > options_.stripe_threshold_bytes) {
+    const StripeLimits limits{options_.connections, options_.stripe_bytes_min,
+                              info_.limits().max_message_bytes(),
+                              info_.limits().max_result_bytes()};
+    const std::optional<StripePlan> plan =
+        PlanStripes(tensor, options.axes, options.ops.size(), options.keepdims, limits);
+    if (plan.has_value()) return ReduceInStripes(tensor, *plan, options);
+  }
+  return AnswerOf(SendTensor(connections_.first(), tensor, RequestWithoutTensor(options), options),
+                  options);
+}
+
+std::future<absl::StatusOr<ReduceAnswer>> Client::ReduceAsync(TensorView tensor,
+                                                              ReduceOptions options) {
+  return std::async(std::launch::async,
+                    [this, tensor = std::move(tensor), options = std::move(options)] {
+                      return Reduce(tensor, options);
+                    });
 }
 
 absl::StatusOr<std::string> Client::ReduceToState(const TensorView& tensor, const PartOfWhole& part,
                                                   const ReduceOptions& options) {
-  v1::ReduceRequest request = RequestWithoutTensor(options);
-  request.set_return_state(true);
-  request.mutable_part()->mutable_whole_shape()->Assign(part.whole_shape.begin(),
-                                                        part.whole_shape.end());
-  request.mutable_part()->set_offset(part.offset);
-  absl::StatusOr<v1::ReduceResponse> message = MessageOf(SendTensor(tensor, request, options));
+  if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(
+      SendTensor(connections_.first(), tensor, StateRequestWithoutTensor(part, options), options));
   if (!message.ok()) return message.status();
   return TakeState(*std::move(message));
 }
@@ -202,7 +152,8 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,
                                   [&](const CallLimits& limits) {
-                                    return connection_.Unary(kReduceMethod, message, {}, limits);
+                                    return connections_.first().Unary(kReduceMethod, message, {},
+                                                                      limits);
                                   }),
                   options);
 }

@@ -12,21 +12,26 @@
 //   options); auto answer = (*client)->Merge(states, {});
 //
 // A tensor up to stream_threshold_bytes travels as one unary message, a larger one through
-// ReduceStream in chunks; the answer is the same. The payload is sent from the caller's memory
-// without a copy, and when a call returns, for whatever reason, nothing refers to that memory any
-// more (connection.h).
+// ReduceStream in chunks, one above stripe_threshold_bytes in stripes over several connections at a
+// time (stripes.h); the answer is the same, to the bit. The payload is sent from the caller's
+// memory without a copy, and when a call returns, for whatever reason, nothing refers to that
+// memory any more (connection.h).
 //
 // A tensor that is reduced more than once is uploaded once:
 //
 //   auto tensor = (*client)->Put({v1::DTYPE_F32, {rows, columns}, bytes}, {});
 //   auto sums = (*client)->Reduce(*tensor, {.ops = {v1::OP_SUM}, .axes = {0}});
 //
-// Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
-// and a CANCELLED that the caller did not ask for are tried again within the call's deadline;
-// retry.h has the rule. A name with several addresses is several servers, which take turns.
+// Many small ones go one after the other on one stream (many_stream.h).
 //
-// The headers, in the order of a call: client.h -> call_with_retries.h -> retry.h -> connection.h
-// -> message.h, payload_loan.h; tensor.h, remote_tensor.h and shared_tensor.h are beside.
+// Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
+// and a CANCELLED that the caller did not ask for are tried again within the call's deadline, of a
+// tensor in stripes the one stripe that failed; retry.h has the rule. A name with several addresses
+// is several servers, which take turns.
+//
+// The headers, in the order of a call: client.h -> exchange.h, stripes.h, fan_out.h ->
+// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> call_scope.h -> message.h,
+// payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and many_stream.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
@@ -37,6 +42,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +52,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cpp/connection.h"
+#include "client/cpp/connection_pool.h"
 #include "client/cpp/remote_tensor.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/shared_tensor.h"
@@ -55,12 +62,18 @@
 
 namespace warpfold::client {
 
-struct Served;  // call_with_retries.h
+struct Served;      // call_with_retries.h
+struct StripePlan;  // stripes.h
+class ManyStream;   // many_stream.h
 
 // Above this a tensor is streamed. Measured on an H200 host, 16 cores, CPU backend, one client,
 // 2026-11-21, GB/s unary / stream: 1 MiB 0.85 / 0.78, 4 MiB 1.22 / 1.22, 8 MiB 1.37 / 1.38, 16
 // MiB 1.49 / 1.69. And the server holds the whole of a message, but a bounded part of a stream.
 inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
+
+// Above this a tensor goes in stripes: so large that a merge and a few more calls are little beside
+// it.
+inline constexpr std::int64_t kDefaultStripeThresholdBytes = 64 << 20;
 
 struct ClientOptions {
   ConnectionOptions connection;
@@ -73,6 +86,12 @@ struct ClientOptions {
   // The payload of one stream message. 256 KiB to 1 MiB was fastest on loopback (3.4 GB/s, one
   // connection, 2026-11-21).
   std::size_t chunk_bytes = 1 << 20;
+  // Connections at a time for one tensor above stripe_threshold_bytes; 1: no stripes. Four moved 9
+  // to 11.6 GB/s where one moved 3.4 (null server, loopback, H200 host, 2026-11-21).
+  int connections = 4;
+  std::int64_t stripe_threshold_bytes = kDefaultStripeThresholdBytes;
+  // No stripe but the last is smaller, as far as the canonical order lets it.
+  std::int64_t stripe_bytes_min = 16 << 20;
 };
 
 struct ReduceOptions {
@@ -81,8 +100,9 @@ struct ReduceOptions {
   bool keepdims = false;
   std::optional<std::chrono::milliseconds> timeout = {};  // instead of ClientOptions::timeout
   std::string request_id = {};                            // echoed and logged by the server
-  ProgressCallback progress =
-      {};                     // on the calling thread; starts over at 0 when a call is tried again
+  // On the calling thread; starts over at 0 when a call is tried again. Of a tensor in stripes on
+  // any thread, one call at a time; what a stripe that is tried again had sent is taken off.
+  ProgressCallback progress = {};
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
 };
 
@@ -96,6 +116,12 @@ struct MergeOptions {
   std::optional<std::chrono::milliseconds> timeout = {};  // instead of ClientOptions::timeout
   std::string request_id = {};                            // echoed and logged by the server
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
+};
+
+struct ManyOptions {
+  // The whole stream's; ClientOptions::timeout if not given.
+  std::optional<std::chrono::milliseconds> timeout = {};
+  std::stop_token stop = {};  // a stop request ends the stream with CANCELLED
 };
 
 struct PutOptions {
@@ -122,9 +148,9 @@ struct ReduceResult {
 
 struct ReduceAnswer {
   std::vector<ReduceResult> results;  // one per op, in the order asked
-  v1::Timing timing;                  // the server's
-  std::string device;
-  int attempts = 1;
+  v1::Timing timing;                  // the server's; of stripes each stage's longest
+  std::string device;                 // of stripes the first one's
+  int attempts = 1;                   // of stripes the most that one took
 };
 
 class Client {
@@ -140,6 +166,10 @@ class Client {
   // the answer is not one to this request.
   absl::StatusOr<ReduceAnswer> Reduce(const TensorView& tensor, const ReduceOptions& options);
 
+  // Reduce on a thread of its own, which the future's destructor waits for; the tensor's bytes and
+  // the client stay until then. Of many small tensors a ManyStream takes more.
+  std::future<absl::StatusOr<ReduceAnswer>> ReduceAsync(TensorView tensor, ReduceOptions options);
+
   // Reduces `tensor`, a part of a larger one, to its state: a serialised v1::PartialState. As
   // Reduce in all else.
   absl::StatusOr<std::string> ReduceToState(const TensorView& tensor, const PartOfWhole& part,
@@ -153,6 +183,9 @@ class Client {
   // Merges the states of neighbouring parts to the state of their union.
   absl::StatusOr<std::string> MergeToState(std::span<const std::string> states,
                                            const MergeOptions& options);
+
+  // A stream for many small tensors (many_stream.h). Returns at once.
+  std::unique_ptr<ManyStream> OpenMany(const ManyOptions& options);
 
   // Uploads `tensor`, which stays on the server until the handle goes (remote_tensor.h). Blocks and
   // treats the tensor's bytes as Reduce does. RESOURCE_EXHAUSTED: the server has no room for it.
@@ -188,8 +221,13 @@ class Client {
   Client(const std::string& target, const ClientOptions& options);
 
   // `request` is all but the tensor.
-  Served SendTensor(const TensorView& tensor, v1::ReduceRequest request,
+  Served SendTensor(Connection& connection, const TensorView& tensor, v1::ReduceRequest request,
                     const ReduceOptions& options);
+  absl::StatusOr<ReduceAnswer> ReduceInStripes(const TensorView& tensor, const StripePlan& plan,
+                                               const ReduceOptions& options);
+  // The answer has the stripe's state or its results.
+  Served SendStripe(const TensorView& tensor, const StripePlan& plan, std::size_t stripe,
+                    Connection& connection, const ReduceOptions& options);
   Served SendMerge(std::span<const std::string> states, bool return_state,
                    const MergeOptions& options);
 
@@ -197,7 +235,8 @@ class Client {
   absl::Status CallPlain(const char* method, const google::protobuf::MessageLite& request,
                          std::optional<std::chrono::milliseconds> timeout,
                          const std::stop_token& stop, google::protobuf::MessageLite* response);
-  absl::Status Write(const RemoteTensor& to, const TensorView& tensor, const PutOptions& options);
+  absl::Status Write(const RemoteTensor& to, const TensorView& tensor, const PutOptions& options,
+                     std::chrono::milliseconds timeout);
   // `request` has a source on the server, and nothing that is in the options.
   absl::StatusOr<ReduceAnswer> ReduceFrom(v1::ReduceRequest request, const ReduceOptions& options);
   bool TravelsByStream(std::size_t head_bytes, std::size_t payload_bytes) const;
@@ -206,7 +245,7 @@ class Client {
 
   std::string target_;
   ClientOptions options_;
-  Connection connection_;
+  ConnectionPool connections_;
   v1::GetServerInfoResponse info_;
 };
 

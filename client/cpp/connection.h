@@ -35,6 +35,7 @@ namespace warpfold::client {
 
 inline constexpr char kReduceMethod[] = "/warpfold.v1.ReductionService/Reduce";
 inline constexpr char kReduceStreamMethod[] = "/warpfold.v1.ReductionService/ReduceStream";
+inline constexpr char kReduceManyMethod[] = "/warpfold.v1.ReductionService/ReduceMany";
 inline constexpr char kMergeMethod[] = "/warpfold.v1.ReductionService/Merge";
 inline constexpr char kGetServerInfoMethod[] = "/warpfold.v1.ReductionService/GetServerInfo";
 inline constexpr char kCreateTensorMethod[] = "/warpfold.v1.TensorService/CreateTensor";
@@ -55,6 +56,9 @@ struct ConnectionOptions {
   // How long sent bytes may stay unacknowledged, or a full socket unread, before the connection is
   // given up.
   std::chrono::milliseconds stalled_peer_timeout{10'000};
+  // How long a call may be silent before the connection is asked whether it is still there. gRPC's
+  // servers take less than five minutes for abuse and hang up.
+  std::chrono::milliseconds keepalive_interval{30 * 60 * 1000};
   // The first wait before gRPC connects again after a failure; it doubles up to 2 s.
   std::chrono::milliseconds reconnect_backoff{100};
 };
@@ -91,6 +95,9 @@ class Connection {
   CallReply Stream(const char* method, const std::string& header,
                    std::span<const std::byte> payload, std::size_t chunk_bytes,
                    const CallLimits& limits, const ProgressCallback& progress);
+
+  // For calls of other shapes.
+  grpc::GenericStub& stub() { return stub_; }
 
  private:
   grpc::GenericStub stub_;

@@ -1,9 +1,12 @@
 // RemoteTensor, and those methods of Client that have to do with one.
 #include "client/cpp/remote_tensor.h"
 
+#include <algorithm>
+
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/client.h"
-#include "client/cpp/message.h"
+#include "client/cpp/fan_out.h"
+#include "client/cpp/stripes.h"
 #include "warpfold/v1/tensor.pb.h"
 
 namespace warpfold::client {
@@ -45,26 +48,44 @@ absl::StatusOr<RemoteTensor> Client::Put(const TensorView& tensor, const PutOpti
   if (!status.ok()) return status;
   // From here on a failure deletes it.
   RemoteTensor remote(this, created.tensor_id(), tensor);
-  if (!tensor.data.empty()) status = Write(remote, tensor, options);
+  if (!tensor.data.empty()) {
+    status = Write(remote, tensor, options, options.timeout.value_or(options_.timeout));
+  }
   if (!status.ok()) return status;
   return remote;
 }
 
 absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
-                           const PutOptions& options) {
-  v1::WriteTensorRequest message;
-  v1::WriteTensorHeader& header = *message.mutable_header();
-  header.set_request_id(options.request_id);
-  header.set_tensor_id(to.id());
-  header.set_size_bytes(static_cast<std::int64_t>(tensor.data.size()));
-  const std::string first = message.SerializeAsString();
-  return CallWithRetries(options_.retry, target_, options.timeout.value_or(options_.timeout),
-                         options.stop,
-                         [&](const CallLimits& limits) {
-                           return connection_.Stream(kWriteTensorMethod, first, tensor.data,
-                                                     ChunkBytes(), limits, options.progress);
-                         })
-      .status;
+                           const PutOptions& options, std::chrono::milliseconds timeout) {
+  const auto give_up_at = std::chrono::steady_clock::now() + timeout;
+  const auto tensor_bytes = static_cast<std::int64_t>(tensor.data.size());
+  const bool several = options_.connections > 1 && tensor_bytes > options_.stripe_threshold_bytes;
+  const auto range_bytes = static_cast<std::size_t>(
+      several ? RangeBytes(tensor_bytes, options_.connections, options_.stripe_bytes_min,
+                           static_cast<std::int64_t>(ChunkBytes()))
+              : tensor_bytes);
+  const std::size_t ranges = (tensor.data.size() + range_bytes - 1) / range_bytes;
+  SharedProgress progress(options.progress, ranges);
+  const auto write = [&](int worker, std::size_t range, const std::stop_token& stop) {
+    const std::size_t offset = range * range_bytes;
+    const auto bytes =
+        tensor.data.subspan(offset, std::min(range_bytes, tensor.data.size() - offset));
+    v1::WriteTensorRequest message;
+    v1::WriteTensorHeader& header = *message.mutable_header();
+    header.set_request_id(options.request_id);
+    header.set_tensor_id(to.id());
+    header.set_offset_bytes(static_cast<std::int64_t>(offset));
+    header.set_size_bytes(static_cast<std::int64_t>(bytes.size()));
+    const std::string first = message.SerializeAsString();
+    Connection& connection = connections_.At(static_cast<std::size_t>(worker));
+    return CallWithRetries(options_.retry, target_, TimeLeft(give_up_at), stop,
+                           [&](const CallLimits& limits) {
+                             return connection.Stream(kWriteTensorMethod, first, bytes,
+                                                      ChunkBytes(), limits, progress.Of(range));
+                           })
+        .status;
+  };
+  return FanOut(several ? options_.connections : 1, ranges, options.stop, write);
 }
 
 absl::StatusOr<ReduceAnswer> Client::Reduce(const RemoteTensor& tensor,

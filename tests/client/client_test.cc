@@ -67,6 +67,24 @@ TEST(ClientTest, AllOpsOfOneCallComeBackInTheOrderAsked) {
   EXPECT_EQ(server.service().unary_calls(), 1);
 }
 
+TEST(ClientTest, CallsWithoutWaitingAreAnsweredEachByItself) {
+  FakeServer server;
+  const auto client = ConnectTo(server);
+  const std::vector<std::int64_t> values = {1, 2, 3};
+  std::vector<std::future<absl::StatusOr<ReduceAnswer>>> answers;
+  for (int i = 0; i < 8; ++i) {
+    answers.push_back(client->ReduceAsync(View(v1::DTYPE_I64, {3}, values),
+                                          {.ops = {v1::OP_SUM}, .axes = {i % 2}}));
+  }
+  for (int i = 0; i < 8; ++i) {
+    const auto answer = answers[static_cast<std::size_t>(i)].get();
+    ASSERT_EQ(answer.ok(), i % 2 == 0) << answer.status();
+    if (answer.ok()) {
+      EXPECT_THAT(Values<std::int64_t>(answer->results[0].tensor), ElementsAre(6));
+    }
+  }
+}
+
 TEST(ClientTest, HandWrittenMessagesAreWhatProtobufWrites) {
   v1::ReduceRequest request;
   request.set_request_id("r");

@@ -197,8 +197,9 @@ FakeService::FakeService() {
   }
 }
 
-void FakeService::FailNext(int count, const Failure& failure) {
+void FakeService::FailNext(int count, const Failure& failure, int passed) {
   const std::lock_guard lock(mutex_);
+  passed_left_ = passed;
   failures_left_ = count;
   failure_ = failure;
 }
@@ -210,7 +211,8 @@ std::vector<std::size_t> FakeService::last_chunk_sizes() const {
 
 grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
   const std::lock_guard lock(mutex_);
-  if (failures_left_ == 0) return grpc::Status::OK;
+  if (failures_left_ == 0 || passed_left_-- > 0) return grpc::Status::OK;
+  passed_left_ = 0;
   --failures_left_;
   if (failure_.pushback_trailer_ms.has_value()) {
     context.AddTrailingMetadata("grpc-retry-pushback-ms",
@@ -230,8 +232,8 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
 
 grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                                  v1::ReduceResponse* response) {
-  ++unary_calls_;
-  if (hangs_) released_.WaitForNotification();
+  const int number = ++unary_calls_;
+  if (hangs_ || number == hangs_at_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   if (lie_.has_value()) {
     *response = *lie_;

@@ -38,10 +38,12 @@ class FakeService final : public v1::ReductionService::Service {
 
   FakeService();
 
-  // The next `count` Reduce or ReduceStream calls fail so.
-  void FailNext(int count, const Failure& failure);
+  // After `passed` more, the next `count` Reduce or ReduceStream calls fail so.
+  void FailNext(int count, const Failure& failure, int passed = 0);
   // From now on Reduce and ReduceStream neither read nor answer before Release().
   void Hang() { hangs_ = true; }
+  // The same for call `number` of Reduce alone, counted from 1.
+  void HangAt(int number) { hangs_at_ = number; }
   void Release() {
     if (!released_.HasBeenNotified()) released_.Notify();
   }
@@ -70,10 +72,12 @@ class FakeService final : public v1::ReductionService::Service {
                       v1::ReduceResponse& response) const;
 
   mutable std::mutex mutex_;
+  int passed_left_ = 0;
   int failures_left_ = 0;
   Failure failure_;
   std::vector<std::size_t> chunk_sizes_;
   std::atomic<bool> hangs_ = false;
+  std::atomic<int> hangs_at_ = 0;
   absl::Notification released_;
   std::optional<v1::ReduceResponse> lie_;
   v1::GetServerInfoResponse info_;

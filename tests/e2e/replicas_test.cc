@@ -20,13 +20,18 @@ constexpr char kStreamed[] =
 
 std::string Address(int port) { return "127.0.0.1:" + std::to_string(port); }
 
-// Threads that ask `target` over and over until Stop; each failure is one of the test's.
+enum class Way { kUnary, kStream, kStripes };
+
+// Threads that ask `target` over and over until Stop, by every way; each failure is one of the
+// test's.
 class Load {
  public:
   Load(const std::string& target, int attempts_max) {
-    for (const std::int64_t stream_threshold_bytes : {1 << 30, 0}) {
+    for (const Way way : {Way::kUnary, Way::kStream, Way::kStripes}) {
       client::ClientOptions options;
-      options.stream_threshold_bytes = stream_threshold_bytes;
+      options.stream_threshold_bytes = way == Way::kStream ? 0 : 1 << 30;
+      options.stripe_threshold_bytes = way == Way::kStripes ? 0 : 1 << 30;
+      options.stripe_bytes_min = 8192;
       options.chunk_bytes = 10'000;
       options.retry.attempts_max = attempts_max;
       auto connected = client::Client::Connect(target, options);
@@ -34,7 +39,7 @@ class Load {
       if (!connected.ok()) return;
       clients_.push_back(*std::move(connected));
     }
-    for (int t = 0; t < 4; ++t) {
+    for (int t = 0; t < 6; ++t) {
       threads_.emplace_back(
           [this, t](const std::stop_token& stop) { Run(*clients_[t % clients_.size()], stop); });
     }

@@ -9,7 +9,7 @@ namespace warpfold::client {
 namespace {
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
-  app.add_option("--server", flags.server, "The server, as host:port")
+  app.add_option("--target,--server", flags.server, "The server, as host:port")
       ->envname("WARPFOLD_SERVER_ADDRESS")
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
@@ -116,6 +116,60 @@ void AddHealth(CLI::App& app, HealthFlags& flags) {
                       "liveness, readiness, ...; default the server as a whole");
 }
 
+void AddBench(CLI::App& app, BenchFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "bench",
+      "Load a server with requests for a while: throughput and latency, as clients see them");
+  command
+      ->add_option("--method", flags.method,
+                   "How the tensor travels; resident: uploaded once by each client, then reduced")
+      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident"}))
+      ->capture_default_str();
+  command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command->add_option("--dtype", flags.dtype, "Its element type")->capture_default_str();
+  command->add_option("--op", flags.ops, "One or more ops, over all elements")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--clients", flags.clients, "Clients at a time, each on its own connection")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--duration", flags.duration_s, "Seconds to measure")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--warmup", flags.warmup_s, "Seconds of load before that")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--requests-min", flags.requests_min,
+                   "At least so many requests of each client, however long they take")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--rate", flags.rate,
+                   "Requests/s of all clients together, at random times, whether the server keeps "
+                   "up or not; 0: each client sends when its last request is answered")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--window", flags.window, "Requests of a client on their way, of many")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      ->add_option("--connections", flags.connections,
+                   "Connections of a client at a time, of striped and of resident's upload")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
 // For packagers; a group of no name is left out of the help.
 void AddGenerators(CLI::App& app, std::string& shell) {
   CLI::App* completion = app.add_subcommand("completion", "Print the completion file of a shell");
@@ -149,6 +203,7 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   AddDescribe(*app, flags.describe);
   AddDiff(*app, flags.diff);
   AddWatch(*app, flags.watch);
+  AddBench(*app, flags.bench);
   app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   AddHealth(*app, flags.health);
   AddGenerators(*app, flags.shell);

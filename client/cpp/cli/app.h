@@ -19,6 +19,7 @@ struct Flags {
   DescribeFlags describe;
   DiffFlags diff;
   WatchFlags watch;
+  BenchFlags bench;
   HealthFlags health;
   std::string shell;  // of completion
 };
@@ -32,6 +33,7 @@ inline constexpr const char* kExamples[] = {
     "warpfold reduce a.npy --op sum,mean --axis 0",
     "zcat floats.gz | warpfold reduce - --dtype f32 --op max",
     "warpfold --server gpu-node:50051 info --json",
+    "warpfold bench --target gpu-node:50051 --method stream --size 256MiB --clients 4",
 };
 
 struct Note {

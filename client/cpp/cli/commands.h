@@ -66,6 +66,22 @@ struct WatchFlags {
   std::int64_t count = 0;  // reports, then the end; 0: until interrupted
 };
 
+struct BenchFlags {
+  std::string method = "unary";
+  std::size_t size_bytes = 4096;
+  std::string dtype = "f32";
+  std::vector<std::string> ops = {"sum"};
+  int clients = 1;
+  double duration_s = 10;
+  double warmup_s = 1;
+  std::int64_t requests_min = 1;
+  double rate = 0;  // 0: a closed loop
+  int window = 64;
+  std::size_t chunk_bytes = ClientOptions().chunk_bytes;
+  int connections = ClientOptions().connections;
+  std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
+};
+
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).
 enum class Verdict { kClean, kFound };
 
@@ -76,10 +92,14 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
 absl::Status RunInfo(const ServerFlags& server);
 // Blocks for flags.count intervals. UNAVAILABLE when the metrics cannot be read.
 absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
+// Blocks for the warm-up and the duration.
+absl::Status RunBench(const ServerFlags& server, const BenchFlags& flags);
 absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags);
 
 // For the commands themselves.
-absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags);
+// `connections`: as in ClientOptions.
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags,
+                                                  int connections = ClientOptions().connections);
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
 std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);

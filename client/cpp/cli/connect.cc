@@ -47,12 +47,13 @@ std::chrono::milliseconds TimeoutOf(const ServerFlags& flags) {
       std::chrono::duration<double>(flags.timeout_s));
 }
 
-absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags) {
+absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags, int connections) {
   absl::StatusOr<ConnectionOptions> connection = ConnectionOptionsOf(flags);
   if (!connection.ok()) return connection.status();
   ClientOptions options;
   options.connection = *std::move(connection);
   options.timeout = TimeoutOf(flags);
+  options.connections = connections;
   return Client::Connect(flags.server, options);
 }
 

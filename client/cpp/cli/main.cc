@@ -43,6 +43,7 @@ int RunSubcommand(const CLI::App& app, const Flags& flags) {
   if (is("describe")) return Report(RunDescribe(flags.server, flags.describe));
   if (is("diff")) return Report(RunDiff(flags.server, flags.diff));
   if (is("watch")) return Report(RunWatch(flags.server, flags.watch));
+  if (is("bench")) return Report(RunBench(flags.server, flags.bench));
   if (is("health")) return ReportHealth(RunHealth(flags.server, flags.health));
   if (is("info")) return Report(RunInfo(flags.server));
   const Interface interface = InterfaceOf(app);

@@ -13,7 +13,6 @@ using std::chrono::steady_clock;
 
 constexpr int kBarCells = 24;
 constexpr std::chrono::milliseconds kRepaintInterval(100);
-constexpr char kWipeLine[] = "\r\x1b[K";
 
 }  // namespace
 
@@ -29,16 +28,20 @@ std::string BytesText(std::int64_t bytes) {
   return absl::StrFormat("%.*f %s", decimals, value, kUnits[unit]);
 }
 
-std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
-                         std::chrono::duration<double> elapsed) {
-  const double part =
-      total_bytes > 0 ? std::clamp(static_cast<double>(done_bytes) / total_bytes, 0.0, 1.0) : 1.0;
+std::string BarText(double part) {
+  part = std::clamp(part, 0.0, 1.0);
   const int cells = static_cast<int>(part * kBarCells);
   std::string bar(cells, '=');
   if (cells < kBarCells) bar += '>';
   bar.resize(kBarCells, ' ');
-  std::string line = absl::StrFormat("[%s] %3d%%  %s of %s", bar, static_cast<int>(part * 100),
-                                     BytesText(done_bytes), BytesText(total_bytes));
+  return absl::StrFormat("[%s] %3d%%", bar, static_cast<int>(part * 100));
+}
+
+std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
+                         std::chrono::duration<double> elapsed) {
+  const double part = total_bytes > 0 ? static_cast<double>(done_bytes) / total_bytes : 1.0;
+  std::string line =
+      absl::StrCat(BarText(part), "  ", BytesText(done_bytes), " of ", BytesText(total_bytes));
   if (elapsed.count() > 0 && done_bytes > 0) {
     const double rate = static_cast<double>(done_bytes) / elapsed.count();
     const auto left_s =

@@ -17,10 +17,16 @@ namespace warpfold::client {
 // "1.5 MiB": three significant digits at most.
 std::string BytesText(std::int64_t bytes);
 
+// "[=====>    ]  55%": `part` of 1.
+std::string BarText(double part);
+
 // "[=====>    ]  55%  48.1 MiB of 86.7 MiB  2.10 GB/s  0:12 left". Rates are decimal, sizes binary,
 // as everywhere here.
 std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
                          std::chrono::duration<double> elapsed);
+
+// Back to the line's start, and wipes it.
+inline constexpr char kWipeLine[] = "\r\x1b[K";
 
 class ProgressBar {
  public:

@@ -123,7 +123,9 @@ class Describer {
 
 absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
                                     const std::vector<NamedTensor>& tensors) {
-  absl::StatusOr<std::unique_ptr<Client>> first = ConnectTo(server);
+  // Several jobs are several connections already.
+  const int connections = jobs > 1 ? 1 : ClientOptions().connections;
+  absl::StatusOr<std::unique_ptr<Client>> first = ConnectTo(server, connections);
   if (!first.ok()) return first.status();
   std::int64_t total_bytes = 0;
   for (const NamedTensor& tensor : tensors) {
@@ -137,7 +139,7 @@ absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
     const auto threads = std::min<std::size_t>(static_cast<std::size_t>(jobs), tensors.size());
     for (std::size_t i = 1; i < threads; ++i) {
       helpers.emplace_back([&] {
-        absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
+        absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server, connections);
         if (!client.ok()) return describer.Fail(client.status());
         describer.Work(**client);
       });

@@ -1,22 +1,24 @@
 // A tensor's bytes for a load test, of any size without the memory for it: a block of random
-// floats, mapped again and again into consecutive addresses. Every server under test gets the same
-// bytes from the same few pages.
+// elements, mapped again and again into consecutive addresses. Every server under test gets the
+// same bytes from the same few pages.
 //
 // Thread safety: immutable. Failure: absl::Status when the kernel refuses the mappings.
-#ifndef WARPFOLD_BENCH_SERVICE_PAYLOAD_H_
-#define WARPFOLD_BENCH_SERVICE_PAYLOAD_H_
+#ifndef WARPFOLD_CLIENT_CPP_LOAD_PAYLOAD_H_
+#define WARPFOLD_CLIENT_CPP_LOAD_PAYLOAD_H_
 
 #include <cstddef>
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "client/cpp/tensor.h"
 
-namespace warpfold::bench {
+namespace warpfold::client {
 
 class UniquePayload {
  public:
-  // `bytes` bytes of float32 in [0, 1), repeating every kBlockBytes.
-  static absl::StatusOr<UniquePayload> Make(std::size_t bytes);
+  // `bytes` bytes, repeating every kBlockBytes: floats in [0, 1), integers from 0 to 63, whose sums
+  // fit their results, bools. REQUIRES: whole elements.
+  static absl::StatusOr<UniquePayload> Make(DType dtype, std::size_t bytes);
 
   UniquePayload(UniquePayload&& other) noexcept;
   UniquePayload& operator=(UniquePayload&&) = delete;
@@ -34,6 +36,6 @@ class UniquePayload {
   std::size_t mapped_bytes_;
 };
 
-}  // namespace warpfold::bench
+}  // namespace warpfold::client
 
-#endif  // WARPFOLD_BENCH_SERVICE_PAYLOAD_H_
+#endif  // WARPFOLD_CLIENT_CPP_LOAD_PAYLOAD_H_

@@ -1,25 +1,49 @@
-#include "bench/service/payload.h"
+#include "client/cpp/load/payload.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <random>
 #include <utility>
 
 #include "absl/status/status.h"
 
-namespace warpfold::bench {
+namespace warpfold::client {
 namespace {
 
 constexpr std::uint64_t kSeed = 20261121;
 
-void FillWithFloats(std::byte* data, std::size_t bytes) {
-  std::mt19937 random(kSeed);
-  std::uniform_real_distribution<float> uniform(0.0f, 1.0f);
-  std::generate_n(reinterpret_cast<float*>(data), bytes / sizeof(float),
-                  [&] { return uniform(random); });
+// The bits of a float of `dtype` in [0, 1); of an integer or a bool something small.
+std::uint64_t RandomElement(DType dtype, std::mt19937_64& random) {
+  const std::uint64_t bits = random();
+  switch (dtype) {
+    case v1::DTYPE_F64:
+      return std::bit_cast<std::uint64_t>(static_cast<double>(bits >> 11) * 0x1p-53);
+    case v1::DTYPE_F32:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(bits >> 40) * 0x1p-24F);
+    case v1::DTYPE_BF16:
+      return std::bit_cast<std::uint32_t>(static_cast<float>(bits >> 56) * 0x1p-8F) >> 16;
+    case v1::DTYPE_F16:
+      return 0x3800 | (bits >> 54);  // [0.5, 1): the exponent of a half, any fraction
+    case v1::DTYPE_BOOL:
+      return bits & 1;
+    default:  // integers, and whatever the contract may add: what it means is the server's to say
+      return bits & 63;
+  }
+}
+
+void Fill(DType dtype, std::byte* data, std::size_t bytes) {
+  std::mt19937_64 random(kSeed);
+  const std::size_t element_bytes = ElementBytes(dtype);
+  for (std::size_t at = 0; at + element_bytes <= bytes; at += element_bytes) {
+    const std::uint64_t element = RandomElement(dtype, random);
+    std::memcpy(data + at, &element, element_bytes);  // both are little-endian
+  }
 }
 
 // Maps `fd`'s block at every kBlockBytes of [base, base + bytes).
@@ -34,7 +58,7 @@ bool MapRepeatedly(int fd, std::byte* base, std::size_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<UniquePayload> UniquePayload::Make(std::size_t bytes) {
+absl::StatusOr<UniquePayload> UniquePayload::Make(DType dtype, std::size_t bytes) {
   const std::size_t blocks = std::max<std::size_t>(1, (bytes + kBlockBytes - 1) / kBlockBytes);
   const std::size_t mapped_bytes = blocks * kBlockBytes;
   const int fd = memfd_create("warpfold-payload", MFD_CLOEXEC);
@@ -53,7 +77,7 @@ absl::StatusOr<UniquePayload> UniquePayload::Make(std::size_t bytes) {
     return absl::ErrnoToStatus(error, "mapping the payload");
   }
   auto* data = static_cast<std::byte*>(base);
-  FillWithFloats(data, std::min(bytes, kBlockBytes));
+  Fill(dtype, data, std::min(bytes, kBlockBytes));
   return UniquePayload({data, bytes}, mapped_bytes);
 }
 
@@ -65,4 +89,4 @@ UniquePayload::~UniquePayload() {
   if (mapped_bytes_ > 0) munmap(const_cast<std::byte*>(bytes_.data()), mapped_bytes_);
 }
 
-}  // namespace warpfold::bench
+}  // namespace warpfold::client

@@ -1,0 +1,138 @@
+"""A closed loop of client processes against one server, for the peers.
+
+A peer is a script beside this one with
+
+  serve(device) -> (port, wait)     starts the server on a free port; wait() blocks
+  connect(target, size) -> send     a client and the request that it repeats; send() returns the sum
+  NEEDS                             the modules without which it cannot run
+
+and calls main(). What it then does:
+
+  PEER.py check                                         exit status 3 when a module is missing
+  PEER.py serve --port-file FILE [--device auto|cpu|cuda]
+  PEER.py load --target HOST:PORT --size BYTES --clients N --seconds S     JSON on stdout
+"""
+
+import argparse
+import importlib.util
+import json
+import math
+import multiprocessing
+import os
+import sys
+import time
+
+ELEMENT_BYTES = 4
+VALUE = 0.5  # of every element: sums of up to 2^24 of them are exact in float32
+REQUESTS_MIN = 3
+START_TIMEOUT_S = 120
+
+
+def device_of(name):
+    """The torch device that `name` means here."""
+    import warnings
+
+    import torch
+
+    # Received bytes are read-only, of which torch warns; nothing writes to them.
+    warnings.filterwarnings("ignore", message="The given buffer is not writable")
+
+    return "cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu"
+
+
+def payload(size):
+    import array
+
+    return array.array("f", [VALUE]).tobytes() * (size // ELEMENT_BYTES)
+
+
+def repeat(connect, target, size, seconds, barrier, queue):
+    """One client process."""
+    try:
+        send = connect(target, size)
+        expected = VALUE * (size // ELEMENT_BYTES)
+        got = send()
+        if not math.isclose(got, expected, rel_tol=1e-5):
+            raise RuntimeError(f"the sum is {expected}, and the server says {got}")
+        barrier.wait(START_TIMEOUT_S)  # nobody measures while others still connect
+        start = time.monotonic()
+        latencies_ns, end = [], start + seconds
+        while len(latencies_ns) < REQUESTS_MIN or time.monotonic() < end:
+            before = time.perf_counter_ns()
+            send()
+            latencies_ns.append(time.perf_counter_ns() - before)
+        queue.put((start, time.monotonic(), latencies_ns))
+    except BaseException:
+        barrier.abort()  # the others do not wait for it
+        raise
+
+
+def percentile_us(latencies_ns, percent):
+    return latencies_ns[max(math.ceil(percent / 100 * len(latencies_ns)), 1) - 1] / 1e3
+
+
+def load(connect, arguments):
+    context = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
+    barrier, queue = context.Barrier(arguments.clients), context.Queue()
+    clients = [context.Process(target=repeat, args=(connect, arguments.target, arguments.size,
+                                                    arguments.seconds, barrier, queue))
+               for _ in range(arguments.clients)]
+    for client in clients:
+        client.start()
+    results = []
+    while len(results) < len(clients):
+        if any(client.exitcode not in (None, 0) for client in clients):
+            sys.exit("a client failed")
+        try:
+            results.append(queue.get(timeout=1))
+        except multiprocessing.queues.Empty:
+            continue
+    for client in clients:
+        client.join()
+    elapsed = max(end for _, end, _ in results) - min(start for start, _, _ in results)
+    latencies_ns = sorted(latency for _, _, each in results for latency in each)
+    print(json.dumps({
+        "bytes": arguments.size, "clients": arguments.clients, "requests": len(latencies_ns),
+        "seconds": elapsed, "rps": len(latencies_ns) / elapsed,
+        "gb_per_second": len(latencies_ns) * arguments.size / elapsed / 1e9,
+        **{f"p{percent}_us": percentile_us(latencies_ns, percent) for percent in (50, 90, 99)}}))
+
+
+def run_server(serve, arguments):
+    port, wait = serve(device_of(arguments.device))
+    unfinished = arguments.port_file + ".new"  # renamed: a reader never sees half of it
+    with open(unfinished, "w", encoding="utf-8") as file:
+        file.write(f"{port}\n")
+    os.rename(unfinished, arguments.port_file)
+    wait()
+
+
+def is_there(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is what it would be in
+        return False
+
+
+def main(serve, connect, needs):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check")
+    serving = commands.add_parser("serve")
+    serving.add_argument("--port-file", required=True)
+    serving.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    loading = commands.add_parser("load")
+    loading.add_argument("--target", required=True)
+    loading.add_argument("--size", type=int, required=True)
+    loading.add_argument("--clients", type=int, default=1)
+    loading.add_argument("--seconds", type=float, default=1.0)
+    arguments = parser.parse_args()
+    missing = [module for module in needs if not is_there(module)]
+    if missing:
+        print("no " + ", no ".join(missing))
+        sys.exit(3)
+    if arguments.command == "serve":
+        run_server(serve, arguments)
+    elif arguments.command == "load":
+        load(connect, arguments)

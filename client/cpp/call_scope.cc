@@ -1,0 +1,70 @@
+#include "client/cpp/call_scope.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace warpfold::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+// Below this a payload is copied into the message's one slice: the copy takes less time than a
+// second slice and its bookkeeping, and a copy needs no loan.
+constexpr std::size_t kCopyBytesMax = 16 * 1024;
+
+Tag ToTag(void* tag) { return static_cast<Tag>(reinterpret_cast<std::intptr_t>(tag)); }
+
+}  // namespace
+
+CallScope::~CallScope() {
+  void* tag = nullptr;
+  bool ok = false;
+  // The transport moves only while somebody polls, and after the call's end that is nobody but us.
+  while (!loan_.Returned()) queue_.AsyncNext(&tag, &ok, system_clock::now() + milliseconds(5));
+  queue_.Shutdown();
+  while (queue_.Next(&tag, &ok)) {
+  }
+}
+
+Tag CallScope::Next(bool& ok) {
+  void* tag = nullptr;
+  queue_.Next(&tag, &ok);
+  return ToTag(tag);
+}
+
+std::optional<Tag> CallScope::NextUntil(system_clock::time_point deadline, bool& ok) {
+  void* tag = nullptr;
+  if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) {
+    return std::nullopt;
+  }
+  return ToTag(tag);
+}
+
+std::optional<std::int64_t> CallContext::PushbackTrailer() const {
+  const auto& trailers = context_.GetServerTrailingMetadata();
+  const auto found = trailers.find("grpc-retry-pushback-ms");
+  if (found == trailers.end()) return std::nullopt;
+  const grpc::string_ref text = found->second;
+  std::int64_t milliseconds = -1;  // what cannot be read means "do not retry", as in gRPC
+  std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+  return milliseconds;
+}
+
+grpc::ByteBuffer CopyMessage(const std::string& head, std::span<const std::byte> payload) {
+  grpc::Slice joined(head.size() + payload.size());
+  // A slice of its own is writable until it is shared.
+  auto* out = const_cast<std::uint8_t*>(joined.begin());
+  out = std::copy(head.begin(), head.end(), out);
+  std::copy_n(reinterpret_cast<const std::uint8_t*>(payload.data()), payload.size(), out);
+  return grpc::ByteBuffer(&joined, 1);
+}
+
+grpc::ByteBuffer JoinMessage(CallScope& scope, const std::string& head,
+                             std::span<const std::byte> payload) {
+  if (payload.size() <= kCopyBytesMax) return CopyMessage(head, payload);
+  const grpc::Slice slices[] = {grpc::Slice(head), scope.Lend(payload)};
+  return grpc::ByteBuffer(slices, 2);
+}
+
+}  // namespace warpfold::client

@@ -1,0 +1,88 @@
+#include "client/cpp/exchange.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/message.h"
+
+namespace warpfold::client {
+
+v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
+  v1::ReduceRequest request;
+  request.set_request_id(options.request_id);
+  for (const Op op : options.ops) request.add_ops(op);
+  request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
+  request.set_keepdims(options.keepdims);
+  return request;
+}
+
+absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts) {
+  ReduceAnswer answer;
+  answer.attempts = attempts;
+  for (int i = 0; i < message.results_size(); ++i) {
+    v1::Result& from = *message.mutable_results(i);
+    ReduceResult to{from.op(),
+                    {from.tensor().dtype(),
+                     {from.tensor().shape().begin(), from.tensor().shape().end()},
+                     std::move(*from.mutable_data())}};
+    const absl::StatusOr<std::int64_t> bytes = TensorBytes(to.tensor.dtype, to.tensor.shape);
+    if (!bytes.ok() || static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
+      return absl::InternalError(absl::StrCat(
+          "the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype), " ",
+          ShapeText(to.tensor.shape), ", ", to.tensor.data.size(), " bytes) is not a tensor"));
+    }
+    answer.results.push_back(std::move(to));
+  }
+  answer.timing = std::move(*message.mutable_timing());
+  answer.device = std::move(*message.mutable_device());
+  return answer;
+}
+
+v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const ReduceOptions& options) {
+  v1::ReduceRequest request = RequestWithoutTensor(options);
+  request.set_return_state(true);
+  request.mutable_part()->mutable_whole_shape()->Assign(part.whole_shape.begin(),
+                                                        part.whole_shape.end());
+  request.mutable_part()->set_offset(part.offset);
+  return request;
+}
+
+absl::StatusOr<v1::ReduceResponse> MessageOf(Served served) {
+  if (!served.status.ok()) return served.status;
+  v1::ReduceResponse message;
+  if (absl::Status parsed = Parse(served.response, message); !parsed.ok()) return parsed;
+  return message;
+}
+
+absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops) {
+  if (static_cast<std::size_t>(message.results_size()) != ops.size()) {
+    return absl::InternalError(absl::StrCat("the server answered ", message.results_size(),
+                                            " results to ", ops.size(), " ops"));
+  }
+  for (int i = 0; i < message.results_size(); ++i) {
+    const Op asked = ops[static_cast<std::size_t>(i)];
+    if (message.results(i).op() != asked) {
+      return absl::InternalError(absl::StrCat("the server's result ", i, " (",
+                                              Name(message.results(i).op()), ") is not one to ",
+                                              Name(asked)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options) {
+  const int attempts = served.attempts;
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+  if (!message.ok()) return message.status();
+  if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
+  return ParseAnswer(*std::move(message), attempts);
+}
+
+absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {
+  if (message.state().empty()) return absl::InternalError("the server answered without a state");
+  return std::move(*message.mutable_state());
+}
+
+}  // namespace warpfold::client

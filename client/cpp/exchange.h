@@ -1,0 +1,40 @@
+// From a caller's options to the contract's request, and from the contract's response to the
+// caller's answer. What comes from the wire is believed only as far as it was asked.
+//
+// Thread safety: pure functions. Failure: INTERNAL, a fault of the server's.
+#ifndef WARPFOLD_CLIENT_CPP_EXCHANGE_H_
+#define WARPFOLD_CLIENT_CPP_EXCHANGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cpp/call_with_retries.h"
+#include "client/cpp/client.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold::client {
+
+// Everything but the tensor.
+v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options);
+
+// The same for the state of a part.
+v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const ReduceOptions& options);
+
+absl::StatusOr<v1::ReduceResponse> MessageOf(Served served);
+
+// Whether `message` has a result for each of `ops`, in their order.
+absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops);
+
+// Fails when a result's bytes are not as many as its dtype and shape say.
+absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts);
+
+// All of the above: what was served as the answer to `options`.
+absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options);
+
+absl::StatusOr<std::string> TakeState(v1::ReduceResponse message);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_EXCHANGE_H_

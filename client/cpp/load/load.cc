@@ -1,0 +1,178 @@
+#include "client/cpp/load/load.h"
+
+#include <algorithm>
+#include <barrier>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "client/cpp/load/load_client.h"
+
+namespace warpfold::client {
+namespace {
+
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::uint64_t kArrivalsSeed = 20261121;
+
+steady_clock::duration Ticks(Seconds seconds) {
+  return std::chrono::duration_cast<steady_clock::duration>(seconds);
+}
+
+// When a client's requests are due.
+class Arrivals {
+ public:
+  // `rate` requests/s, or as soon as they can be sent if it is 0.
+  Arrivals(double rate, std::uint64_t seed, steady_clock::time_point start)
+      : random_(seed), gap_s_(rate > 0 ? rate : 1), open_(rate > 0), next_(start) {
+    if (open_) Advance();
+  }
+
+  steady_clock::time_point Next() const { return open_ ? next_ : steady_clock::now(); }
+  void Advance() {
+    if (open_) next_ += Ticks(Seconds(gap_s_(random_)));
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::exponential_distribution<double> gap_s_;
+  bool open_;
+  steady_clock::time_point next_;
+};
+
+// What one client measured.
+struct ClientResult {
+  absl::Status status;
+  LoadReport report;
+  steady_clock::time_point end;  // of the last request; closing the connection is not measured
+};
+
+// One client's loop: sends what is due, receives what is answered.
+class Loop {
+ public:
+  Loop(LoadClient& client, LoadCounters* counters, LoadReport& report)
+      : client_(client),
+        counters_(counters),
+        report_(report),
+        due_(static_cast<std::size_t>(client.in_flight_max())) {
+    for (int slot = client.in_flight_max(); slot-- > 0;) free_.push_back(slot);
+  }
+
+  // Sends for `duration`, and at least `requests_min` requests; returns when all are answered.
+  void Run(Arrivals arrivals, Seconds duration, std::int64_t requests_min) {
+    const auto end = steady_clock::now() + Ticks(duration);
+    std::int64_t sent = 0;
+    while (true) {
+      const auto due = arrivals.Next();
+      const bool more = sent < requests_min || std::max(due, steady_clock::now()) < end;
+      const bool idle = free_.size() == due_.size();
+      if (!more && idle) return;
+      if (more && !free_.empty() && due <= steady_clock::now()) {
+        SendDue(due);
+        arrivals.Advance();
+        ++sent;
+      } else if (idle) {
+        std::this_thread::sleep_until(due);
+      } else {
+        ReceiveUntil(more && !free_.empty() ? due : steady_clock::time_point::max());
+      }
+    }
+  }
+
+  const absl::Status& last_failure() const { return last_failure_; }
+
+ private:
+  void SendDue(steady_clock::time_point due) {
+    const int slot = free_.back();
+    free_.pop_back();
+    due_[static_cast<std::size_t>(slot)] = due;
+    client_.Send(slot);
+  }
+
+  void ReceiveUntil(steady_clock::time_point until) {
+    const auto far = system_clock::time_point::max();
+    const auto deadline = until == steady_clock::time_point::max()
+                              ? far
+                              : system_clock::now() + std::chrono::ceil<system_clock::duration>(
+                                                          until - steady_clock::now());
+    std::optional<LoadClient::Outcome> outcome = client_.Receive(deadline);
+    if (!outcome.has_value()) return;
+    const auto latency = steady_clock::now() - due_[static_cast<std::size_t>(outcome->slot)];
+    free_.push_back(outcome->slot);
+    if (outcome->status.ok()) {
+      report_.latencies.Record(latency);
+      report_.device = std::move(outcome->device);
+      if (counters_ != nullptr) ++counters_->answered;
+    } else {
+      ++report_.failures[outcome->status.code()];
+      if (counters_ != nullptr) ++counters_->failed;
+      last_failure_ = std::move(outcome->status);
+    }
+  }
+
+  LoadClient& client_;
+  LoadCounters* counters_;
+  LoadReport& report_;
+  std::vector<steady_clock::time_point> due_;  // by slot
+  std::vector<int> free_;                      // slots
+  absl::Status last_failure_;
+};
+
+// A closed loop for the warm-up's time. The failure of a client that nobody answers.
+absl::Status WarmUp(LoadClient& client, Seconds duration) {
+  LoadReport report;
+  Loop loop(client, nullptr, report);
+  loop.Run(Arrivals(0, kArrivalsSeed, {}), duration, 1);
+  return report.latencies.count() > 0 ? absl::OkStatus() : loop.last_failure();
+}
+
+void Join(ClientResult& from, steady_clock::time_point start, LoadReport& to) {
+  to.elapsed = std::max<Seconds>(to.elapsed, from.end - start);
+  to.latencies.Add(from.report.latencies);
+  for (const auto& [code, count] : from.report.failures) to.failures[code] += count;
+  if (!from.report.device.empty()) to.device = std::move(from.report.device);
+}
+
+}  // namespace
+
+absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const std::byte> payload,
+                                   LoadCounters& counters) {
+  std::vector<ClientResult> results(static_cast<std::size_t>(options.clients));
+  std::atomic<bool> failed = false;
+  steady_clock::time_point start;
+  // Nobody measures while others still connect.
+  std::barrier warm(options.clients, [&]() noexcept {
+    start = steady_clock::now();
+    counters.measuring = true;
+  });
+  const auto run = [&](ClientResult& result, std::uint64_t index) {
+    absl::StatusOr<std::unique_ptr<LoadClient>> client = LoadClient::Make(options, payload);
+    result.status = client.status();
+    if (client.ok()) result.status = WarmUp(**client, options.warmup);
+    if (!result.status.ok()) failed = true;
+    warm.arrive_and_wait();
+    if (failed) return;
+    Loop loop(**client, &counters, result.report);
+    loop.Run(Arrivals(options.rate / options.clients, kArrivalsSeed + index, start),
+             options.duration, options.requests_min);
+    result.end = steady_clock::now();
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      threads.emplace_back([&, i] { run(results[i], i); });
+    }
+  }
+  LoadReport report;
+  for (ClientResult& result : results) {
+    if (!result.status.ok()) return result.status;
+    Join(result, start, report);
+  }
+  return report;
+}
+
+}  // namespace warpfold::client

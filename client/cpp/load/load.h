@@ -1,0 +1,81 @@
+// Load on a server: clients that send the same tensor again and again, and what that came to.
+//
+// A closed loop sends a client's next request when the last one is answered: it finds the
+// throughput. An open loop sends at times that do not depend on the answers, as independent users
+// do, and counts a latency from the time at which a request was due, so that a server that stalls
+// cannot slow down those who time it. The times are drawn from a Poisson process with a fixed seed.
+// Requests that could not be sent within the duration are not sent: the report has fewer, then.
+//
+// Every client has connections of its own and is the library that any program uses (client.h), with
+// retries off: a refusal is counted, not hidden.
+//
+// Thread safety: RunLoad starts and joins its own threads, one per client. Failure: the status of
+// a client that cannot have its first request answered; later failures are counted by code.
+#ifndef WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
+#define WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cpp/client.h"
+#include "client/cpp/load/latency_histogram.h"
+
+namespace warpfold::client {
+
+// How the tensor travels.
+enum class LoadPath {
+  kUnary,     // Reduce
+  kStream,    // ReduceStream
+  kStriped,   // one tensor over `connections` at a time
+  kMany,      // ReduceMany: `window` requests of a client on their way
+  kResident,  // put once by each client, then reduced by its id
+};
+
+struct LoadOptions {
+  std::string target;
+  ConnectionOptions connection;
+  LoadPath path = LoadPath::kUnary;
+  DType dtype = v1::DTYPE_F32;
+  std::vector<Op> ops = {v1::OP_SUM};  // over all elements
+  int clients = 1;
+  double rate = 0;  // requests/s of all clients together, open loop; 0: closed loop
+  int window = 64;  // kMany only; the server takes some 64 (many_stream.h)
+  int connections = ClientOptions().connections;  // kStriped and, for the upload, kResident
+  std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
+  std::size_t chunk_bytes = ClientOptions().chunk_bytes;
+  std::chrono::duration<double> warmup{0.2};  // at least one request a client
+  std::chrono::duration<double> duration{1.0};
+  std::int64_t requests_min = 1;  // of each client: for requests that take longer than `duration`
+  std::chrono::milliseconds timeout{120'000};  // of a request
+};
+
+// Of the requests measured so far, for whoever watches.
+struct LoadCounters {
+  std::atomic<bool> measuring = false;  // the warm-up is over
+  std::atomic<std::int64_t> answered = 0;
+  std::atomic<std::int64_t> failed = 0;
+};
+
+struct LoadReport {
+  std::chrono::duration<double> elapsed{0};  // from the start to the last answer
+  LatencyHistogram latencies;                // of the requests that were answered
+  std::map<absl::StatusCode, std::int64_t> failures;
+  std::string device;  // of the last answer
+};
+
+// Blocks for the warm-up and the duration. REQUIRES: `payload` is whole elements; clients, window,
+// chunk_bytes > 0.
+absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const std::byte> payload,
+                                   LoadCounters& counters);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_

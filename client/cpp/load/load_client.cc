@@ -1,0 +1,172 @@
+#include "client/cpp/load/load_client.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/cpp/many_stream.h"
+
+namespace warpfold::client {
+namespace {
+
+using std::chrono::system_clock;
+
+TensorView VectorOf(const LoadOptions& options, std::span<const std::byte> payload) {
+  const auto elements = static_cast<std::int64_t>(payload.size() / ElementBytes(options.dtype));
+  return {options.dtype, {elements}, payload};
+}
+
+ClientOptions ClientOptionsOf(const LoadOptions& options) {
+  ClientOptions client;
+  client.connection = options.connection;
+  client.retry.attempts_max = 1;
+  client.timeout = options.timeout;
+  client.chunk_bytes = options.chunk_bytes;
+  client.stripe_bytes_min = options.stripe_bytes_min;
+  client.connections = 1;
+  switch (options.path) {
+    case LoadPath::kUnary:
+      client.stream_threshold_bytes = std::numeric_limits<std::int64_t>::max();
+      break;
+    case LoadPath::kStream:
+      client.stream_threshold_bytes = -1;
+      break;
+    case LoadPath::kStriped:
+      client.connections = options.connections;
+      client.stripe_threshold_bytes = 0;
+      break;
+    case LoadPath::kResident:
+      client.connections = options.connections;
+      break;
+    case LoadPath::kMany:
+      break;
+  }
+  return client;
+}
+
+// One request at a time: the tensor travels, or lies there.
+class OneByOne final : public LoadClient {
+ public:
+  OneByOne(std::unique_ptr<Client> client, TensorView tensor, std::optional<RemoteTensor> resident,
+           const LoadOptions& options)
+      : client_(std::move(client)),
+        tensor_(std::move(tensor)),
+        resident_(std::move(resident)),
+        options_{.ops = options.ops} {}
+
+  void Send(int slot) override {
+    const absl::StatusOr<ReduceAnswer> answer = resident_.has_value()
+                                                    ? client_->Reduce(*resident_, options_)
+                                                    : client_->Reduce(tensor_, options_);
+    outcome_ = Outcome{slot, answer.status(), answer.ok() ? answer->device : std::string()};
+  }
+  std::optional<Outcome> Receive(system_clock::time_point) override {
+    return std::exchange(outcome_, std::nullopt);
+  }
+  int in_flight_max() const override { return 1; }
+
+ private:
+  std::unique_ptr<Client> client_;
+  TensorView tensor_;
+  std::optional<RemoteTensor> resident_;
+  ReduceOptions options_;
+  std::optional<Outcome> outcome_;
+};
+
+// Many at a time on one stream, which takes the place of one that ended.
+class Pipelined final : public LoadClient {
+ public:
+  Pipelined(std::unique_ptr<Client> client, TensorView tensor, const LoadOptions& options)
+      : client_(std::move(client)),
+        tensor_(std::move(tensor)),
+        options_{.ops = options.ops},
+        in_flight_(static_cast<std::size_t>(options.window), false) {
+    // A stream's deadline is for all of its requests.
+    stream_options_.timeout = std::chrono::ceil<std::chrono::milliseconds>(
+        options.warmup + options.duration + options.timeout);
+    stream_ = client_->OpenMany(stream_options_);
+  }
+
+  void Send(int slot) override {
+    options_.request_id = absl::StrCat(slot);
+    in_flight_[static_cast<std::size_t>(slot)] = true;
+    if (absl::Status sent = stream_->Send(tensor_, options_); !sent.ok()) broken_ = sent;
+  }
+
+  std::optional<Outcome> Receive(system_clock::time_point until) override {
+    if (broken_.ok()) {
+      absl::StatusOr<std::optional<ManyAnswer>> got = stream_->Receive(until);
+      if (got.ok() && !got->has_value()) return std::nullopt;
+      if (got.ok()) return OutcomeOf(**got);
+      broken_ = got.status();
+    }
+    return NextLost();
+  }
+
+  int in_flight_max() const override { return static_cast<int>(in_flight_.size()); }
+
+ private:
+  Outcome OutcomeOf(const ManyAnswer& answer) {
+    int slot = 0;
+    if (!absl::SimpleAtoi(answer.request_id, &slot) || slot < 0 || slot >= in_flight_max() ||
+        !in_flight_[static_cast<std::size_t>(slot)]) {
+      broken_ = absl::InternalError(
+          absl::StrCat("an answer to '", answer.request_id, "', which nobody asked"));
+      return *NextLost();
+    }
+    in_flight_[static_cast<std::size_t>(slot)] = false;
+    return {slot, answer.answer.status(),
+            answer.answer.ok() ? answer.answer->device : std::string()};
+  }
+
+  // Requests of a stream that ended end with it, one a call; after the last there is a new stream.
+  std::optional<Outcome> NextLost() {
+    for (std::size_t slot = 0; slot < in_flight_.size(); ++slot) {
+      if (!in_flight_[slot]) continue;
+      in_flight_[slot] = false;
+      return Outcome{static_cast<int>(slot), broken_, {}};
+    }
+    broken_ = absl::OkStatus();
+    stream_ = client_->OpenMany(stream_options_);
+    return std::nullopt;
+  }
+
+  std::unique_ptr<Client> client_;
+  TensorView tensor_;
+  ReduceOptions options_;
+  ManyOptions stream_options_;
+  std::unique_ptr<ManyStream> stream_;
+  std::vector<bool> in_flight_;  // by slot
+  absl::Status broken_;          // why the stream ended
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& options,
+                                                             std::span<const std::byte> payload) {
+  absl::StatusOr<std::unique_ptr<Client>> connected =
+      Client::Connect(options.target, ClientOptionsOf(options));
+  if (!connected.ok()) return connected.status();
+  std::unique_ptr<Client> client = *std::move(connected);
+  TensorView tensor = VectorOf(options, payload);
+  switch (options.path) {
+    case LoadPath::kMany:
+      return std::make_unique<Pipelined>(std::move(client), std::move(tensor), options);
+    case LoadPath::kResident: {
+      absl::StatusOr<RemoteTensor> resident = client->Put(tensor, {});
+      if (!resident.ok()) return resident.status();
+      return std::make_unique<OneByOne>(std::move(client), std::move(tensor), *std::move(resident),
+                                        options);
+    }
+    case LoadPath::kUnary:
+    case LoadPath::kStream:
+    case LoadPath::kStriped:
+      return std::make_unique<OneByOne>(std::move(client), std::move(tensor), std::nullopt,
+                                        options);
+  }
+  return absl::InternalError("no such path");
+}
+
+}  // namespace warpfold::client

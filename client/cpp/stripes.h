@@ -1,0 +1,65 @@
+// How a large tensor is cut into stripes that travel at the same time, so that the answer has the
+// bits of the whole: slices of the caller's memory, one after the other.
+//
+// Where the outermost dimension is kept, each stripe is a tensor with results of its own, and the
+// whole's are theirs in a row. Where it is reduced, each is a part in the contract's sense
+// (reduction.proto, Part), and their states are merged; a stripe is a power of two of the least
+// that a cut may leave, so that its state is one node of the canonical tree.
+//
+// Why not CreateTensor, WriteTensor and a Reduce with `consume`: the server would hold all of the
+// tensor, against Limits.max_resident_bytes, and of several servers behind one name one has to get
+// every range. Parts hold a bounded piece each, and any server may take any of them.
+//
+// Thread safety: pure functions.
+#ifndef WARPFOLD_CLIENT_CPP_STRIPES_H_
+#define WARPFOLD_CLIENT_CPP_STRIPES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "client/cpp/tensor.h"
+#include "warpfold/v1/reduction.pb.h"
+
+namespace warpfold::client {
+
+struct Stripe {
+  std::int64_t offset = 0;          // in indices of what is cut: the run, or the kept dimension
+  std::vector<std::int64_t> shape;  // of the stripe
+  std::size_t first_byte = 0;       // of the whole's
+  std::size_t bytes = 0;
+};
+
+struct StripePlan {
+  enum class Join {
+    kMerge,        // the stripes' states
+    kConcatenate,  // the stripes' results, along result_dimension
+  };
+  Join join = Join::kMerge;
+  std::size_t result_dimension = 0;
+  std::vector<Stripe> stripes;  // two or more
+};
+
+struct StripeLimits {
+  int connections = 1;
+  std::int64_t stripe_bytes_min = 1;
+  std::int64_t message_bytes_max = 0;  // of the server; 0: it did not say
+  std::int64_t result_bytes_max = 0;   // the same
+};
+
+// nullopt when the tensor cannot be cut, or its states would be too large to be worth it.
+// REQUIRES: `tensor` has the bytes of its shape. Axes that no server would take are left to it: no
+// plan.
+std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const std::int64_t> axes,
+                                      std::size_t ops, bool keepdims, const StripeLimits& limits);
+
+// Consecutive ranges of `bytes`, each a multiple of `multiple` but the last: as many as keep
+// `connections` busy, and none smaller than `bytes_min` but the last.
+std::int64_t RangeBytes(std::int64_t bytes, int connections, std::int64_t bytes_min,
+                        std::int64_t multiple);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_STRIPES_H_

@@ -1,0 +1,76 @@
+// `warpfold bench` against the fake service; the paths that it lacks are tests/e2e/load_test.cc's.
+#include <nlohmann/json.hpp>
+
+#include "client/cpp/cli/bench_report.h"
+#include "tests/client/cli_fixture.h"
+
+namespace warpfold::client {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class BenchCliTest : public CliTest {
+ protected:
+  static constexpr char kTen[] = "bench --warmup 0 --duration 0 --requests-min 10 ";
+};
+
+TEST_F(BenchCliTest, JsonHasTheLoadAndWhatItCameTo) {
+  const Outcome outcome = RunAt("", std::string(kTen) + "--json --target " + server_.address() +
+                                        " --method stream --size 8KiB --dtype f64 --op sum,max "
+                                        "--clients 3");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "") << "no progress without a terminal";
+  const json out = json::parse(outcome.out);
+  EXPECT_EQ(out["target"], server_.address());
+  EXPECT_EQ(out["device"], "fake");
+  EXPECT_EQ(out["method"], "stream");
+  EXPECT_EQ(out["dtype"], "f64");
+  EXPECT_EQ(out["bytes"], 8192);
+  EXPECT_THAT(out["ops"], ElementsAre("sum", "max"));
+  EXPECT_EQ(out["clients"], 3);
+  EXPECT_TRUE(out["rate"].is_null());
+  EXPECT_EQ(out["requests"], 30);
+  EXPECT_EQ(out["failures"], json::object());
+  const double rps = out["rps"];
+  EXPECT_NEAR(rps, 30 / out["seconds"].get<double>(), 1e-6 * rps);
+  EXPECT_NEAR(out["gb_per_second"].get<double>(), rps * 8192 / 1e9, 1e-6 * rps);
+  double last = 0;
+  for (const char* key : {"p50_us", "p90_us", "p99_us", "p999_us", "max_us"}) {
+    EXPECT_GE(out[key].get<double>(), last) << key;
+    last = out[key];
+  }
+  EXPECT_EQ(server_.service().stream_calls(), 33);
+}
+
+TEST_F(BenchCliTest, TextIsForPeople) {
+  server_.service().FailNext(2, {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", 1, {}}, 3);
+  const Outcome outcome = Run(std::string(kTen) + "--rate 100000");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("unary, 4.00 KiB of f32, sum, 1 client, 100000 requests/s"));
+  EXPECT_THAT(outcome.out, HasSubstr("8 in "));
+  EXPECT_THAT(outcome.out, HasSubstr("p99.9 "));
+  EXPECT_THAT(outcome.out, HasSubstr("2 RESOURCE_EXHAUSTED"));
+}
+
+TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
+  ExpectFailure("bench --op sum,frobnicate", 2, "frobnicate");
+  ExpectFailure("bench --dtype f32 --size 5", 2, "--size: 5 bytes are not whole elements of f32");
+  ExpectFailure("bench --method smoke", 2, "--method");
+  ExpectFailure("bench --duration 0 --op prod", 2, "ops: not in this server");
+  server_.Stop();
+  ExpectFailure("bench --timeout 1", 3, server_.address());
+}
+
+TEST(BenchProgressTest, TheLineHasBarRatesAndFailures) {
+  BenchFlags flags;
+  flags.duration_s = 10;
+  const std::string line = BenchProgressLine(flags, 100'000, 0, std::chrono::duration<double>(5));
+  EXPECT_EQ(line, "[============>           ]  50%  20000 requests/s  0.0819 GB/s");
+  EXPECT_THAT(BenchProgressLine(flags, 1, 7, std::chrono::duration<double>(20)),
+              HasSubstr("100%  0.05 requests/s  0.0000 GB/s  7 failed"));
+}
+
+}  // namespace
+}  // namespace warpfold::client
