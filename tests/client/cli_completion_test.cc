@@ -2,6 +2,9 @@
 // help.
 #include <algorithm>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/client/cli_fixture.h"
 
@@ -31,11 +34,21 @@ class CompletionCliTest : public CliTest {
 
   std::vector<std::string> Commands() const { return Entries(Run("--help").out, "Subcommands:"); }
 
+  // Of "-h,--help" both.
+  static std::vector<std::string> Names(const std::string& entry) {
+    std::vector<std::string> names;
+    std::stringstream rest(entry);
+    for (std::string name; std::getline(rest, name, ',');) names.push_back(name);
+    return names;
+  }
+
   // "--op", of a command; of no command those of all.
   std::set<std::string> LongFlags(const std::string& command) const {
     std::set<std::string> flags;
     for (const std::string& entry : Entries(Run(command + " --help").out, "Options:")) {
-      flags.insert(entry.substr(entry.find("--")));
+      for (const std::string& name : Names(entry)) {
+        if (name.starts_with("--")) flags.insert(name);
+      }
     }
     return flags;
   }
