@@ -7,6 +7,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -40,13 +41,17 @@ v1::ReduceResponse Answer() {
 // The request_id of a ReduceRequest: of those that have one it is the first field.
 std::string RequestId(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
-  if (!message.Dump(&slices).ok() || slices.empty()) return {};
-  const grpc::Slice& first = slices[0];
-  constexpr std::uint8_t kRequestIdTag = v1::ReduceRequest::kRequestIdFieldNumber << 3 | 2;
-  if (first.size() < 2 || first.begin()[0] != kRequestIdTag) return {};
-  const std::size_t length = first.begin()[1];  // below 128: one byte
-  if (first.size() < 2 + length) return {};
-  return {reinterpret_cast<const char*>(first.begin()) + 2, length};
+  if (!message.Dump(&slices).ok()) return {};
+  constexpr std::size_t kFieldBytesMax = 2 + 127;  // tag, a length of one byte, the id
+  std::string field;
+  for (const grpc::Slice& slice : slices) {  // the first may end anywhere
+    field.append(reinterpret_cast<const char*>(slice.begin()),
+                 std::min(slice.size(), kFieldBytesMax - field.size()));
+    if (field.size() == kFieldBytesMax) break;
+  }
+  constexpr char kRequestIdTag = v1::ReduceRequest::kRequestIdFieldNumber << 3 | 2;
+  if (field.size() < 2 || field[0] != kRequestIdTag) return {};
+  return field.substr(2, static_cast<std::size_t>(field[1]));
 }
 
 // Takes a stream of any length, then answers.
