@@ -13,7 +13,7 @@ COPY deploy/setup.sh deploy/packages.txt deploy/
 RUN deploy/setup.sh deploy/packages.txt
 COPY . .
 ARG WARPFOLD_CUDA=ON
-RUN cmake --preset release -DWARPFOLD_CUDA="${WARPFOLD_CUDA}" -DWARPFOLD_TESTS=OFF \
+RUN cmake --preset release -DWARPFOLD_CUDA="${WARPFOLD_CUDA}" -DWARPFOLD_TESTS=OFF -DWARPFOLD_BENCH=OFF \
   && cmake --build --preset release \
   && deploy/stage.sh /opt/warpfold build/release/server/warpfold-server build/release/client/cpp/warpfold
 

@@ -131,6 +131,21 @@ TEST_F(GpuBatchLaneTest, AnEmptyBatchHasNoAnswers) {
   EXPECT_TRUE(lane->Finish().empty());
 }
 
+TEST_F(GpuBatchLaneTest, CountsWhatABatchReduced) {
+  const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+  std::mt19937_64 random(7);
+  const Member first = RandomMember(random);
+  const Member second = RandomMember(random);
+  const DeviceUse::Counts before = executor().use();
+  for (const Member* member : {&first, &second}) {
+    std::memcpy(lane->Add(member->plan)->data(), member->bytes.data(), member->bytes.size());
+  }
+  EXPECT_EQ(lane->Finish().size(), 2);
+  EXPECT_EQ(executor().use().reduced_bytes - before.reduced_bytes,
+            first.plan.input_bytes + second.plan.input_bytes);
+  EXPECT_GT(executor().use().kernel_time, before.kernel_time);
+}
+
 TEST_F(GpuBatchLaneTest, LeavesToLanesWhatATableDoesNotHold) {
   const auto batches = [this](std::vector<std::int64_t> shape, std::vector<std::int64_t> axes) {
     return executor().Batches(*MakePlan({.dtype = DType::kF32,

@@ -40,8 +40,8 @@ bool CudaBatchLane::Batches(const Plan& plan) {
          g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states;
 }
 
-CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits)
-    : ordinal_(ordinal), limits_(limits) {
+CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& use)
+    : ordinal_(ordinal), limits_(limits), use_(use) {
   // Each tensor's rows and results are small beside what a few tensors may have.
   const std::size_t tensors = static_cast<std::size_t>(limits.tensors);
   limits_.bytes = RoundedUp(std::max(limits.bytes, static_cast<std::size_t>(kTensorBytesMax)));
@@ -51,9 +51,10 @@ CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits)
 }
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,
-                                                               const BatchLimits& limits) {
+                                                               const BatchLimits& limits,
+                                                               DeviceUse& use) {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
-  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, limits));
+  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, limits, use));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
 }
@@ -113,10 +114,13 @@ std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Finish() {
   }
   const Clock::duration took = Clock::now() - begin;
   outcomes.reserve(tensors_.size());
+  std::size_t reduced_bytes = 0;
   for (const Tensor& tensor : tensors_) {
+    reduced_bytes += static_cast<std::size_t>(tensor.plan->input_bytes);
     outcomes.push_back(status.ok() ? Collect(tensor) : status);
     if (outcomes.back().ok()) outcomes.back()->times.kernel = took;
   }
+  if (status.ok()) use_.AddKernels(reduced_bytes, took);
   tensors_.clear();
   data_bytes_ = result_bytes_ = items_ = 0;
   return outcomes;

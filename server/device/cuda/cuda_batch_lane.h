@@ -34,7 +34,9 @@ class CudaBatchLane final : public BatchLane {
   // What fits in a table's items: contiguous rows, at most kRowsMax of them.
   static bool Batches(const Plan& plan);
 
-  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const BatchLimits& limits);
+  // `use` must outlive the lane.
+  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const BatchLimits& limits,
+                                                         DeviceUse& use);
   ~CudaBatchLane() override;
 
   std::optional<absl::Span<std::byte>> Add(const Plan& plan) override;
@@ -54,7 +56,7 @@ class CudaBatchLane final : public BatchLane {
     std::size_t item = 0;  // its first row's; verdicts are numbered as items
   };
 
-  CudaBatchLane(int ordinal, const BatchLimits& limits);
+  CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& use);
   absl::Status Allocate();
   // One launch for each dtype and bundle.
   absl::Status Launch();
@@ -66,6 +68,7 @@ class CudaBatchLane final : public BatchLane {
 
   int ordinal_;
   BatchLimits limits_;
+  DeviceUse& use_;
   std::size_t items_max_;
   std::size_t input_bytes_max_;  // data and table
   std::size_t result_bytes_max_;

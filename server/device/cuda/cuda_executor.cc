@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
 bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaExecutor::MakeBatchLane() {
-  return CudaBatchLane::Make(ordinal_, options_.batch);
+  return CudaBatchLane::Make(ordinal_, options_.batch, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {
