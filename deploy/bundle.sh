@@ -42,9 +42,11 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/warpfold_bench_batch" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/service/warpfold_bench" \
+  "$build/bench/service/warpfold_bench_resident" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 755 bench/service/run.py "$destination/bench-service.py"
+install -m 644 bench/service/gpus.py "$destination/gpus.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

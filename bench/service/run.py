@@ -4,7 +4,8 @@
 Both servers run on free ports of this machine and answer the same client program in turns: one
 round measures the wire, then warpfold, so that what else the machine does hits both. A ratio is
 taken within a round; the table shows medians over the rounds. Then the server's memory is read
-while tensors of growing sizes stream through it.
+while tensors of growing sizes stream through it. With --gpus a resident tensor is reduced by
+several GPUs instead (gpus.py).
 
 From a build tree:  bench/service/run.py --build build/release
 From the bundle:    bundle/bench-service.py            (finds bin/ beside itself)
@@ -24,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import gpus
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 PORT_TIMEOUT_S = 60
@@ -57,7 +60,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, help="a build folder")
-    parser.add_argument("--bin", type=pathlib.Path, help="a folder with the three programs")
+    parser.add_argument("--bin", type=pathlib.Path, help="a folder with the four programs")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
     parser.add_argument("--rounds", type=int, default=5)
@@ -69,6 +72,10 @@ def parse_arguments():
                         help="tensors to stream for the memory table; empty: none")
     parser.add_argument("--sweep", action="store_true",
                         help="also unary against stream over sizes, on both servers")
+    parser.add_argument("--gpus", type=lambda text: [int(n) for n in text.split(",")], default=[],
+                        help="instead of all that: a resident tensor on so many GPUs, as 1,2,4")
+    parser.add_argument("--resident-bytes", type=parse_size, default=16 * GIB,
+                        help="that tensor's size (default: 16GiB)")
     parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
     parser.add_argument("--gpu", help="for the JSON; default: what nvidia-smi says")
     parser.add_argument("--driver", help="for the JSON; default: what nvidia-smi says")
@@ -76,16 +83,18 @@ def parse_arguments():
 
 
 def find_programs(arguments):
-    """Paths of the server, the null server and the load generator."""
+    """Paths of the server, the null server and the load generators."""
     beside = pathlib.Path(__file__).resolve().parent / "bin"
     if arguments.build:
         paths = [arguments.build / "server/warpfold-server",
                  arguments.build / "bench/service/warpfold_null_server",
-                 arguments.build / "bench/service/warpfold_bench"]
+                 arguments.build / "bench/service/warpfold_bench",
+                 arguments.build / "bench/service/warpfold_bench_resident"]
     else:
         folder = arguments.bin or beside
         paths = [folder / name for name in
-                 ("warpfold-server", "warpfold_null_server", "warpfold_bench")]
+                 ("warpfold-server", "warpfold_null_server", "warpfold_bench",
+                  "warpfold_bench_resident")]
     for path in paths:
         if not os.access(path, os.X_OK):
             sys.exit(f"{path}: is not there; give --build or --bin")
@@ -280,9 +289,16 @@ def memory(bench, warpfold, sizes):
     return summary
 
 
+def write(results, output):
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        print(f"\nwritten: {output}")
+
+
 def main():
     arguments = parse_arguments()
-    server_program, null_program, bench_program = find_programs(arguments)
+    server_program, null_program, bench_program, resident_program = find_programs(arguments)
     bench = Bench(bench_program, arguments)
     sizes = [parse_size(text) for text in arguments.rss_sizes.split(",") if text]
     results = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -293,6 +309,12 @@ def main():
                       *shlex.split(arguments.server_args)]
     with tempfile.TemporaryDirectory() as folder_name, contextlib.ExitStack() as running:
         folder = pathlib.Path(folder_name)
+        if arguments.gpus:
+            results |= gpus.run(Server, server_command, resident_program, folder, arguments)
+            print_table(f"a resident tensor of {size_text(arguments.resident_bytes)}",
+                        ("", *(f"{count} GPUs" for count in arguments.gpus)),
+                        gpus.table_rows(results["cases"]))
+            return write(results, arguments.output)
         if sizes:  # first and by itself: its memory is to be that of streaming alone
             with Server("warpfold", server_command, folder) as fresh:
                 results["memory"] = memory(bench, fresh, sizes)
@@ -304,10 +326,7 @@ def main():
         if arguments.sweep:
             results["sweep"] = sweep(bench, (wire, warpfold), arguments)
     results["runs"] = bench.runs
-    if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten: {arguments.output}")
+    return write(results, arguments.output)
 
 
 if __name__ == "__main__":
