@@ -47,7 +47,7 @@ install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 for file in bench/service/*.py bench/peers/*.py client/python/warpfold/*.{py,binpb}; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination/bench/service/run.py"
+chmod 755 "$destination/bench/service/run.py" "$destination/bench/service/gpus.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

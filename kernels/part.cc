@@ -60,6 +60,26 @@ std::int64_t RunLength(const Plan& whole, const std::vector<std::int64_t>& shape
   return fits ? length : std::numeric_limits<std::int64_t>::max();
 }
 
+// The nodes that make up `range`; the last one may reach past the whole's end if it may be
+// `cut_short`.
+std::vector<Range> CoverOf(const Plan& whole, const Range& range, bool cut_short) {
+  if (whole.element_count == 0 || range.length() == 0) return {};
+  if (!AnyDependsOnOrder(whole)) return {range};
+  const std::int64_t leaf = LeafLength(whole);
+  const std::int64_t end = CeilDiv(range.end, leaf);
+  const bool to_the_end = cut_short && range.end == whole.outer_run.length;
+  std::vector<Range> nodes;
+  for (std::int64_t at = range.begin / leaf; at < end;) {
+    const auto left = static_cast<std::uint64_t>(end - at);
+    std::int64_t leaves =
+        static_cast<std::int64_t>(to_the_end ? std::bit_ceil(left) : std::bit_floor(left));
+    if (at > 0) leaves = std::min(leaves, at & -at);
+    nodes.push_back({at * leaf, std::min((at + leaves) * leaf, range.end)});
+    at += leaves;
+  }
+  return nodes;
+}
+
 }  // namespace
 
 absl::Status CheckCut(const Plan& whole, std::int64_t index, const char* field) {
@@ -93,19 +113,11 @@ absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std
 }
 
 std::vector<Range> NodesOf(const Plan& whole, const Range& range) {
-  if (whole.element_count == 0 || range.length() == 0) return {};
-  if (!AnyDependsOnOrder(whole)) return {range};
-  const std::int64_t leaf = LeafLength(whole);
-  const std::int64_t end = CeilDiv(range.end, leaf);
-  std::vector<Range> nodes;
-  for (std::int64_t at = range.begin / leaf; at < end;) {
-    std::int64_t leaves =
-        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(end - at)));
-    if (at > 0) leaves = std::min(leaves, at & -at);
-    nodes.push_back({at * leaf, std::min((at + leaves) * leaf, range.end)});
-    at += leaves;
-  }
-  return nodes;
+  return CoverOf(whole, range, /*cut_short=*/false);
+}
+
+std::vector<Range> SubtreesOf(const Plan& whole, const Range& range) {
+  return CoverOf(whole, range, /*cut_short=*/true);
 }
 
 bool AreHalves(const Plan& whole, const Range& left, const Range& right) {

@@ -52,6 +52,10 @@ absl::Status CheckCut(const Plan& whole, std::int64_t index, const char* field);
 // fall at its ends.
 std::vector<Range> NodesOf(const Plan& whole, const Range& range);
 
+// The same, but the last node may be one that the whole's end has cut short: what is there of it
+// joins as all of it would. REQUIRES: as NodesOf.
+std::vector<Range> SubtreesOf(const Plan& whole, const Range& range);
+
 // Whether two neighbouring nodes are the halves of one node.
 bool AreHalves(const Plan& whole, const Range& left, const Range& right);
 

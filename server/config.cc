@@ -64,6 +64,7 @@ Limits Config::limits() const {
   limits.stream_idle_timeout = std::chrono::milliseconds(stream_idle_timeout_ms);
   limits.resident.bytes_max = max_resident_bytes;
   limits.resident.tensor_bytes_max = max_resident_tensor_bytes;
+  limits.resident.split_bytes_min = split_bytes_min;
   limits.resident.tensors_max = max_resident_tensors;
   limits.resident.ttl = std::chrono::milliseconds(resident_ttl_ms);
   limits.resident.ttl_max = std::chrono::milliseconds(max_resident_ttl_ms);

@@ -50,6 +50,7 @@ struct Config {
   // Resident tensors, together and each.
   std::int64_t max_resident_bytes = std::int64_t{1} << 30;  // per device
   std::int64_t max_resident_tensor_bytes = std::int64_t{1} << 40;
+  std::int64_t split_bytes_min = std::int64_t{1} << 30;
   std::int64_t max_resident_tensors = 1024;
   std::int64_t resident_ttl_ms = 600'000;
   std::int64_t max_resident_ttl_ms = 86'400'000;

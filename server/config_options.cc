@@ -66,6 +66,8 @@ constexpr ConfigOption kOptions[] = {
      "Resident tensors per device, in its memory; 0: none", 0, kMaxBytes},
     {"max-resident-tensor-bytes", &Config::max_resident_tensor_bytes, "bytes", kOnReload,
      "Largest resident tensor", 0, kMaxBytes},
+    {"split-bytes-min", &Config::split_bytes_min, "bytes", kOnReload,
+     "Resident tensors of so many bytes and more lie on all devices, a part on each", 1, kMaxBytes},
     {"max-resident-tensors", &Config::max_resident_tensors, "tensors", kOnReload,
      "Resident tensors on all devices", 0, 1 << 16},
     {"resident-ttl-ms", &Config::resident_ttl_ms, "ms", kOnReload,

@@ -49,6 +49,8 @@ class TaskRun {
 
   absl::StatusOr<Outcome> operator()(const RunOnHost& task) { return task.run(); }
 
+  absl::StatusOr<Outcome> operator()(const UseLane& task) { return task.run(lane_); }
+
   std::chrono::nanoseconds receive() const { return receive_; }
 
  private:

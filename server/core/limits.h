@@ -26,6 +26,7 @@ inline constexpr std::size_t kTensorPiecesMax = 4096;
 struct ResidentLimits {
   std::int64_t bytes_max = std::int64_t{1} << 30;  // on each device; 0: there are none
   std::int64_t tensor_bytes_max = std::int64_t{1} << 40;
+  std::int64_t split_bytes_min = std::int64_t{1} << 30;  // of these and more on several devices
   std::int64_t tensors_max = 1024;
   std::chrono::milliseconds ttl{600'000};  // where the client does not say
   std::chrono::milliseconds ttl_max{86'400'000};

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/pack.h"
+#include "server/core/node_values.h"
 #include "server/core/stage.h"
 
 namespace warpfold {
@@ -51,22 +50,14 @@ class PartRun {
       : lane_(lane),
         work_(work),
         part_(part),
-        nodes_(NodesOf(part.whole, part.range)),
-        kinds_(ValueKindsOf(part.whole)) {}
+        values_(part.whole, NodesOf(part.whole, part.range)) {}
 
   absl::StatusOr<Outcome> Run() {
-    for (const ValueKind kind : kinds_) {
-      outcome_.results.emplace_back(nodes_.size() *
-                                        static_cast<std::size_t>(part_.whole.output_count) *
-                                        ValueBytes(kind, part_.whole.dtype),
-                                    '\0');
-    }
-    if (absl::Status status = nodes_.empty() ? absl::OkStatus() : ReducePlanes(); !status.ok()) {
-      return status;
-    }
+    absl::Status status = values_.nodes().empty() ? absl::OkStatus() : ReducePlanes();
+    if (!status.ok()) return status;
     Open();
-    if (absl::Status status = work_.payload().ExpectEnd(); !status.ok()) return status;
-    return std::move(outcome_);
+    if (status = work_.payload().ExpectEnd(); !status.ok()) return status;
+    return Outcome{.results = values_.Take(), .times = times_};
   }
 
  private:
@@ -79,9 +70,9 @@ class PartRun {
     const std::int64_t all = PlaneCount(part_.whole);
     const std::int64_t plane_bytes = RowBytes() * part_.range.length();
     std::int64_t step =
-        nodes_.size() == 1 ? all : std::max<std::int64_t>(1, kGatherBytes / plane_bytes);
+        nodes().size() == 1 ? all : std::max<std::int64_t>(1, kGatherBytes / plane_bytes);
     step = std::min(step, all);
-    const bool gathers = nodes_.size() > 1 && step > 1;
+    const bool gathers = nodes().size() > 1 && step > 1;
     std::vector<char> gathered;
     for (std::int64_t plane = 0; plane < all; plane += step) {
       const std::int64_t planes = std::min(step, all - plane);
@@ -93,10 +84,10 @@ class PartRun {
             absl::MakeSpan(reinterpret_cast<std::byte*>(gathered.data()), gathered.size()));
         if (!read.ok()) return read;
       }
-      for (std::size_t n = 0; n < nodes_.size(); ++n) {
-        const std::int64_t begin_bytes = (nodes_[n].begin - part_.range.begin) * RowBytes();
+      for (std::size_t n = 0; n < nodes().size(); ++n) {
+        const std::int64_t begin_bytes = (nodes()[n].begin - part_.range.begin) * RowBytes();
         GatheredRows rows(gathered.data() + begin_bytes, static_cast<std::size_t>(plane_bytes),
-                          static_cast<std::size_t>(nodes_[n].length() * RowBytes()));
+                          static_cast<std::size_t>(nodes()[n].length() * RowBytes()));
         absl::Status status = ReduceNode(n, plane, planes, gathers ? rows : work_.payload());
         if (!status.ok()) return status;
       }
@@ -107,7 +98,7 @@ class PartRun {
   // Node `n` of `planes` planes from `plane` on.
   absl::Status ReduceNode(std::size_t n, std::int64_t plane, std::int64_t planes,
                           PayloadSource& source) {
-    const Plan plan = SlicePlan(part_.whole, planes, nodes_[n]);
+    const Plan plan = SlicePlan(part_.whole, planes, nodes()[n]);
     absl::Status status = lane_.Begin(plan);
     if (status.ok()) {
       Open();
@@ -119,26 +110,12 @@ class PartRun {
     }
     absl::StatusOr<Outcome> node = lane_.Finish();
     if (!node.ok()) return node.status();
-    outcome_.times.host_to_device += node->times.host_to_device;
-    outcome_.times.kernel += node->times.kernel;
-    outcome_.times.device_to_host += node->times.device_to_host;
-    Keep(plan, node->results.front(), n, plane);
+    times_ += node->times;
+    values_.Keep(plan, node->results.front(), n, plane);
     return absl::OkStatus();
   }
 
-  void Keep(const Plan& plan, const std::string& states, std::size_t n, std::int64_t plane) {
-    const std::int64_t outputs = part_.whole.output_count;
-    const std::int64_t first =
-        static_cast<std::int64_t>(n) * outputs + outputs / PlaneCount(part_.whole) * plane;
-    std::vector<char*> values;
-    for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      values.push_back(outcome_.results[k].data() +
-                       static_cast<std::size_t>(first) * ValueBytes(kinds_[k], plan.dtype));
-    }
-    cpu::Pack({plan.dtype, plan.bundle()}, kinds_, states.data(), plan.output_count,
-              plan.geometry.reduced_runs, ReducedElementsOf(part_.whole, nodes_[n]).first_index,
-              values);
-  }
+  const std::vector<Range>& nodes() const { return values_.nodes(); }
 
   std::int64_t RowBytes() const {
     return RowElements(part_.whole) * static_cast<std::int64_t>(ElementBytes(part_.whole.dtype));
@@ -147,10 +124,9 @@ class PartRun {
   Lane& lane_;
   Work& work_;
   const Part& part_;
-  const std::vector<Range> nodes_;
-  const std::vector<ValueKind> kinds_;
+  NodeValues values_;
   bool opened_ = false;
-  Outcome outcome_;
+  DeviceTimes times_;
 };
 
 }  // namespace

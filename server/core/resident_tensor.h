@@ -4,12 +4,14 @@
 #define WARPFOLD_SERVER_CORE_RESIDENT_TENSOR_H_
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/core/byte_ranges.h"
+#include "server/core/shard.h"
+#include "server/core/tensor_homes.h"
 #include "server/core/tensor_lease.h"
 #include "server/device/executor.h"
 
@@ -20,9 +22,10 @@ struct ResidentTensor {
   std::string id;
   TensorShape shape;
   std::chrono::milliseconds ttl{0};
-  std::size_t home = 0;                  // number of its device
-  const DeviceInfo* device = nullptr;    // that one's
-  std::unique_ptr<TensorMemory> memory;  // null when it has no bytes
+  std::vector<TensorPlace> places;                    // at least one
+  std::vector<Shard> shards;                          // one a place
+  DeviceInfo devices;                                 // all of them: "cuda:0,cuda:1"
+  std::vector<std::unique_ptr<TensorMemory>> memory;  // one a shard that has bytes
 
   // Guarded by the table's lock.
   ByteRanges written;
@@ -32,7 +35,6 @@ struct ResidentTensor {
   bool ended = false;
   std::chrono::steady_clock::time_point last_use;
 
-  std::byte* data() const { return memory != nullptr ? memory->data() : nullptr; }
   std::int64_t missing_bytes() const { return shape.size_bytes - written.size_bytes(); }
   bool in_use() const { return reductions + writes > 0; }
 };

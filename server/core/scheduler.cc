@@ -27,13 +27,30 @@ absl::Status Scheduler::CheckKnownAnswers() {
   return absl::OkStatus();
 }
 
+Scheduler::~Scheduler() {
+  Drain();
+  // A split work goes from device to device: none may go before the others are done with it.
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(
+      +[](decltype(splits_)* splits) { return splits->empty(); }, &splits_));
+}
+
 absl::Status Scheduler::Submit(Work* work) {
   if (devices_.size() == 1) return devices_.front()->Submit(work);
-  if (const DeviceInfo* home = work->device(); home != nullptr) {
-    for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
-      if (&device->device() == home) return device->Submit(work);
-    }
+  if (std::unique_ptr<SplitWork> split = Split(*this, *work); split != nullptr) {
+    return SubmitSplit(work, std::move(split));
   }
+  const DeviceInfo* home = work->device();
+  return (home != nullptr ? Of(*home) : LeastLoaded()).Submit(work);
+}
+
+DeviceScheduler& Scheduler::Of(const DeviceInfo& device) const {
+  return **std::find_if(devices_.begin(), devices_.end(), [&device](const auto& scheduler) {
+    return &scheduler->device() == &device;
+  });
+}
+
+DeviceScheduler& Scheduler::LeastLoaded() const {
   // Loads may change between the look and the submit; a choice that is off by one is as good.
   DeviceScheduler* least = nullptr;
   SchedulerState least_state;
@@ -45,10 +62,53 @@ absl::Status Scheduler::Submit(Work* work) {
       least_state = state;
     }
   }
-  return least->Submit(work);
+  return *least;
+}
+
+absl::Status Scheduler::SubmitSplit(Work* work, std::unique_ptr<SplitWork> split) {
+  SplitWork& submitted = *split;
+  {
+    absl::MutexLock lock(&mutex_);
+    splits_.emplace(work, std::move(split));
+  }
+  // On OK it may have ended, and be gone.
+  absl::Status status = submitted.Submit();
+  if (!status.ok()) Forget(*work);
+  return status;
+}
+
+std::unique_ptr<SplitWork> Scheduler::Forget(const Work& work) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = splits_.find(&work);
+  if (found == splits_.end()) return nullptr;
+  std::unique_ptr<SplitWork> split = std::move(found->second);
+  splits_.erase(found);
+  return split;
+}
+
+absl::Status Scheduler::SubmitTo(const DeviceInfo& device, Work* work) {
+  return Of(device).Submit(work);
+}
+
+bool Scheduler::WithdrawFrom(const DeviceInfo& device, Work* work) {
+  return Of(device).Withdraw(work);
+}
+
+void Scheduler::End(Work& work, WorkReport report) {
+  const std::unique_ptr<SplitWork> split = Forget(work);
+  work.Done(std::move(report));
 }
 
 bool Scheduler::Withdraw(Work* work) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto split = splits_.find(work);
+    if (split != splits_.end()) {
+      const bool withdrawn = split->second->Withdraw();
+      if (withdrawn) splits_.erase(split);
+      return withdrawn;
+    }
+  }
   return std::any_of(
       devices_.begin(), devices_.end(),
       [work](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(work); });

@@ -1,33 +1,40 @@
 // All devices of the server: every work goes to the least loaded one that is not lost, or to the
-// one that it names.
+// one that it names, or, when its tensor lies on several, to all of these (split_work.h).
 //
 // Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for the contract of
 // Submit, Withdraw and Drain.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULER_H_
 #define WARPFOLD_SERVER_CORE_SCHEDULER_H_
 
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "server/core/device_scheduler.h"
+#include "server/core/split_work.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
-class Scheduler {
+class Scheduler final : private SplitHost {
  public:
   // One DeviceScheduler per executor, at least one; the executors must outlive the scheduler.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(
       const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options);
 
+  // Drains, and ends when all that was accepted is done.
+  ~Scheduler() override ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Asks every device a known question (known_answer.h), one after the other; waits.
   absl::Status CheckKnownAnswers();
 
-  absl::Status Submit(Work* work);
-  bool Withdraw(Work* work);
+  absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetQueueDepthMax(int queue_depth_max);
   void Drain();
 
@@ -39,7 +46,20 @@ class Scheduler {
   explicit Scheduler(std::vector<std::unique_ptr<DeviceScheduler>> devices)
       : devices_(std::move(devices)) {}
 
-  std::vector<std::unique_ptr<DeviceScheduler>> devices_;
+  DeviceScheduler& Of(const DeviceInfo& device) const;
+  DeviceScheduler& LeastLoaded() const;
+  absl::Status SubmitSplit(Work* work, std::unique_ptr<SplitWork> split)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The split of `work`, no longer known; null when there is none.
+  std::unique_ptr<SplitWork> Forget(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Status SubmitTo(const DeviceInfo& device, Work* work) override;
+  bool WithdrawFrom(const DeviceInfo& device, Work* work) override;
+  void End(Work& work, WorkReport report) override ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Mutex mutex_;
+  std::map<const Work*, std::unique_ptr<SplitWork>> splits_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<DeviceScheduler>> devices_;  // last: their threads use the above
 };
 
 }  // namespace warpfold

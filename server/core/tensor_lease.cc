@@ -1,13 +1,15 @@
 #include "server/core/tensor_lease.h"
 
+#include <algorithm>
+
 #include "server/core/resident_tensor.h"
 #include "server/core/tensor_table.h"
 
 namespace warpfold {
 
 const TensorShape& TensorReadLease::shape() const { return tensor_->shape; }
-const DeviceInfo& TensorReadLease::device() const { return *tensor_->device; }
-const std::byte* TensorReadLease::data() const { return tensor_->data(); }
+const DeviceInfo& TensorReadLease::devices() const { return tensor_->devices; }
+absl::Span<const Shard> TensorReadLease::shards() const { return tensor_->shards; }
 
 void TensorReadLease::Release(bool consume) {
   if (tensor_ == nullptr) return;
@@ -15,8 +17,17 @@ void TensorReadLease::Release(bool consume) {
   tensor_ = nullptr;
 }
 
-const DeviceInfo& TensorWriteLease::device() const { return *tensor_->device; }
-std::byte* TensorWriteLease::data() const { return tensor_->data() + range_.begin; }
+TensorWriteLease::TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentTensor> tensor,
+                                   const ByteRange& range)
+    : table_(table), tensor_(std::move(tensor)), range_(range) {
+  for (const Shard& shard : tensor_->shards) {
+    const std::int64_t begin = std::max(range.begin, shard.offset_bytes);
+    const std::int64_t end = std::min(range.end, shard.offset_bytes + shard.size_bytes);
+    if (begin >= end) continue;
+    shards_.push_back(
+        {shard.device, shard.data + (begin - shard.offset_bytes), begin, end - begin});
+  }
+}
 
 absl::Status TensorWriteLease::Wanted() const {
   if (!table_->HasEnded(*tensor_)) return absl::OkStatus();

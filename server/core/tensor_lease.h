@@ -15,8 +15,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/types.h"
 #include "server/core/byte_ranges.h"
+#include "server/core/shard.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -49,8 +51,9 @@ class TensorReadLease {
   explicit operator bool() const { return tensor_ != nullptr; }
   // REQUIRES: it holds a tensor.
   const TensorShape& shape() const;
-  const DeviceInfo& device() const;
-  const std::byte* data() const;  // null of a tensor that has no bytes
+  const DeviceInfo& devices() const;  // on which it lies, in one
+  // At least one; they are the tensor's bytes, in order.
+  absl::Span<const Shard> shards() const;
 
   // Gives the tensor back, or, with `consume`, ends it.
   void Release(bool consume = false);
@@ -74,14 +77,15 @@ class TensorWriteLease {
     table_ = other.table_;
     tensor_ = std::move(other.tensor_);
     range_ = other.range_;
+    shards_ = std::move(other.shards_);
     return *this;
   }
   ~TensorWriteLease() { Release(); }
 
   // REQUIRES: it holds a tensor.
   std::int64_t size_bytes() const { return range_.size(); }
-  const DeviceInfo& device() const;
-  std::byte* data() const;  // where the range begins
+  // At least one; they are the range's bytes, in order.
+  absl::Span<const Shard> shards() const { return shards_; }
 
   // OK, or NOT_FOUND once the tensor has ended. Any thread.
   absl::Status Wanted() const;
@@ -96,12 +100,12 @@ class TensorWriteLease {
  private:
   friend class TensorTable;
   TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentTensor> tensor,
-                   const ByteRange& range)
-      : table_(table), tensor_(std::move(tensor)), range_(range) {}
+                   const ByteRange& range);
 
   TensorTable* table_ = nullptr;
   std::shared_ptr<ResidentTensor> tensor_;
   ByteRange range_;
+  std::vector<Shard> shards_;
 };
 
 }  // namespace warpfold

@@ -25,18 +25,10 @@ absl::StatusOr<std::string> MakeId() {
   return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
 }
 
-absl::Status CheckLimits(const TensorShape& shape, milliseconds ttl, const ResidentLimits& limits) {
-  if (ttl < milliseconds(0) || ttl > limits.ttl_max) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "ttl_ms: ", ttl.count(), " is not between 0 and the limit of ", limits.ttl_max.count()));
-  }
-  const std::int64_t bytes_max = std::min(limits.tensor_bytes_max, limits.bytes_max);
-  if (shape.size_bytes > bytes_max) {
-    return RefusalStatus(
-        NeverFits{}, absl::StrCat("tensor: ", shape.size_bytes,
-                                  " bytes are above the limit of resident tensors, ", bytes_max));
-  }
-  return absl::OkStatus();
+absl::Status CheckTtl(milliseconds ttl, const ResidentLimits& limits) {
+  if (ttl >= milliseconds(0) && ttl <= limits.ttl_max) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "ttl_ms: ", ttl.count(), " is not between 0 and the limit of ", limits.ttl_max.count()));
 }
 
 absl::Status CheckRange(std::int64_t offset_bytes, std::int64_t size_bytes,
@@ -57,63 +49,68 @@ absl::Status CheckRange(std::int64_t offset_bytes, std::int64_t size_bytes,
 
 TensorTable::TensorTable(const std::vector<std::unique_ptr<Executor>>& executors,
                          const ResidentLimits& limits, Clock clock)
-    : clock_(std::move(clock)), limits_(limits), homes_(executors.size()) {
-  for (const std::unique_ptr<Executor>& executor : executors) executors_.push_back(executor.get());
+    : clock_(std::move(clock)), limits_(limits), homes_(executors) {}
+
+absl::StatusOr<std::vector<TensorPlace>> TensorTable::Reserve(const TensorShape& shape) {
+  absl::StatusOr<std::vector<TensorPlace>> places =
+      absl::ResourceExhaustedError(absl::StrCat(limits_.tensors_max, " tensors"));
+  if (reserved_ < limits_.tensors_max) places = homes_.Reserve(shape, limits_);
+  if (places.ok()) ++reserved_;
+  return places;
 }
 
-absl::StatusOr<std::size_t> TensorTable::Reserve(std::int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  const Home* roomiest = nullptr;
-  for (const Home& home : homes_) {
-    if (!home.lost && (roomiest == nullptr || home.bytes < roomiest->bytes)) roomiest = &home;
-  }
-  if (roomiest == nullptr) return absl::UnavailableError("every device is lost");
-  if (reserved_ >= limits_.tensors_max || bytes > limits_.bytes_max - roomiest->bytes) {
-    ++counts_.refused;
-    return RefusalStatus(
-        RetryLater{limits_.retry_delay},
-        absl::StrCat("resident memory is full: ", reserved_, " of ", limits_.tensors_max,
-                     " tensors, ", roomiest->bytes, " of ", limits_.bytes_max, " bytes"));
-  }
-  const std::size_t number = static_cast<std::size_t>(roomiest - homes_.data());
-  homes_[number].bytes += bytes;
-  ++reserved_;
-  return number;
-}
-
-void TensorTable::Unreserve(std::size_t home, std::int64_t bytes) {
-  homes_[home].bytes -= bytes;
+void TensorTable::Unreserve(const std::vector<TensorPlace>& places) {
+  homes_.Unreserve(places);
   --reserved_;
 }
 
-// A tensor at its home, its memory taken; nobody else knows it yet.
-absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
-  const std::int64_t bytes = shape.size_bytes;
-  const absl::StatusOr<std::size_t> home = Reserve(bytes);
-  if (!home.ok()) return home.status();
-  Executor& executor = *executors_[*home];
-  absl::StatusOr<std::unique_ptr<TensorMemory>> memory = nullptr;
-  if (bytes > 0) memory = executor.AllocateTensor(static_cast<std::size_t>(bytes));
-  if (!memory.ok()) {
-    absl::MutexLock lock(&mutex_);
-    Unreserve(*home, bytes);
-    if (!absl::IsResourceExhausted(memory.status())) return memory.status();
-    ++counts_.refused;
-    return RefusalStatus(RetryLater{limits_.retry_delay}, memory.status().message());
+absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
+  for (const TensorPlace& place : tensor.places) {
+    const DeviceInfo& device = place.executor->info();
+    Shard& shard =
+        tensor.shards.emplace_back(Shard{&device, nullptr, place.offset_bytes, place.size_bytes});
+    absl::StrAppend(&tensor.devices.name, tensor.devices.name.empty() ? "" : ",", device.name);
+    if (place.size_bytes == 0) continue;
+    absl::StatusOr<std::unique_ptr<TensorMemory>> memory =
+        place.executor->AllocateTensor(static_cast<std::size_t>(place.size_bytes));
+    if (!memory.ok()) return memory.status();
+    shard.data = (*memory)->data();
+    tensor.memory.push_back(*std::move(memory));
   }
+  return absl::OkStatus();
+}
+
+// A tensor at its homes, its memory taken; nobody else knows it yet.
+absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
   auto tensor = std::make_shared<ResidentTensor>();
   tensor->shape = std::move(shape);
-  tensor->home = *home;
-  tensor->device = &executor.info();
-  tensor->memory = *std::move(memory);
-  return tensor;
+  absl::StatusOr<std::vector<TensorPlace>> places;
+  {
+    absl::MutexLock lock(&mutex_);
+    places = Reserve(tensor->shape);
+  }
+  absl::Status made = places.status();
+  if (made.ok()) {
+    tensor->places = *std::move(places);
+    made = TakeMemory(*tensor);
+    if (made.ok()) return tensor;
+    tensor->memory.clear();  // calls to the devices: without the lock
+  }
+  absl::MutexLock lock(&mutex_);
+  if (!tensor->places.empty()) Unreserve(tensor->places);
+  if (!absl::IsResourceExhausted(made)) return made;
+  ++counts_.refused;
+  return RefusalStatus(RetryLater{limits_.retry_delay},
+                       absl::StrCat("resident memory is full: ", made.message()));
 }
 
 absl::StatusOr<TensorTable::Created> TensorTable::Create(TensorShape shape, milliseconds ttl) {
   Sweep();
   {
     absl::MutexLock lock(&mutex_);
-    if (absl::Status status = CheckLimits(shape, ttl, limits_); !status.ok()) return status;
+    absl::Status status = CheckTtl(ttl, limits_);
+    if (status.ok()) status = homes_.CheckFits(shape, limits_);
+    if (!status.ok()) return status;
     if (ttl == milliseconds(0)) ttl = limits_.ttl;
   }
   absl::StatusOr<std::string> id = MakeId();
@@ -125,8 +122,8 @@ absl::StatusOr<TensorTable::Created> TensorTable::Create(TensorShape shape, mill
   tensor.ttl = ttl;
   tensor.last_use = clock_();
   absl::MutexLock lock(&mutex_);
-  if (homes_[tensor.home].lost) {  // meanwhile
-    Unreserve(tensor.home, tensor.shape.size_bytes);
+  if (!homes_.AreAllLeft(tensor.places)) {  // meanwhile
+    Unreserve(tensor.places);
     return absl::UnavailableError("the device was lost");
   }
   tensors_[*id] = *std::move(made);
@@ -209,11 +206,11 @@ void TensorTable::NoteEnd(ResidentTensor& tensor, TensorEnd why) {
 }
 
 void TensorTable::Free(ResidentTensor& tensor) {
-  tensor.memory = nullptr;  // a call to the device: without the lock
+  tensor.memory.clear();  // calls to the devices: without the lock
   absl::MutexLock lock(&mutex_);
   --counts_.ending.tensors;
   counts_.ending.bytes -= tensor.shape.size_bytes;
-  Unreserve(tensor.home, tensor.shape.size_bytes);
+  Unreserve(tensor.places);
 }
 
 template <typename Predicate>
@@ -242,12 +239,12 @@ void TensorTable::Sweep() {
 void TensorTable::DropDevice(const DeviceInfo& device) {
   {
     absl::MutexLock lock(&mutex_);
-    for (std::size_t i = 0; i < homes_.size(); ++i) {
-      if (&executors_[i]->info() == &device) homes_[i].lost = true;
-    }
+    homes_.Lose(device);
   }
-  EndAll(TensorEnd::kDeviceLost,
-         [&device](const ResidentTensor& tensor) { return tensor.device == &device; });
+  EndAll(TensorEnd::kDeviceLost, [&device](const ResidentTensor& tensor) {
+    return std::any_of(tensor.shards.begin(), tensor.shards.end(),
+                       [&device](const Shard& shard) { return shard.device == &device; });
+  });
 }
 
 void TensorTable::SetLimits(const ResidentLimits& limits) {
@@ -300,7 +297,7 @@ std::vector<TensorReport> TensorTable::List() const {
     report.id = id;
     report.shape = tensor->shape;
     report.missing_bytes = tensor->missing_bytes();
-    report.device = tensor->device->name;
+    report.device = tensor->devices.name;
     report.reductions = tensor->reductions;
     report.writes = tensor->writes;
     report.ttl = tensor->ttl;

@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/limits.h"
+#include "server/core/tensor_homes.h"
 #include "server/core/tensor_lease.h"
 #include "server/device/executor.h"
 
@@ -75,9 +76,9 @@ class TensorTable {
     std::string id;
     std::chrono::milliseconds ttl{0};
   };
-  // Takes memory on the device that has the most room. A `ttl` of 0 is the default one.
-  // INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a delay or never fitting; UNAVAILABLE: no
-  // device is left.
+  // Takes memory on the device that has the most room, or on several (tensor_homes.h). A `ttl` of 0
+  // is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a delay or never
+  // fitting; UNAVAILABLE: no device is left.
   absl::StatusOr<Created> Create(TensorShape shape, std::chrono::milliseconds ttl)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -110,15 +111,12 @@ class TensorTable {
   friend class TensorWriteLease;
   using SharedTensor = std::shared_ptr<ResidentTensor>;
 
-  // What is counted on one device.
-  struct Home {
-    std::int64_t bytes = 0;
-    bool lost = false;
-  };
-
-  // Counts one tensor and its bytes at the home with the most room; that one's number.
-  absl::StatusOr<std::size_t> Reserve(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Unreserve(std::size_t home, std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts one tensor and its bytes where they fit, and says where.
+  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unreserve(const std::vector<TensorPlace>& places) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // On the devices of its places.
+  absl::Status TakeMemory(ResidentTensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<SharedTensor> Make(TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<SharedTensor> Find(const std::string& id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool IsExpired(const ResidentTensor& tensor) const;
@@ -137,10 +135,9 @@ class TensorTable {
   bool HasEnded(const ResidentTensor& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock clock_;
-  std::vector<Executor*> executors_;  // unchanged from the start
   mutable absl::Mutex mutex_;
   ResidentLimits limits_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Home> homes_ ABSL_GUARDED_BY(mutex_);                      // one an executor
+  TensorHomes homes_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, SharedTensor> tensors_ ABSL_GUARDED_BY(mutex_);  // by id
   std::int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // tensors being made, there, or ending
   TensorTableState counts_ ABSL_GUARDED_BY(mutex_);    // all but `incomplete` and `complete`

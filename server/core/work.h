@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "kernels/part.h"
 #include "kernels/plan.h"
+#include "server/core/shard.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -59,7 +60,22 @@ struct WriteTensor {  // puts the bytes of payload() on the device; there is no 
 struct RunOnHost {  // wants the lane's thread, and of its device nothing
   std::function<absl::StatusOr<Outcome>()> run;
 };
-using LaneTask = std::variant<ReducePayload, ReducePart, ReduceTensor, WriteTensor, RunOnHost>;
+struct UseLane {  // does with the lane, which is idle before and after, as it likes
+  std::function<absl::StatusOr<Outcome>(Lane&)> run;
+};
+using LaneTask =
+    std::variant<ReducePayload, ReducePart, ReduceTensor, WriteTensor, RunOnHost, UseLane>;
+
+// What several devices do with a request: on each its shards of one resident tensor.
+struct ForOneDevice {};
+struct ReduceShards {  // reduces, by plan(), the tensor that they are
+  absl::Span<const Shard> shards;
+  const DeviceInfo* devices = nullptr;  // all of them, for the report
+};
+struct WriteShards {  // puts the bytes of payload() on them, one after the other
+  absl::Span<const Shard> shards;
+};
+using SplitTask = std::variant<ForOneDevice, ReduceShards, WriteShards>;
 
 struct WorkReport {
   absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
@@ -74,6 +90,8 @@ class Work {
 
   // Valid and unchanged from Submit until Done.
   virtual LaneTask task() { return ReducePayload{}; }
+  // Another than ForOneDevice: then task() and device() are not asked.
+  virtual SplitTask split_task() const { return ForOneDevice{}; }
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;
 

@@ -33,6 +33,13 @@ struct DeviceTimes {
   std::chrono::nanoseconds host_to_device{0};
   std::chrono::nanoseconds kernel{0};
   std::chrono::nanoseconds device_to_host{0};
+
+  DeviceTimes& operator+=(const DeviceTimes& other) {
+    host_to_device += other.host_to_device;
+    kernel += other.kernel;
+    device_to_host += other.device_to_host;
+    return *this;
+  }
 };
 
 struct Outcome {

@@ -85,8 +85,7 @@ class Merger {
  private:
   absl::Status PushPart(std::size_t p, std::int64_t first, std::int64_t count, NodeStack& stack) {
     const PartValues& part = parts_[p];
-    const std::vector<Range> nodes = NodesOf(whole_, part.range);
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
+    for (std::size_t n = 0; n < part.nodes.size(); ++n) {
       const std::size_t at =
           n * static_cast<std::size_t>(whole_.output_count) + static_cast<std::size_t>(first);
       std::vector<const char*> values;
@@ -95,14 +94,14 @@ class Merger {
       }
       const std::optional<ValueKind> bad =
           cpu::Unpack({whole_.dtype, whole_.bundle()}, kinds_, values, count,
-                      ReducedElementsOf(whole_, nodes[n]), stack.Next());
+                      ReducedElementsOf(whole_, part.nodes[n]), stack.Next());
       if (bad.has_value()) {
         const auto kind = std::find(kinds_.begin(), kinds_.end(), *bad) - kinds_.begin();
         return absl::InvalidArgumentError(
             absl::StrCat("states[", p, "].components[", kind,
                          "].values: one of them is not what elements come to"));
       }
-      stack.Push(nodes[n]);
+      stack.Push(part.nodes[n]);
     }
     return absl::OkStatus();
   }

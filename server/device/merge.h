@@ -16,9 +16,10 @@
 namespace warpfold {
 
 // What a part came to. `values` has one entry for each of ValueKindsOf(whole), as ReducePart
-// (core/part_run.h) leaves them: one value for each of NodesOf(whole, range) and each output.
+// (core/part_run.h) leaves them: one value for each of `nodes` and each output.
 struct PartValues {
   Range range;
+  std::vector<Range> nodes;  // NodesOf(whole, range), or SubtreesOf for MergeToResults
   std::vector<std::string_view> values;
 };
 

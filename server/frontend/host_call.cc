@@ -19,12 +19,14 @@ grpc::ServerUnaryReactor* HostCall::Begin(Services& services, grpc::CallbackServ
 
 LaneTask HostCall::task() {
   return RunOnHost{[this]() -> absl::StatusOr<Outcome> {
-    if (absl::Status status = run_(); !status.ok()) return status;
+    ran_ = run_();
     return Outcome{};
   }};
 }
 
-void HostCall::Done(WorkReport report) { FinishWith(report.outcome.status()); }
+void HostCall::Done(WorkReport report) {
+  FinishWith(report.outcome.ok() ? ran_ : report.outcome.status());
+}
 
 void HostCall::FinishWith(const absl::Status& status) {
   ticket().Release();

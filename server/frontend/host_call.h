@@ -25,7 +25,8 @@ namespace warpfold {
 class HostCall final : public grpc::ServerUnaryReactor, private Submission {
  public:
   // Begins to serve the call and returns its reactor; never waits. `run` is called once at most,
-  // and its status is the call's; UNAVAILABLE from it means that the lane's device is lost.
+  // and its status is the call's; UNAVAILABLE from it says nothing of the lane's device, since the
+  // work may have been another's.
   static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
                                          Method method, const std::string& request_id,
                                          std::function<absl::Status()> run);
@@ -55,6 +56,7 @@ class HostCall final : public grpc::ServerUnaryReactor, private Submission {
   const Method method_;
   const std::string request_id_;
   const std::function<absl::Status()> run_;
+  absl::Status ran_;
   CallRecord record_;
   const Plan no_plan_;
   MessagePayload no_payload_;

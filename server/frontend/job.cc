@@ -76,7 +76,7 @@ absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header) {
 }
 
 LaneTask Job::task() {
-  if (is_resident()) return ReduceTensor{tensor_.data()};
+  if (is_resident()) return ReduceTensor{tensor_.shards().front().data};
   if (is_in_region() && region_.lease().device() != nullptr) {
     return ReduceTensor{region_.lease().device_data()};
   }
@@ -84,9 +84,14 @@ LaneTask Job::task() {
   return ReducePayload{};
 }
 
+SplitTask Job::split_task() const {
+  if (!is_resident() || tensor_.shards().size() == 1) return ForOneDevice{};
+  return ReduceShards{tensor_.shards(), &tensor_.devices()};
+}
+
 const DeviceInfo* Job::device() const {
   if (is_in_region()) return region_.lease().device();
-  return is_resident() ? &tensor_.device() : nullptr;
+  return is_resident() ? tensor_.shards().front().device : nullptr;
 }
 
 void Job::Refuse(const absl::Status& status) {
@@ -99,14 +104,12 @@ void Job::Done(WorkReport report) {
   const Clock::time_point reply_start = Clock::now();
   absl::Status status = report.outcome.status();
   DropPayload();
+  v1::ReduceResponse response;
+  if (status.ok()) FillResponse(report, &response);  // names devices as the tensor has them
   tensor_.Release(status.ok() && request_.consume);
   region_.Clear();
   ticket().Release();
-  v1::ReduceResponse response;
-  if (status.ok()) {
-    FillResponse(report, &response);
-    status = Place(&response);
-  }
+  if (status.ok()) status = Place(&response);
   Record(status, report, reply_start);
   Answer(status, &response);
 }

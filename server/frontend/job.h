@@ -46,6 +46,7 @@ class Job : public Submission {
   }
 
   LaneTask task() override;
+  SplitTask split_task() const override;
   const DeviceInfo* device() const override;
   const Plan& plan() const override { return request_.plan; }
   const std::string& request_id() const { return request_.request_id; }

@@ -111,9 +111,8 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
     return Wrong(i, ".components: has ", state.components_size(), ", but the ops are made of ",
                  kinds.size());
   }
-  const std::size_t count =
-      NodesOf(whole, range).size() * static_cast<std::size_t>(whole.output_count);
-  PartValues part{.range = range};
+  PartValues part{.range = range, .nodes = NodesOf(whole, range), .values = {}};
+  const std::size_t count = part.nodes.size() * static_cast<std::size_t>(whole.output_count);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const v1::PartialState::Component& component = state.components(static_cast<int>(k));
     const v1::PartialState::Kind kind = ToProto(kinds[k]);

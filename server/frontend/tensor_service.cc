@@ -41,23 +41,15 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
 grpc::ServerUnaryReactor* TensorServiceImpl::CreateTensor(grpc::CallbackServerContext* context,
                                                           const v1::CreateTensorRequest* request,
                                                           v1::CreateTensorResponse* response) {
-  CallRecord record(services_.metrics, Method::kCreateTensor);
-  const absl::Status status = Create(*request, response);
-  return AnswerPlainCall(services_, context, Method::kCreateTensor, record, request->request_id(),
-                         status);
+  return HostCall::Begin(services_, context, Method::kCreateTensor, request->request_id(),
+                         [this, request, response] { return Create(*request, response); });
 }
 
 absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
                                        v1::CreateTensorResponse* response) {
-  const Limits& limits = services_.limits.Get();
-  absl::Status id = CheckRequestId(request.request_id(), limits);
-  if (!id.ok()) return id;
   if (!request.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
-  absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), limits);
+  absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), services_.limits.Get());
   if (!shape.ok()) return shape.status();
-  // A draining server takes no tensor in.
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(0);
-  if (!ticket.ok()) return ticket.status();
   absl::StatusOr<TensorTable::Created> created =
       services_.tensors.Create(*std::move(shape), std::chrono::milliseconds(request.ttl_ms()));
   if (!created.ok()) return created.status();

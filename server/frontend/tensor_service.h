@@ -1,9 +1,8 @@
 // warpfold.v1.TensorService on gRPC's callback API.
 //
-// Step of a request: 1. WriteTensor alone is raw; it and the calls that register memory, which may
-// have many pages to lock, need a lane; the others are answered where they come in. CreateTensor
-// waits there for the device's memory: on a GPU that is a few microseconds while the pool has some
-// left, and else the time that the driver takes.
+// Step of a request: 1. WriteTensor alone is raw. It needs a lane, as do the calls that take memory
+// or register it, for which the system or a GPU's driver may need its time; the others are answered
+// where they come in.
 #ifndef WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_TENSOR_SERVICE_H_
 

@@ -50,6 +50,11 @@ void WriteTensorCall::End(const absl::Status& status) {
   FinishWith(status);
 }
 
+SplitTask WriteTensorCall::split_task() const {
+  if (tensor_.shards().size() == 1) return ForOneDevice{};
+  return WriteShards{tensor_.shards()};
+}
+
 // Asked by the lane's thread, while the lease is held, or before a lane has it.
 absl::Status WriteTensorCall::Wanted() const {
   absl::Status wanted = Submission::Wanted();

@@ -35,8 +35,11 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
   // Counts, logs and answers.
   void End(const absl::Status& status);
 
-  LaneTask task() override { return WriteTensor{tensor_.data(), tensor_.size_bytes()}; }
-  const DeviceInfo* device() const override { return &tensor_.device(); }
+  LaneTask task() override {
+    return WriteTensor{tensor_.shards().front().data, tensor_.size_bytes()};
+  }
+  SplitTask split_task() const override;
+  const DeviceInfo* device() const override { return tensor_.shards().front().device; }
   const Plan& plan() const override { return no_plan_; }
   PayloadSource& payload() override { return chunks(); }
   bool waits_for_client() const override { return true; }

@@ -120,10 +120,11 @@ struct HeldValues {
   Range range;
   std::vector<std::string> values;
 };
-inline std::vector<PartValues> Views(const std::vector<HeldValues>& held) {
+inline std::vector<PartValues> Views(const Plan& whole, const std::vector<HeldValues>& held) {
   std::vector<PartValues> views;
   for (const HeldValues& part : held) {
-    views.push_back({part.range, {part.values.begin(), part.values.end()}});
+    views.push_back(
+        {part.range, NodesOf(whole, part.range), {part.values.begin(), part.values.end()}});
   }
   return views;
 }
@@ -136,7 +137,7 @@ inline std::vector<HeldValues> MergedThroughATree(const Plan& whole, std::vector
     const std::size_t n = 2 + random() % (held.size() - i - 1);
     const std::vector<HeldValues> group(held.begin() + static_cast<std::ptrdiff_t>(i),
                                         held.begin() + static_cast<std::ptrdiff_t>(i + n));
-    absl::StatusOr<std::vector<std::string>> values = MergeToValues(whole, Views(group));
+    absl::StatusOr<std::vector<std::string>> values = MergeToValues(whole, Views(whole, group));
     EXPECT_TRUE(values.ok()) << values.status();
     held[i] = {{group.front().range.begin, group.back().range.end}, *std::move(values)};
     held.erase(held.begin() + static_cast<std::ptrdiff_t>(i + 1),
@@ -164,9 +165,9 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
     ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
     held.push_back({range, *std::move(values)});
   }
-  const auto at_once = MergeToResults(whole, Views(held));
+  const auto at_once = MergeToResults(whole, Views(whole, held));
   const std::vector<HeldValues> one = MergedThroughATree(whole, held, random);
-  const auto in_steps = MergeToResults(whole, Views(one));
+  const auto in_steps = MergeToResults(whole, Views(whole, one));
   const Part all = PartOf(c.spec, whole, {0, whole.outer_run.length});
   const auto unsplit = RunWork(lane, MemoryWork(PlanOf(all), &all, data));
 

@@ -69,6 +69,28 @@ TEST(NodesOf, AreTheLargestThatLieInThePart) {
   }
 }
 
+// A node that the whole's end cuts short is one, whatever is left of it.
+TEST(SubtreesOf, ReachPastTheEnd) {
+  for (const auto& [spec, leaf] :
+       std::vector<std::pair<ReduceSpec, std::int64_t>>{{Spec({10 * 1024 + 5}), 1024},
+                                                        {Spec({10 * 8 + 5, 3}, {0}), 8},
+                                                        {Spec({11, 3, 4}, {0, 2}), 1}}) {
+    const Plan whole = WholeOf(spec);
+    const std::int64_t end = whole.outer_run.length;
+    const auto at = [leaf = leaf, end](std::int64_t first, std::int64_t past) {
+      return Range{first * leaf, std::min(past * leaf, end)};
+    };
+    using Nodes = std::vector<Range>;
+    EXPECT_EQ(SubtreesOf(whole, at(0, 11)), (Nodes{at(0, 11)}));
+    EXPECT_EQ(SubtreesOf(whole, at(8, 11)), (Nodes{at(8, 11)}));
+    EXPECT_EQ(SubtreesOf(whole, at(6, 11)), (Nodes{at(6, 8), at(8, 11)}));
+    EXPECT_EQ(SubtreesOf(whole, at(3, 11)), (Nodes{at(3, 4), at(4, 8), at(8, 11)}));
+    EXPECT_EQ(SubtreesOf(whole, at(10, 11)), (Nodes{at(10, 11)}));
+    EXPECT_EQ(SubtreesOf(whole, at(3, 7)), NodesOf(whole, at(3, 7)));
+    EXPECT_EQ(SubtreesOf(whole, at(4, 4)), Nodes());
+  }
+}
+
 TEST(NodesOf, IsThePartWhereNothingDependsOnTheOrder) {
   for (ReduceSpec spec : {Spec({100}, {}, {Op::kMin, Op::kArgMax, Op::kAny}), Spec({100})}) {
     if (spec.ops.front() == Op::kSum) spec.dtype = DType::kI32;

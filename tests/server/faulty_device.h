@@ -1,12 +1,16 @@
-// The CPU backend as a device that tests can break: wrong bits, or lost as by a sticky CUDA error.
+// The CPU backend as a device that tests can break: wrong bits, lost as by a sticky CUDA error,
+// failing once; or hold back.
 #ifndef WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/device/cpu/cpu_executor.h"
 #include "server/device/executor.h"
 
@@ -22,10 +26,37 @@ class FaultyDevice final : public Executor {
   void Lose() { lost_ = true; }
   // From now on the first bit of every answer is wrong.
   void FlipABit() { flipped_ = true; }
+  // The next reduction of a tensor fails with `status`.
+  void FailNext(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    next_status_ = std::move(status);
+  }
+  // Lanes that reduce a tensor wait, from now on until Release.
+  void Hold() {
+    absl::MutexLock lock(&mutex_);
+    holds_ = true;
+  }
+  void Release() {
+    absl::MutexLock lock(&mutex_);
+    holds_ = false;
+  }
+  // Of tensors, begun so far.
+  int reductions() {
+    absl::MutexLock lock(&mutex_);
+    return reductions_;
+  }
+  // Waits until `count` lanes wait.
+  void AwaitHeld(int count) {
+    absl::MutexLock lock(&mutex_);
+    while (held_ < count) held_changed_.Wait(&mutex_);
+  }
 
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
     return std::make_unique<FaultyLane>(*this, *cpu_.MakeLane());
+  }
+  absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
+    return cpu_.AllocateTensor(size_bytes);
   }
 
  private:
@@ -45,16 +76,44 @@ class FaultyDevice final : public Executor {
       return outcome;
     }
     void Abandon() override { lane_->Abandon(); }
+    absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
+      if (absl::Status status = device_.Gate(); !status.ok()) return status;
+      return lane_->Reduce(plan, data);
+    }
+    absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override {
+      if (device_.lost_) return absl::UnavailableError("an illegal memory access");
+      return lane_->BeginWrite(to, size_bytes);
+    }
+    absl::Status FinishWrite() override { return lane_->FinishWrite(); }
 
    private:
     FaultyDevice& device_;
     std::unique_ptr<Lane> lane_;
   };
 
+  // Where the reduction of a tensor begins.
+  absl::Status Gate() {
+    absl::MutexLock lock(&mutex_);
+    ++reductions_;
+    ++held_;
+    held_changed_.SignalAll();
+    mutex_.Await(absl::Condition(
+        +[](bool* holds) { return !*holds; }, &holds_));
+    --held_;
+    if (lost_) return absl::UnavailableError("an illegal memory access");
+    return std::exchange(next_status_, absl::OkStatus());
+  }
+
   CpuExecutor cpu_;
   const DeviceInfo info_;
   std::atomic<bool> lost_{false};
   std::atomic<bool> flipped_{false};
+  absl::Mutex mutex_;
+  absl::CondVar held_changed_;
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
+  int reductions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes in the gate
+  absl::Status next_status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace warpfold

@@ -111,6 +111,43 @@ TEST_F(ResidentTest, QueuedReductionsThatAreCancelledOrRefusedGiveTheirLeasesBac
   EXPECT_EQ(tensors_->state().complete.tensors, 0);
 }
 
+// The device's memory is taken on a lane's thread: for that a CreateTensor waits as all work does.
+TEST_F(ResidentTest, ATensorIsMadeWhenALaneIsFreeAndNotForAClientThatHasGone) {
+  Call running;
+  running.request = Request();
+  Begin(running);
+  device_->AwaitBegun();
+  struct Creation {
+    grpc::ClientContext context;
+    v1::CreateTensorResponse response;
+    grpc::Status status;
+    absl::Notification done;
+  };
+  v1::CreateTensorRequest request;
+  request.mutable_tensor()->set_dtype(v1::DTYPE_U8);
+  request.mutable_tensor()->add_shape(100);
+  Creation creations[2];
+  for (Creation& creation : creations) {
+    tensor_stub_->async()->CreateTensor(&creation.context, &request, &creation.response,
+                                        [&creation](grpc::Status status) {
+                                          creation.status = std::move(status);
+                                          creation.done.Notify();
+                                        });
+  }
+  AwaitInFlight(3);
+  creations[1].context.TryCancel();
+  creations[1].done.WaitForNotification();
+  EXPECT_EQ(creations[1].status.error_code(), StatusCode::CANCELLED);
+  AwaitInFlight(2);
+  EXPECT_EQ(tensors_->state().incomplete.tensors, 0);
+  device_->Open();
+  creations[0].done.WaitForNotification();
+  EXPECT_TRUE(creations[0].status.ok()) << creations[0].status.error_message();
+  EXPECT_EQ(tensors_->state().incomplete.tensors, 1);
+  EXPECT_EQ(Delete(creations[0].response.tensor_id()), StatusCode::OK);
+  running.done.WaitForNotification();
+}
+
 TEST_F(ResidentTest, ADrainingServerTakesNoTensorIn) {
   admission_.Close();
   grpc::ClientContext context;

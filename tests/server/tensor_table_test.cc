@@ -1,11 +1,6 @@
-// The table of resident tensors with a clock and a device of the test's own.
 #include "server/core/tensor_table.h"
 
-#include <chrono>
-#include <cstring>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -15,77 +10,10 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
-#include "tests/server/fake_device.h"
+#include "tests/server/tensor_table_fixture.h"
 
 namespace warpfold {
 namespace {
-
-using absl::StatusCode;
-using std::chrono::milliseconds;
-
-TensorShape Bytes(std::int64_t count) { return {DType::kU8, {count}, count}; }
-
-class TensorTableTest : public testing::Test {
- protected:
-  static constexpr ResidentLimits kLimits = {.bytes_max = 100,
-                                             .tensor_bytes_max = 80,
-                                             .tensors_max = 3,
-                                             .ttl = milliseconds(1000),
-                                             .ttl_max = milliseconds(5000)};
-
-  TensorTableTest() {
-    auto device = std::make_unique<FakeDevice>("fake:0");
-    device_ = device.get();
-    executors_.push_back(std::move(device));
-    Remake();
-  }
-  // Nothing is held, and what was counted has been given back.
-  ~TensorTableTest() override {
-    now_ += milliseconds(1'000'000);
-    table_->Sweep();
-    const TensorTableState state = table_->state();
-    EXPECT_EQ(state.incomplete.tensors + state.complete.tensors + state.ending.tensors, 0);
-    EXPECT_EQ(state.incomplete.bytes + state.complete.bytes + state.ending.bytes, 0);
-    EXPECT_EQ(state.reductions, 0);
-    EXPECT_EQ(state.writes, 0);
-    for (const auto& executor : executors_) {
-      EXPECT_EQ(static_cast<FakeDevice&>(*executor).tensor_bytes(), 0);
-    }
-    // All of the room is there again.
-    table_->SetLimits(kLimits);
-    EXPECT_TRUE(table_->Create(Bytes(80), milliseconds(0)).ok());
-  }
-
-  void Remake() {
-    table_.emplace(executors_, kLimits, [this] { return now_; });
-  }
-
-  std::string Create(std::int64_t bytes, milliseconds ttl = milliseconds(0)) {
-    const absl::StatusOr<TensorTable::Created> created = table_->Create(Bytes(bytes), ttl);
-    EXPECT_TRUE(created.ok()) << created.status();
-    return created.ok() ? created->id : "";
-  }
-  absl::StatusOr<std::int64_t> Write(const std::string& id, std::int64_t offset,
-                                     std::int64_t size) {
-    absl::StatusOr<TensorWriteLease> lease = table_->Write(id, offset, size);
-    if (!lease.ok()) return lease.status();
-    std::memset(lease->data(), 7, static_cast<std::size_t>(size));
-    return lease->Commit();
-  }
-  std::string CreateWhole(std::int64_t bytes, milliseconds ttl = milliseconds(0)) {
-    std::string id = Create(bytes, ttl);
-    EXPECT_EQ(*Write(id, 0, bytes), 0);
-    return id;
-  }
-  bool Exists(const std::string& id) {
-    return table_->Read(id).status().code() != StatusCode::kNotFound;
-  }
-
-  std::chrono::steady_clock::time_point now_{};
-  FakeDevice* device_ = nullptr;
-  std::vector<std::unique_ptr<Executor>> executors_;
-  std::optional<TensorTable> table_;
-};
 
 TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
   const std::string id = Create(10);
@@ -98,8 +26,9 @@ TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
   const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
   ASSERT_TRUE(lease.ok()) << lease.status();
   EXPECT_EQ(lease->shape(), Bytes(10));
-  EXPECT_EQ(lease->data()[9], std::byte{7});
-  EXPECT_EQ(&lease->device(), &executors_[0]->info());
+  EXPECT_EQ(lease->shards()[0].data[9], std::byte{7});
+  EXPECT_EQ(lease->shards()[0].device, &executors_[0]->info());
+  EXPECT_EQ(lease->devices().name, "fake:0");
   EXPECT_EQ(table_->state().complete.tensors, 1);
   EXPECT_EQ(table_->state().reductions, 1);
 }
@@ -108,7 +37,7 @@ TEST_F(TensorTableTest, ATensorWithoutBytesIsCompleteAtOnce) {
   const std::string id = Create(0);
   const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
   ASSERT_TRUE(lease.ok()) << lease.status();
-  EXPECT_EQ(lease->data(), nullptr);
+  EXPECT_EQ(lease->shards()[0].data, nullptr);
 }
 
 TEST_F(TensorTableTest, AWriteThatFailsLeavesItsBytesNotWritten) {
@@ -187,7 +116,7 @@ TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
   EXPECT_EQ(table_->Write(id, 0, 1).status().code(), StatusCode::kNotFound);
   first->Release();
   EXPECT_EQ(table_->state().ending.bytes, 10);
-  EXPECT_EQ(second->data()[0], std::byte{7});
+  EXPECT_EQ(second->shards()[0].data[0], std::byte{7});
   second->Release();
   EXPECT_EQ(table_->state().ending.bytes, 0);
   EXPECT_EQ(device_->tensor_bytes(), 0);
@@ -319,40 +248,6 @@ TEST_F(TensorTableTest, ThreadsThatCreateWriteReadAndDeleteLeaveNothing) {
   }
   threads.clear();
   EXPECT_EQ(device_->tensor_bytes(), 64);
-}
-
-class TwoDevicesTest : public TensorTableTest {
- protected:
-  TwoDevicesTest() {
-    auto second = std::make_unique<FakeDevice>("fake:1");
-    second_ = second.get();
-    executors_.push_back(std::move(second));
-    Remake();
-  }
-  FakeDevice* second_ = nullptr;
-};
-
-TEST_F(TwoDevicesTest, ATensorGoesWhereThereIsMostRoom) {
-  Create(60);
-  Create(50);
-  EXPECT_EQ(second_->tensor_bytes(), 50);
-  Create(10);
-  EXPECT_EQ(second_->tensor_bytes(), 60);
-}
-
-TEST_F(TwoDevicesTest, TheTensorsOfALostDeviceEndAndNewOnesGoElsewhere) {
-  const std::string lost = CreateWhole(10);
-  const std::string kept = CreateWhole(30);
-  table_->DropDevice(executors_[0]->info());
-  EXPECT_FALSE(Exists(lost));
-  EXPECT_TRUE(Exists(kept));
-  EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kDeviceLost)], 1U);
-  Create(20);
-  EXPECT_EQ(device_->tensor_bytes(), 0);
-  EXPECT_EQ(second_->tensor_bytes(), 50);
-  table_->DropDevice(second_->info());
-  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(0)).status().code(), StatusCode::kUnavailable);
-  Remake();
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// Where a resident tensor is cut when it is laid out over several devices.
+//
+// Step of a request: 2, decide. A pure function; safe from any thread.
+//
+// Nobody knows yet over which axes the tensor will be reduced, so a cut falls where all of them
+// allow it: between two indices of the first dimension that is longer than 1, at a multiple of 8
+// of them and of 4096 bytes. Then a shard is, of every reduction, whole outputs or a part as
+// kernels/part.h has them. Cuts fall at multiples of as large a power of two as the balance allows:
+// a shard is then a few nodes of the canonical tree, and of halves and quarters one.
+#ifndef WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
+#define WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "server/core/tensor_lease.h"
+
+namespace warpfold {
+
+// The bytes at which the shards end, ascending, the tensor's own end last: `count` of them, or
+// fewer where cuts are so far apart that the largest of more shards would be over a fifth larger
+// than the mean. REQUIRES: count > 0.
+std::vector<std::int64_t> ShardEnds(const TensorShape& shape, std::size_t count);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_

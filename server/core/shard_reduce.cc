@@ -1,0 +1,65 @@
+#include "server/core/shard_reduce.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "server/core/node_values.h"
+#include "server/device/merge.h"
+
+namespace warpfold {
+namespace {
+
+absl::StatusOr<ShardResults> ReducePlanes(Lane& lane, const Plan& whole, const Shard& shard) {
+  const std::int64_t plane_bytes = whole.input_bytes / PlaneCount(whole);
+  Plan plan = SlicePlan(whole, shard.size_bytes / plane_bytes, {0, whole.outer_run.length});
+  plan.leaves_states = false;
+  absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
+  if (!outcome.ok()) return outcome.status();
+  return ShardResults{{}, {}, std::move(outcome->results), outcome->times};
+}
+
+absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Shard& shard) {
+  const Plan& whole = work.plan();
+  const std::int64_t row_bytes = whole.input_bytes / whole.outer_run.length;
+  const std::int64_t begin = shard.offset_bytes / row_bytes;
+  const Range range{begin, begin + shard.size_bytes / row_bytes};
+  NodeValues values(whole, SubtreesOf(whole, range));
+  ShardResults results{range, values.nodes(), {}, {}};
+  for (std::size_t n = 0; n < results.nodes.size(); ++n) {
+    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
+    const Plan plan = SlicePlan(whole, 1, results.nodes[n]);
+    absl::StatusOr<Outcome> node =
+        lane.Reduce(plan, shard.data + (results.nodes[n].begin - begin) * row_bytes);
+    if (!node.ok()) return node.status();
+    results.times += node->times;
+    values.Keep(plan, node->results.front(), n, 0);
+  }
+  results.values = values.Take();
+  return results;
+}
+
+}  // namespace
+
+absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard) {
+  if (PlaneCount(work.plan()) > 1) return ReducePlanes(lane, work.plan(), shard);
+  return ReduceRange(lane, work, shard);
+}
+
+absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
+                                                    absl::Span<const ShardResults> shards) {
+  if (PlaneCount(whole) == 1) {
+    std::vector<PartValues> parts;
+    for (const ShardResults& shard : shards) {
+      parts.push_back({shard.range, shard.nodes, {shard.values.begin(), shard.values.end()}});
+    }
+    return MergeToResults(whole, parts);
+  }
+  std::vector<std::string> results(whole.ops.size());
+  for (const ShardResults& shard : shards) {
+    for (std::size_t op = 0; op < results.size(); ++op) results[op] += shard.values[op];
+  }
+  return results;
+}
+
+}  // namespace warpfold

@@ -1,0 +1,44 @@
+// The reduction of a tensor that lies in shards on several devices: each shard on a lane of its own
+// device, then all of them joined to the tensor's results, the bits of which are those of one
+// device.
+//
+// Step of a request: 3. A shard is some of the planes of the reduction, whose outputs are its own
+// and done on the device; or, where all of the reduction is one plane, a range of the outermost
+// reduced run: nodes of the canonical tree, each a reduction of its own, whose values are merged on
+// the host. shard_layout.h cuts nowhere else. Safe from any thread.
+#ifndef WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
+#define WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/part.h"
+#include "kernels/plan.h"
+#include "server/core/shard.h"
+#include "server/core/work.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// What a shard came to: of planes their results, one string an op; of a range its nodes' values.
+struct ShardResults {
+  Range range;
+  std::vector<Range> nodes;  // none: of planes
+  std::vector<std::string> values;
+  DeviceTimes times;
+};
+
+// Reduces `shard` by work.plan() on an idle lane of its device and leaves the lane idle. Errors as
+// Lane::Reduce's, or why `work` is not wanted, which is asked before each node.
+absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard);
+
+// The results, one string an op, of a tensor whose shards came to `shards`, in their order.
+// OUT_OF_RANGE as of a reduction.
+absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
+                                                    absl::Span<const ShardResults> shards);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_

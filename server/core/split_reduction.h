@@ -1,0 +1,80 @@
+// A reduction split over the devices on which its tensor's shards lie. See split_work.h.
+//
+// Safe from any thread.
+#ifndef WARPFOLD_SERVER_CORE_SPLIT_REDUCTION_H_
+#define WARPFOLD_SERVER_CORE_SPLIT_REDUCTION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/core/shard_reduce.h"
+#include "server/core/split_work.h"
+#include "server/core/work.h"
+
+namespace warpfold {
+
+class SplitReduction final : public SplitWork {
+ public:
+  SplitReduction(SplitHost& host, Work& work, const ReduceShards& task);
+
+  absl::Status Submit() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw() override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // The reduction of one shard.
+  class ShardWork final : public Work {
+   public:
+    ShardWork(SplitReduction& all, std::size_t index) : all_(all), index_(index) {}
+
+    LaneTask task() override {
+      return UseLane{[this](Lane& lane) { return all_.Reduce(lane, index_); }};
+    }
+    const Plan& plan() const override { return all_.work_.plan(); }
+    PayloadSource& payload() override { return all_.work_.payload(); }
+    bool waits_for_client() const override { return false; }
+    absl::Status Wanted() const override { return all_.Wanted(); }
+    void Done(WorkReport report) override { all_.ShardDone(std::move(report)); }
+
+   private:
+    SplitReduction& all_;
+    const std::size_t index_;
+  };
+
+  // Runs on a lane's thread; the outcome has results when it was the last shard's.
+  absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void ShardDone(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The first time counts.
+  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds a shard's report to that of all.
+  void Note(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
+  WorkReport TakeReport() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Fails with `why` and takes back what waits of the first `submitted` works; `never_submitted`
+  // others will not come. True when none is left.
+  bool GiveUp(std::size_t submitted, std::size_t never_submitted, const absl::Status& why)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  SplitHost& host_;
+  Work& work_;
+  const ReduceShards task_;
+  std::deque<ShardWork> works_;        // one a shard; a deque does not move them
+  std::vector<ShardResults> reduced_;  // each written by its own lane's thread
+
+  std::atomic<std::size_t> pending_;      // works that are not done or given back
+  std::atomic<std::size_t> not_reduced_;  // shards
+
+  mutable absl::Mutex mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // the first
+  WorkReport report_ ABSL_GUARDED_BY(mutex_);     // of all works so far
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_SPLIT_REDUCTION_H_

@@ -1,0 +1,89 @@
+// Tensors that lie split over several GPUs. Skips where fewer than two answer.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "server/device/backend.h"
+#include "tests/device/lane_cases.h"
+#include "tests/device/split_cases.h"
+
+namespace warpfold {
+namespace {
+
+class GpuSplitTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<Devices> devices = OpenDevices(
+        Backend::kCuda, {.slab_bytes = 256 << 10, .slabs_per_lane = 3, .scratch_bytes = 28 << 20});
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    if (executors().size() < 2) GTEST_SKIP() << "one GPU answers, not two or more";
+  }
+  const std::vector<std::unique_ptr<Executor>>& executors() { return devices_.executors; }
+
+  Devices devices_;
+};
+
+TEST_F(GpuSplitTest, EveryGpuGivesCanonicalBits) {
+  for (const std::unique_ptr<Executor>& executor : executors()) {
+    SCOPED_TRACE(executor->info().name);
+    testing::GivesCanonicalBitsHoweverTheBytesArrive(**executor->MakeLane(), 10);
+    testing::ReducesTensorsWhereTheyLie(*executor, **executor->MakeLane(), 5);
+  }
+}
+
+TEST_F(GpuSplitTest, ReducesToTheBitsOfOneGpu) {
+  testing::SplitTensorsReduceToTheBitsOfOneDevice(executors(), 3);
+}
+
+// The current device is a thread's: lanes of all GPUs at work in turns on one thread.
+TEST_F(GpuSplitTest, OneThreadUsesLanesOfAllGpusInTurns) {
+  std::mt19937_64 random(52);
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (const std::unique_ptr<Executor>& executor : executors()) {
+    lanes.push_back(*executor->MakeLane());
+  }
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t gpu = 0; gpu < lanes.size(); ++gpu) {
+      testing::ExpectCanonicalBits<float>(*lanes[gpu],
+                                          testing::RandomCase(DType::kF32, 300000, random), random);
+      // Memory of another GPU is taken and given back in between.
+      const auto other = executors()[(gpu + 1) % lanes.size()]->AllocateTensor(1 << 20);
+      EXPECT_TRUE(other.ok()) << other.status();
+    }
+  }
+  // Lanes go while another GPU is current.
+  lanes.clear();
+}
+
+TEST_F(GpuSplitTest, ManyReductionsAtOnceKeepTheirBits) {
+  testing::SplitDevices devices(executors(), {.lanes = 4});
+  std::mt19937_64 random(53);
+  const ReduceSpec spec{
+      .dtype = DType::kF32, .shape = {5'000'011}, .ops = {Op::kSum, Op::kVar, Op::kArgMax}};
+  const std::vector<float> elements = testing::RandomElements<float>(5'000'011, random);
+  const auto bytes = absl::MakeSpan(reinterpret_cast<const std::byte*>(elements.data()),
+                                    elements.size() * sizeof(float));
+  const std::string id = devices.Put(DType::kF32, spec.shape, bytes, random);
+  ASSERT_EQ(devices.ShardCount(id), executors().size());
+  const std::unique_ptr<Lane> lane = *executors()[0]->MakeLane();
+  const auto whole = testing::Upload(*executors()[0], *lane, bytes, random);
+  const Plan plan = *MakePlan(spec);
+  const absl::StatusOr<Outcome> expected = lane->Reduce(plan, whole->data());
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        const absl::StatusOr<Outcome> outcome = devices.Reduce(id, plan);
+        ASSERT_TRUE(outcome.ok()) << outcome.status();
+        EXPECT_EQ(outcome->results, expected->results);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,398 @@
+// Tensors that lie split over three devices of the test's own: the same bits, and what becomes of a
+// work when one of its devices fails, is full or goes away.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/device/split_cases.h"
+#include "tests/server/faulty_device.h"
+
+namespace warpfold {
+namespace {
+
+using testing::ResidentWork;
+using testing::SplitDevices;
+
+class SplitTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kElements = 96 << 10;  // i32: a third on each device
+  static constexpr std::int64_t kThird = kElements / 3 * 4;
+
+  SplitTest() {
+    for (const char* name : {"cuda:0", "cuda:1", "cuda:2"}) {
+      auto device = std::make_unique<FaultyDevice>(name);
+      faulty_.push_back(device.get());
+      executors_.push_back(std::move(device));
+    }
+    Start({.lanes = 1, .queue_depth_max = 1});
+  }
+  // Nothing is held when all is over.
+  ~SplitTest() override {
+    if (devices_ == nullptr) return;
+    devices_->scheduler = nullptr;
+    const TensorTableState state = devices_->table.state();
+    EXPECT_EQ(state.reductions, 0);
+    EXPECT_EQ(state.writes, 0);
+    EXPECT_EQ(state.ending.tensors, 0);
+  }
+
+  void Start(const SchedulerOptions& options) {
+    devices_ = std::make_unique<SplitDevices>(executors_, options);
+  }
+  Scheduler& scheduler() { return *devices_->scheduler; }
+  TensorTable& table() { return devices_->table; }
+  static absl::Span<const std::byte> Bytes(const std::vector<std::int32_t>& elements) {
+    return absl::MakeSpan(reinterpret_cast<const std::byte*>(elements.data()),
+                          elements.size() * sizeof(std::int32_t));
+  }
+  std::string PutOnes() {
+    std::string id = devices_->Create(DType::kI32, {kElements});
+    EXPECT_EQ(devices_->ShardCount(id), 3U);
+    EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
+    return id;
+  }
+  std::unique_ptr<ResidentWork> Sum(const std::string& id) {
+    return std::make_unique<ResidentWork>(*table().Read(id), plan_);
+  }
+  // A tensor that is on the device `name` alone.
+  std::string PutSmallOn(const std::string& name) {
+    while (true) {
+      std::string id = devices_->Create(DType::kI32, {8});
+      EXPECT_TRUE(devices_->Write(id, 0, Bytes({1, 1, 1, 1, 1, 1, 1, 1})).ok());
+      if (table().Read(id)->devices().name == name) return id;
+    }
+  }
+  std::unique_ptr<ResidentWork> SumSmall(const std::string& id) {
+    return std::make_unique<ResidentWork>(
+        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {8}, .ops = {Op::kSum}}));
+  }
+  // Fills the lane, and the queue, of `device`.
+  std::array<std::unique_ptr<ResidentWork>, 2> Fill(std::size_t device) {
+    const std::string id = PutSmallOn(executors_[device]->info().name);
+    std::array<std::unique_ptr<ResidentWork>, 2> works = {SumSmall(id), SumSmall(id)};
+    faulty_[device]->Hold();
+    EXPECT_TRUE(scheduler().Submit(works[0].get()).ok());
+    faulty_[device]->AwaitHeld(1);
+    EXPECT_TRUE(scheduler().Submit(works[1].get()).ok());
+    return works;
+  }
+  void ExpectSumOfOnes(const std::string& id) {
+    const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
+  }
+
+  std::vector<FaultyDevice*> faulty_;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::unique_ptr<SplitDevices> devices_;
+  const std::vector<std::int32_t> ones_ = std::vector<std::int32_t>(kElements, 1);
+  const Plan plan_ = *MakePlan({.dtype = DType::kI32, .shape = {kElements}, .ops = {Op::kSum}});
+};
+
+TEST_F(SplitTest, ReducesToTheBitsOfOneDevice) {
+  testing::SplitTensorsReduceToTheBitsOfOneDevice(executors_, 1);
+}
+
+TEST_F(SplitTest, AnAnswerNamesAllOfItsDevices) {
+  const std::string id = PutOnes();
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_EQ(work->device_names(), "cuda:0,cuda:1,cuda:2");
+}
+
+TEST_F(SplitTest, ShardsAreReducedAtTheSameTime) {
+  const std::string id = PutOnes();
+  for (FaultyDevice* device : faulty_) device->Hold();
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  for (FaultyDevice* device : faulty_) device->AwaitHeld(1);
+  EXPECT_EQ(scheduler().state().lanes_in_use, 3);
+  for (FaultyDevice* device : faulty_) device->Release();
+  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_EQ(scheduler().state().load(), 0);
+}
+
+TEST_F(SplitTest, OneShardThatFailsFailsTheReductionAndNoOther) {
+  const std::string id = PutOnes();
+  for (FaultyDevice* device : faulty_) {
+    device->FailNext(absl::ResourceExhaustedError("no scratch"));
+    EXPECT_EQ(devices_->Reduce(id, plan_).status(), absl::ResourceExhaustedError("no scratch"));
+    ExpectSumOfOnes(id);
+  }
+}
+
+TEST_F(SplitTest, AShardThatHasNotBegunWhenAnotherFailsIsNotReduced) {
+  const std::string id = PutOnes();
+  const auto blocking = Fill(2);
+  ASSERT_TRUE(scheduler().Withdraw(blocking[1].get()));
+  blocking[1]->Release();
+  const auto work = Sum(id);
+  faulty_[1]->FailNext(absl::ResourceExhaustedError("no scratch"));
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  while (scheduler().state().lanes_in_use > 1 || scheduler().state().queued > 1) {
+    std::this_thread::yield();
+  }
+  faulty_[2]->Release();
+  EXPECT_TRUE(blocking[0]->Await().outcome.ok());
+  EXPECT_EQ(work->Await().outcome.status(), absl::ResourceExhaustedError("no scratch"));
+  EXPECT_EQ(faulty_[2]->reductions(), 1) << "of the tensor that blocked";
+}
+
+TEST_F(SplitTest, ALostDeviceEndsWhatLiesOnItAndTheOthersGoOn) {
+  const std::string id = PutOnes();
+  const std::string elsewhere = PutSmallOn("cuda:2");
+  faulty_[1]->Lose();
+  EXPECT_EQ(devices_->Reduce(id, plan_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(scheduler().state().devices_lost, 1);
+  const auto small = SumSmall(elsewhere);
+  ASSERT_TRUE(scheduler().Submit(small.get()).ok());
+  EXPECT_TRUE(small->Await().outcome.ok());
+  const std::string next = devices_->Create(DType::kI32, {kElements});
+  EXPECT_EQ(devices_->ShardCount(next), 2U);
+  EXPECT_TRUE(devices_->Write(next, 0, Bytes(ones_)).ok());
+  ExpectSumOfOnes(next);
+}
+
+TEST_F(SplitTest, AFullQueueOfOneDeviceTakesTheShardsBackFromTheOthers) {
+  const std::string id = PutOnes();
+  const auto first = Fill(0);
+  const auto second = Fill(1);
+  ASSERT_TRUE(scheduler().Withdraw(first[1].get()));
+  first[1]->Release();
+  const auto work = Sum(id);
+  EXPECT_EQ(scheduler().Submit(work.get()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  EXPECT_EQ(scheduler().state().queued, 1) << "the second device's own";
+  work->Release();
+  for (FaultyDevice* device : faulty_) device->Release();
+  EXPECT_TRUE(first[0]->Await().outcome.ok());
+  for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
+  ExpectSumOfOnes(id);
+}
+
+// A cancellation may look for the work between its refusal and the end of Submit.
+TEST_F(SplitTest, ARefusedWorkCannotBeTakenBackAsWell) {
+  struct FullDevices final : SplitHost {
+    absl::Status SubmitTo(const DeviceInfo&, Work*) override {
+      return absl::ResourceExhaustedError("full");
+    }
+    bool WithdrawFrom(const DeviceInfo&, Work*) override { return false; }
+    void End(Work&, WorkReport) override { FAIL() << "nothing was accepted"; }
+  } host;
+  const auto work = Sum(PutOnes());
+  const std::unique_ptr<SplitWork> split = Split(host, *work);
+  EXPECT_EQ(split->Submit(), absl::ResourceExhaustedError("full"));
+  EXPECT_FALSE(split->Withdraw());
+  work->Release();
+}
+
+TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
+  const std::string id = PutOnes();
+  const auto second = Fill(1);
+  faulty_[0]->Hold();
+  int refused = 0;
+  // A lane may or may not take the first shard before the second one is refused.
+  for (int i = 0; i < 20; ++i) {
+    const auto work = Sum(id);
+    absl::Status status = scheduler().Submit(work.get());
+    if (status.ok()) {
+      faulty_[0]->Release();
+      status = work->Await().outcome.status();
+      faulty_[0]->Hold();
+    } else {
+      work->Release();
+    }
+    if (status.code() == absl::StatusCode::kResourceExhausted) ++refused;
+  }
+  EXPECT_EQ(refused, 20);
+  for (FaultyDevice* device : faulty_) device->Release();
+  for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
+  ExpectSumOfOnes(id);
+}
+
+TEST_F(SplitTest, AWorkThatWaitsOnEveryDeviceIsTakenBack) {
+  const std::string id = PutOnes();
+  std::vector<std::array<std::unique_ptr<ResidentWork>, 2>> blocking;
+  for (std::size_t device = 0; device < 3; ++device) {
+    blocking.push_back(Fill(device));
+    ASSERT_TRUE(scheduler().Withdraw(blocking.back()[1].get()));
+    blocking.back()[1]->Release();
+  }
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  EXPECT_EQ(scheduler().state().queued, 3);
+  EXPECT_TRUE(scheduler().Withdraw(work.get()));
+  EXPECT_EQ(scheduler().state().queued, 0);
+  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  work->Release();
+  for (FaultyDevice* device : faulty_) device->Release();
+  for (const auto& pair : blocking) EXPECT_TRUE(pair[0]->Await().outcome.ok());
+}
+
+TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
+  const std::string id = PutOnes();
+  const auto blocking = Fill(2);
+  ASSERT_TRUE(scheduler().Withdraw(blocking[1].get()));
+  blocking[1]->Release();
+  faulty_[0]->Hold();
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  faulty_[0]->AwaitHeld(1);
+  work->Cancel();
+  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  EXPECT_EQ(scheduler().state().queued, 0) << "what waited was taken back";
+  faulty_[0]->Release();
+  EXPECT_EQ(work->Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  faulty_[2]->Release();
+  EXPECT_TRUE(blocking[0]->Await().outcome.ok());
+  ExpectSumOfOnes(id);
+}
+
+TEST_F(SplitTest, ATensorDeletedWhileItIsReducedIsReducedFirst) {
+  const std::string id = PutOnes();
+  faulty_[1]->Hold();
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  faulty_[1]->AwaitHeld(1);
+  EXPECT_TRUE(table().Delete(id).ok());
+  EXPECT_EQ(table().state().ending.bytes, kElements * 4);
+  faulty_[1]->Release();
+  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_EQ(table().state().ending.bytes, 0);
+}
+
+TEST_F(SplitTest, ASchedulerThatGoesFinishesWhatItTook) {
+  const std::string id = PutOnes();
+  faulty_[1]->Hold();
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  faulty_[1]->AwaitHeld(1);
+  std::jthread going([this] { devices_->scheduler = nullptr; });
+  faulty_[1]->Release();
+  EXPECT_TRUE(work->Await().outcome.ok());
+}
+
+TEST_F(SplitTest, AWriteOverACutFillsBothSides) {
+  const std::string id = PutOnes();
+  const std::vector<std::int32_t> twos(1000, 2);
+  for (const std::int64_t at : {kThird - 400, 2 * kThird - 3600}) {
+    ASSERT_TRUE(devices_->Write(id, at, Bytes(twos)).ok());
+  }
+  EXPECT_EQ(devices_->Reduce(id, plan_)->results[0],
+            testing::BytesOf<std::int64_t>(kElements + 2000));
+  EXPECT_EQ(scheduler().state().load(), 0);
+}
+
+TEST_F(SplitTest, AWriteThatBreaksOffLeavesItsRangeNotWritten) {
+  const std::string id = PutOnes();
+  for (const std::size_t after : {std::size_t{100}, static_cast<std::size_t>(kThird) + 100}) {
+    ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+    write.FailAfter(after);
+    ASSERT_TRUE(scheduler().Submit(&write).ok());
+    EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
+  ExpectSumOfOnes(id);
+}
+
+TEST_F(SplitTest, AWriteIsRefusedByTheQueueOfALaterDevice) {
+  const std::string id = PutOnes();
+  const auto second = Fill(1);
+  EXPECT_EQ(devices_->Write(id, 0, Bytes(ones_)).code(), absl::StatusCode::kResourceExhausted);
+  faulty_[1]->Release();
+  for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
+  EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
+  ExpectSumOfOnes(id);
+}
+
+TEST_F(SplitTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
+  const std::string id = PutOnes();
+  const auto second = Fill(1);
+  ASSERT_TRUE(scheduler().Withdraw(second[1].get()));
+  second[1]->Release();
+  ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+  ASSERT_TRUE(scheduler().Submit(&write).ok());
+  while (scheduler().state().queued != 1) std::this_thread::yield();
+  EXPECT_TRUE(scheduler().Withdraw(&write));
+  EXPECT_EQ(scheduler().state().queued, 0);
+  write.Release();
+  faulty_[1]->Release();
+  EXPECT_TRUE(second[0]->Await().outcome.ok());
+}
+
+TEST_F(SplitTest, AWriteToALostDeviceFailsAndGoesNoFurther) {
+  const std::string id = PutOnes();
+  faulty_[0]->Lose();
+  EXPECT_EQ(devices_->Write(id, 0, Bytes(ones_)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(scheduler().state().devices_lost, 1);
+  EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kNotFound);
+}
+
+// Whoever gets it back, by a refusal or by taking it back, is the only one to end it.
+TEST_F(SplitTest, AWorkTakenBackWhileItIsSubmittedEndsOnce) {
+  const std::string id = PutOnes();
+  const auto second = Fill(1);
+  const auto first = Fill(0);
+  ASSERT_TRUE(scheduler().Withdraw(first[1].get()));
+  first[1]->Release();
+  for (int i = 0; i < 300; ++i) {
+    const auto work = Sum(id);
+    std::atomic<bool> submitted{false};
+    std::atomic<int> given_back{0};
+    std::jthread canceller([&] {
+      while (!submitted) given_back += scheduler().Withdraw(work.get()) ? 1 : 0;
+    });
+    // The second device is full.
+    given_back += scheduler().Submit(work.get()).ok() ? 0 : 1;
+    submitted = true;
+    canceller.join();
+    EXPECT_EQ(given_back, 1);
+    EXPECT_EQ(scheduler().state().queued, 1) << "the second device's own";
+    work->Release();
+  }
+  for (FaultyDevice* device : faulty_) device->Release();
+  EXPECT_TRUE(first[0]->Await().outcome.ok());
+  for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
+}
+
+TEST_F(SplitTest, ManySubmittersAndCancellersLoseNothing) {
+  Start({.lanes = 2, .queue_depth_max = 3});
+  const std::string id = PutOnes();
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, &id, t] {
+      for (int i = 0; i < 60; ++i) {
+        const auto work = Sum(id);
+        if (!scheduler().Submit(work.get()).ok()) {
+          work->Release();
+          continue;
+        }
+        if ((i + t) % 3 == 0) {
+          work->Cancel();
+          if (scheduler().Withdraw(work.get())) {
+            work->Release();
+            continue;
+          }
+        }
+        const WorkReport& report = work->Await();
+        if (report.outcome.ok()) {
+          EXPECT_EQ(report.outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(scheduler().state().load(), 0);
+  ExpectSumOfOnes(id);
+}
+
+}  // namespace
+}  // namespace warpfold
