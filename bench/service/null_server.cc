@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "warpfold/v1/reduction.grpc.pb.h"
@@ -57,8 +56,8 @@ std::string RequestId(const grpc::ByteBuffer& message) {
 // Takes a stream of any length, then answers.
 class StreamReader final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  StreamReader(grpc::ByteBuffer* response, grpc::ByteBuffer answer)
-      : response_(response), answer_(std::move(answer)) {
+  StreamReader(grpc::ByteBuffer* response, const grpc::ByteBuffer& answer)
+      : response_(response), answer_(answer) {
     StartRead(&chunk_);
   }
 

@@ -56,7 +56,7 @@ class ManyStream::Call {
       Handle(*tag, ok);
     }
     if (inbox_.empty()) return false;
-    message = std::move(inbox_.front());
+    message = inbox_.front();
     inbox_.pop_front();
     return true;
   }

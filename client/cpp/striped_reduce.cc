@@ -87,8 +87,9 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
         SendStripe(tensor, plan, stripe, connections_.At(static_cast<std::size_t>(worker)), own);
     attempts[stripe] = served.attempts;
     absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
-    if (message.ok()) messages[stripe] = *std::move(message);
-    return message.status();
+    if (!message.ok()) return message.status();
+    messages[stripe] = *std::move(message);
+    return absl::OkStatus();
   };
   absl::Status sent = FanOut(options_.connections, plan.stripes.size(), options.stop, send);
   if (!sent.ok()) return sent;

@@ -148,7 +148,7 @@ bool DeviceScheduler::Withdraw(Work* work) {
 }
 
 std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::Unqueue(
-    std::deque<Queued>::iterator queued) {
+    const std::deque<Queued>::iterator& queued) {
   if (queued->batches && --queued_for_batches_ == 0 && draining_) {
     work_ready_.SignalAll();  // lanes that stayed for it
   }

@@ -123,7 +123,7 @@ class DeviceScheduler {
   // The oldest work that may run now, or queue_.end().
   std::deque<Queued>::iterator NextRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes `queued` out of the queue.
-  std::deque<Queued>::iterator Unqueue(std::deque<Queued>::iterator queued)
+  std::deque<Queued>::iterator Unqueue(const std::deque<Queued>::iterator& queued)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Executor& executor_;

@@ -172,7 +172,10 @@ class StripedClientTest : public testing::Test {
     options.stripe_bytes_min = 400;
     options.connections = 3;
     client_ = *Client::Connect(server_.address(), options);
-    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<float>(i / 100);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::size_t row = i / 100;
+      values_[i] = static_cast<float>(row);
+    }
   }
   absl::StatusOr<ReduceAnswer> RowSums() {
     return client_->Reduce({v1::DTYPE_F32, {20, 100}, std::as_bytes(std::span(values_))},
