@@ -97,10 +97,47 @@ def service_lines(name, place):
     return lines
 
 
+def batch_lines():
+    data = load("batch-h200.json")
+    lines = [
+        f"**Batches**, {data['gpu']}, {data['date']}, `{data['command']}`: f32 tensors at "
+        "scattered addresses, all in one launch, against one tensor of their total size and "
+        "against a launch each (replayed as a graph).",
+        "",
+        "| tensors | ops | one launch | times one tensor of that size | a launch each | CUB's |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in data["results"]:
+        if row["dtype"] == "f32" and row["elements"] in (256, 1024, 10000):
+            lines.append(f"| {row['tensors']} of {row['elements']} | "
+                         f"{row['ops'].replace('_', ' ').upper()} | "
+                         f"{time_text(row['batch_us'])} | {row['times_whole']:.2f} | "
+                         f"{time_text(row['singles_us'])} | {time_text(row['cub_singles_us'])} |")
+    return lines
+
+
+def gpus_lines():
+    data = load("gpus-h200x4.json")
+    lines = [
+        f"**Several GPUs**, {data['gpu']}, {data['date']}, `{data['command']}`: a resident tensor "
+        f"of {data['bytes'] >> 30} GiB of f32, reduced by one client, the RPC included. SUM is "
+        "one op, describe nine.",
+        "",
+        "| GPUs | case | p50 | speed-up |",
+        "| --- | --- | --- | --- |",
+    ]
+    for run in data["runs"]:
+        lines.append(f"| {run['gpus']} | {run['case']} | {time_text(run['p50_us'])} | "
+                     f"{run['speedup']:.2f} |")
+    return lines
+
+
 def measured():
     lines = kernel_lines()
+    lines += [""] + batch_lines()
     lines += [""] + service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores")
     lines += [""] + service_lines("service-h200-cpu.json", "CPU backend, the same host")
+    lines += [""] + gpus_lines()
     return "\n".join(lines) + "\n"
 
 

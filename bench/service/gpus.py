@@ -9,6 +9,7 @@ From the bundle:    bundle/bench/service/gpus.py --gpus 1,2,4
 """
 
 import argparse
+import datetime
 import json
 import pathlib
 import shlex
@@ -81,7 +82,8 @@ def main():
                   "met" if run["met"] else "missed") for run in runs])
     if arguments.output:
         results = {"gpu": nvidia_smi("name"), "driver": nvidia_smi("driver_version"),
-                   "command": shlex.join(sys.argv), "bytes": arguments.size, "runs": runs}
+                   "date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
+                   "bytes": arguments.size, "runs": runs}
         arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         print(f"\nwritten: {arguments.output}")
 
