@@ -14,7 +14,6 @@ namespace warpfold::e2e {
 namespace {
 
 using client::ClientOptions;
-using client::ReduceAnswer;
 using client::ReduceOptions;
 using client::TensorView;
 

@@ -73,9 +73,10 @@ class GpuSharedMemoryTest : public ::testing::Test {
 TEST_F(GpuSharedMemoryTest, IsReadInPlaceFromAnyOffset) {
   const ShmSegment segment(Ones(kCount));
   for (const std::int64_t offset : {0, 4, 4096, 4100}) {
-    const auto mapped = Map(segment, offset, kCount - offset / 4);
+    const std::int64_t count = kCount - offset / 4;
+    const auto mapped = Map(segment, offset, count);
     if (mapped == nullptr) GTEST_SKIP() << "this GPU does not read in place";
-    EXPECT_EQ(Sum(mapped->data(), kCount - offset / 4), static_cast<float>(kCount - offset / 4));
+    EXPECT_EQ(Sum(mapped->data(), count), static_cast<float>(count));
     segment.Write(std::string(4, '\0'), offset);
     EXPECT_EQ(Sum(mapped->data(), 1000), 999.0F);
     segment.Write(Ones(1), offset);
