@@ -163,7 +163,7 @@ PYTHON
   rm -rf "$work/layers"
 }
 
-# The built root as a container sees it: read-only, with /proc, /dev and an empty /tmp.
+# The built root as a container sees it: read-only, with /proc, /dev, and empty /tmp and /dev/shm.
 enter_root() {
   local container
   container=$(image_tool from --pull-never "$image")
@@ -171,6 +171,7 @@ enter_root() {
   mount --bind "$root" "$root"
   mount --bind /proc "$root/proc"  # the loader finds $ORIGIN through it
   mount --bind /dev "$root/dev"
+  mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
   mount -o remount,bind,ro "$root"
   mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
   local user path
