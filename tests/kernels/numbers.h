@@ -75,7 +75,7 @@ std::string BytesOf(X x) {
 // An element that stands for `x`, which has to be one.
 template <typename T, typename X>
 T ElementOf(X x) {
-  T value;
+  T value{};
   const std::string bytes = BytesOf<T>(x);
   bytes.copy(reinterpret_cast<char*>(&value), sizeof(value));
   return value;
