@@ -3,6 +3,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
 #include "tests/server/tensor_table_fixture.h"
@@ -51,9 +52,10 @@ TEST_F(SplitTableTest, ALargeTensorLiesOnBothDevices) {
   EXPECT_EQ(second_->tensor_bytes(), kHalf);
   EXPECT_EQ(table_->List()[0].device, "fake:0,fake:1");
   const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
-  ASSERT_EQ(lease->shards().size(), 2U);
+  const absl::Span<const Shard> shards = lease->shards();
+  ASSERT_EQ(shards.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const Shard& shard = lease->shards()[i];
+    const Shard& shard = shards[i];
     EXPECT_EQ(shard.device, &executors_[i]->info());
     EXPECT_EQ(shard.offset_bytes, static_cast<std::int64_t>(i) * kHalf);
     EXPECT_EQ(shard.size_bytes, kHalf);
