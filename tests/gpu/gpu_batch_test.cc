@@ -15,6 +15,7 @@
 #include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
+#include "tests/gpu/gpu_fixture.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -27,17 +28,8 @@ using Results = std::vector<std::string>;
 constexpr std::size_t kOutBytes = 512;  // of one item: 16 ops, or the largest state
 constexpr int kOpStride = 16;
 
-class GpuBatchTest : public ::testing::Test {
+class GpuBatchTest : public GpuFixture {
  protected:
-  void SetUp() override {
-    int count = 0;
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) {
-      GTEST_SKIP() << "no GPU answers: " << cudaGetErrorString(error);
-    }
-    stream_ = *cuda::MakeStream();
-  }
-
   // Runs `items` as one batch. Their table goes to the device; what they point at is there.
   void Run(const cuda::Job& job, std::vector<BatchItem> items) {
     const cuda::BatchLaunch launch = cuda::PlanBatch(job.dtype, items);
@@ -74,8 +66,6 @@ class GpuBatchTest : public ::testing::Test {
   template <typename T>
   void ExpectTheBitsOfEachAlone(const ReduceSpec& spec, bool leaves_states,
                                 std::mt19937_64& random);
-
-  cuda::UniqueStream stream_;
 };
 
 template <typename T>

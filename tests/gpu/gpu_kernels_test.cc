@@ -12,22 +12,14 @@
 #include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
+#include "tests/gpu/gpu_fixture.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
 namespace {
 
-class GpuKernelsTest : public ::testing::Test {
+class GpuKernelsTest : public GpuFixture {
  protected:
-  void SetUp() override {
-    int count = 0;
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) {
-      GTEST_SKIP() << "no GPU answers: " << cudaGetErrorString(error);
-    }
-    stream_ = *cuda::MakeStream();
-  }
-
   // The plan's ops of [outer, count, inner] at `data`, which starts `offset` bytes past an aligned
   // device address.
   template <typename T>
@@ -78,8 +70,6 @@ class GpuKernelsTest : public ::testing::Test {
 
   template <typename T>
   void ExpectTheCpusBits(const ReduceSpec& spec, const std::vector<T>& data);
-
-  cuda::UniqueStream stream_;
 };
 
 // The launch shape follows the device; the bits must not.
