@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The Go program of docs/clients.md, as it stands there, against a real server.
 set -euo pipefail
+# shellcheck source=tests/client/expect_sums.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/expect_sums.sh"
 
 usage() {
   cat <<'HELP'
@@ -39,17 +41,4 @@ sed -n '/^```go/,/^```$/{/^```/!p}' "$page" >main.go
 export GO111MODULE=off GOPATH=$folder:/usr/share/gocode GOCACHE=$folder/cache GOFLAGS=-p=2
 go build -o "$folder/example" main.go
 
-"$build/server/warpfold-server" --backend=cpu --listen-address=127.0.0.1:0 \
-  --metrics-address=127.0.0.1:0 --port-file="$folder/port" >"$folder/server.log" 2>&1 &
-server=$!
-trap 'kill "$server" 2>/dev/null || true; wait "$server" || true' EXIT
-while [ ! -s "$folder/port" ]; do
-  kill -0 "$server" || {
-    cat "$folder/server.log"
-    exit 1
-  }
-  sleep 0.05
-done
-sums=$("$folder/example" "127.0.0.1:$(cut -d ' ' -f 1 "$folder/port")")
-echo "sums: $sums"
-[ "$sums" = "6 15" ]
+expect_sums "$build" "$folder" "$folder/example"

@@ -2,6 +2,8 @@
 # The client library as a package: installed into a folder, found from outside the tree, used
 # against a real server.
 set -euo pipefail
+# shellcheck source=tests/client/expect_sums.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/expect_sums.sh"
 
 usage() {
   cat <<'HELP'
@@ -34,17 +36,4 @@ cp -r "$here/package" "$folder/source"
   exit 1
 }
 
-"$build/server/warpfold-server" --backend=cpu --listen-address=127.0.0.1:0 \
-  --metrics-address=127.0.0.1:0 --port-file="$folder/port" >"$folder/server.log" 2>&1 &
-server=$!
-trap 'kill "$server" 2>/dev/null || true; wait "$server" || true' EXIT
-while [ ! -s "$folder/port" ]; do
-  kill -0 "$server" || {
-    cat "$folder/server.log"
-    exit 1
-  }
-  sleep 0.05
-done
-sums=$("$folder/build/example" "127.0.0.1:$(cut -d ' ' -f 1 "$folder/port")")
-echo "sums: $sums"
-[ "$sums" = "6 15" ]
+expect_sums "$build" "$folder" "$folder/build/example"
