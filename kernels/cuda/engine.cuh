@@ -10,6 +10,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cuda/batch_kernel.cuh"
 #include "kernels/cuda/engine.h"
+#include "kernels/cuda/pipelined_rows.cuh"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/stack_kernels.cuh"
@@ -48,7 +49,7 @@ class EngineOf final : public Engine {
   std::size_t StatesScratchBytes(const Extent& extent) const override {
     std::size_t bytes = 0;
     std::int64_t count = extent.count;
-    while ((count = PlanStates(extent.outputs(), count).parts) > 1) {
+    while ((count = PlanStates(extent.outputs(), count, kIsHeavy<F>).parts) > 1) {
       bytes += PartialBytes(count, extent.outputs());
     }
     return bytes;
@@ -63,7 +64,7 @@ class EngineOf final : public Engine {
     Sink<F> sink = SinkFor<F>(output, extent.outputs());
     if (pass.parts > 1) {
       sink.d_states = static_cast<State*>(d_scratch);
-      sink.order = OrderForStates(extent.outputs(), pass.parts);
+      sink.order = OrderForStates(extent.outputs(), pass.parts, kIsHeavy<F>);
     }
     const cudaError_t error = LaunchFirstPass(data, extent, pass, sink, stream);
     if (error != cudaSuccess || pass.parts == 1) return error;
@@ -108,11 +109,11 @@ class EngineOf final : public Engine {
     const std::int64_t outputs = outer * states.inner;
     State* scratch = static_cast<State*>(d_scratch);
     while (true) {
-      const TreeLaunch launch = PlanStates(outputs, states.count);
+      const TreeLaunch launch = PlanStates(outputs, states.count, kIsHeavy<F>);
       Sink<F> sink = SinkFor<F>(output, outputs);
       if (launch.parts > 1) {
         sink.d_states = scratch;
-        sink.order = OrderForStates(outputs, launch.parts);
+        sink.order = OrderForStates(outputs, launch.parts, kIsHeavy<F>);
       }
       const cudaError_t error =
           LaunchTree<1, 8, 32>(states, outer, launch, sink, device.overlaps_passes, stream);
@@ -126,7 +127,7 @@ class EngineOf final : public Engine {
   }
 
   static std::size_t PartialBytes(std::int64_t parts, std::int64_t outputs) {
-    const std::int64_t slots = OrderForStates(outputs, parts).Slots(parts);
+    const std::int64_t slots = OrderForStates(outputs, parts, kIsHeavy<F>).Slots(parts);
     return static_cast<std::size_t>(slots * outputs) * sizeof(State);
   }
   static unsigned StackBlocks(std::int64_t width) {
@@ -138,6 +139,7 @@ class EngineOf final : public Engine {
     enum class Kind { kShortRows, kRows, kColumns };
     Kind kind = Kind::kRows;
     bool vectors = false;  // loads of 16 bytes
+    int row_vectors = 1;   // of a short row, a lane
     ShortRowLaunch short_rows;
     RowLaunch rows;
     TreeLaunch columns;
@@ -157,16 +159,22 @@ class EngineOf final : public Engine {
       return pass;
     }
     pass.vectors = aligned && (extent.outer == 1 || extent.count % kVector == 0);
-    // Up to half a warp of vectors a row; from there on the other half would idle in a warp of its
-    // own.
-    if (extent.count <= kRowElements<T> / 2) {
+    // Up to half a tile; from there on a warp has one row's vectors on their way.
+    const bool whole_vectors = aligned && extent.count % kVector == 0;
+    if (extent.count <= kRowElements<T> / 2 ||
+        (whole_vectors && extent.count <= kTileElements<T> / 2)) {
       pass.kind = FirstPass::Kind::kShortRows;
-      pass.vectors = aligned && extent.count % kVector == 0;
-      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector, kShortRowBatch<F>);
+      pass.vectors = whole_vectors;
+      pass.row_vectors = RowVectors(CeilDiv(extent.count, kRowElements<T>));
+      pass.short_rows =
+          PlanShortRows(extent.outer, extent.count, kVector, ShortRowBatch<F>(pass.row_vectors));
       return pass;
     }
-    pass.rows = PlanRows(extent.outer, CeilDiv(extent.count, kTileElements<T>),
-                         kIsHeavy<F> || !pass.vectors ? kOneRowWarps : kRowWarps, device);
+    const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
+    pass.rows = pass.vectors && kIsPipelined<F>
+                    ? PlanPipelinedRows(extent.outer, row_tiles, kBlockOverhead<F>, device)
+                    : PlanRows(extent.outer, row_tiles, pass.vectors ? kTileAWarp : kUnalignedTiles,
+                               device);
     pass.parts = pass.rows.blocks_per_row;
     return pass;
   }
@@ -175,36 +183,54 @@ class EngineOf final : public Engine {
                                      const Sink<F>& sink, cudaStream_t stream) {
     switch (pass.kind) {
       case FirstPass::Kind::kShortRows: {
-        const auto kernel = pass.vectors ? ShortRowKernel<F, true> : ShortRowKernel<F, false>;
+        const auto kernel = ShortRowKernelFor(pass.row_vectors, pass.vectors);
         kernel<<<static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, 0, stream>>>(
             data, extent.first, extent.outer, static_cast<int>(extent.count), pass.short_rows,
             sink);
         return cudaGetLastError();
       }
       case FirstPass::Kind::kRows: {
-        const auto kernel = RowKernelFor(pass.rows.warps, pass.vectors);
-        kernel<<<static_cast<unsigned>(pass.rows.blocks), pass.rows.warps * 32, 0, stream>>>(
+        const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors);
+        const int warps = pass.vectors && kIsPipelined<F> ? kPipelineWarps : pass.rows.tiles;
+        kernel<<<static_cast<unsigned>(pass.rows.blocks), warps * 32, 0, stream>>>(
             data, extent.first, extent.outer, extent.count, pass.rows, sink);
         return cudaGetLastError();
       }
       case FirstPass::Kind::kColumns:
         if (pass.vectors) {
-          return LaunchTree<8>(
+          return LaunchTree<1, 2, 8>(
               ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner, extent.first},
               extent.outer, pass.columns, sink, false, stream);
         }
-        return LaunchTree<8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
-                             extent.outer, pass.columns, sink, false, stream);
+        return LaunchTree<1, 2, 8>(
+            ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first}, extent.outer,
+            pass.columns, sink, false, stream);
     }
     __builtin_unreachable();
   }
 
-  static auto RowKernelFor(int warps, bool vectors) {
+  // Vectors a lane, of rows that take a warp `needed` of them: one of the numbers that are
+  // compiled, of which heavy folds have two.
+  static int RowVectors(std::int64_t needed) {
+    if (needed == 1) return 1;
+    return needed == 2 && !kIsHeavy<F> ? 2 : 4;
+  }
+  static auto ShortRowKernelFor(int row_vectors, bool vectors) {
+    if (!vectors) return ShortRowKernel<F, 1, false>;
     if constexpr (!kIsHeavy<F>) {
-      if (vectors && warps == 16) return RowKernel<F, 16, true>;
-      if (vectors && warps == 4) return RowKernel<F, 4, true>;
+      if (row_vectors == 2) return ShortRowKernel<F, 2, true>;
     }
-    return vectors ? RowKernel<F, 8, true> : RowKernel<F, 8, false>;
+    return row_vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
+  }
+
+  static auto RowKernelFor(int tiles, bool vectors) {
+    if (!vectors) return RowKernel<F, 8, false>;
+    if constexpr (kIsPipelined<F>) {
+      return PipelinedRowKernel<F>;
+    } else {
+      if (tiles == 16) return RowKernel<F, 16, true>;
+      return tiles == 4 ? RowKernel<F, 4, true> : RowKernel<F, 8, true>;
+    }
   }
 
   // Launches the instantiation whose leaves a thread are launch.leaves, one of kLeaves. `overlaps`:
@@ -218,7 +244,7 @@ class EngineOf final : public Engine {
                              static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
                              outer, launch, sink);
     };
-    if constexpr (kIsHeavy<F> || !Leaves::kReadsStates) {
+    if constexpr (kIsHeavy<F>) {
       launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
     } else {
       ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);

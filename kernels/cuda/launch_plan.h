@@ -27,25 +27,33 @@ struct ShortRowLaunch {
 ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
                              int batch);
 
-// Longer rows: a warp folds a tile. A block of `warps` warps gives each row 2^warps_per_row_log2 of
-// them and takes as many whole rows as it has warps for, or, when a row has more tiles than a block
-// has warps, one of `blocks_per_row` parts of it; each part is a partial for the second pass.
+// Longer rows, in tiles: a block folds `tiles` of them. It gives each row 2^tiles_per_row_log2 and
+// takes as many whole rows as it has tiles for, or, when a row has more tiles than a block, one of
+// `blocks_per_row` parts of it; each part is a partial for the second pass.
 struct RowLaunch {
-  int warps = 16;
-  int warps_per_row_log2 = 4;
+  int tiles = 16;  // a power of two
+  int tiles_per_row_log2 = 4;
   std::int64_t blocks_per_row = 1;
   std::int64_t blocks = 1;
 };
-// The block sizes to choose from.
-struct RowWarps {
+// Of folds whose warps take a tile each: blocks of kTileAWarp tiles, or of rows that vectors cannot
+// load kUnalignedTiles, for which one size is compiled.
+struct BlockTiles {
   int min;
   int max;
 };
-inline constexpr RowWarps kRowWarps = {4, 16};
-// Of folds that need many registers, and of rows that vectors cannot load: one size is compiled.
-inline constexpr RowWarps kOneRowWarps = {8, 8};
-RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const RowWarps& warps,
+inline constexpr BlockTiles kTileAWarp = {4, 16};
+inline constexpr BlockTiles kUnalignedTiles = {8, 8};
+RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const BlockTiles& choice,
                    const DeviceShape& device);
+
+// Of folds whose kPipelineWarps warps take one tile after another (pipelined_rows.cuh).
+// `block_overhead`: what a block takes beside its tiles, in times of a tile.
+inline constexpr int kPipelineWarps = 4;
+inline constexpr int kPipelineBlocksPerSm = 5;
+inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
+RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,
+                            const DeviceShape& device);
 
 // Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, threads `y`
 // over the count, `leaves` leaves each; the block folds its threads `y`. `parts` blocks along the
@@ -64,8 +72,9 @@ struct TreeLaunch {
 // leaves along the count.
 TreeLaunch PlanColumns(std::int64_t groups, std::int64_t leaf_count, const DeviceShape& device);
 
-// Second pass over `state_count` states for each of `groups` outputs.
-TreeLaunch PlanStates(std::int64_t groups, std::int64_t state_count);
+// Second pass over `state_count` states for each of `groups` outputs. `heavy`: joining two states
+// is itself long work.
+TreeLaunch PlanStates(std::int64_t groups, std::int64_t state_count, bool heavy);
 
 // Where a pass leaves partial `index` so that the next pass reads neighbours with neighbouring
 // threads: a thread of that pass folds 2^leaves_log2 neighbouring partials, one after another, and
@@ -84,7 +93,7 @@ struct PartialOrder {
     return leaves_log2 == 0 ? count : threads << leaves_log2;
   }
 };
-PartialOrder OrderForStates(std::int64_t groups, std::int64_t state_count);
+PartialOrder OrderForStates(std::int64_t groups, std::int64_t state_count, bool heavy);
 
 }  // namespace warpfold::cuda
 

@@ -13,6 +13,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
@@ -88,23 +89,28 @@ struct LaneVectors {
   }
 
   // Column by column add(a, x, number), from the identity; then the columns by neighbouring pairs:
-  // ((v0 + v1) + (v2 + v3)) + ...
+  // ((v0 + v1) + (v2 + v3)) + ... Of elements that `add` takes packed, a column is one of those.
   template <typename Value, class Add, class Combine>
   __device__ __forceinline__ Value Fold(const Value& identity, const Add& add,
                                         const Combine& combine) const {
-    const auto column = [&](std::int64_t v) {
+    using Item = std::conditional_t<kPresence != Presence::kAny, ItemOf<T, Value, Add>, T>;
+    constexpr int kItemElements = sizeof(Item) / sizeof(T);
+    constexpr int kColumns = kVector / kItemElements;
+    const auto column = [&](std::int64_t c) {
       Value value = identity;
+      const int v = static_cast<int>(c) * kItemElements;
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        const int column = static_cast<int>(v);
-        if (Exists(r, column)) add(value, x[r][column], Number(r, column));
+        Item item;
+        memcpy(&item, &x[r][v], sizeof(item));
+        if (Exists(r, v)) add(value, item, Number(r, v));
       }
       return value;
     };
     if constexpr (kUnrolled) {
-      return FoldPairs<kVector, Value>(0, column, combine);
+      return FoldPairs<kColumns, Value>(0, column, combine);
     } else {
-      return FoldPairsInLoop<kVector, Value>(0, kVector, column, combine);
+      return FoldPairsInLoop<kColumns, Value>(0, kColumns, column, combine);
     }
   }
 };
@@ -113,7 +119,7 @@ struct LaneVectors {
 // return it.
 template <class F, class Vectors>
 __device__ __forceinline__ typename F::Acc FoldByLanes(const Vectors& mine, int lanes) {
-  const auto sweep = [&](const auto& identity, const auto& add, const auto& combine) {
+  const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
     return mine.Fold(identity, add, combine);
   };
   return FoldSweeps<F>(mine.count > 0 ? mine.count : 0, sweep, AcrossLanes{lanes});
@@ -165,9 +171,9 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   const unsigned row_block =
       rows == 1 ? 0 : blockIdx.x / static_cast<unsigned>(launch.blocks_per_row);
   const unsigned part = blockIdx.x - row_block * static_cast<unsigned>(launch.blocks_per_row);
-  const int warps_per_row = 1 << launch.warps_per_row_log2;
-  const std::int64_t first_row = std::int64_t{row_block} * (kWarps >> launch.warps_per_row_log2);
-  const std::int64_t row = first_row + (warp >> launch.warps_per_row_log2);
+  const int warps_per_row = 1 << launch.tiles_per_row_log2;
+  const std::int64_t first_row = std::int64_t{row_block} * (kWarps >> launch.tiles_per_row_log2);
+  const std::int64_t row = first_row + (warp >> launch.tiles_per_row_log2);
   const std::int64_t tile = std::int64_t{part} * kWarps + (warp & (warps_per_row - 1));
 
   const std::int64_t first = tile * kTileElements<T>;
@@ -186,41 +192,42 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   __syncthreads();
   if (warp != 0) return;
   const typename F::State folded = FoldLanesByNeighbours<F>(tiles[lane % kWarps], 1, warps_per_row);
-  const std::int64_t my_row = first_row + (lane >> launch.warps_per_row_log2);
+  const std::int64_t my_row = first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < kWarps && (lane & (warps_per_row - 1)) == 0 && my_row < rows) {
     sink.Put(part, my_row, folded);
   }
 }
 
-// Rows of a thread.
+// Rows of a thread: as many as keep four vectors on their way.
 template <class F>
-inline constexpr int kShortRowBatch = kIsHeavy<F> ? 1 : 4;
+__host__ __device__ constexpr int ShortRowBatch(int row_vectors) {
+  return kIsHeavy<F> ? 1 : 4 / row_vectors;
+}
 
-// Rows of at most half a warp's load: 2^launch.lanes_log2 lanes hold a row in one vector each.
-// kAligned: every row starts on 16 bytes and is whole vectors.
-template <class F, bool kAligned>
+// Rows of at most half a tile: 2^launch.lanes_log2 lanes hold a row in kVectors vectors each, more
+// than one where a row fills a warp. kAligned: every row starts on 16 bytes and is whole vectors.
+template <class F, int kVectors, bool kAligned>
 __global__ void __launch_bounds__(kShortRowThreads)
     ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
                    std::int64_t rows, int row_elements, ShortRowLaunch launch,
                    const __grid_constant__ Sink<F> sink) {
   using T = typename F::Element;
-  constexpr int kVector = kVectorElements<T>;
-  constexpr int kBatch = kShortRowBatch<F>;
+  constexpr int kBatch = ShortRowBatch<F>(kVectors);
   LetNextPassLaunch();
   const int lanes = 1 << launch.lanes_log2;
   const int rows_per_step = kShortRowThreads >> launch.lanes_log2;
   const std::int64_t first_row =
       std::int64_t{blockIdx.x} * rows_per_step * kBatch + (threadIdx.x >> launch.lanes_log2);
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int first = lane * kVector;
 
-  using Vectors = LaneVectors<T, 1, kAligned ? Presence::kVectors : Presence::kAny, !kIsHeavy<F>>;
+  using Vectors = LaneVectors<T, kVectors, kAligned ? Presence::kVectors : Presence::kAny,
+                              kAligned || !kIsHeavy<F>>;
   Vectors batch[kBatch];
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
     Vectors& mine = batch[b];
-    mine.first = first;
+    mine.first = lane * kVectorElements<T>;
     mine.count = row < rows ? row_elements : 0;
     mine.Load(data + row * row_elements);
   }

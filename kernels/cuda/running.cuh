@@ -3,9 +3,12 @@
 #ifndef WARPFOLD_KERNELS_CUDA_RUNNING_CUH_
 #define WARPFOLD_KERNELS_CUDA_RUNNING_CUH_
 
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/components.h"
+#include "kernels/cuda/packed.cuh"
 #include "kernels/element.h"
 #include "kernels/fold.h"
 
@@ -50,6 +53,14 @@ struct Running {
   __device__ static void Add(Value& value, T x, int number) {
     AddElement<C>(value, x, number);
   }
+  template <typename T>
+  __device__ static void Add(Value& value, const Packed<T>& x, int) {
+    if constexpr (std::is_same_v<C, Sum<T>>) AddSum(value, x);
+    if constexpr (std::is_same_v<C, AbsSum<T>>) AddAbsSum(value, x);
+    if constexpr (std::is_same_v<C, SquareSum<T>>) AddSquares(value, x);
+    if constexpr (std::is_same_v<C, NonzeroCount<T>>) AddNonzeroCount(value, x);
+    // Bytes are never NaN nor infinite.
+  }
   __device__ static Value Combine(const Value& a, const Value& b) { return C::Combine(a, b); }
   __device__ static Value Settle(const Value& value) { return value; }
 };
@@ -71,10 +82,32 @@ struct RunningFloatExtremum {
   }
 };
 
+// An extremum of bytes, as two of 16 bits. Without elements it is beyond every byte.
+template <typename T, bool kIsMin>
+struct RunningByteExtremum {
+  using Value = HalfWords;
+  __device__ static Value Identity() { return kIsMin ? 0x7fff7fffu : 0x80008000u; }
+  __device__ static void Add(Value& value, T x, int) {
+    value = Combine(value, Permute<0x1010>(static_cast<std::uint32_t>(Widen(x))));
+  }
+  __device__ static void Add(Value& value, const Packed<T>& x, int) {
+    AddExtremum<kIsMin>(value, x);
+  }
+  __device__ static Value Combine(Value a, Value b) { return ExtremeHalves<kIsMin>(a, b); }
+  __device__ static OrderedKey<T> Settle(Value value) {
+    if (value == Identity()) return kIsMin ? kHighestKey<T> : kLowestKey<T>;
+    const auto low = static_cast<std::int16_t>(value);
+    const auto high = static_cast<std::int16_t>(value >> 16);
+    return kIsMin ? min(low, high) : max(low, high);
+  }
+};
+
 template <typename T, bool kIsMin, bool kOmits>
 using RunningExtremum = std::conditional_t<
     kIsFloat<T> && sizeof(T) <= 4, RunningFloatExtremum<T, kIsMin, kOmits>,
-    Running<std::conditional_t<kOmits, OmitNan<Extremum<T, kIsMin>>, Extremum<T, kIsMin>>>>;
+    std::conditional_t<
+        sizeof(T) == 1, RunningByteExtremum<T, kIsMin>,
+        Running<std::conditional_t<kOmits, OmitNan<Extremum<T, kIsMin>>, Extremum<T, kIsMin>>>>>;
 
 template <typename T>
 struct Running<Min<T>> : RunningExtremum<T, true, false> {};
@@ -85,35 +118,61 @@ struct Running<OmitNan<Min<T>>> : RunningExtremum<T, true, true> {};
 template <typename T>
 struct Running<OmitNan<Max<T>>> : RunningExtremum<T, false, true> {};
 
-// Of an indexed extremum the first sweep finds the value, and another one its place; but of
-// integers whose value and number fit in 32 bits, where one sweep finds both in two instructions an
-// element.
+// Of an indexed extremum the first sweep finds the value, and another one its place.
 template <typename T>
-inline constexpr bool kLocates = kIsFloat<T> || sizeof(T) >= 4;
+struct Running<ArgMin<T>> : Running<Min<T>> {};
 template <typename T>
-requires kLocates<T>
-struct Running<ArgMin<T>> : Running<Min<T>> {
-};
-template <typename T>
-requires kLocates<T>
-struct Running<ArgMax<T>> : Running<Max<T>> {
-};
+struct Running<ArgMax<T>> : Running<Max<T>> {};
 template <typename T>
 struct Running<OmitNan<ArgMin<T>>> : Running<OmitNan<Min<T>>> {};
 template <typename T>
 struct Running<OmitNan<ArgMax<T>>> : Running<OmitNan<Max<T>>> {};
 
+// Of a product of integers the first sweep of a warp takes the sign alone: an exclusive or, in
+// whose sign bits the signs are. Zeros and sums of absolute values say most often what the product
+// is, for it is soon past 64 bits (SettleProduct in sweeps.cuh).
+template <typename T>
+struct RunningSigns {
+  using Value = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  using Acc = Value;
+  static constexpr Value kSignBits =
+      sizeof(T) == 1 ? static_cast<Value>(0x80808080) : std::numeric_limits<Value>::min();
+  static constexpr bool kHasSigns = std::is_signed_v<T>;
+  __device__ static Value Identity() { return 0; }
+  __device__ static void Add(Value& value, T x, int) {
+    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, T>;
+    if constexpr (kHasSigns) value ^= static_cast<Value>(static_cast<Bits>(x));
+  }
+  __device__ static void Add(Value& value, const Packed<T>& x, int) {
+    if constexpr (kHasSigns) value ^= static_cast<Value>(x.word);
+  }
+  __device__ static Value Combine(Value a, Value b) { return a ^ b; }
+  __device__ static Value Settle(Value value) { return value; }
+  __device__ static bool IsNegative(Value value) {
+    if constexpr (!kHasSigns) return false;
+    return sizeof(T) == 1 ? __popc(value & kSignBits) % 2 != 0 : value < 0;
+  }
+};
+
 // A fold's components in the first sweep, one slot each; those that wait for a later sweep have
-// none.
-template <class F>
+// none. kByWarp: many elements a fold, so that it pays to leave products for later.
+template <class F, bool kByWarp>
 struct RunningFold;
-template <typename T, NanPolicy kNanPolicy, class... Components>
-struct RunningFold<Fold<T, kNanPolicy, Components...>> {
+template <typename T, NanPolicy kNanPolicy, class... Components, bool kByWarp>
+struct RunningFold<Fold<T, kNanPolicy, Components...>, kByWarp> {
   using F = Fold<T, kNanPolicy, Components...>;
+  // An indexed extremum whose value is asked for anyway needs no slot of its own.
   template <class C>
-  static constexpr bool kHas = !kReadsTwice<C> && !F::template kIsSparedCount<C>;
+  static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
+                                   (std::is_same_v<C, ArgMax<T>> && F::template kHas<Max<T>>);
   template <class C>
-  using Of = Running<typename F::template Applied<C>>;
+  static constexpr bool kHas = !kReadsTwice<C> && !F::template kIsSparedCount<C> && !kIsFound<C>;
+  template <class C>
+  static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
+  static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);
+  template <class C>
+  using Of = std::conditional_t<kIsLateProduct<C>, RunningSigns<T>,
+                                Running<typename F::template Applied<C>>>;
 
   template <class C>
   struct NoSlot {};
@@ -144,7 +203,9 @@ struct RunningFold<Fold<T, kNanPolicy, Components...>> {
     });
     return value;
   }
-  __device__ static void Add(Value& value, T x, int number) {
+  // Item: T or Packed<T>.
+  template <typename Item>
+  __device__ static void Add(Value& value, const Item& x, int number) {
     ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       Of<C>::Add(Get<C>(value), x, number);

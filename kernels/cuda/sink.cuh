@@ -38,13 +38,27 @@ struct Sink {
 
   __device__ void Put(std::int64_t partial, std::int64_t output,
                       const typename F::State& state) const {
+    const typename F::State states[1] = {state};
+    Put(partial, output, states);
+  }
+  // Of neighbouring outputs.
+  template <int kCount>
+  __device__ void Put(std::int64_t partial, std::int64_t first_output,
+                      const typename F::State (&states)[kCount]) const {
     if (d_states != nullptr) {
-      d_states[order.Slot(partial) * outputs + output] = state;
+      typename F::State* slot = d_states + order.Slot(partial) * outputs + first_output;
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) slot[i] = states[i];
       return;
     }
-    Misfit misfit;
-    const std::int64_t index = first_result + output;
-    if (!WriteResults<F>(targets, index, state, &misfit)) ReportOverflow(d_overflow, index, misfit);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      Misfit misfit;
+      const std::int64_t index = first_result + first_output + i;
+      if (!WriteResults<F>(targets, index, states[i], &misfit)) {
+        ReportOverflow(d_overflow, index, misfit);
+      }
+    }
   }
 };
 

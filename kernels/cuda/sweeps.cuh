@@ -1,5 +1,6 @@
 // The elements of a tile, a short row or a leaf, folded in as many sweeps as the components need.
-// They stay in registers, so a further sweep costs instructions and no memory traffic.
+// They stay in registers or shared memory, so a further sweep costs instructions and no memory
+// traffic.
 #ifndef WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_
 #define WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_
 
@@ -7,14 +8,22 @@
 #include <type_traits>
 
 #include "kernels/components.h"
+#include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
 
+// Whether a sweep is made for all elements, or for few of them: the first is worth straight code.
+template <bool kIsOften>
+using Sweeps = std::bool_constant<kIsOften>;
+inline constexpr Sweeps<true> kOften;
+inline constexpr Sweeps<false> kRarely;
+
 // Where elements are that a fold takes together: in `lanes` neighbouring lanes, a power of two.
 struct AcrossLanes {
+  static constexpr bool kByWarp = true;
   int lanes;
   template <class C>
   __device__ typename C::Acc Fold(const typename C::Acc& acc) const {
@@ -22,37 +31,153 @@ struct AcrossLanes {
   }
   // For some lane of the warp.
   __device__ bool Any(bool is) const { return __any_sync(kFullWarp, is); }
+  // Whether the place of `best`, their extremum, is asked for.
+  template <class C, typename T>
+  __device__ bool Seeks(T) const {
+    return true;
+  }
 };
 // All in one thread.
 struct WithinThread {
+  static constexpr bool kByWarp = false;
   template <class C>
   __device__ typename C::Acc Fold(const typename C::Acc& acc) const {
     return acc;
   }
   __device__ bool Any(bool is) const { return is; }
+  template <class C, typename T>
+  __device__ bool Seeks(T) const {
+    return true;
+  }
 };
 
 // The number of the first element that is `best`, or the identity of Number.
 using Number = Min<std::int32_t>;
-template <bool kOmitsNan, typename T, class Sweep>
-__device__ __forceinline__ std::int32_t Locate(T best, const Sweep& sweep) {
+template <class F, class Sweep>
+__device__ __forceinline__ std::int32_t Locate(typename F::Element best, const Sweep& sweep) {
+  using T = typename F::Element;
+  constexpr Sweeps<!kIsHeavy<F>> kSweeps;
+  const auto combine = [](std::int32_t a, std::int32_t b) { return Number::Combine(a, b); };
   const auto locate = [&](const auto& is_best) {
     return sweep(
-        Number::Identity(),
+        kSweeps, Number::Identity(),
         [&](std::int32_t& first, T x, int number) {
           if (is_best(x)) first = Number::Combine(first, number);
         },
-        [](std::int32_t a, std::int32_t b) { return Number::Combine(a, b); });
+        combine);
   };
-  if constexpr (kIsFloat<T> && !kOmitsNan) {
+  if constexpr (sizeof(T) == 1) {
+    struct Add {
+      T best;
+      __device__ void operator()(std::int32_t& first, T x, int number) const {
+        if (Widen(x) == Widen(best)) first = Number::Combine(first, number);
+      }
+      __device__ void operator()(std::int32_t& first, const Packed<T>& x, int number) const {
+        first = Number::Combine(first, FirstEqual(x, best, number, Number::Identity()));
+      }
+    };
+    return sweep(kSweeps, Number::Identity(), Add{best}, combine);
+  }
+  if constexpr (kIsFloat<T> && !F::kOmitsNan) {
     if (IsNan(best)) return locate([](T x) { return IsNan(x); });
   }
   return locate([&](T x) { return Widen(x) == Widen(best); });
 }
 
-// `sweep(identity, add, combine)` folds this thread's part of the elements: add(value, x, number)
-// each, combine(a, b) what was added up side by side. `count`: elements in all. `across`: one of
-// the above.
+// The product of integers from what `acc` already says of them, and their sign. Of those without a
+// zero it is past 64 bits when 64 of them are not 1 or -1, and the sum of absolute values mostly
+// shows that; where it does not, they are counted, and multiplied where fewer are.
+template <class F, class Sweep, class Across>
+__device__ __forceinline__ typename Product<typename F::Element>::Acc SettleProduct(
+    const typename F::Acc& acc, bool is_negative, int count, const Sweep& sweep,
+    const Across& across) {
+  using T = typename F::Element;
+  using Magnitude = typename AbsSum<T>::Acc;
+  constexpr int kFactorsMax = 63;  // 2^63 fits
+  constexpr Magnitude kAbsMax = std::is_same_v<T, Bool> ? 1
+                                : kIsUnsigned<T>        ? (Magnitude{1} << 8 * sizeof(T)) - 1
+                                                        : Magnitude{1} << (8 * sizeof(T) - 1);
+  const bool is_zero = F::template Get<NonzeroCount<T>>(acc) != count;
+  bool is_past =
+      F::template Get<AbsSum<T>>(acc) - count > static_cast<Magnitude>(kFactorsMax) * (kAbsMax - 1);
+  using Factors = Adding<std::int32_t, std::int32_t>;
+  if (across.Any(!is_zero && !is_past)) {
+    const std::int32_t factors = across.template Fold<Factors>(sweep(
+        kRarely, Factors::Identity(),
+        [](std::int32_t& n, T x, int) {
+          const auto wide = Widen(x);
+          n += wide == 1 || (std::is_signed_v<T> && wide + 1 == 0) ? 0 : 1;
+        },
+        [](std::int32_t a, std::int32_t b) { return a + b; }));
+    is_past = factors > kFactorsMax;
+  }
+  using P = Product<T>;
+  if (across.Any(!is_zero && !is_past)) {
+    const typename P::Acc product = across.template Fold<P>(sweep(
+        kRarely, P::Identity(), [](typename P::Acc& a, T x, int) { P::Add(a, x); },
+        [](const auto& a, const auto& b) { return P::Combine(a, b); }));
+    if (!is_past) return product;
+  }
+  if (is_zero) return {0, 0, 0};
+  return {~std::uint64_t{0}, is_negative ? 1u : 0u, 1u};
+}
+
+// Where the extremum of an indexed component is: its value is in `acc` where that is asked for too,
+// and else in `first`.
+template <class F, class C, class First, class Sweep, class Across>
+__device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Value& first,
+                                                       const typename F::Acc& acc,
+                                                       const Sweep& sweep, const Across& across) {
+  using T = typename F::Element;
+  using Value = std::conditional_t<std::is_same_v<C, ArgMin<T>>, Min<T>, Max<T>>;
+  const OrderedKey<T> key = [&] {
+    if constexpr (First::template kIsFound<C>) {
+      return F::template Get<Value>(acc);
+    } else {
+      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
+      return across.template Fold<Value>(settled);
+    }
+  }();
+  const T best = FromKey<T>(key);
+  if (!across.template Seeks<C>(best)) return C::Identity();
+  const std::int32_t number = across.template Fold<Number>(Locate<F>(best, sweep));
+  return number == Number::Identity() ? C::Identity() : C::At(best, number);
+}
+
+// Counts that need a sweep only where the extrema of `acc` are not finite.
+template <class F, class Sweep, class Across>
+__device__ __forceinline__ void SettleSparedCounts(typename F::Acc& acc, const Sweep& sweep,
+                                                   const Across& across) {
+  using T = typename F::Element;
+  const bool has_counts = across.Any(!F::AllFinite(acc));
+  F::ForEach([&](auto tag) {
+    using C = typename decltype(tag)::type;
+    if constexpr (F::template kIsSparedCount<C>) {
+      F::template Get<C>(acc) = C::Identity();
+      if (!has_counts) return;
+      F::template Get<C>(acc) = across.template Fold<C>(sweep(
+          kRarely, C::Identity(), [](typename C::Acc& a, T x, int) { C::Add(a, x); },
+          [](auto a, auto b) { return C::Combine(a, b); }));
+    }
+  });
+}
+
+// The second sweep of moments: the deviations from the mean of `acc`.
+template <class F, class Sweep, class Across>
+__device__ __forceinline__ void SettleMoments(typename F::Acc& acc, int count, const Sweep& sweep,
+                                              const Across& across) {
+  using T = typename F::Element;
+  using Squares = Adding<double, double>;
+  const double mean = F::Mean(acc, count);
+  const double squares = across.template Fold<Squares>(sweep(
+      kOften, Squares::Identity(), [mean](double& a, T x, int) { F::AddDeviation(a, x, mean); },
+      [](double a, double b) { return a + b; }));
+  F::SetMoments(acc, count, mean, squares);
+}
+
+// `sweep(often, identity, add, combine)` folds this thread's part of the elements: add(value, x,
+// number) each, combine(a, b) what was added up side by side; x is an element or, where add takes
+// that, packed ones. `count`: elements in all. `across`: one of the above.
 //
 // All components of the first sweep at a time: that widens an element once and keeps few running
 // values. A component at a time instead took 424 us for SUM MIN MAX and MEAN of 512 MiB of f16,
@@ -61,44 +186,33 @@ template <class F, class Sweep, class Across>
 __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sweep,
                                                       const Across& across) {
   using T = typename F::Element;
-  using First = RunningFold<F>;
+  using First = RunningFold<F, Across::kByWarp>;
   const typename First::Value first = sweep(
-      First::Identity(),
-      [](typename First::Value& a, T x, int number) { First::Add(a, x, number); },
+      kOften, First::Identity(),
+      [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
   typename F::Acc acc;
   First::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
-    const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
-    if constexpr (Indexed<C> && kLocates<T>) {
-      const T best = FromKey<T>(across.template Fold<typename C::Value>(settled));
-      const std::int32_t number = across.template Fold<Number>(Locate<F::kOmitsNan>(best, sweep));
-      F::template Get<C>(acc) = number == Number::Identity() ? C::Identity() : C::At(best, number);
-    } else {
+    if constexpr (!First::template kIsLateProduct<C> && !Indexed<C>) {
+      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
       F::template Get<C>(acc) = across.template Fold<C>(settled);
     }
   });
-  if constexpr (F::kSparesCounts) {
-    const bool has_counts = across.Any(!F::AllFinite(acc));
-    F::ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      if constexpr (F::template kIsSparedCount<C>) {
-        F::template Get<C>(acc) = C::Identity();
-        if (!has_counts) return;
-        F::template Get<C>(acc) = across.template Fold<C>(sweep(
-            C::Identity(), [](typename C::Acc& a, T x, int) { C::Add(a, x); },
-            [](auto a, auto b) { return C::Combine(a, b); }));
-      }
-    });
+  F::ForEach([&](auto tag) {
+    using C = typename decltype(tag)::type;
+    if constexpr (Indexed<C>) {
+      F::template Get<C>(acc) = SettleIndex<F, C, First>(first, acc, sweep, across);
+    }
+  });
+  if constexpr (First::kHasLateProduct) {
+    using Signs = RunningSigns<T>;
+    const auto signs = across.template Fold<Signs>(First::template Get<Product<T>>(first));
+    F::template Get<Product<T>>(acc) =
+        SettleProduct<F>(acc, Signs::IsNegative(signs), count, sweep, across);
   }
-  if constexpr (F::kHasMoments) {
-    using Squares = Adding<double, double>;
-    const double mean = F::Mean(acc, count);
-    const double squares = across.template Fold<Squares>(sweep(
-        Squares::Identity(), [mean](double& a, T x, int) { F::AddDeviation(a, x, mean); },
-        [](double a, double b) { return a + b; }));
-    F::SetMoments(acc, count, mean, squares);
-  }
+  if constexpr (F::kSparesCounts) SettleSparedCounts<F>(acc, sweep, across);
+  if constexpr (F::kHasMoments) SettleMoments<F>(acc, count, sweep, across);
   return acc;
 }
 

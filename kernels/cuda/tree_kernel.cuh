@@ -20,13 +20,17 @@
 
 namespace warpfold::cuda {
 
-// Neighbouring columns of a thread: a 16-byte vector of them while their running values take few
+// Neighbouring columns of a thread: a 16-byte vector of them while what it keeps for them takes few
 // registers, fewer for fusions of several components.
 template <class F>
 inline constexpr int kColumnVector = [] {
-  constexpr std::size_t kBytesMax = 32;
+  constexpr std::size_t kRunningBytesMax = 32;
+  constexpr std::size_t kStateBytesMax = 64;
   int columns = kVectorElements<typename F::Element>;
-  while (columns > 1 && columns * sizeof(typename F::Acc) > kBytesMax) columns /= 2;
+  while (columns > 1 && (columns * sizeof(typename F::Acc) > kRunningBytesMax ||
+                         columns * sizeof(typename F::State) > kStateBytesMax)) {
+    columns /= 2;
+  }
   return columns;
 }();
 
@@ -40,6 +44,7 @@ struct ColumnLeaves {
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
   static constexpr int kRows = kLeafRows;
+
   const T* data;  // the first of the columns, at count 0
   std::int64_t count;
   std::int64_t inner;
@@ -57,26 +62,46 @@ struct ColumnLeaves {
 
   // `number`: of the leaf's first element.
   __device__ void Fold1(std::int64_t leaf, int number, Value (&out)[kVector]) const {
+    const std::int64_t first_row = leaf * kRows;
+    const T* rows = data + first_row * inner;
+    if (count - first_row >= kRows) {
+      FoldRows<true>(rows, kRows, number, out);
+    } else {
+      FoldRows<false>(rows, static_cast<int>(count - first_row), number, out);
+    }
+  }
+
+ private:
+  // kWhole: `rows_left` is kRows.
+  template <bool kWhole>
+  __device__ __forceinline__ void FoldRows(const T* rows, int rows_left, int number,
+                                           Value (&out)[kVector]) const {
     struct alignas(sizeof(T) * kVector) Vector {
       T x[kVector];
     };
-    const std::int64_t first_row = leaf * kRows;
-    const int rows = count - first_row < kRows ? static_cast<int>(count - first_row) : kRows;
+    const auto load = [&](int r) { return *reinterpret_cast<const Vector*>(rows + r * inner); };
     Vector vectors[kRows];
+    if constexpr (kWhole || !kIsHeavy<F>) {
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (r < rows) vectors[r] = *reinterpret_cast<const Vector*>(data + (first_row + r) * inner);
+      for (int r = 0; r < kRows; ++r) {
+        if (kWhole || r < rows_left) vectors[r] = load(r);
+      }
     }
 #pragma unroll
     for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto value, const auto& add, const auto&) {
+      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
+        if constexpr (kWhole || !kIsHeavy<F>) {
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          if (r < rows) add(value, vectors[r].x[v], number + r);
+          for (int r = 0; r < kRows; ++r) {
+            if (kWhole || r < rows_left) add(value, vectors[r].x[v], number + r);
+          }
+        } else {
+#pragma unroll 1
+          for (int r = 0; r < rows_left; ++r) add(value, load(r).x[v], number + r);
         }
         return value;
       };
-      out[v] = FoldSweeps<F>(rows, sweep, WithinThread{});
+      out[v] = FoldSweeps<F>(rows_left, sweep, WithinThread{});
     }
   }
 };
@@ -147,14 +172,105 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
 inline constexpr int kTreeThreadsMax = 512;
 inline constexpr int kComponentStateBytesMax = 24;
 
+// The states of neighbouring outputs.
+template <class F, int kCount>
+struct StateRow {
+  typename F::State of[kCount];
+};
+
+// Folds the states of the threads y of a block; what threads y = 0 return is their fold. Those of
+// one warp through shuffles, then those of the warps through shared memory. Light folds.
+template <class F, int kCount>
+__device__ __forceinline__ StateRow<F, kCount> FoldThreadsY(StateRow<F, kCount> row, int x,
+                                                            const TreeLaunch& launch) {
+  // In each step half of the warps that are left give, and the others take.
+  __shared__ StateRow<F, kCount> given[kTreeThreadsMax / 2];
+  const int warp = threadIdx.x / 32;
+  const int threads_x = 1 << launch.threads_x_log2;
+  const int warps = (launch.threads_y << launch.threads_x_log2) / 32;
+#pragma unroll
+  for (auto& state : row.of) state = FoldLanesByNeighbours<F>(state, threads_x, 32);
+  for (int step = 1; step < warps; step *= 2) {
+    const int pair = warp / (2 * step);
+    StateRow<F, kCount>& slot = given[pair * threads_x + x];
+    if (warp % (2 * step) == step) slot = row;
+    __syncthreads();
+    if (warp % (2 * step) == 0) {
+#pragma unroll
+      for (int v = 0; v < kCount; ++v) row.of[v] = F::Combine(row.of[v], slot.of[v]);
+    }
+    __syncthreads();
+  }
+  return row;
+}
+
+// The same of heavy folds: one component at a time, so that the code and the shared memory are
+// those of one.
+template <class F>
+__device__ __forceinline__ StateRow<F, 1> FoldThreadsYByComponent(StateRow<F, 1> row, int x,
+                                                                  const TreeLaunch& launch) {
+  __shared__ __align__(16) unsigned char shared[kTreeThreadsMax * kComponentStateBytesMax];
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int threads_x = 1 << launch.threads_x_log2;
+  const int warps = (launch.threads_y << launch.threads_x_log2) / 32;
+  F::ForEach([&](auto tag) {
+    using C = typename decltype(tag)::type;
+    static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);
+    typename C::State& mine = F::template Get<C>(row.of[0]);
+    mine = FoldLanesByNeighbours<C>(mine, threads_x, 32);
+    if (warps == 1) return;
+    typename C::State* warp_states = reinterpret_cast<typename C::State*>(shared) + x;
+    if (lane < threads_x) warp_states[warp * 32] = mine;
+    for (int step = 1; step < warps; step *= 2) {
+      __syncthreads();
+      if (warp % (2 * step) == 0 && lane < threads_x) {
+        warp_states[warp * 32] =
+            C::Combine(warp_states[warp * 32], warp_states[(warp + step) * 32]);
+      }
+    }
+    if (warp == 0 && lane < threads_x) mine = warp_states[0];
+    __syncthreads();  // before the next component overwrites the states
+  });
+  return row;
+}
+
+// The same of blocks with one x, as after the first pass over a long row: all components at a time,
+// so that their shuffles overlap.
+template <class F>
+__device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, int threads) {
+  __shared__ typename F::State warp_states[kTreeThreadsMax / 32];
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int warps = threads / 32;
+  const typename F::State folded = FoldLanesByNeighbours<F>(row.of[0], 1, 32);
+  if (warps == 1) return {folded};
+  if (lane == 0) warp_states[warp] = folded;
+  __syncthreads();
+  return {FoldLanesByNeighbours<F>(warp_states[lane & (warps - 1)], 1, warps)};
+}
+
+// Columns of light folds whose threads have a leaf or two leave registers for more threads. Two
+// leaves a thread are all that their columns have, so that threads y are 1 and blocks have at most
+// 256.
+template <class Leaves, int kLeaves>
+inline constexpr bool kIsShallow =
+    !kIsHeavy<typename Leaves::Fold> && !Leaves::kReadsStates && kLeaves <= 2;
+template <class Leaves, int kLeaves>
+inline constexpr int kThreadsMax =
+    kIsShallow<Leaves, kLeaves>&& kLeaves == 2 ? 256 : kTreeThreadsMax;
+template <class Leaves, int kLeaves>
+inline constexpr int kBlocksPerSm = !kIsShallow<Leaves, kLeaves> ? 1
+                                    : kLeaves == 2               ? 3
+                                                                 : 2;
+
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
 // the array's base here.
 template <class Leaves, int kLeaves>
-__global__ void __launch_bounds__(kTreeThreadsMax, 1)
+__global__ void __launch_bounds__(kThreadsMax<Leaves, kLeaves>, kBlocksPerSm<Leaves, kLeaves>)
     TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
-  using State = typename F::State;
   constexpr int kVector = Leaves::kVector;
   LetNextPassLaunch();
   if constexpr (Leaves::kReadsStates) AwaitPreviousPass();
@@ -177,48 +293,19 @@ __global__ void __launch_bounds__(kTreeThreadsMax, 1)
     leaves.Advance(plane * leaves.count * leaves.inner + column);
     columns = FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, launch.leaves);
   }
-
-  // From here on a loop, whose index takes its values through local memory: straight code for all
-  // columns would be larger than all before it.
-  if (launch.threads_y == 1) {
-    if (!in_range) return;
-#pragma unroll 1
-    for (int v = 0; v < kVector; ++v) {
-      sink.Put(part, group * kVector + v, leaves.Promote(columns.of[v], first_leaf, v));
+  StateRow<F, kVector> row;
+#pragma unroll
+  for (int v = 0; v < kVector; ++v) row.of[v] = leaves.Promote(columns.of[v], first_leaf, v);
+  if (launch.threads_y > 1) {
+    if constexpr (!kIsHeavy<F>) {
+      row = FoldThreadsY<F>(row, x, launch);
+    } else if (Leaves::kReadsStates && launch.threads_x_log2 == 0) {
+      row = FoldBlock<F>(row, launch.threads_y);
+    } else {
+      row = FoldThreadsYByComponent<F>(row, x, launch);
     }
-    return;
   }
-
-  // Threads y: those of one warp through shuffles, then one state a warp and group through shared
-  // memory, a component at a time.
-  __shared__ __align__(16) unsigned char shared[kTreeThreadsMax * kComponentStateBytesMax];
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int threads_x = 1 << launch.threads_x_log2;
-  const int warps_in_use = (launch.threads_y << launch.threads_x_log2) / 32;
-#pragma unroll 1
-  for (int v = 0; v < kVector; ++v) {
-    State state = leaves.Promote(columns.of[v], first_leaf, v);
-    F::ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);
-      typename C::State& mine = F::template Get<C>(state);
-      mine = FoldLanesByNeighbours<C>(mine, threads_x, 32);
-      if (warps_in_use == 1) return;
-      typename C::State* warp_states = reinterpret_cast<typename C::State*>(shared) + x;
-      if (lane < threads_x) warp_states[warp * 32] = mine;
-      for (int step = 1; step < warps_in_use; step *= 2) {
-        __syncthreads();
-        if (warp % (2 * step) == 0 && lane < threads_x) {
-          warp_states[warp * 32] =
-              C::Combine(warp_states[warp * 32], warp_states[(warp + step) * 32]);
-        }
-      }
-      if (warp == 0 && lane < threads_x) mine = warp_states[0];
-      __syncthreads();  // before the next component overwrites the states
-    });
-    if (y == 0 && in_range) sink.Put(part, group * kVector + v, state);
-  }
+  if (y == 0 && in_range) sink.Put(part, group * kVector, row.of);
 }
 
 }  // namespace warpfold::cuda

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -147,6 +148,83 @@ TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
         spec.nan_policy = NanPolicy::kOmit;
         ExpectTheCpusBits(spec, data);
         if (HasFatalFailure()) return;
+      }
+    });
+  }
+}
+
+// Of integers a warp multiplies only what is neither 0, 1 nor -1, and only where that may fit.
+TEST_F(GpuKernelsTest, MultipliesIntegersAsTheCpuDoes) {
+  std::mt19937_64 random(3);
+  const std::int64_t count = 3 * 4096 + 100;
+  for (const DType dtype : {DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kI32,
+                            DType::kU32, DType::kI64, DType::kU64}) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const auto element = [&](double magnitude) {
+        const bool is_negative = std::is_signed_v<T> && random() % 2 != 0;
+        return testing::ElementOf<T>(is_negative ? -magnitude : magnitude);
+      };
+      for (const int factors : {0, 1, 20, 31, 62, 63, 64, 65, 5000}) {
+        for (const int zeros : {0, 1}) {
+          std::vector<T> data(static_cast<std::size_t>(2 * count));
+          std::generate(data.begin(), data.end(), [&] { return element(1); });
+          for (int i = 0; i < factors; ++i) {
+            data[random() % data.size()] = element(factors > 20 ? 2 : 5);
+          }
+          if (zeros != 0) data[random() % data.size()] = element(0);
+          for (const std::int64_t rows : {1, 2, 50}) {
+            ExpectTheCpusBits({.dtype = dtype,
+                               .shape = {rows, 2 * count / rows, 1},
+                               .ops = {Op::kProd},
+                               .axes = {1}},
+                              data);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    });
+  }
+}
+
+// Many equal extrema in many tiles, falling and rising values: every tile of a block may be the
+// best so far, and of equals the first wins.
+TEST_F(GpuKernelsTest, FindsTheFirstOfEqualExtrema) {
+  std::mt19937_64 random(4);
+  const std::size_t count = 40 * 4096;
+  for (const DType dtype : kAllDTypes) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const auto element = [](std::size_t number) {
+        return testing::ElementOf<T>(static_cast<double>(number));
+      };
+      std::vector<std::vector<T>> tensors(5, std::vector<T>(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        tensors[0][i] = element(1);
+        tensors[1][i] = element(i * 100 / count);
+        tensors[2][i] = element((count - i) * 100 / count);
+        tensors[3][i] = element(random() % 3);
+        tensors[4][i] = element(i / 4096 % 7);
+      }
+      if constexpr (kIsFloat<T>) {
+        for (const std::size_t i : {std::size_t{9000}, std::size_t{100000}}) {
+          tensors[3][i] = testing::ElementOf<T>(std::nan(""));
+          tensors[4][i] = testing::ElementOf<T>(-0.0);
+        }
+      }
+      for (const std::vector<T>& data : tensors) {
+        for (const std::vector<Op>& ops :
+             {std::vector<Op>{Op::kArgMin, Op::kArgMax},
+              std::vector<Op>{Op::kArgMin, Op::kArgMax, Op::kMin, Op::kMax, Op::kVar}}) {
+          for (const std::int64_t rows : {1, 8}) {
+            ExpectTheCpusBits({.dtype = dtype,
+                               .shape = {rows, static_cast<std::int64_t>(count) / rows, 1},
+                               .ops = ops,
+                               .axes = {1}},
+                              data);
+            if (HasFatalFailure()) return;
+          }
+        }
       }
     });
   }

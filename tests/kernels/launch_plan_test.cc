@@ -18,32 +18,46 @@ constexpr std::int64_t kSizes[] = {1,    2,    3,    7,       8,         9,
 
 bool IsPowerOfTwo(std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
-class PlanRowsOf : public ::testing::TestWithParam<RowWarps> {};
+void ExpectSoundRows(const RowLaunch& launch, std::int64_t rows, std::int64_t row_tiles,
+                     const BlockTiles& choice) {
+  EXPECT_TRUE(IsPowerOfTwo(launch.tiles));
+  EXPECT_GE(launch.tiles, choice.min);
+  EXPECT_LE(launch.tiles, choice.max);
+  if (launch.blocks_per_row == 1) {
+    EXPECT_GE(1 << launch.tiles_per_row_log2, row_tiles);
+    EXPECT_GE(launch.blocks * (launch.tiles >> launch.tiles_per_row_log2), rows);
+  } else {
+    EXPECT_EQ(1 << launch.tiles_per_row_log2, launch.tiles);
+    EXPECT_EQ(launch.blocks_per_row, CeilDiv(row_tiles, launch.tiles));
+    EXPECT_EQ(launch.blocks, rows * launch.blocks_per_row);
+  }
+}
 
-TEST_P(PlanRowsOf, CoversEveryTileOnceWithAlignedParts) {
-  const RowWarps warps = GetParam();
+TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
   for (const int sms : {1, 20, 132}) {
+    const DeviceShape device = {.sm_count = sms};
     for (const std::int64_t rows : kSizes) {
       for (const std::int64_t tiles : kSizes) {
         if (rows > (std::int64_t{1} << 40) / tiles) continue;
-        const RowLaunch launch = PlanRows(rows, tiles, warps, {.sm_count = sms});
-        EXPECT_TRUE(IsPowerOfTwo(launch.warps));
-        EXPECT_GE(launch.warps, warps.min);
-        EXPECT_LE(launch.warps, warps.max);
-        if (launch.blocks_per_row == 1) {
-          EXPECT_GE(1 << launch.warps_per_row_log2, tiles);
-          EXPECT_GE(launch.blocks * (launch.warps >> launch.warps_per_row_log2), rows);
-        } else {
-          EXPECT_EQ(1 << launch.warps_per_row_log2, launch.warps);
-          EXPECT_EQ(launch.blocks_per_row, CeilDiv(tiles, launch.warps));
-          EXPECT_EQ(launch.blocks, rows * launch.blocks_per_row);
+        for (const BlockTiles& choice : {kTileAWarp, kUnalignedTiles}) {
+          ExpectSoundRows(PlanRows(rows, tiles, choice, device), rows, tiles, choice);
+        }
+        for (const int overhead : {1, 5}) {
+          ExpectSoundRows(PlanPipelinedRows(rows, tiles, overhead, device), rows, tiles,
+                          kPipelinedTiles);
         }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(BlockSizes, PlanRowsOf, ::testing::Values(kRowWarps, kOneRowWarps));
+TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, h200).tiles, 32);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, h200).tiles, 8);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
+}
 
 void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t leaves) {
   EXPECT_LE(launch.threads(), 512);
@@ -62,13 +76,18 @@ TEST(PlanColumns, CoversEveryLeafOnce) {
   }
 }
 
-TEST(PlanStates, CoversEveryStateOnceAndEnds) {
+class PlanStatesOf : public ::testing::TestWithParam<bool> {
+ protected:
+  const bool heavy_ = GetParam();
+};
+
+TEST_P(PlanStatesOf, CoversEveryStateOnceAndEnds) {
   for (const std::int64_t groups : kSizes) {
     for (const std::int64_t states : kSizes) {
       std::int64_t left = states;
       int passes = 0;
       do {
-        const TreeLaunch launch = PlanStates(groups, left);
+        const TreeLaunch launch = PlanStates(groups, left, heavy_);
         ExpectSoundTree(launch, groups, left);
         left = launch.parts;
         ++passes;
@@ -78,10 +97,10 @@ TEST(PlanStates, CoversEveryStateOnceAndEnds) {
   }
 }
 
-TEST(OrderForStates, GivesEveryPartialItsOwnSlot) {
+TEST_P(PlanStatesOf, GivesEveryPartialItsOwnSlot) {
   for (const std::int64_t groups : {1, 5, 40}) {
     for (const std::int64_t states : {1, 31, 512, 513, 4096, 4097, 70001}) {
-      const PartialOrder order = OrderForStates(groups, states);
+      const PartialOrder order = OrderForStates(groups, states, heavy_);
       std::vector<bool> taken(static_cast<std::size_t>(order.Slots(states)), false);
       for (std::int64_t i = 0; i < states; ++i) {
         ASSERT_LT(order.Slot(i), order.Slots(states));
@@ -91,6 +110,8 @@ TEST(OrderForStates, GivesEveryPartialItsOwnSlot) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(LightAndHeavy, PlanStatesOf, ::testing::Bool());
 
 TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {

@@ -1,0 +1,114 @@
+// Elements of one byte, four at a time: what the hardware does with the bytes of a word, or of two
+// halves of 16 bits, in one instruction. Everything that is asked of such elements is exact, so
+// that the order in which they are added does not show.
+#ifndef WARPFOLD_KERNELS_CUDA_PACKED_CUH_
+#define WARPFOLD_KERNELS_CUDA_PACKED_CUH_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/element.h"
+
+namespace warpfold::cuda {
+
+// Four neighbouring elements of a one-byte type; the first is in the lowest byte.
+template <typename T>
+struct Packed {
+  std::uint32_t word;
+};
+
+// What a sweep that adds by `Add` goes over: elements, or packed ones where it takes them.
+template <typename T, typename Value, class Add>
+inline constexpr bool kTakesPacked = [] {
+  if constexpr (sizeof(T) == 1) {
+    return std::is_invocable_v<const Add&, Value&, const Packed<T>&, int>;
+  } else {
+    return false;
+  }
+}();
+template <typename T, typename Value, class Add>
+using ItemOf = std::conditional_t<kTakesPacked<T, Value, Add>, Packed<T>, T>;
+
+// In the low bit of each byte: whether that byte is not zero.
+__device__ __forceinline__ std::uint32_t NonzeroBytes(std::uint32_t word) {
+  return ((((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7) & 0x01010101u;
+}
+// Byte i of the result is byte s of `word`, s the i-th hexadecimal digit of kSelector from the
+// right, or of s - 8 the highest bit, eight times; 4 is a byte of zeros. __byte_perm does not know
+// the sign.
+template <std::uint32_t kSelector>
+__device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
+  std::uint32_t result;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "n"(kSelector));
+  return result;
+}
+
+// The bytes as numbers: those of Bool are 0 or 1.
+template <typename T>
+__device__ __forceinline__ std::uint32_t NumberBytes(const Packed<T>& x) {
+  return std::is_same_v<T, Bool> ? NonzeroBytes(x.word) : x.word;
+}
+
+// sum + a0 * b0 + ... + a3 * b3; signed bytes of int8_t.
+template <typename T>
+__device__ __forceinline__ std::int32_t AddByteProducts(std::uint32_t a, std::uint32_t b,
+                                                        std::int32_t sum) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+  } else {
+    return static_cast<std::int32_t>(__dp4a(a, b, static_cast<unsigned>(sum)));
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ void AddSum(std::int32_t& sum, const Packed<T>& x) {
+  sum = AddByteProducts<T>(NumberBytes(x), 0x01010101u, sum);
+}
+template <typename T>
+__device__ __forceinline__ void AddAbsSum(std::int32_t& sum, const Packed<T>& x) {
+  const std::uint32_t bytes = NumberBytes(x);
+  // Times -1 where negative, +1 elsewhere.
+  const std::uint32_t signs = std::is_same_v<T, std::int8_t> ? Permute<0xba98>(bytes) : 0;
+  sum = AddByteProducts<T>(bytes, signs | 0x01010101u, sum);
+}
+template <typename T>
+__device__ __forceinline__ void AddSquares(std::int32_t& sum, const Packed<T>& x) {
+  const std::uint32_t bytes = NumberBytes(x);
+  sum = AddByteProducts<T>(bytes, bytes, sum);
+}
+template <typename T>
+__device__ __forceinline__ void AddNonzeroCount(std::int32_t& count, const Packed<T>& x) {
+  count = static_cast<std::int32_t>(
+      __dp4a(NonzeroBytes(x.word), 0x01010101u, static_cast<unsigned>(count)));
+}
+
+// Two halves of 16 bits, each the least (greatest) of what it has seen.
+using HalfWords = std::uint32_t;
+template <bool kIsMin>
+__device__ __forceinline__ HalfWords ExtremeHalves(HalfWords a, HalfWords b) {
+  return kIsMin ? __vmins2(a, b) : __vmaxs2(a, b);
+}
+template <bool kIsMin, typename T>
+__device__ __forceinline__ void AddExtremum(HalfWords& best, const Packed<T>& x) {
+  const std::uint32_t bytes = NumberBytes(x);
+  constexpr bool kIsSigned = std::is_same_v<T, std::int8_t>;
+  constexpr std::uint32_t kLower = kIsSigned ? 0x9180 : 0x4140;
+  constexpr std::uint32_t kUpper = kIsSigned ? 0xb3a2 : 0x4342;
+  best = ExtremeHalves<kIsMin>(best, Permute<kLower>(bytes));
+  best = ExtremeHalves<kIsMin>(best, Permute<kUpper>(bytes));
+}
+
+// The number of the first element that equals `sought`, of elements whose first is `number`; `none`
+// if none does.
+template <typename T>
+__device__ __forceinline__ std::int32_t FirstEqual(const Packed<T>& x, T sought, int number,
+                                                   std::int32_t none) {
+  const std::uint32_t byte = static_cast<std::uint8_t>(Widen(sought));
+  const std::uint32_t differs = NonzeroBytes(NumberBytes(x) ^ (byte * 0x01010101u));
+  const std::uint32_t equals = differs ^ 0x01010101u;
+  return equals == 0 ? none : number + (__ffs(static_cast<int>(equals)) - 1) / 8;
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_PACKED_CUH_

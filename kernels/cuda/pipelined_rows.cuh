@@ -1,0 +1,208 @@
+// First pass over contiguous rows for folds whose arithmetic takes a warp about as long as its tile
+// takes to arrive: a warp folds several tiles, one after another, and the next one is on its way
+// into shared memory meanwhile. The order is the one of row_kernels.cuh.
+#ifndef WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
+#define WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
+
+#include <cuda_pipeline_primitives.h>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/canonical.h"
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/packed.cuh"
+#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/row_kernels.cuh"
+#include "kernels/cuda/sink.cuh"
+#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/warp.cuh"
+
+namespace warpfold::cuda {
+
+template <class F>
+inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;
+template <class F>
+inline constexpr bool kIsPipelined = kIsHeavy<F> || kHasIndices<F>;
+
+// A whole tile in shared memory. A lane copies and reads its own vectors only, so that no lane
+// waits for another.
+template <typename T>
+struct SharedTile {
+  uint4 vectors[kTileRows][kLanes];
+
+  __device__ __forceinline__ void Request(const T* tile, int lane) {
+#pragma unroll
+    for (int r = 0; r < kTileRows; ++r) {
+      __pipeline_memcpy_async(&vectors[r][lane],
+                              reinterpret_cast<const uint4*>(tile) + r * kLanes + lane,
+                              sizeof(uint4));
+    }
+  }
+};
+
+// A lane's part of it, as LaneVectors are one in registers. Every sweep reads it again: what the
+// compiler would keep, widened, from one sweep to the next are more registers than there are.
+template <typename T>
+struct SharedVectors {
+  const SharedTile<T>& tile;
+  int lane;
+
+  template <bool kIsOften, typename Value, class Add, class Combine>
+  __device__ __forceinline__ Value Fold(const Value& identity, const Add& add,
+                                        const Combine& combine) const {
+    using Item = ItemOf<T, Value, Add>;
+    constexpr int kItems = kVectorBytes / static_cast<int>(sizeof(Item));
+    // So many columns side by side.
+    constexpr int kColumns = kItems < 4 ? kItems : 4;
+    constexpr int kGroups = kItems / kColumns;
+    static_assert(kGroups <= 2 || sizeof(T) == 1);
+    constexpr int kRowsUnrolled = kIsOften ? kTileRows : 1;
+    struct alignas(sizeof(Item) * kColumns) Group {
+      Item x[kColumns];
+    };
+    __syncwarp();
+    // Lanes eight apart share banks, so they take the groups in different turns. Their values meet
+    // in the same tree, as Combine is commutative; of four groups, which only bytes have, every
+    // tree is the same.
+    const int turn = lane / 8 % kGroups;
+    Value folded = identity;
+#pragma unroll 1
+    for (int g = 0; g < kGroups; ++g) {
+      const int first = (g ^ turn) * kColumns;
+      Value columns[kColumns];
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) columns[c] = identity;
+#pragma unroll kRowsUnrolled
+      for (int r = 0; r < kTileRows; ++r) {
+        const auto* items = reinterpret_cast<const Item*>(&tile.vectors[r][lane]);
+        const Group row = *reinterpret_cast<const Group*>(items + first);
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          const int element = (first + c) * static_cast<int>(sizeof(Item) / sizeof(T));
+          add(columns[c], row.x[c], (r * kLanes + lane) * kVectorElements<T> + element);
+        }
+      }
+      const Value value = FoldPairs<kColumns, Value>(
+          0, [&](std::int64_t c) { return columns[c]; }, combine);
+      folded = g == 0 ? value : combine(folded, value);
+    }
+    return folded;
+  }
+};
+
+// The best extremum so far among the tiles of a row that a block folds, for each indexed component:
+// only a tile that is better has its elements searched for the place, and the best one always is.
+// Of elements of up to 32 bits the value and the tile's index, of others the value alone, whose
+// equals are all searched.
+struct BestSoFar {
+  long long arg_min = std::numeric_limits<long long>::max();
+  long long arg_max = std::numeric_limits<long long>::max();
+};
+
+// The warp's lanes, which hold the tile `index` of a row.
+struct AcrossTile : AcrossLanes {
+  BestSoFar& best_so_far;
+  int index;
+
+  template <class C, typename T>
+  __device__ bool Seeks(T best) const {
+    long long& so_far = std::is_same_v<C, ArgMin<T>> ? best_so_far.arg_min : best_so_far.arg_max;
+    long long mine;
+    if constexpr (C::kIsPacked) {
+      mine = C::At(best, index);
+    } else {
+      mine = C::At(best, index).key;
+    }
+    if (!Any(mine <= *const_cast<volatile long long*>(&so_far))) return false;
+    if (threadIdx.x % kLanes == 0) atomicMin(&so_far, mine);
+    return true;
+  }
+};
+
+// What a block takes beside its tiles, in times of a tile: the more blocks, the more tiles are the
+// best so far in theirs and are searched.
+template <class F>
+inline constexpr int kBlockOverhead = kHasIndices<F> ? 5 : 1;
+
+// Block: kPipelineWarps warps; launch.tiles tiles. Five blocks an SM are what shared memory holds
+// with states of every size; 96 registers a thread are what that leaves.
+template <class F>
+__global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
+    PipelinedRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
+                       std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
+                       const __grid_constant__ Sink<F> sink) {
+  using T = typename F::Element;
+  LetNextPassLaunch();
+  __shared__ SharedTile<T> shared[kPipelineWarps][2];
+  __shared__ typename F::State states[kLanes];
+  __shared__ BestSoFar best_so_far[kLanes];
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  // A grid has fewer than 2^31 blocks.
+  const unsigned row_block =
+      rows == 1 ? 0 : blockIdx.x / static_cast<unsigned>(launch.blocks_per_row);
+  const unsigned part = blockIdx.x - row_block * static_cast<unsigned>(launch.blocks_per_row);
+  const int tiles_per_row = 1 << launch.tiles_per_row_log2;
+  const std::int64_t first_row =
+      std::int64_t{row_block} * (launch.tiles >> launch.tiles_per_row_log2);
+
+  struct Tile {
+    std::int64_t offset;
+    int count;  // 0 or less: it is past the end
+    __device__ bool IsWhole() const { return count == kTileElements<T>; }
+  };
+  const auto tile_at = [&](int index) {
+    const std::int64_t row = first_row + (index >> launch.tiles_per_row_log2);
+    const std::int64_t first =
+        (std::int64_t{part} * launch.tiles + (index & (tiles_per_row - 1))) * kTileElements<T>;
+    const std::int64_t left = row < rows && index < launch.tiles ? row_elements - first : 0;
+    return Tile{row * row_elements + first,
+                static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>)};
+  };
+  if constexpr (kHasIndices<F>) {
+    if (threadIdx.x < kLanes) best_so_far[threadIdx.x] = BestSoFar{};
+    __syncthreads();
+  }
+  Tile next = tile_at(warp);
+  if (next.IsWhole()) shared[warp][0].Request(data + next.offset, lane);
+  __pipeline_commit();
+  int turn = 0;
+#pragma unroll 1
+  for (int index = warp; index < launch.tiles; index += kPipelineWarps) {
+    const Tile tile = next;
+    next = tile_at(index + kPipelineWarps);
+    if (next.IsWhole()) shared[warp][turn ^ 1].Request(data + next.offset, lane);
+    __pipeline_commit();
+    typename F::Acc folded;
+    if (tile.IsWhole()) {
+      __pipeline_wait_prior(1);
+      const SharedVectors<T> mine{shared[warp][turn], lane};
+      const auto sweep = [&](auto often, const auto& identity, const auto& add,
+                             const auto& combine) {
+        return mine.template Fold<often.value>(identity, add, combine);
+      };
+      const int row_of_block = index >> launch.tiles_per_row_log2;
+      folded = FoldSweeps<F>(kTileElements<T>, sweep,
+                             AcrossTile{{kLanes}, best_so_far[row_of_block], index});
+    } else {
+      folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
+    }
+    if (lane == 0) states[index] = F::Promote(folded, {.first = first_element + tile.offset});
+    turn ^= 1;
+  }
+  __syncthreads();
+  if (warp != 0) return;
+  const typename F::State state =
+      FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);
+  const std::int64_t row = first_row + (lane >> launch.tiles_per_row_log2);
+  if (lane < launch.tiles && (lane & (tiles_per_row - 1)) == 0 && row < rows) {
+    sink.Put(part, row, state);
+  }
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
