@@ -47,7 +47,7 @@ demo: build ## Describe a real model checkpoint, tensor by tensor, and check the
 bench: bench-kernels bench-service ## Both benchmarks
 
 .PHONY: bench-kernels
-bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= BATCH_ARGS= LADDER_ARGS=)
+bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6; accuracy, torch where it is (a GPU; BENCH_ARGS= SHAPES_ARGS= ...)
 	@if [ ! -x $(BUILD)/bench/kernels/warpfold_bench_kernels ]; then \
 	  echo 'bench-kernels: $(BUILD) has no CUDA; install the CUDA toolkit, make clean, and again' >&2; \
 	  exit 1; \
@@ -56,6 +56,11 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BEN
 	@$(BUILD)/bench/kernels/warpfold_bench_shapes $(SHAPES_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_batch $(BATCH_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_ladder $(LADDER_ARGS)
+	@if python3 -c 'import torch' 2>/dev/null; then \
+	  bench/kernels/accuracy.py --build $(BUILD)/bench/kernels $(ACCURACY_ARGS); \
+	else \
+	  echo 'bench-kernels: python3 has no torch; accuracy.py is left out'; \
+	fi
 
 .PHONY: bench-service
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)
