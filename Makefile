@@ -63,6 +63,10 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6; accuracy, 
 	  echo 'bench-kernels: python3 has no torch; accuracy.py and torch_shapes.py are left out'; \
 	fi
 
+.PHONY: bench-cpu
+bench-cpu: benches ## CPU kernels against numpy.sum and a plain read of memory (python3 with numpy; CPU_ARGS=...)
+	@bench/kernels/cpu.py --build $(BUILD)/bench/kernels $(CPU_ARGS)
+
 .PHONY: bench-service
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)
 	@python3 bench/service/run.py --build $(BUILD) $(BENCH_ARGS)

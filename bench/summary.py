@@ -75,6 +75,33 @@ def torch_lines():
     return lines
 
 
+def cpu_lines():
+    data = load("cpu.json")
+    one = [row for row in data["results"] if row["case"] == "one core"]
+    many = [row for row in data["results"] if row["case"] == "all cores"]
+    lines = [
+        f"**CPU kernels**, {data['processor']}, {data['simd']}, {data['date']}, commit "
+        f"{data['commit']}, `{data['command']}`: f32 SUM on one core against numpy.sum of NumPy "
+        f"{data['numpy']}, both as Python calls them, and reductions in memory on "
+        f"{data['threads']} threads against a read that does nothing with what it reads.",
+        "",
+        "| elements | SUM on one core | numpy.sum | numpy.sum / ours |",
+        "| --- | --- | --- | --- |",
+    ]
+    for row in one:
+        lines.append(f"| 2^{row['elements'].bit_length() - 1} | {time_text(row['warpfold_us'])} | "
+                     f"{time_text(row['numpy_us'])} | {row['ratio']:.2f} |")
+    names = list(dict.fromkeys(row["ops"] for row in many))
+    lines += ["", f"| {data['threads']} threads, GB/s | a read | {' | '.join(names)} |",
+              "| --- |" + " --- |" * (len(names) + 1)]
+    for dtype in dict.fromkeys(row["dtype"] for row in many):
+        rows = [row for row in many if row["dtype"] == dtype]
+        read = max(row["read_gbps"] for row in rows)
+        cells = " | ".join(f"{row['warpfold_gbps']:.1f} ({row['ratio']:.2f})" for row in rows)
+        lines.append(f"| {dtype} | {read:.1f} | {cells} |")
+    return lines
+
+
 def plot_lines():
     """Links to the plots of the results that are there."""
     links = [f"[{path.stem}]({PLOTS}/{path.name})" for path in sorted((ROOT / PLOTS).glob("*.png"))]
@@ -184,6 +211,8 @@ def measured():
     sections = [kernel_lines()]
     if (RESULTS / "torch-shapes.json").exists():
         sections.append(torch_lines())
+    if (RESULTS / "cpu.json").exists():
+        sections.append(cpu_lines())
     sections += [accuracy_lines(), batch_lines(),
                  service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
                  service_lines("service-h200-cpu.json", "CPU backend, the same host"),

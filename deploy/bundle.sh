@@ -50,7 +50,7 @@ for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binp
   install -D -m 644 "$file" "$destination/$file"
 done
 chmod 755 "$destination"/bench/service/{run,gpus}.py \
-  "$destination"/bench/kernels/{accuracy,torch_shapes}.py
+  "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

@@ -5,7 +5,8 @@ From warpfold_bench_ladder: FILE.png, GB/s of each step with its best block size
 peak. From warpfold_bench_kernels: FILE-ratio.png, CUB's time over warpfold's, and FILE-gbps.png,
 both over the number of elements. From warpfold_bench_shapes and warpfold_bench_batch: FILE.png,
 their times over that of the flat sum, or of one tensor. From torch_shapes.py: FILE.png, torch's
-time over warpfold's of every shape. Needs matplotlib.
+time over warpfold's of every shape. From cpu.py: FILE.png, against NumPy and a plain read of
+memory. Needs matplotlib.
 """
 
 import argparse
@@ -58,7 +59,8 @@ def panels(count, width, height):
 
 
 def save(figure, report, title, path):
-    figure.suptitle(f"{title}: {report['gpu']}, commit {report['commit']}, {report['date']}")
+    where = report.get("gpu") or report["processor"]
+    figure.suptitle(f"{title}: {where}, commit {report['commit']}, {report['date']}")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
     pyplot.close(figure)
@@ -203,9 +205,39 @@ def plot_torch(report, stem):
     save(figure, report, f"f32 sums along an axis, torch {report['torch']}", f"{stem}.png")
 
 
+def plot_cpu(report, stem):
+    figure, (speed, shares) = panels(2, 7, 4)
+    one = [row for row in report["results"] if row["case"] == "one core"]
+    elements = [row["elements"] for row in one]
+    for key, label in (("read_us", "a read"), ("without_call_us", "warpfold, without Python"),
+                       ("warpfold_us", "warpfold"), ("numpy_us", "numpy.sum")):
+        speed.plot(elements, [row["elements"] * 4e-3 / row[key] for row in one], marker="o",
+                   label=label)
+    speed.set_xscale("log", base=2)
+    speed.set_yscale("log")
+    speed.set_title("f32 SUM on one core")
+    speed.set_xlabel("elements")
+    speed.set_ylabel("GB/s")
+    many = [row for row in report["results"] if row["case"] == "all cores"]
+    dtypes = distinct(many, "dtype")
+    names = distinct(many, "ops")
+    for i, name in enumerate(names):
+        places = [d + 0.8 * (i - (len(names) - 1) / 2) / len(names) for d in range(len(dtypes))]
+        shares.bar(places, [row["ratio"] for row in many if row["ops"] == name],
+                   width=0.8 / len(names), label=name)
+    shares.set_xticks(range(len(dtypes)), dtypes)
+    shares.axhline(1, color="black", linewidth=0.8)
+    shares.set_title(f"in memory, {report['threads']} threads")
+    shares.set_ylabel("a read's time / warpfold's")
+    for axis in (speed, shares):
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    save(figure, report, "CPU kernels", f"{stem}.png")
+
+
 # By what a row of the report has.
 PLOTS = {"idea": plot_ladder, "cub_gbps": plot_kernels, "times_flat_sum": plot_shapes,
-         "times_whole": plot_batch, "torch_us": plot_torch}
+         "times_whole": plot_batch, "torch_us": plot_torch, "numpy_us": plot_cpu}
 
 
 def main():
