@@ -39,6 +39,10 @@ benches: build ## Build the benchmarks too
 test: build ## Build and run every test; the tests in tests/gpu skip, and say so, where no GPU answers
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
+.PHONY: sanitize-gpu
+sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's four tools (a GPU; within 6 minutes)
+	@deploy/gpu-sanitize.sh $(BUILD)/tests/gpu/warpfold_gpu_test
+
 .PHONY: demo
 demo: build ## Describe a real model checkpoint, tensor by tensor, and check the answers against NumPy
 	@client/demo/run.sh $(BUILD)

@@ -45,6 +45,7 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/libwarpfold_bench_cuda.so" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
+install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
 # The benches look for bin/ two folders up, as in the tree.
 for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binpb}; do
   install -D -m 644 "$file" "$destination/$file"
