@@ -5,8 +5,9 @@
 
 Every matrix with 2^4 to 2^26 kept and 2^4 to 2^26 reduced indices that fits in 16 GiB, reduced
 along its inner axis ([kept, reduced], dim 1) and its outer one ([reduced, kept], dim 0). Both write
-into memory that is there already. Times are medians of graph replays that take turns, on inputs
-rotated past the L2; sums are checked first. About a minute on an H200.
+into memory that is there already. Times are medians of graph replays that take turns, on up to 64
+inputs in rotation, which are past the L2 from 4 MiB each up; sums are checked first. About a
+minute on an H200.
 
 Needs torch and a GPU.
 """
@@ -33,7 +34,7 @@ class Matrix:
         count = kept * reduced
         self.dim = 1 if is_inner else 0
         shape = (kept, reduced) if is_inner else (reduced, kept)
-        # At least 256 MiB in rotation, which is past the L2, unless one input is larger.
+        # 256 MiB in rotation, or 64 inputs.
         inputs = min(max((1 << 26) // count, 1), 64)
         self.inputs = [buffer[i * count:(i + 1) * count].view(shape) for i in range(inputs)]
         self.launches = inputs * max(1, min((1 << 28) // count, 64) // inputs)
