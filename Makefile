@@ -39,6 +39,10 @@ benches: build ## Build the benchmarks too
 test: build ## Build and run every test; the tests in tests/gpu skip, and say so, where no GPU answers
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
+.PHONY: sanitize-gpu
+sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's four tools (a GPU; within 6 minutes)
+	@deploy/gpu-sanitize.sh $(BUILD)/tests/gpu/warpfold_gpu_test
+
 .PHONY: demo
 demo: build ## Describe a real model checkpoint, tensor by tensor, and check the answers against NumPy
 	@client/demo/run.sh $(BUILD)
@@ -47,7 +51,7 @@ demo: build ## Describe a real model checkpoint, tensor by tensor, and check the
 bench: bench-kernels bench-service ## Both benchmarks
 
 .PHONY: bench-kernels
-bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BENCH_ARGS= SHAPES_ARGS= BATCH_ARGS= LADDER_ARGS=)
+bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6; accuracy, torch where it is (a GPU; BENCH_ARGS= SHAPES_ARGS= ...)
 	@if [ ! -x $(BUILD)/bench/kernels/warpfold_bench_kernels ]; then \
 	  echo 'bench-kernels: $(BUILD) has no CUDA; install the CUDA toolkit, make clean, and again' >&2; \
 	  exit 1; \
@@ -56,6 +60,16 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BEN
 	@$(BUILD)/bench/kernels/warpfold_bench_shapes $(SHAPES_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_batch $(BATCH_ARGS)
 	@$(BUILD)/bench/kernels/warpfold_bench_ladder $(LADDER_ARGS)
+	@if python3 -c 'import torch' 2>/dev/null; then \
+	  bench/kernels/accuracy.py --build $(BUILD)/bench/kernels $(ACCURACY_ARGS); \
+	  bench/kernels/torch_shapes.py --build $(BUILD)/bench/kernels $(TORCH_ARGS); \
+	else \
+	  echo 'bench-kernels: python3 has no torch; accuracy.py and torch_shapes.py are left out'; \
+	fi
+
+.PHONY: bench-cpu
+bench-cpu: benches ## CPU kernels against numpy.sum and a plain read of memory (python3 with numpy; CPU_ARGS=...)
+	@bench/kernels/cpu.py --build $(BUILD)/bench/kernels $(CPU_ARGS)
 
 .PHONY: bench-service
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)

@@ -9,11 +9,14 @@ Needs python3 and nothing else.
 
 import argparse
 import json
+import math
 import pathlib
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
+PLOTS = "docs/plots"  # by bench/kernels/plot.py
 README = ROOT / "README.md"
 BEGIN = "<!-- measured: written by bench/summary.py -->\n"
 END = "<!-- end of measured -->\n"
@@ -51,6 +54,78 @@ def kernel_lines():
         lines.append(f"| 2^{log2} | {time_text(one['warpfold_us'])} | {one['warpfold_gbps']:.0f} | "
                      f"{one['ratio']:.3f} | {time_text(four['warpfold_us'])} | "
                      f"{time_text(nine['warpfold_us'])} | {nine['times_own_sum']:.2f} |")
+    return lines
+
+
+def torch_lines():
+    data = load("torch-shapes.json")
+    lines = [
+        f"**Axes**, {data['gpu']}, {data['date']}, commit {data['commit']}, `{data['command']}`: "
+        "f32 sums along one axis of every matrix of 2^4 to 2^26 by 2^4 to 2^26 that fits in 16 "
+        f"GiB, against torch.sum(dim) of torch {data['torch']} in the same process.",
+        "",
+        "| axis | shapes | torch's time / ours, geometric mean | least | behind torch |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for axis in ("inner", "outer"):
+        ratios = [row["ratio"] for row in data["results"] if row["axis"] == axis]
+        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        lines.append(f"| {axis} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} | "
+                     f"{sum(ratio < 1 for ratio in ratios)} |")
+    return lines
+
+
+def cpu_lines():
+    data = load("cpu.json")
+    one = [row for row in data["results"] if row["case"] == "one core"]
+    many = [row for row in data["results"] if row["case"] == "all cores"]
+    lines = [
+        f"**CPU kernels**, {data['processor']}, {data['simd']}, {data['date']}, commit "
+        f"{data['commit']}, `{data['command']}`: f32 SUM on one core against numpy.sum of NumPy "
+        f"{data['numpy']}, both as Python calls them, and reductions in memory on "
+        f"{data['threads']} threads against a read that does nothing with what it reads.",
+        "",
+        "| elements | SUM on one core | numpy.sum | numpy.sum / ours |",
+        "| --- | --- | --- | --- |",
+    ]
+    for row in one:
+        lines.append(f"| 2^{row['elements'].bit_length() - 1} | {time_text(row['warpfold_us'])} | "
+                     f"{time_text(row['numpy_us'])} | {row['ratio']:.2f} |")
+    names = list(dict.fromkeys(row["ops"] for row in many))
+    lines += ["", f"| {data['threads']} threads, GB/s | a read | {' | '.join(names)} |",
+              "| --- |" + " --- |" * (len(names) + 1)]
+    for dtype in dict.fromkeys(row["dtype"] for row in many):
+        rows = [row for row in many if row["dtype"] == dtype]
+        read = max(row["read_gbps"] for row in rows)
+        cells = " | ".join(f"{row['warpfold_gbps']:.1f} ({row['ratio']:.2f})" for row in rows)
+        lines.append(f"| {dtype} | {read:.1f} | {cells} |")
+    return lines
+
+
+def plot_lines():
+    """Links to the plots of the results that are there."""
+    links = [f"[{path.stem}]({PLOTS}/{path.name})" for path in sorted((ROOT / PLOTS).glob("*.png"))]
+    return ["Plots of these results, by [bench/kernels/plot.py](bench/kernels/plot.py): "
+            f"{', '.join(links)}."]
+
+
+def accuracy_lines():
+    data = load("accuracy.json")
+    rows = data["results"]
+    names = list(rows[0]["errors_ulp"])
+    lines = [
+        f"**Accuracy**, {data['gpu'] or 'no GPU'}, {data['date']}, `{data['command']}`: the error "
+        f"of the f32 sum of {rows[0]['count']:,} random values, in ulp (units in the last place) "
+        "against the exact sum; a correctly rounded one is off by up to 0.5. Condition: the sum "
+        f"of absolute values over that of the values. NumPy {data['numpy']}, "
+        f"torch {data['torch'] or 'not there'}.",
+        "",
+        f"| elements | condition | {' | '.join(names)} |",
+        "| --- | --- |" + " --- |" * len(names),
+    ]
+    for row in rows:
+        errors = " | ".join(f"{row['errors_ulp'][name]:.4g}" for name in names)
+        lines.append(f"| {row['distribution']} | {row['condition']:.2g} | {errors} |")
     return lines
 
 
@@ -133,12 +208,16 @@ def gpus_lines():
 
 
 def measured():
-    lines = kernel_lines()
-    lines += [""] + batch_lines()
-    lines += [""] + service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores")
-    lines += [""] + service_lines("service-h200-cpu.json", "CPU backend, the same host")
-    lines += [""] + gpus_lines()
-    return "\n".join(lines) + "\n"
+    sections = [kernel_lines()]
+    if (RESULTS / "torch-shapes.json").exists():
+        sections.append(torch_lines())
+    if (RESULTS / "cpu.json").exists():
+        sections.append(cpu_lines())
+    sections += [accuracy_lines(), batch_lines(),
+                 service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
+                 service_lines("service-h200-cpu.json", "CPU backend, the same host"),
+                 gpus_lines(), plot_lines()]
+    return "\n".join("\n".join(lines) + "\n" for lines in sections)
 
 
 def main():

@@ -11,6 +11,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/simd.h"
+#include "kernels/cpu/whole_tiles.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
@@ -126,14 +127,30 @@ class EngineOf {
     return GetSimdLoops<T, typename F::template Applied<C>>();
   }
 
+  // Sums of floats that are read together: all of the bundle's.
+  static constexpr bool kHasFloatSums = kIsFloat<T> && F::template kHas<Sum<T>>;
+  static constexpr bool kHasThreeSums = kHasFloatSums && F::template kHas<SquareSum<T>>;
+  template <class C>
+  static constexpr bool kIsFloatSum = kIsFloat<T> &&
+                                      (std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
+                                       std::is_same_v<C, SquareSum<T>>);
+  // Null where the tile is not whole or the processor has no loops for it.
+  static const auto* WholeTileLoopsFor(int count) {
+    const auto* loops = GetWholeTileLoops<T, F::kOmitsNan>();
+    return count == kTileElements<T> ? loops : nullptr;
+  }
+
   // The tile's first element is at linear offset `first`; so below.
   static State FoldTile(const T* tile, int count, std::int64_t first) {
     typename F::Acc acc;
+    if constexpr (kHasFloatSums) {
+      FoldFloatSums(tile, count, acc);
+    }
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       if constexpr (F::template kIsSparedCount<C>) {
         F::template Get<C>(acc) = C::Identity();
-      } else {
+      } else if constexpr (!kIsFloatSum<C> && !kReadsTwice<C>) {
         F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
       }
     });
@@ -147,7 +164,37 @@ class EngineOf {
         });
       }
     }
+    if constexpr (F::kHasMoments) {
+      const double mean = F::Mean(acc, count);
+      F::SetMoments(acc, count, mean, FoldDeviations(tile, count, mean));
+    }
     return F::Promote(acc, {.first = first});
+  }
+
+  static void FoldFloatSums(const T* tile, int count, typename F::Acc& acc) {
+    const auto* whole = WholeTileLoopsFor(count);
+    if (whole == nullptr) {
+      F::ForEach([&](auto tag) {
+        using C = typename decltype(tag)::type;
+        if constexpr (kIsFloatSum<C>) {
+          F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+        }
+      });
+    } else if constexpr (kHasThreeSums) {
+      const FloatSums sums = whole->sums(tile);
+      F::template Get<Sum<T>>(acc) = sums.sum;
+      F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
+      F::template Get<SquareSum<T>>(acc) = sums.square_sum;
+    } else {
+      F::template Get<Sum<T>>(acc) = whole->sum(tile);
+    }
+  }
+
+  static double FoldDeviations(const T* tile, int count, double mean) {
+    if constexpr (kIsFloat<T>) {
+      if (const auto* whole = WholeTileLoopsFor(count)) return whole->deviations(tile, mean);
+    }
+    return LoopsOf<Moments<T>>().fold_tile(tile, count, mean);
   }
 
   static State FoldTiles(const T* row, std::int64_t row_elements, std::int64_t first_tile,

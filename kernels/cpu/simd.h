@@ -5,16 +5,30 @@
 #define WARPFOLD_KERNELS_CPU_SIMD_H_
 
 #include <cstdint>
+#include <type_traits>
+
+#include "kernels/components.h"
 
 namespace warpfold::cpu {
+
+// What folds a row tile's first `count` elements, 1 to kTileElements<T>. Of moments, which read
+// their elements twice: the second time, the squares of the deviations from `mean`, added up.
+template <typename T, class Component>
+struct TileFold {
+  using Function = typename Component::Acc(const T* tile, int count);
+};
+template <typename T, class Component>
+requires std::is_base_of_v<Moments<T>, Component>
+struct TileFold<T, Component> {
+  using Function = double(const T* tile, int count, double mean);
+};
 
 // One component's loops over elements of T; Acc is Component::Acc.
 template <typename T, class Component>
 struct SimdLoops {
   using Acc = typename Component::Acc;
 
-  // A row tile's first `count` elements, 1 to kTileElements<T>, folded.
-  Acc (*fold_tile)(const T* tile, int count);
+  typename TileFold<T, Component>::Function* fold_tile;
 
   // out[c] = the leaf of column c: `rows` elements, 1 to kLeafRows, `stride` apart, in order, from
   // row `first_row` on. A row's number is its element's.

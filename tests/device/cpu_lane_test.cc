@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
 
 #include "server/device/backend.h"
+#include "tests/device/edge_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
 
@@ -23,11 +26,43 @@ TEST_F(CpuLaneTest, CountsWhatItDid) {
   testing::CountsWhatItDid(*devices_.executors[0], *lane_, false);
 }
 TEST_F(CpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
+TEST_F(CpuLaneTest, AnswersWhereAllElementsAreNan) {
+  testing::AnswersWhereAllElementsAreNan(*lane_);
+}
+TEST_F(CpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
+  testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
+}
+TEST_F(CpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
+  testing::RefusesIntegersThatDoNotFitAndOverflowsFloats(*lane_);
+}
 TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);
 }
 TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
+}
+// Tasks are oneTBB's: one thread, or more than there are processors.
+TEST_F(CpuLaneTest, GivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const int threads : {1, 2, 3, 8}) {
+    tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                              static_cast<std::size_t>(threads));
+    tbb::task_arena arena(threads);
+    arena.execute([&] {
+      std::mt19937_64 random(60);  // the same tensors each time, and the oracle's bits
+      for (const DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+        testing::Case c;
+        c.spec = {.dtype = dtype, .ops = {std::begin(kAllOps), std::end(kAllOps)}};
+        for (const auto& [shape, axes] : std::vector<testing::ShapeAndAxes>{
+                 {{300001}, {}}, {{70, 3001}, {1}}, {{3001, 70}, {0}}, {{4, 500, 30}, {0, 2}}}) {
+          c.spec.shape = shape;
+          c.spec.axes = axes;
+          VisitDType(dtype, [&](auto tag) {
+            testing::ExpectCanonicalBits<typename decltype(tag)::type>(*lane_, c, random);
+          });
+        }
+      }
+    });
+  }
 }
 TEST_F(CpuLaneTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*lane_, 40); }
 TEST_F(CpuLaneTest, PartsOfManyPlanesMergeToTheWhole) {

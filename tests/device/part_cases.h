@@ -206,7 +206,7 @@ void VisitPartCases(int random_cases, std::mt19937_64& random, const Visit& visi
       {{0, 40}, {1}},
       {{6, 3, 0}, {0, 2}},
   };
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : DTypesToTest()) {
     VisitDType(dtype, [&](auto tag) {
       const auto run = [&](Case c) {
         std::vector<Op>& ops = c.spec.ops;
@@ -227,7 +227,7 @@ void VisitPartCases(int random_cases, std::mt19937_64& random, const Visit& visi
         c.spec.axes = axes;
         run(c);
       }
-      for (int i = 0; i < random_cases; ++i) run(RandomCase(dtype, 60000, random));
+      for (int i = 0; i < Rounds(random_cases); ++i) run(RandomCase(dtype, 60000, random));
     });
   }
 }

@@ -84,7 +84,7 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int rando
       {{2, 17, 9001}, {1}}, {{3, 2, 9, 9001}, {0, 2}}, {{300000}, {}},
   };
   std::mt19937_64 random(43);
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : DTypesToTest()) {
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       Case c;
@@ -96,7 +96,7 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int rando
         ExpectCanonicalBitsWhereItLies<T>(executor, lane, c, random);
         if (::testing::Test::HasFatalFailure()) return;
       }
-      for (int i = 0; i < random_cases; ++i) {
+      for (int i = 0; i < Rounds(random_cases); ++i) {
         ExpectCanonicalBitsWhereItLies<T>(executor, lane, RandomCase(dtype, 200000, random),
                                           random);
         if (::testing::Test::HasFatalFailure()) return;

@@ -46,6 +46,7 @@ class GpuBatchLaneTest : public ::testing::Test {
   void ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
                                 std::mt19937_64& random);
 
+  const std::vector<DType> dtypes_ = testing::DTypesToTest();
   Devices devices_;
   Devices cpu_;
 };
@@ -53,7 +54,7 @@ class GpuBatchLaneTest : public ::testing::Test {
 // Of any dtype, ops and shape that batches; some of them 64-bit integers whose sums do not fit.
 Member GpuBatchLaneTest::RandomMember(std::mt19937_64& random) {
   while (true) {
-    const DType dtype = kAllDTypes[random() % std::size(kAllDTypes)];
+    const DType dtype = dtypes_[random() % dtypes_.size()];
     const ReduceSpec spec = testing::RandomCase(dtype, 1 << (random() % 17), random).spec;
     const Plan plan = *MakePlan(spec);
     if (!executor().Batches(plan)) continue;
@@ -103,7 +104,7 @@ void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vect
 TEST_F(GpuBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
   const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
   std::mt19937_64 random(2026);
-  for (int batch = 0; batch < 200; ++batch) {
+  for (int batch = 0; batch < testing::Rounds(200); ++batch) {
     std::vector<Member> members;
     const std::size_t count = batch % 2 ? 1 : 1 + random() % 80;
     while (members.size() < count) members.push_back(RandomMember(random));
@@ -120,7 +121,8 @@ TEST_F(GpuBatchLaneTest, LanesWorkSideBySide) {
       std::mt19937_64 random(t);
       std::vector<Member> members;
       while (members.size() < 20) members.push_back(RandomMember(random));
-      for (int i = 0; i < 50; ++i) ExpectTheAnswersOfTheCpu(*lane, members, random);
+      for (int i = 0; i < testing::Rounds(50); ++i)
+        ExpectTheAnswersOfTheCpu(*lane, members, random);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -16,6 +16,7 @@
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -175,7 +176,7 @@ void GpuBatchTest::ExpectTheBitsOfEachAlone(const ReduceSpec& spec, bool leaves_
 
 TEST_F(GpuBatchTest, GivesEachTensorTheBitsThatItHasAlone) {
   std::mt19937_64 random(2026);
-  for (const DType dtype : kAllDTypes) {
+  for (const DType dtype : testing::DTypesToTest()) {
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       std::vector<Op> all(std::begin(kAllOps), std::end(kAllOps));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/device/backend.h"
+#include "tests/device/edge_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
 
@@ -37,6 +38,15 @@ TEST_P(GpuLaneTest, CountsWhatItDid) {
   testing::CountsWhatItDid(*devices_.executors[0], *lane_, true);
 }
 TEST_P(GpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(*lane_); }
+TEST_P(GpuLaneTest, AnswersWhereAllElementsAreNan) {
+  testing::AnswersWhereAllElementsAreNan(*lane_);
+}
+TEST_P(GpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
+  testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
+}
+TEST_P(GpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
+  testing::RefusesIntegersThatDoNotFitAndOverflowsFloats(*lane_);
+}
 TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);
 }
@@ -59,7 +69,7 @@ TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {
       threads.emplace_back([this, t] {
         std::unique_ptr<Lane> lane = MakeLane();
         std::mt19937_64 random(static_cast<std::uint64_t>(t));
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < testing::Rounds(20); ++i) {
           testing::ExpectCanonicalBits<float>(
               *lane, testing::RandomCase(DType::kF32, 300000, random), random);
         }

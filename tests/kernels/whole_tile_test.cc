@@ -1,0 +1,181 @@
+// Row tiles that are whole have loops of their own on the CPU: with anything in them, and wherever
+// they start, they give the bits of the canonical order.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/canonical.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/tensors.h"
+
+namespace warpfold {
+namespace {
+
+class WholeTiles : public ::testing::TestWithParam<DType> {};
+
+// Every op by which whole tiles are told apart; PROD of integers has its own test.
+std::vector<Op> OpsOf(DType dtype) {
+  std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
+  const bool is_float =
+      VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
+  if (!is_float) std::erase(ops, Op::kProd);
+  return ops;
+}
+
+// `data` from element `offset` on, reduced with all ops at once and each alone.
+template <typename T>
+void ExpectCanonicalBits(DType dtype, const std::vector<T>& data, std::size_t offset,
+                         NanPolicy nan_policy, const std::string& what) {
+  const std::vector<T> part(data.begin() + static_cast<std::ptrdiff_t>(offset), data.end());
+  ReduceSpec spec{.dtype = dtype,
+                  .shape = {static_cast<std::int64_t>(part.size())},
+                  .ops = OpsOf(dtype),
+                  .nan_policy = nan_policy};
+  const std::vector<std::string> expected =
+      testing::ExpectedResults<T>(*MakePlan(spec), spec, part);
+  const testing::Results fused =
+      testing::Reduce(*MakePlan(spec), data.data() + offset, cpu::Serial);
+  const std::vector<Op> ops = spec.ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    EXPECT_EQ(fused.bytes[i], expected[i])
+        << what << ": " << Name(ops[i]) << " of " << part.size() << " from " << offset;
+    spec.ops = {ops[i]};
+    const testing::Results alone =
+        testing::Reduce(*MakePlan(spec), data.data() + offset, cpu::Serial);
+    EXPECT_EQ(alone.bytes[0], expected[i])
+        << what << ": " << Name(ops[i]) << " alone, of " << part.size() << " from " << offset;
+  }
+}
+
+// 1, 2 and 3 tiles, and a few elements more or less, from any element on.
+template <typename T, typename Check>
+void VisitLengths(std::mt19937_64& random, const Check& check) {
+  for (const std::int64_t tiles : {1, 2, 3}) {
+    for (const std::int64_t more : {-1, 0, 1, 17}) {
+      const std::size_t offset = random() % 5;
+      const std::int64_t count = tiles * kTileElements<T> + more;
+      check(testing::RandomElements<T>(static_cast<std::size_t>(count) + offset, random), offset);
+    }
+  }
+}
+
+TEST_P(WholeTiles, GiveTheCanonicalBitsAtAnyAlignment) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::mt19937_64 random(31);
+    VisitLengths<T>(random, [&](const std::vector<T>& data, std::size_t offset) {
+      ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
+    });
+  });
+}
+
+// NaN of either sign, infinities, zeros and subnormals: one kind alone, and all among numbers.
+TEST_P(WholeTiles, KeepToTheRulesOfSpecialNumbers) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (kIsFloat<T>) {
+      std::mt19937_64 random(32);
+      const std::vector<double> specials = {
+          std::nan(""), -std::nan(""), HUGE_VAL, -HUGE_VAL, 0.0, -0.0,
+          // The least number, of f16 and of the others that have it.
+          sizeof(T) == 2 ? 0x1p-24 : 0x1p-149};
+      VisitLengths<T>(random, [&](std::vector<T> data, std::size_t offset) {
+        for (const NanPolicy policy : {NanPolicy::kPropagate, NanPolicy::kOmit}) {
+          for (const double special : specials) {
+            std::vector<T> one = data;
+            one[random() % one.size()] = testing::ElementOf<T>(special);
+            ExpectCanonicalBits(GetParam(), one, offset, policy, std::to_string(special));
+          }
+          std::vector<T> many = data;
+          for (T& x : many) {
+            const std::uint64_t which = random() % (3 * specials.size());
+            if (which < specials.size()) x = testing::ElementOf<T>(specials[which]);
+          }
+          ExpectCanonicalBits(GetParam(), many, offset, policy, "all kinds");
+        }
+      });
+    }
+  });
+}
+
+// ARGMIN and ARGMAX: of equal elements the first, wherever it is in its tile.
+TEST_P(WholeTiles, FindTheFirstOfEqualElements) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::mt19937_64 random(33);
+    for (int i = 0; i < 40; ++i) {
+      std::vector<T> data(static_cast<std::size_t>(2 * kTileElements<T> + 5),
+                          testing::ElementOf<T>(1));
+      for (int k = 0; k < 3; ++k) data[random() % data.size()] = testing::ElementOf<T>(0);
+      ExpectCanonicalBits(GetParam(), data, 0, NanPolicy::kPropagate, "ties");
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDTypes, WholeTiles, ::testing::ValuesIn(kAllDTypes),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+// Sums of 64-bit integers past what 64 bits hold on the way to a sum that fits.
+TEST(WholeTilesOfIntegers, SumsOfTheLargestAreExact) {
+  const std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::vector<std::int64_t> data;
+  for (int i = 0; i < 512; ++i) data.push_back(i < 256 ? high : low);
+  const ReduceSpec spec{
+      .dtype = DType::kI64, .shape = {512}, .ops = {Op::kSum, Op::kL1Norm, Op::kMean}};
+  const testing::Results results = testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+  EXPECT_EQ(results.bytes[0], testing::BytesOf<std::int64_t>(-256));
+  EXPECT_EQ(results.bytes[1], testing::BytesOf<double>(0x1p72));
+  EXPECT_EQ(results.bytes[2], testing::BytesOf<double>(-0.5));
+}
+
+// The products of tiles of 1, with so many factors of `factor` in them.
+template <typename T>
+std::string ProductOfFactors(DType dtype, T factor, int factors, bool with_zero, bool* fits) {
+  std::mt19937_64 random(34);
+  std::vector<T> data(static_cast<std::size_t>(kTileElements<T>), T{1});
+  for (int placed = 0; placed < factors;) {
+    T& x = data[random() % data.size()];
+    if (x != T{1}) continue;
+    x = factor;
+    ++placed;
+  }
+  if (with_zero) data[random() % data.size()] = T{0};
+  const ReduceSpec spec{.dtype = dtype, .shape = {kTileElements<T>}, .ops = {Op::kProd}};
+  testing::Results results = testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial);
+  *fits = results.overflow.output_index == Overflow::kNone;
+  return results.bytes[0];
+}
+
+TEST(WholeTilesOfIntegers, ProductsAreExactOrReported) {
+  bool fits = false;
+  EXPECT_EQ(ProductOfFactors<std::int8_t>(DType::kI8, 2, 62, false, &fits),
+            testing::BytesOf<std::int64_t>(std::int64_t{1} << 62));
+  EXPECT_TRUE(fits);
+  EXPECT_EQ(ProductOfFactors<std::int8_t>(DType::kI8, -2, 63, false, &fits),
+            testing::BytesOf<std::int64_t>(std::numeric_limits<std::int64_t>::min()));
+  EXPECT_TRUE(fits);
+  EXPECT_EQ(ProductOfFactors<std::int8_t>(DType::kI8, -1, 101, false, &fits),
+            testing::BytesOf<std::int64_t>(-1));
+  EXPECT_TRUE(fits);
+  EXPECT_EQ(ProductOfFactors<std::uint8_t>(DType::kU8, 2, 63, false, &fits),
+            testing::BytesOf<std::uint64_t>(std::uint64_t{1} << 63));
+  EXPECT_TRUE(fits);
+  for (const int factors : {64, 65, 500}) {
+    ProductOfFactors<std::uint8_t>(DType::kU8, 2, factors, false, &fits);
+    EXPECT_FALSE(fits) << factors;
+    ProductOfFactors<std::int16_t>(DType::kI16, -2, factors, false, &fits);
+    EXPECT_FALSE(fits) << factors;
+    EXPECT_EQ(ProductOfFactors<std::int16_t>(DType::kI16, -2, factors, true, &fits),
+              testing::BytesOf<std::int64_t>(0));
+    EXPECT_TRUE(fits) << factors;
+  }
+}
+
+}  // namespace
+}  // namespace warpfold
