@@ -31,6 +31,7 @@ absl::StatusOr<LoadPath> ParsePath(const std::string& method) {
   if (method == "striped") return LoadPath::kStriped;
   if (method == "many") return LoadPath::kMany;
   if (method == "resident") return LoadPath::kResident;
+  if (method == "shared") return LoadPath::kShared;
   return absl::InvalidArgumentError(absl::StrCat("--method: no '", method, "'"));
 }
 
