@@ -151,7 +151,8 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
   const std::string message = request.SerializeAsString();
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,
-                                  [&](const CallLimits& limits) {
+                                  [&](CallLimits limits) {
+                                    limits.look_max = options_.look_max;
                                     return connections_.first().Unary(kReduceMethod, message, {},
                                                                       limits);
                                   }),

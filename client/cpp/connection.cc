@@ -134,7 +134,7 @@ CallReply Connection::Unary(const char* method, const std::string& head,
   call->StartCall();
   call->Finish(&reply.response, &reply.status, AsTag(kFinished));
   bool ok = false;
-  scope.Next(ok);
+  if (!scope.LookFor(limits.look_max, ok).has_value()) scope.Next(ok);
   reply.pushback_ms = context.PushbackTrailer();
   return reply;
 }

@@ -165,6 +165,12 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command
+      ->add_option("--look-us", flags.look_us,
+                   "Microseconds for which a client looks for its answer before it sleeps, of "
+                   "resident and shared; 0: not at all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)

@@ -27,6 +27,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
   client.timeout = options.timeout;
   client.chunk_bytes = options.chunk_bytes;
   client.stripe_bytes_min = options.stripe_bytes_min;
+  client.look_max = options.look_max;
   client.connections = 1;
   switch (options.path) {
     case LoadPath::kUnary:
