@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <thread>
 
 namespace warpfold::client {
 namespace {
@@ -21,10 +20,7 @@ Tag ToTag(void* tag) { return static_cast<Tag>(reinterpret_cast<std::intptr_t>(t
 // them would take the processors from those who answer.
 class Lookout {
  public:
-  Lookout() {
-    static const bool has_processors = std::thread::hardware_concurrency() >= kProcessorsMin;
-    is_kept_ = has_processors && !taken_.exchange(true, std::memory_order_acquire);
-  }
+  Lookout() : is_kept_(!taken_.exchange(true, std::memory_order_acquire)) {}
   ~Lookout() {
     if (is_kept_) taken_.store(false, std::memory_order_release);
   }
@@ -34,9 +30,8 @@ class Lookout {
   bool is_kept() const { return is_kept_; }
 
  private:
-  static constexpr unsigned int kProcessorsMin = 4;
   inline static std::atomic<bool> taken_{false};
-  bool is_kept_ = false;
+  const bool is_kept_;
 };
 
 }  // namespace

@@ -75,6 +75,11 @@ inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
 // it.
 inline constexpr std::int64_t kDefaultStripeThresholdBytes = 64 << 20;
 
+// 5 ms, or 0 where there are fewer than four processors, which looking would take from those who
+// answer. A thread that has slept for a millisecond is awake some 50 to 150 us after the answer
+// came, on a virtual machine, where a GPU reduces 4 GiB in 930.
+std::chrono::microseconds DefaultLookMax();
+
 struct ClientOptions {
   ConnectionOptions connection;
   RetryPolicy retry;
@@ -93,10 +98,8 @@ struct ClientOptions {
   // No stripe but the last is smaller, as far as the canonical order lets it.
   std::int64_t stripe_bytes_min = 16 << 20;
   // Of reductions of tensors that are on the server, or shared with it: how long the calling thread
-  // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does,
-  // where there are four processors or more. One that has slept for a millisecond is awake some 50
-  // to 150 us after the answer came, on a virtual machine, where a 4 GiB tensor is reduced in 930.
-  std::chrono::microseconds look_max{5'000};
+  // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does.
+  std::chrono::microseconds look_max = DefaultLookMax();
 };
 
 struct ReduceOptions {
