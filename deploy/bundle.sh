@@ -41,13 +41,14 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/warpfold_bench_shapes" \
   "$build/bench/kernels/warpfold_bench_batch" \
   "$build/bench/kernels/warpfold_bench_ladder" \
+  "$build/bench/service/warpfold_bench_batch_lanes" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 # The service's benches look for bin/ two folders up, as in the tree.
 for file in bench/service/*.py bench/peers/*.py client/python/warpfold/*.{py,binpb}; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination/bench/service/run.py" "$destination/bench/service/gpus.py"
+chmod 755 "$destination"/bench/service/{run,gpus,stripes}.py
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

@@ -65,7 +65,7 @@ absl::Status DeviceScheduler::MakeLanes(int count, std::vector<std::unique_ptr<L
 }
 
 absl::Status DeviceScheduler::MakeBatchLanes() {
-  for (int i = 0; i < kBatchLanes; ++i) {
+  for (int i = 0; i < options_.batch_lanes; ++i) {
     absl::StatusOr<std::unique_ptr<BatchLane>> lane = executor_.MakeBatchLane();
     if (!lane.ok()) {
       return absl::Status(

@@ -38,8 +38,12 @@
 
 namespace warpfold {
 
+// Batches under way at a time: one is filled and one answered while another is on the device.
+inline constexpr int kBatchLanes = 2;
+
 struct SchedulerOptions {
   int lanes = 8;
+  int batch_lanes = kBatchLanes;  // where the device batches
   int queue_depth_max = 1024;
   std::chrono::milliseconds retry_delay{100};
   // How long a lane that has worked looks for its next work before it sleeps: never longer than it
@@ -52,9 +56,6 @@ struct SchedulerOptions {
   // Called for each batch with the requests in it, by whoever runs it, with no lock held.
   std::function<void(int requests)> on_batch;
 };
-
-// Batches under way at a time: one is filled and one answered while another is on the device.
-inline constexpr int kBatchLanes = 2;
 
 struct SchedulerState {
   std::int64_t queued = 0;
