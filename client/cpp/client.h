@@ -30,8 +30,9 @@
 // is several servers, which take turns.
 //
 // The headers, in the order of a call: client.h -> exchange.h, stripes.h, fan_out.h ->
-// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> call_scope.h -> message.h,
-// payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and many_stream.h are beside.
+// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> stream_call.h ->
+// call_scope.h -> message.h, payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and
+// many_stream.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
