@@ -81,13 +81,13 @@ def alone_lines(cases):
     if not cases:
         return []
     lines = ["", "Tensors that do not travel, one client, the RPC included:", "",
-             "| case | p50 | GB/s | in the server | the kernel |",
-             "| --- | --- | --- | --- | --- |"]
+             "| case | p50 | GB/s | in the server | the kernel | null server, pausing as long |",
+             "| --- | --- | --- | --- | --- | --- |"]
     for case in cases:
-        server = case["server_p50_us"]
+        server, wire_us = case["server_p50_us"], case.get("paused_wire_p50_us")
         lines.append(f"| {case['case']} | {time_text(case['p50_us'])} | "
                      f"{case['gb_per_second']:.1f} | {time_text(server['total'])} | "
-                     f"{time_text(server['kernel'])} |")
+                     f"{time_text(server['kernel'])} | {time_text(wire_us) if wire_us else '-'} |")
     return lines
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from cases import GIB, QUICK_BYTES_MAX, print_table
+from servers import Server
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,16 @@ def has_room(case):
                           shutil.disk_usage("/dev/shm").free > case.size)
 
 
-def compare(bench, warpfold, arguments):
+def paused_wire(bench, null_program, case, pause_us, seconds, folder):
+    """The p50 of the wire when it answers after as long as the kernel takes: the least there is."""
+    command = [null_program, "--listen-address=127.0.0.1:0", f"--pause-us={pause_us:.0f}"]
+    own_folder = folder / "paused"
+    own_folder.mkdir()
+    with Server("wire", command, own_folder) as wire:
+        return bench.measure(wire, case.method, QUICK_BYTES_MAX, 1, seconds)["p50_us"]
+
+
+def compare(bench, warpfold, null_program, arguments, folder):
     """The cases, one client each. Returns their summary."""
     cases = [case for case in ALONE_CASES if arguments.only in case.name]
     if arguments.quick:
@@ -58,16 +68,23 @@ def compare(bench, warpfold, arguments):
         run = sorted(runs, key=lambda run: value_of(case.metric, run))[len(runs) // 2]
         value = value_of(case.metric, run)
         met = value >= case.target if run["device"].startswith("cuda") else None
+        wire_us = None
+        if case.metric == "kernel_share":
+            wire_us = paused_wire(bench, null_program, case, run["server_p50_us"]["kernel"],
+                                  arguments.seconds, folder)
         summary.append({"case": case.name, "method": case.method, "bytes": case.size,
                         "metric": case.metric, "value": value, "target": case.target, "met": met,
                         "p50_us": run["p50_us"], "gb_per_second": run["gb_per_second"],
+                        "paused_wire_p50_us": wire_us,
                         "server_p50_us": run["server_p50_us"]})
         rows.append((case.name, f"{run['p50_us']:.0f} us", f"{run['gb_per_second']:.1f} GB/s",
                      f"{run['server_p50_us']['total']:.0f} us",
-                     f"{run['server_p50_us']['kernel']:.0f} us", f"{value:.3g}",
+                     f"{run['server_p50_us']['kernel']:.0f} us",
+                     "" if wire_us is None else f"{wire_us:.0f} us", f"{value:.3g}",
                      "" if met is None else f">= {case.target}: {'met' if met else 'MISSED'}"))
     print_table("tensors that do not travel, 1 client",
-                ("case", "p50", "rate", "in the server", "kernel", "value", "target"), rows)
+                ("case", "p50", "rate", "in the server", "kernel", "wire with that pause",
+                 "value", "target"), rows)
     return summary
 
 

@@ -203,7 +203,7 @@ def main():
         if arguments.idle_seconds > 0:
             results["idle"].append(alone.idle(warpfold, arguments.idle_seconds, "fresh"))
         results["cases"] = compare(bench, wire, warpfold, arguments)
-        results["alone"] = alone.compare(bench, warpfold, arguments)
+        results["alone"] = alone.compare(bench, warpfold, null_program, arguments, folder)
         if arguments.idle_seconds > 0:
             results["idle"].append(alone.idle(warpfold, arguments.idle_seconds, "after the load"))
         if arguments.peer_rounds > 0:
