@@ -21,6 +21,8 @@ README = ROOT / "README.md"
 BEGIN = "<!-- measured: written by bench/summary.py -->\n"
 END = "<!-- end of measured -->\n"
 
+FORMS = {"p50_us": "{:.0f} us (p50)", "p99_us": "{:.0f} us (p99)", "rps": "{:.0f} requests/s",
+         "gb_per_second": "{:.2f} GB/s"}
 KERNEL_SIZES = (10, 14, 17, 20, 22, 24, 26, 28, 30)
 
 
@@ -149,6 +151,21 @@ def peer_lines(peers):
     return lines
 
 
+def alone_lines(cases):
+    """Tensors that do not travel, beside what of their time is the kernel's."""
+    if not cases:
+        return []
+    lines = ["", "Tensors that do not travel, one client, the RPC included:", "",
+             "| case | p50 | GB/s | in the server | the kernel | null server, pausing as long |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for case in cases:
+        server, wire_us = case["server_p50_us"], case.get("paused_wire_p50_us")
+        lines.append(f"| {case['case']} | {time_text(case['p50_us'])} | "
+                     f"{case['gb_per_second']:.1f} | {time_text(server['total'])} | "
+                     f"{time_text(server['kernel'])} | {time_text(wire_us) if wire_us else '-'} |")
+    return lines
+
+
 def service_lines(name, place):
     data = load(name)
     lines = [
@@ -158,17 +175,19 @@ def service_lines(name, place):
         "| case | null server | warpfold | ratio |",
         "| --- | --- | --- | --- |",
     ]
-    forms = {"p50_us": "{:.0f} us (p50)", "p99_us": "{:.0f} us (p99)", "rps": "{:.0f} requests/s",
-             "gb_per_second": "{:.2f} GB/s"}
     for case in data["cases"]:
-        form = forms[case["metric"]]
+        form = FORMS[case["metric"]]
         lines.append(f"| {case['case']} | {form.format(case['wire'])} | "
                      f"{form.format(case['warpfold'])} | {case['ratio']:.2f} |")
+    lines += alone_lines(data.get("alone", []))
     lines += peer_lines(data.get("peers", {}))
     memory = ", ".join(f"{row['rss_kib'] / 1024:.0f} MiB after {row['after']}"
                        for row in data.get("memory", []) if row["after"] != "start")
     if memory:
         lines += ["", f"The server's resident memory: {memory}."]
+    idle = ", ".join(f"{100 * row['share']:.1f}% {row['when']}" for row in data.get("idle", []))
+    if idle:
+        lines += ["", f"Of one processor, a server that nobody asks: {idle}."]
     return lines
 
 
@@ -198,12 +217,14 @@ def gpus_lines():
         f"of {data['bytes'] >> 30} GiB of f32, reduced by one client, the RPC included. SUM is "
         "one op, describe nine.",
         "",
-        "| GPUs | case | p50 | speed-up |",
+        "| GPUs | case | result | speed-up |",
         "| --- | --- | --- | --- |",
     ]
     for run in data["runs"]:
-        lines.append(f"| {run['gpus']} | {run['case']} | {time_text(run['p50_us'])} | "
-                     f"{run['speedup']:.2f} |")
+        metric = run.get("metric", "p50_us")
+        value = (f"{time_text(run['p50_us'])} (p50)" if metric == "p50_us"
+                 else FORMS[metric].format(run[metric]))
+        lines.append(f"| {run['gpus']} | {run['case']} | {value} | {run['speedup']:.2f} |")
     return lines
 
 

@@ -43,6 +43,7 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/kernels/libwarpfold_bench_cpu.so" \
   "$build/bench/kernels/libwarpfold_bench_cuda.so" \
+  "$build/bench/service/warpfold_bench_batch_lanes" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
@@ -50,7 +51,7 @@ install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
 for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binpb}; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination"/bench/service/{run,gpus}.py \
+chmod 755 "$destination"/bench/service/{run,gpus,stripes}.py \
   "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||

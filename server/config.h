@@ -34,6 +34,7 @@ struct Config {
   std::int64_t slab_bytes = std::int64_t{4} << 20;
   int slabs_per_stream = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
+  std::int64_t look_us = 500;                            // of a lane, on CUDA
 
   // One request.
   std::int64_t max_tensor_bytes = std::int64_t{1} << 40;

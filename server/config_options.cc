@@ -44,6 +44,10 @@ constexpr ConfigOption kOptions[] = {
      "Staging buffers of a stream", 2, 64},
     {"scratch-bytes", &Config::scratch_bytes, "bytes", kAtStart,
      "Most partial states and results that one reduction may hold", kMiB, kMaxBytes},
+    {"look-us", &Config::look_us, "us", kAtStart,
+     "Time that a GPU's stream which has worked looks for its next request before its thread "
+     "sleeps, never longer than it has worked; 0: none",
+     0, 1'000'000},
     {"max-tensor-bytes", &Config::max_tensor_bytes, "bytes", kOnReload, "Largest tensor", 1,
      kMaxBytes},
     {"max-message-bytes", &Config::max_message_bytes, "bytes", kAtStart,

@@ -171,10 +171,13 @@ absl::Status Server::StartParts() {
 }
 
 absl::Status Server::StartScheduler(int lanes) {
+  // A CPU's lanes need the processors to compute.
+  const bool looks = devices_.backend == Backend::kCuda;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
                         {.lanes = lanes,
                          .queue_depth_max = config_.queue_depth_max,
+                         .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),
                          .on_lost = [this](const DeviceInfo& device,
                                            const absl::Status& why) { OnDeviceLost(device, why); },
                          .on_batch = [this](int requests) { metrics_.CountBatch(requests); }});

@@ -26,6 +26,7 @@ CASES = [
     Case("4 KiB unary, 5000 a second at random times", "unary", 4 * KIB, 64, "p99_us",
          flags=("--rate", "5000")),
     Case("4 KiB many, 1 client", "many", 4 * KIB, 1, "rps"),
+    Case("4 KiB many, 8 clients", "many", 4 * KIB, 8, "rps", (">=", 0.9)),
     Case("1 MiB unary, 1 client", "unary", MIB, 1, "gb_per_second"),
     Case("256 MiB stream, 1 client", "stream", 256 * MIB, 1, "gb_per_second", (">=", 0.95)),
     Case("256 MiB stream, 4 clients", "stream", 256 * MIB, 4, "gb_per_second"),

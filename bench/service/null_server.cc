@@ -1,13 +1,15 @@
 // The wire: a server with the methods of warpfold.v1 that a load uses, which takes every byte and
 // looks at none. Each call gets the same answer at once, SUM = 0 of device "null", whatever was
 // asked. What a real server loses against this one is its own time; the rest is gRPC's and the
-// kernel's. Raw bytes, callback API, as the real server.
+// kernel's. Raw bytes, callback API, as the real server. With a pause before each answer to Reduce,
+// as a device's work is one, it shows what a call takes when everybody has slept meanwhile.
 //
 // Runs until SIGTERM or SIGINT.
 #include <grpcpp/grpcpp.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -128,8 +130,14 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext& context,
 
 class NullReductions final : public RawReductions {
  public:
+  explicit NullReductions(std::chrono::microseconds pause) : pause_(pause) {}
+
   grpc::ServerUnaryReactor* Reduce(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
                                    grpc::ByteBuffer* response) override {
+    // Awake, as a thread that waits for its GPU.
+    const auto end = std::chrono::steady_clock::now() + pause_;
+    while (std::chrono::steady_clock::now() < end) {
+    }
     return Finish(*context, answer_, *response);
   }
   grpc::ServerUnaryReactor* Merge(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
@@ -151,6 +159,7 @@ class NullReductions final : public RawReductions {
   }
 
  private:
+  const std::chrono::microseconds pause_;
   const grpc::ByteBuffer answer_ = ToByteBuffer(Answer());
   const grpc::ByteBuffer info_ = ToByteBuffer(v1::GetServerInfoResponse());
 };
@@ -188,6 +197,9 @@ int Main(int argc, char** argv) {
   app.add_option("--listen-address", listen_address, "host:port; port 0: any")
       ->capture_default_str();
   app.add_option("--port-file", port_file, "File that gets the port once it is served");
+  int pause_us = 0;
+  app.add_option("--pause-us", pause_us, "Microseconds before each answer to Reduce")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   // Blocked before gRPC starts its threads, so that only sigwait below sees them.
@@ -197,7 +209,7 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  NullReductions reductions;
+  NullReductions reductions{std::chrono::microseconds(pause_us)};
   NullTensors tensors;
   int port = 0;
   grpc::ServerBuilder builder;

@@ -5,8 +5,9 @@ All servers run on free ports of this machine. The wire and warpfold answer the 
 (`warpfold bench`) in turns: one round measures the wire, then warpfold, so that what else the
 machine does hits both. A ratio is taken within a round; the table shows medians over the rounds.
 The peers (bench/peers: grpcio + torch.sum, Arrow Flight + torch.sum) have their own clients; those
-whose modules --peer-python does not have are skipped. Last, the server's memory is read while
-tensors of growing sizes stream through it.
+whose modules --peer-python does not have are skipped. Tensors that do not travel and a server that
+nobody asks are measured alone, and so is the server's memory while tensors of growing sizes stream
+through it.
 
 From a build tree:  bench/service/run.py --build build/release
 From the bundle:    bundle/bench/service/run.py        (finds bin/ by itself)
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 
+import alone
 import peers
 from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, parse_size, print_table, quick,
                    size_text, unit_text)
@@ -36,8 +38,7 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, help="a build folder; default: the bundle")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--server-args", default="--max-resident-bytes=4GiB",
-                        help="more flags for warpfold-server (default: %(default)s)")
+    parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peer-rounds", type=int, default=3, help="0: no peers")
     parser.add_argument("--peer-python", default=sys.executable,
@@ -49,6 +50,8 @@ def parse_arguments():
                              "and its client; 0: no such case")
     parser.add_argument("--rss-sizes", default="1GiB,64MiB,1GiB,16GiB",
                         help="tensors to stream for the memory table; empty: none")
+    parser.add_argument("--idle-seconds", type=float, default=5,
+                        help="to watch an idle server, before and after the load; 0: not at all")
     parser.add_argument("--sweep", action="store_true",
                         help="also unary against stream over sizes, on both servers")
     parser.add_argument("--quick", action="store_true",
@@ -62,6 +65,7 @@ def parse_arguments():
         arguments.peer_rounds = min(arguments.peer_rounds, 1)
         arguments.seconds = 0.1
         arguments.rss_sizes = "64MiB"
+        arguments.idle_seconds = min(arguments.idle_seconds, 0.5)
     return arguments
 
 
@@ -185,7 +189,7 @@ def main():
                "processors": len(os.sched_getaffinity(0)), "backend": arguments.backend}
     server_command = [server_program, "--listen-address=127.0.0.1:0",
                       "--metrics-address=127.0.0.1:0", f"--backend={arguments.backend}",
-                      *shlex.split(arguments.server_args)]
+                      *alone.SERVER_FLAGS, *shlex.split(arguments.server_args)]
     with tempfile.TemporaryDirectory() as folder_name, contextlib.ExitStack() as running:
         folder = pathlib.Path(folder_name)
         if sizes:  # first and by itself: its memory is to be that of streaming alone
@@ -195,7 +199,13 @@ def main():
         wire = running.enter_context(
             Server("wire", [null_program, "--listen-address=127.0.0.1:0"], folder))
         warpfold = running.enter_context(Server("warpfold", server_command, folder))
+        results["idle"] = []
+        if arguments.idle_seconds > 0:
+            results["idle"].append(alone.idle(warpfold, arguments.idle_seconds, "fresh"))
         results["cases"] = compare(bench, wire, warpfold, arguments)
+        results["alone"] = alone.compare(bench, warpfold, null_program, arguments, folder)
+        if arguments.idle_seconds > 0:
+            results["idle"].append(alone.idle(warpfold, arguments.idle_seconds, "after the load"))
         if arguments.peer_rounds > 0:
             cases = PEER_CASES[:2] if arguments.quick else PEER_CASES
             results["peers"] = peers.compare(bench, warpfold, arguments, cases, folder)

@@ -1,6 +1,7 @@
 #include "client/cpp/call_scope.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 
 namespace warpfold::client {
@@ -14,6 +15,24 @@ using std::chrono::system_clock;
 constexpr std::size_t kCopyBytesMax = 16 * 1024;
 
 Tag ToTag(void* tag) { return static_cast<Tag>(reinterpret_cast<std::intptr_t>(tag)); }
+
+// The right to look instead of sleeping, which one thread of the process has at a time: more of
+// them would take the processors from those who answer.
+class Lookout {
+ public:
+  Lookout() : is_kept_(!taken_.exchange(true, std::memory_order_acquire)) {}
+  ~Lookout() {
+    if (is_kept_) taken_.store(false, std::memory_order_release);
+  }
+  Lookout(const Lookout&) = delete;
+  Lookout& operator=(const Lookout&) = delete;
+
+  bool is_kept() const { return is_kept_; }
+
+ private:
+  inline static std::atomic<bool> taken_{false};
+  const bool is_kept_;
+};
 
 }  // namespace
 
@@ -39,6 +58,18 @@ std::optional<Tag> CallScope::NextUntil(system_clock::time_point deadline, bool&
     return std::nullopt;
   }
   return ToTag(tag);
+}
+
+std::optional<Tag> CallScope::LookFor(std::chrono::microseconds span, bool& ok) {
+  if (span <= std::chrono::microseconds(0)) return std::nullopt;
+  const Lookout lookout;
+  if (!lookout.is_kept()) return std::nullopt;
+  const auto end = std::chrono::steady_clock::now() + span;
+  std::optional<Tag> tag;
+  do {
+    tag = NextUntil(system_clock::time_point(), ok);
+  } while (!tag.has_value() && std::chrono::steady_clock::now() < end);
+  return tag;
 }
 
 std::optional<std::int64_t> CallContext::PushbackTrailer() const {

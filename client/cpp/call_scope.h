@@ -44,6 +44,8 @@ class CallScope {
   Tag Next(bool& ok);
   // The same, until `deadline`: nullopt when it has passed.
   std::optional<Tag> NextUntil(std::chrono::system_clock::time_point deadline, bool& ok);
+  // The same, without sleeping; nullopt too when another thread of the process looks already.
+  std::optional<Tag> LookFor(std::chrono::microseconds span, bool& ok);
 
  private:
   PayloadLoan loan_;

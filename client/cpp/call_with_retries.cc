@@ -1,6 +1,8 @@
 #include "client/cpp/call_with_retries.h"
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -13,6 +15,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
+
+// Of a call's jitter. The system is asked once a process: it takes its time.
+std::uint64_t NextSeed() {
+  static std::atomic<std::uint64_t> next{std::random_device{}()};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
 
 // Waits for `delay`; false when a stop was requested meanwhile.
 bool SleepUnlessStopped(milliseconds delay, const std::stop_token& stop) {
@@ -39,7 +47,7 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
                        const std::stop_token& stop,
                        const std::function<CallReply(const CallLimits&)>& attempt) {
   const auto give_up_at = steady_clock::now() + timeout;
-  Retrier retrier(policy, std::random_device{}());
+  Retrier retrier(policy, NextSeed());
   while (true) {
     const CallReply reply = attempt(CallLimits{system_clock::now() + TimeLeft(give_up_at), stop});
     if (reply.status.ok()) {

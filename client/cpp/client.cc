@@ -1,6 +1,7 @@
 #include "client/cpp/client.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,6 +11,11 @@
 #include "client/cpp/stripes.h"
 
 namespace warpfold::client {
+
+std::chrono::microseconds DefaultLookMax() {
+  constexpr unsigned int kProcessorsMin = 4;
+  return std::chrono::milliseconds(std::thread::hardware_concurrency() < kProcessorsMin ? 0 : 5);
+}
 
 Client::Client(const std::string& target, const ClientOptions& options)
     : target_(target), options_(options), connections_(target, options.connection) {}
@@ -151,7 +157,8 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
   const std::string message = request.SerializeAsString();
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,
-                                  [&](const CallLimits& limits) {
+                                  [&](CallLimits limits) {
+                                    limits.look_max = options_.look_max;
                                     return connections_.first().Unary(kReduceMethod, message, {},
                                                                       limits);
                                   }),

@@ -30,8 +30,9 @@
 // is several servers, which take turns.
 //
 // The headers, in the order of a call: client.h -> exchange.h, stripes.h, fan_out.h ->
-// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> call_scope.h -> message.h,
-// payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and many_stream.h are beside.
+// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> stream_call.h ->
+// call_scope.h -> message.h, payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and
+// many_stream.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
@@ -75,6 +76,11 @@ inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
 // it.
 inline constexpr std::int64_t kDefaultStripeThresholdBytes = 64 << 20;
 
+// 5 ms, or 0 where there are fewer than four processors, which looking would take from those who
+// answer. A thread that has slept for a millisecond is awake some 50 to 150 us after the answer
+// came, on a virtual machine, where a GPU reduces 4 GiB in 930.
+std::chrono::microseconds DefaultLookMax();
+
 struct ClientOptions {
   ConnectionOptions connection;
   RetryPolicy retry;
@@ -92,6 +98,9 @@ struct ClientOptions {
   std::int64_t stripe_threshold_bytes = kDefaultStripeThresholdBytes;
   // No stripe but the last is smaller, as far as the canonical order lets it.
   std::int64_t stripe_bytes_min = 16 << 20;
+  // Of reductions of tensors that are on the server, or shared with it: how long the calling thread
+  // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does.
+  std::chrono::microseconds look_max = DefaultLookMax();
 };
 
 struct ReduceOptions {

@@ -67,6 +67,9 @@ struct ConnectionOptions {
 struct CallLimits {
   std::chrono::system_clock::time_point deadline;
   std::stop_token stop;  // a stop request cancels the call
+  // Of a unary call: how long the calling thread looks for the answer before it sleeps
+  // (ClientOptions::look_max).
+  std::chrono::microseconds look_max{0};
 };
 
 struct CallReply {

@@ -1,14 +1,12 @@
 #include "client/cpp/many_stream.h"
 
-#include <grpcpp/generic/generic_stub.h>
-
-#include <deque>
 #include <utility>
 
 #include "client/cpp/call_scope.h"
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/exchange.h"
 #include "client/cpp/message.h"
+#include "client/cpp/stream_call.h"
 
 namespace warpfold::client {
 namespace {
@@ -23,107 +21,7 @@ absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
 
 }  // namespace
 
-// The call under way: one write at a time, and always one read, until the server has ended it.
-class ManyStream::Call {
- public:
-  Call(grpc::GenericStub& stub, const CallLimits& limits) : context_(limits) {
-    context_.get()->set_initial_metadata_corked(true);  // travels with the first message
-    stream_ = stub.PrepareCall(context_.get(), kReduceManyMethod, scope_.queue());
-    stream_->StartCall(AsTag(kStarted));  // corked: no event
-    stream_->Read(&incoming_, AsTag(kRead));
-  }
-
-  ~Call() {
-    context_.get()->TryCancel();
-    Finish();
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  // False when the call is over.
-  bool Write(const grpc::ByteBuffer& message) {
-    if (ended_ || closed_) return false;
-    stream_->Write(message, AsTag(kWritten));
-    return AwaitWritten();
-  }
-
-  // The next message. False when none has come by `until`, or none ever will.
-  bool Read(std::chrono::system_clock::time_point until, grpc::ByteBuffer& message) {
-    while (inbox_.empty() && !ended_) {
-      bool ok = false;
-      const std::optional<Tag> tag = scope_.NextUntil(until, ok);
-      if (!tag.has_value()) return false;
-      Handle(*tag, ok);
-    }
-    if (inbox_.empty()) return false;
-    message = inbox_.front();
-    inbox_.pop_front();
-    return true;
-  }
-
-  void Close() {
-    if (closed_ || ended_) return;
-    closed_ = true;
-    stream_->WritesDone(AsTag(kWritten));
-    AwaitWritten();
-  }
-
-  // Waits for the end of the call.
-  const grpc::Status& Finish() {
-    while (!ended_) Next();
-    if (!finished_) stream_->Finish(&status_, AsTag(kFinished));
-    while (!finished_) Next();
-    return status_;
-  }
-
-  bool over() const { return ended_ && inbox_.empty(); }
-
- private:
-  bool AwaitWritten() {
-    written_.reset();
-    while (!written_.has_value()) Next();
-    return *written_;
-  }
-
-  void Next() {
-    bool ok = false;
-    const Tag tag = scope_.Next(ok);
-    Handle(tag, ok);
-  }
-
-  void Handle(Tag tag, bool ok) {
-    switch (tag) {
-      case kStarted:
-        break;
-      case kRead:
-        ended_ = !ok;
-        if (!ok) break;
-        inbox_.push_back(std::move(incoming_));
-        incoming_.Clear();
-        stream_->Read(&incoming_, AsTag(kRead));
-        break;
-      case kWritten:
-        written_ = ok;
-        break;
-      case kFinished:
-        finished_ = true;
-        break;
-    }
-  }
-
-  CallScope scope_;
-  CallContext context_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
-  grpc::ByteBuffer incoming_;           // of the read under way
-  std::deque<grpc::ByteBuffer> inbox_;  // read, and not yet received
-  std::optional<bool> written_;
-  bool closed_ = false;  // nothing more is sent
-  bool ended_ = false;   // nothing more comes
-  bool finished_ = false;
-  grpc::Status status_;
-};
-
-ManyStream::ManyStream(std::unique_ptr<Call> call, std::string target)
+ManyStream::ManyStream(std::unique_ptr<StreamCall> call, std::string target)
     : call_(std::move(call)), target_(std::move(target)) {}
 
 ManyStream::~ManyStream() = default;
@@ -133,7 +31,7 @@ absl::Status ManyStream::Send(const TensorView& tensor, const ReduceOptions& opt
   v1::ReduceRequest request = RequestWithoutTensor(options);
   *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
-  if (call_->Write(CopyMessage(head, tensor.data))) return absl::OkStatus();
+  if (call_->Write(CopyMessage(head, tensor.data), grpc::WriteOptions())) return absl::OkStatus();
   const grpc::Status& ended = call_->Finish();
   if (ended.ok()) return absl::FailedPreconditionError("the stream is closed");
   return ToAbslStatus(ended, target_, 1);
@@ -162,8 +60,8 @@ std::unique_ptr<ManyStream> Client::OpenMany(const ManyOptions& options) {
   const auto deadline =
       std::chrono::system_clock::now() + options.timeout.value_or(options_.timeout);
   return std::unique_ptr<ManyStream>(
-      new ManyStream(std::make_unique<ManyStream::Call>(connections_.first().stub(),
-                                                        CallLimits{deadline, options.stop}),
+      new ManyStream(std::make_unique<StreamCall>(connections_.first().stub(), kReduceManyMethod,
+                                                  CallLimits{deadline, options.stop}),
                      target_));
 }
 

@@ -28,6 +28,8 @@
 
 namespace warpfold::client {
 
+class StreamCall;  // stream_call.h
+
 struct ManyAnswer {
   std::string request_id;  // of the request that it answers
   absl::StatusOr<ReduceAnswer> answer;
@@ -53,10 +55,9 @@ class ManyStream {
 
  private:
   friend class Client;
-  class Call;
-  ManyStream(std::unique_ptr<Call> call, std::string target);
+  ManyStream(std::unique_ptr<StreamCall> call, std::string target);
 
-  std::unique_ptr<Call> call_;
+  std::unique_ptr<StreamCall> call_;
   std::string target_;
 };
 

@@ -27,7 +27,7 @@ std::optional<milliseconds> PushbackOf(const grpc::Status& status,
 }
 
 Retrier::Retrier(const RetryPolicy& policy, std::uint64_t seed)
-    : policy_(policy), backoff_(policy.backoff_first), random_(seed) {}
+    : policy_(policy), backoff_(policy.backoff_first), seed_(seed) {}
 
 std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
                                                std::optional<milliseconds> pushback,
@@ -57,9 +57,10 @@ std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
 }
 
 milliseconds Retrier::Jittered(milliseconds delay) {
+  if (!random_.has_value()) random_.emplace(seed_);
   std::uniform_real_distribution<double> factor(1.0 - policy_.jitter, 1.0 + policy_.jitter);
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double, std::milli>(delay) *
-                                                  factor(random_));
+                                                  factor(*random_));
 }
 
 }  // namespace warpfold::client

@@ -51,7 +51,8 @@ class Retrier {
 
   RetryPolicy policy_;
   std::chrono::milliseconds backoff_;
-  std::mt19937_64 random_;
+  const std::uint64_t seed_;
+  std::optional<std::mt19937_64> random_;  // made for the first delay: most calls have none
   int attempts_ = 1;
 };
 

@@ -65,7 +65,7 @@ absl::Status DeviceScheduler::MakeLanes(int count, std::vector<std::unique_ptr<L
 }
 
 absl::Status DeviceScheduler::MakeBatchLanes() {
-  for (int i = 0; i < kBatchLanes; ++i) {
+  for (int i = 0; i < options_.batch_lanes; ++i) {
     absl::StatusOr<std::unique_ptr<BatchLane>> lane = executor_.MakeBatchLane();
     if (!lane.ok()) {
       return absl::Status(
@@ -105,7 +105,7 @@ absl::Status DeviceScheduler::Submit(Work* work) {
         batch = TakeBatch();
       } else if (!arrived.batches || !free_batch_lanes_.empty()) {
         // Where no batch lane is free, who gives one back looks for what has collected.
-        work_ready_.Signal();
+        CallLane();
       }
     }
   }
@@ -163,6 +163,7 @@ void DeviceScheduler::SetQueueDepthMax(int queue_depth_max) {
 void DeviceScheduler::Drain() {
   absl::MutexLock lock(&mutex_);
   draining_ = true;
+  lookout_.Call();
   work_ready_.SignalAll();
 }
 
@@ -203,29 +204,45 @@ std::deque<DeviceScheduler::Queued>::iterator DeviceScheduler::NextRunnable() {
   });
 }
 
-DeviceScheduler::Taken DeviceScheduler::Take() {
-  absl::MutexLock lock(&mutex_);
-  while (true) {
-    const auto next = NextRunnable();
-    if (next != queue_.end()) {
-      Taken taken;
-      if (next->batches) {
-        taken = TakeBatch();
-      } else {
-        taken.works.push_back(next->work);
-        taken.waits_for_client = next->work.work->waits_for_client();
-        Unqueue(next);
-      }
-      taken.holds_lane = true;
-      ++lanes_in_use_;
-      if (taken.waits_for_client) ++client_lanes_;
-      return taken;
-    }
-    // A draining lane may leave while streams still wait for one of the client lanes: those lanes
-    // take them in turn. But the batch lanes may be with submitters, who take nothing.
-    if (draining_ && queued_for_batches_ == 0) return {};
-    work_ready_.Wait(&mutex_);
+std::optional<DeviceScheduler::Taken> DeviceScheduler::TakeRunnable() {
+  const auto next = NextRunnable();
+  if (next == queue_.end()) return std::nullopt;
+  Taken taken;
+  if (next->batches) {
+    taken = TakeBatch();
+  } else {
+    taken.works.push_back(next->work);
+    taken.waits_for_client = next->work.work->waits_for_client();
+    Unqueue(next);
   }
+  taken.holds_lane = true;
+  ++lanes_in_use_;
+  if (taken.waits_for_client) ++client_lanes_;
+  return taken;
+}
+
+DeviceScheduler::Taken DeviceScheduler::Take(Clock::time_point look_until) {
+  std::optional<std::uint64_t> kept;  // the lookout, by this thread
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (kept.has_value()) lookout_.Leave(*std::exchange(kept, std::nullopt));
+      if (std::optional<Taken> taken = TakeRunnable(); taken.has_value()) return *std::move(taken);
+      // A draining lane may leave while streams still wait for one of the client lanes: those lanes
+      // take them in turn. But the batch lanes may be with submitters, who take nothing.
+      if (draining_ && queued_for_batches_ == 0) return {};
+      if (lookout_.is_kept() || Clock::now() >= look_until) {
+        work_ready_.Wait(&mutex_);
+        continue;
+      }
+      kept = lookout_.Keep();
+    }
+    lookout_.Look(*kept, look_until);
+  }
+}
+
+void DeviceScheduler::CallLane() {
+  if (!lookout_.Call()) work_ready_.Signal();
 }
 
 DeviceScheduler::Taken DeviceScheduler::TakeBatch() {
@@ -246,7 +263,7 @@ DeviceScheduler::Taken DeviceScheduler::TakeBatch() {
     next = Unqueue(next);
   }
   // What one batch does not hold is for another lane's thread.
-  if (queued_for_batches_ > 0 && !free_batch_lanes_.empty()) work_ready_.Signal();
+  if (queued_for_batches_ > 0 && !free_batch_lanes_.empty()) CallLane();
   return taken;
 }
 
@@ -256,7 +273,7 @@ void DeviceScheduler::GiveBack(const Taken& taken) {
   if (taken.waits_for_client) --client_lanes_;
   if (taken.batch_lane == nullptr) return;
   free_batch_lanes_.push_back(taken.batch_lane);
-  if (queued_for_batches_ > 0) work_ready_.Signal();
+  if (queued_for_batches_ > 0) CallLane();
 }
 
 void DeviceScheduler::Complete(const Taken& taken, std::vector<WorkReport> reports) {
@@ -284,17 +301,25 @@ std::vector<WorkReport> DeviceScheduler::Run(BatchLane& lane, absl::Span<const Q
   return reports;
 }
 
+DeviceScheduler::Clock::time_point DeviceScheduler::Serve(Lane& lane, const Taken& taken) {
+  const Clock::time_point begin = Clock::now();
+  if (taken.batch_lane != nullptr) {
+    Complete(taken, Run(*taken.batch_lane, taken.works));
+  } else {
+    std::vector<WorkReport> reports;
+    reports.push_back(Run(lane, taken.works.front()));
+    Complete(taken, std::move(reports));
+  }
+  const Clock::time_point end = Clock::now();
+  return end + std::min<Clock::duration>(options_.look_max, end - begin);
+}
+
 void DeviceScheduler::RunLane(Lane& lane) {
+  Clock::time_point look_until;  // long past
   while (true) {
-    const Taken taken = Take();
+    const Taken taken = Take(look_until);
     if (taken.works.empty()) return;
-    if (taken.batch_lane != nullptr) {
-      Complete(taken, Run(*taken.batch_lane, taken.works));
-    } else {
-      std::vector<WorkReport> reports;
-      reports.push_back(Run(lane, taken.works.front()));
-      Complete(taken, std::move(reports));
-    }
+    look_until = Serve(lane, taken);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -31,24 +32,30 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/core/batch_run.h"
+#include "server/core/lookout.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
+// Batches under way at a time: one is filled and one answered while another is on the device.
+inline constexpr int kBatchLanes = 2;
+
 struct SchedulerOptions {
   int lanes = 8;
+  int batch_lanes = kBatchLanes;  // where the device batches
   int queue_depth_max = 1024;
   std::chrono::milliseconds retry_delay{100};
+  // How long a lane that has worked looks for its next work before it sleeps: never longer than it
+  // has worked, so that looking at most doubles what work takes of a processor. For lanes that wait
+  // for a device; those that compute need the processors themselves.
+  std::chrono::microseconds look_max{0};
   // Called once for a device that is lost, with the reason, before any client hears of it; by a
   // lane's thread or a submitter's, with no lock held.
   std::function<void(const DeviceInfo&, const absl::Status&)> on_lost;
   // Called for each batch with the requests in it, by whoever runs it, with no lock held.
   std::function<void(int requests)> on_batch;
 };
-
-// Batches under way at a time: one is filled and one answered while another is on the device.
-inline constexpr int kBatchLanes = 2;
 
 struct SchedulerState {
   std::int64_t queued = 0;
@@ -102,6 +109,8 @@ class DeviceScheduler {
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options);
   void RunLane(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Runs and completes it. Until when to look for the next.
+  Clock::time_point Serve(Lane& lane, const Taken& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   // Both report the device as lost when it was.
   WorkReport Run(Lane& lane, const QueuedWork& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkReport> Run(BatchLane& lane, absl::Span<const QueuedWork> taken)
@@ -113,8 +122,12 @@ class DeviceScheduler {
   bool Batches(Work& work) const;
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(const Queued& arrived) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the next work and takes it, or the next batch.
-  Taken Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the next work and takes it, or the next batch; sleeps from `look_until` on.
+  Taken Take(Clock::time_point look_until) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next work, if there is one that may run now.
+  std::optional<Taken> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One more work is in the queue: a lane that looks or one that sleeps has to see to it.
+  void CallLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // REQUIRES: a batch lane is free, and some of what waits batches.
   Taken TakeBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(const Taken& taken) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -134,6 +147,7 @@ class DeviceScheduler {
 
   mutable absl::Mutex mutex_;
   absl::CondVar work_ready_;
+  Lookout lookout_;  // all but Look under mutex_
   int queue_depth_max_ ABSL_GUARDED_BY(mutex_);
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   int queued_for_batches_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue, those that batch

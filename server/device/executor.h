@@ -128,6 +128,9 @@ class Lane {
 struct BatchLimits {
   int tensors = 0;        // of one batch; 0: the device takes none together
   std::size_t bytes = 0;  // of one batch
+  // Batches of up to so many bytes, table and all, a GPU reads where they were staged; more of them
+  // it copies to itself first. bench/service/batch_lanes.cc measures which is faster.
+  std::size_t in_place_bytes_max = std::size_t{64} << 10;
 };
 
 // Batches, one at a time: many small tensors, which the device reduces for little more than one

@@ -41,6 +41,10 @@ TEST_F(BenchCliTest, JsonHasTheLoadAndWhatItCameTo) {
     EXPECT_GE(out[key].get<double>(), last) << key;
     last = out[key];
   }
+  for (const char* stage :
+       {"receive", "queue", "host_to_device", "kernel", "device_to_host", "total"}) {
+    EXPECT_GE(out["server_p50_us"][stage].get<double>(), 0) << stage;
+  }
   EXPECT_EQ(server_.service().stream_calls(), 33);
 }
 

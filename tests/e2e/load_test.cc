@@ -19,6 +19,7 @@ using client::TensorView;
 
 class LoadTest : public ServedTest {
  protected:
+  static void SetUpTestSuite() { StartServer({"--shared-memory-prefix=/warpfold-load-test-"}); }
   static std::string Target() { return "127.0.0.1:" + std::to_string(server().grpc_port()); }
 
   static std::unique_ptr<client::Client> Connect() {
@@ -33,7 +34,7 @@ class LoadTest : public ServedTest {
 
 TEST_F(LoadTest, EveryPathServesWhatWasAskedFor) {
   for (const LoadPath path : {LoadPath::kUnary, LoadPath::kStream, LoadPath::kStriped,
-                              LoadPath::kMany, LoadPath::kResident}) {
+                              LoadPath::kMany, LoadPath::kResident, LoadPath::kShared}) {
     for (const double rate : {0.0, 1e6}) {
       client::LoadOptions options;
       options.target = Target();
@@ -50,6 +51,9 @@ TEST_F(LoadTest, EveryPathServesWhatWasAskedFor) {
       EXPECT_EQ(report->latencies.count(), 100);
       EXPECT_TRUE(report->failures.empty());
       EXPECT_FALSE(report->device.empty());
+      EXPECT_EQ(report->server.total.count(), 100);
+      EXPECT_GT(report->server.total.Percentile(0).count(), 0);
+      EXPECT_LE(report->server.total.Percentile(0), report->latencies.max());
     }
   }
 }

@@ -29,6 +29,7 @@ class ServerProcess {
 
   int grpc_port() const { return grpc_port_; }
   int metrics_port() const { return metrics_port_; }
+  pid_t pid() const { return pid_; }
   void Signal(int signal) const;
   // Waits for the exit; its code, or minus the signal that ended it.
   int Wait();

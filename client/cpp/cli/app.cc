@@ -122,8 +122,9 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       "Load a server with requests for a while: throughput and latency, as clients see them");
   command
       ->add_option("--method", flags.method,
-                   "How the tensor travels; resident: uploaded once by each client, then reduced")
-      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident"}))
+                   "How the tensor travels; resident: uploaded once by each client, then reduced; "
+                   "shared: in memory shared with a server on this host")
+      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident", "shared"}))
       ->capture_default_str();
   command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
       ->transform(CLI::AsSizeValue(false))
@@ -163,6 +164,12 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--look-us", flags.look_us,
+                   "Microseconds for which a client looks for its answer before it sleeps, of "
+                   "resident and shared; 0: not at all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
       ->transform(CLI::AsSizeValue(false))

@@ -31,6 +31,7 @@ absl::StatusOr<LoadPath> ParsePath(const std::string& method) {
   if (method == "striped") return LoadPath::kStriped;
   if (method == "many") return LoadPath::kMany;
   if (method == "resident") return LoadPath::kResident;
+  if (method == "shared") return LoadPath::kShared;
   return absl::InvalidArgumentError(absl::StrCat("--method: no '", method, "'"));
 }
 
@@ -64,6 +65,7 @@ absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const Bench
   options.chunk_bytes = flags.chunk_bytes;
   options.connections = flags.connections;
   options.stripe_bytes_min = flags.stripe_bytes_min;
+  options.look_max = std::chrono::microseconds(flags.look_us);
   options.warmup = Seconds(flags.warmup_s);
   options.duration = Seconds(flags.duration_s);
   options.requests_min = flags.requests_min;

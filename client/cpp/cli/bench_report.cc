@@ -45,6 +45,15 @@ std::string LoadText(const BenchFlags& flags) {
                                      : std::string("each sends when it is answered"));
 }
 
+nlohmann::ordered_json ServerJson(const ServerTimes& server) {
+  return {{"receive", Microseconds(server.receive.Percentile(50))},
+          {"queue", Microseconds(server.queue.Percentile(50))},
+          {"host_to_device", Microseconds(server.host_to_device.Percentile(50))},
+          {"kernel", Microseconds(server.kernel.Percentile(50))},
+          {"device_to_host", Microseconds(server.device_to_host.Percentile(50))},
+          {"total", Microseconds(server.total.Percentile(50))}};
+}
+
 }  // namespace
 
 std::string BenchProgressLine(const BenchFlags& flags, std::int64_t answered, std::int64_t failed,
@@ -70,6 +79,10 @@ std::string BenchText(const std::string& target, const BenchFlags& flags,
                                           LatencyText(latencies.Percentile(99)), "  p99.9 ",
                                           LatencyText(latencies.Percentile(99.9)), "  max ",
                                           LatencyText(latencies.max()))});
+    table.AddRow({"in the server",
+                  absl::StrCat("p50 ", LatencyText(report.server.total.Percentile(50)), ", queued ",
+                               LatencyText(report.server.queue.Percentile(50)), ", kernel ",
+                               LatencyText(report.server.kernel.Percentile(50)))});
   }
   for (const auto& [code, count] : report.failures) {
     table.AddRow({"failed", absl::StrCat(count, " ", absl::StatusCodeToString(code))});
@@ -100,7 +113,8 @@ nlohmann::ordered_json BenchJson(const std::string& target, const BenchFlags& fl
       {"p90_us", Microseconds(latencies.Percentile(90))},
       {"p99_us", Microseconds(latencies.Percentile(99))},
       {"p999_us", Microseconds(latencies.Percentile(99.9))},
-      {"max_us", Microseconds(latencies.max())}};
+      {"max_us", Microseconds(latencies.max())},
+      {"server_p50_us", ServerJson(report.server)}};
   for (const auto& [code, count] : report.failures) {
     out["failures"][absl::StatusCodeToString(code)] = count;
   }

@@ -80,6 +80,7 @@ struct BenchFlags {
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
   int connections = ClientOptions().connections;
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
+  std::int64_t look_us = ClientOptions().look_max.count();
 };
 
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).

@@ -105,6 +105,7 @@ class Loop {
     free_.push_back(outcome->slot);
     if (outcome->status.ok()) {
       report_.latencies.Record(latency);
+      report_.server.Record(outcome->timing);
       report_.device = std::move(outcome->device);
       if (counters_ != nullptr) ++counters_->answered;
     } else {
@@ -133,11 +134,31 @@ absl::Status WarmUp(LoadClient& client, Seconds duration) {
 void Join(ClientResult& from, steady_clock::time_point start, LoadReport& to) {
   to.elapsed = std::max<Seconds>(to.elapsed, from.end - start);
   to.latencies.Add(from.report.latencies);
+  to.server.Add(from.report.server);
   for (const auto& [code, count] : from.report.failures) to.failures[code] += count;
   if (!from.report.device.empty()) to.device = std::move(from.report.device);
 }
 
 }  // namespace
+
+void ServerTimes::Record(const v1::Timing& timing) {
+  using std::chrono::nanoseconds;
+  receive.Record(nanoseconds(timing.receive_ns()));
+  queue.Record(nanoseconds(timing.queue_ns()));
+  host_to_device.Record(nanoseconds(timing.host_to_device_ns()));
+  kernel.Record(nanoseconds(timing.kernel_ns()));
+  device_to_host.Record(nanoseconds(timing.device_to_host_ns()));
+  total.Record(nanoseconds(timing.total_ns()));
+}
+
+void ServerTimes::Add(const ServerTimes& other) {
+  receive.Add(other.receive);
+  queue.Add(other.queue);
+  host_to_device.Add(other.host_to_device);
+  kernel.Add(other.kernel);
+  device_to_host.Add(other.device_to_host);
+  total.Add(other.total);
+}
 
 absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const std::byte> payload,
                                    LoadCounters& counters) {

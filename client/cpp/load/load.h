@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/client.h"
 #include "client/cpp/load/latency_histogram.h"
+#include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold::client {
 
@@ -37,6 +38,7 @@ enum class LoadPath {
   kStriped,   // one tensor over `connections` at a time
   kMany,      // ReduceMany: `window` requests of a client on their way
   kResident,  // put once by each client, then reduced by its id
+  kShared,    // in memory that each client shares with the server, of the same host
 };
 
 struct LoadOptions {
@@ -51,6 +53,7 @@ struct LoadOptions {
   int connections = ClientOptions().connections;  // kStriped and, for the upload, kResident
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
+  std::chrono::microseconds look_max = ClientOptions().look_max;
   std::chrono::duration<double> warmup{0.2};  // at least one request a client
   std::chrono::duration<double> duration{1.0};
   std::int64_t requests_min = 1;  // of each client: for requests that take longer than `duration`
@@ -64,9 +67,19 @@ struct LoadCounters {
   std::atomic<std::int64_t> failed = 0;
 };
 
+// The server's own times of the requests that were answered (v1::Timing): what of a latency is not
+// in `total` went by outside the server's hands.
+struct ServerTimes {
+  LatencyHistogram receive, queue, host_to_device, kernel, device_to_host, total;
+
+  void Record(const v1::Timing& timing);
+  void Add(const ServerTimes& other);
+};
+
 struct LoadReport {
   std::chrono::duration<double> elapsed{0};  // from the start to the last answer
   LatencyHistogram latencies;                // of the requests that were answered
+  ServerTimes server;                        // of these
   std::map<absl::StatusCode, std::int64_t> failures;
   std::string device;  // of the last answer
 };

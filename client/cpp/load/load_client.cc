@@ -1,8 +1,10 @@
 #include "client/cpp/load/load_client.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
   client.timeout = options.timeout;
   client.chunk_bytes = options.chunk_bytes;
   client.stripe_bytes_min = options.stripe_bytes_min;
+  client.look_max = options.look_max;
   client.connections = 1;
   switch (options.path) {
     case LoadPath::kUnary:
@@ -41,26 +44,29 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
       client.connections = options.connections;
       break;
     case LoadPath::kMany:
+    case LoadPath::kShared:
       break;
   }
   return client;
 }
 
+LoadClient::Outcome OutcomeFrom(int slot, absl::StatusOr<ReduceAnswer> answer) {
+  if (!answer.ok()) return {slot, answer.status(), {}, {}};
+  return {slot, absl::OkStatus(), std::move(answer->device), std::move(answer->timing)};
+}
+
 // One request at a time: the tensor travels, or lies there.
 class OneByOne final : public LoadClient {
  public:
-  OneByOne(std::unique_ptr<Client> client, TensorView tensor, std::optional<RemoteTensor> resident,
-           const LoadOptions& options)
-      : client_(std::move(client)),
-        tensor_(std::move(tensor)),
-        resident_(std::move(resident)),
-        options_{.ops = options.ops} {}
+  using AnyTensor = std::variant<TensorView, RemoteTensor, SharedTensor>;
+
+  OneByOne(std::unique_ptr<Client> client, AnyTensor tensor, const LoadOptions& options)
+      : client_(std::move(client)), tensor_(std::move(tensor)), options_{.ops = options.ops} {}
 
   void Send(int slot) override {
-    const absl::StatusOr<ReduceAnswer> answer = resident_.has_value()
-                                                    ? client_->Reduce(*resident_, options_)
-                                                    : client_->Reduce(tensor_, options_);
-    outcome_ = Outcome{slot, answer.status(), answer.ok() ? answer->device : std::string()};
+    outcome_ = OutcomeFrom(
+        slot, std::visit([this](const auto& tensor) { return client_->Reduce(tensor, options_); },
+                         tensor_));
   }
   std::optional<Outcome> Receive(system_clock::time_point) override {
     return std::exchange(outcome_, std::nullopt);
@@ -69,8 +75,7 @@ class OneByOne final : public LoadClient {
 
  private:
   std::unique_ptr<Client> client_;
-  TensorView tensor_;
-  std::optional<RemoteTensor> resident_;
+  AnyTensor tensor_;
   ReduceOptions options_;
   std::optional<Outcome> outcome_;
 };
@@ -99,7 +104,7 @@ class Pipelined final : public LoadClient {
     if (broken_.ok()) {
       absl::StatusOr<std::optional<ManyAnswer>> got = stream_->Receive(until);
       if (got.ok() && !got->has_value()) return std::nullopt;
-      if (got.ok()) return OutcomeOf(**got);
+      if (got.ok()) return OutcomeOf(**std::move(got));
       broken_ = got.status();
     }
     return NextLost();
@@ -108,7 +113,7 @@ class Pipelined final : public LoadClient {
   int in_flight_max() const override { return static_cast<int>(in_flight_.size()); }
 
  private:
-  Outcome OutcomeOf(const ManyAnswer& answer) {
+  Outcome OutcomeOf(ManyAnswer answer) {
     int slot = 0;
     if (!absl::SimpleAtoi(answer.request_id, &slot) || slot < 0 || slot >= in_flight_max() ||
         !in_flight_[static_cast<std::size_t>(slot)]) {
@@ -117,8 +122,7 @@ class Pipelined final : public LoadClient {
       return *NextLost();
     }
     in_flight_[static_cast<std::size_t>(slot)] = false;
-    return {slot, answer.answer.status(),
-            answer.answer.ok() ? answer.answer->device : std::string()};
+    return OutcomeFrom(slot, std::move(answer.answer));
   }
 
   // Requests of a stream that ended end with it, one a call; after the last there is a new stream.
@@ -126,7 +130,7 @@ class Pipelined final : public LoadClient {
     for (std::size_t slot = 0; slot < in_flight_.size(); ++slot) {
       if (!in_flight_[slot]) continue;
       in_flight_[slot] = false;
-      return Outcome{static_cast<int>(slot), broken_, {}};
+      return Outcome{static_cast<int>(slot), broken_, {}, {}};
     }
     broken_ = absl::OkStatus();
     stream_ = client_->OpenMany(stream_options_);
@@ -157,14 +161,18 @@ absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& 
     case LoadPath::kResident: {
       absl::StatusOr<RemoteTensor> resident = client->Put(tensor, {});
       if (!resident.ok()) return resident.status();
-      return std::make_unique<OneByOne>(std::move(client), std::move(tensor), *std::move(resident),
-                                        options);
+      return std::make_unique<OneByOne>(std::move(client), *std::move(resident), options);
+    }
+    case LoadPath::kShared: {
+      absl::StatusOr<SharedTensor> shared = client->Share(tensor.dtype, tensor.shape, {});
+      if (!shared.ok()) return shared.status();
+      std::copy(payload.begin(), payload.end(), shared->data().begin());
+      return std::make_unique<OneByOne>(std::move(client), *std::move(shared), options);
     }
     case LoadPath::kUnary:
     case LoadPath::kStream:
     case LoadPath::kStriped:
-      return std::make_unique<OneByOne>(std::move(client), std::move(tensor), std::nullopt,
-                                        options);
+      return std::make_unique<OneByOne>(std::move(client), std::move(tensor), options);
   }
   return absl::InternalError("no such path");
 }

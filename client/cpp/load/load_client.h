@@ -28,6 +28,7 @@ class LoadClient {
     int slot = 0;  // of the request
     absl::Status status;
     std::string device;
+    v1::Timing timing;  // the server's
   };
 
   // Connects, and puts the tensor where the path says so.

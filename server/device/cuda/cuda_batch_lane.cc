@@ -144,7 +144,7 @@ absl::Status CudaBatchLane::Launch() {
 
   // The table goes behind the data, group by group; first all of it, since one copy takes it all.
   const std::size_t input_bytes = data_bytes_ + items_ * sizeof(BatchItem);
-  const bool in_place = input_bytes <= kInPlaceBytesMax;
+  const bool in_place = input_bytes <= limits_.in_place_bytes_max;
   const std::byte* const d_input = in_place ? pinned_.get() : d_input_.get();
   struct Group {
     cuda::Job job;

@@ -45,8 +45,6 @@ class CudaBatchLane final : public BatchLane {
 
  private:
   static constexpr std::int64_t kRowsMax = 64;
-  // Batches of up to so many bytes are read in place.
-  static constexpr std::size_t kInPlaceBytesMax = std::size_t{64} << 10;
 
   // Where the parts of one tensor begin, in bytes or items from the start of their area.
   struct Tensor {

@@ -45,9 +45,11 @@ CudaLane::~CudaLane() { Abandon(); }
 absl::Status CudaLane::Allocate() {
   const std::size_t slab_count = static_cast<std::size_t>(options_.slabs_per_lane);
   const std::size_t ring_bytes = slab_count * options_.slab_bytes;
-  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
-  if (!stream.ok()) return stream.status();
-  stream_ = *std::move(stream);
+  for (cuda::UniqueStream* stream : {&copies_, &stream_}) {
+    absl::StatusOr<cuda::UniqueStream> made = cuda::MakeStream();
+    if (!made.ok()) return made.status();
+    *stream = *std::move(made);
+  }
   absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(ring_bytes);
   if (!pinned.ok()) return pinned.status();
   pinned_ = *std::move(pinned);
@@ -61,8 +63,8 @@ absl::Status CudaLane::Allocate() {
   for (std::size_t i = 0; i < slab_count; ++i) {
     slabs_[i].pinned = pinned_.get() + i * options_.slab_bytes;
     slabs_[i].d_data = d_memory_.get() + i * options_.slab_bytes;
-    events.insert(events.end(),
-                  {&slabs_[i].copy_begins, &slabs_[i].copy_ends, &slabs_[i].fold_ends});
+    events.insert(events.end(), {&slabs_[i].copy_begins, &slabs_[i].copy_ends,
+                                 &slabs_[i].fold_begins, &slabs_[i].fold_ends});
   }
   for (cuda::UniqueEvent* event : events) {
     absl::StatusOr<cuda::UniqueEvent> made = cuda::MakeTimingEvent();
@@ -159,7 +161,7 @@ absl::Status CudaLane::Release(Slab& slab) {
   if (!copy.ok()) return copy.status();
   use_.AddCopy(slab.bytes, *copy);
   if (write_) return absl::OkStatus();
-  absl::StatusOr<std::chrono::nanoseconds> fold = Elapsed(slab.copy_ends, slab.fold_ends);
+  absl::StatusOr<std::chrono::nanoseconds> fold = Elapsed(slab.fold_begins, slab.fold_ends);
   if (!fold.ok()) return fold.status();
   use_.AddKernels(slab.bytes, *fold);
   reduction_->times.host_to_device += *copy;
@@ -182,10 +184,12 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
   Slab& slab = slabs_[r.slab];
   slab.in_flight = true;
   slab.bytes = r.piece.bytes;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), copies_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cudaMemcpyAsync(slab.d_data, pinned, r.piece.bytes, cudaMemcpyHostToDevice, stream_.get()));
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
+      cudaMemcpyAsync(slab.d_data, pinned, r.piece.bytes, cudaMemcpyHostToDevice, copies_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), copies_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), slab.copy_ends.get(), 0));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.fold_begins.get(), stream_.get()));
   if (absl::Status status = r.folding->Fold(r.backend, slab.d_data, r.piece); !status.ok()) {
     return status;
   }
@@ -271,6 +275,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
 void CudaLane::Abandon() {
   if (reduction_ || write_) {
     // Errors here were, or will be, reported by the calls that need the device.
+    (void)cudaStreamSynchronize(copies_.get());
     (void)cudaStreamSynchronize(stream_.get());
     for (Slab& slab : slabs_) slab.in_flight = false;
   }

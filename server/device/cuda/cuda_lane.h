@@ -1,9 +1,10 @@
-// A Lane on a GPU: an exclusive stream, a ring of pinned slabs with their twins on the device, and
-// scratch. See server/device/executor.h for the contract.
+// A Lane on a GPU: two exclusive streams, a ring of pinned slabs with their twins on the device,
+// and scratch. See server/device/executor.h for the contract.
 //
-// While one slab is being filled, the ones before it are on their way to the device or being folded
-// there, all in the order of the one stream. A slab's events say when the host may write it again
-// and how long its stages took.
+// While one slab is being filled, the ones before it are on their way to the device, in the order
+// of copies_, or being folded there, in the order of stream_, which waits for each slab's copy: on
+// one stream the bus would lie idle during every fold. A slab's events say when the host may write
+// it again and how long its stages took.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 
@@ -70,7 +71,7 @@ class CudaLane final : public Lane {
   struct Slab {
     std::byte* pinned = nullptr;
     std::byte* d_data = nullptr;
-    cuda::UniqueEvent copy_begins, copy_ends, fold_ends;
+    cuda::UniqueEvent copy_begins, copy_ends, fold_begins, fold_ends;
     bool in_flight = false;
     std::size_t bytes = 0;  // that are in flight
   };
@@ -122,7 +123,8 @@ class CudaLane final : public Lane {
   cuda::DeviceShape shape_;
   LaneOptions options_;
   DeviceUse& use_;
-  cuda::UniqueStream stream_;
+  cuda::UniqueStream copies_;  // of slabs to the device
+  cuda::UniqueStream stream_;  // everything else
   cuda::UniquePinnedMemory pinned_;
   cuda::UniqueDeviceMemory d_memory_;  // slabs, then the overflow report, then results and scratch
   std::vector<Slab> slabs_;

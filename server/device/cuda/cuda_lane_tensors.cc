@@ -66,10 +66,10 @@ absl::Status CudaLane::CommitWrite(std::size_t byte_count) {
   Slab& slab = slabs_[w.slab];
   slab.in_flight = true;
   slab.bytes = w.filled;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_begins.get(), copies_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cudaMemcpyAsync(w.d_to, slab.pinned, w.filled, cudaMemcpyHostToDevice, stream_.get()));
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), stream_.get()));
+      cudaMemcpyAsync(w.d_to, slab.pinned, w.filled, cudaMemcpyHostToDevice, copies_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), copies_.get()));
   w.d_to += w.filled;
   w.missing_bytes -= w.filled;
   w.filled = 0;

@@ -1,0 +1,65 @@
+// Calls that look for their answer before they sleep (CallLimits::look_max), against the fake
+// service: the same outcomes, and nobody looks beyond the call's end.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/cpp/connection.h"
+#include "tests/client/fake_service.h"
+
+namespace warpfold::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+constexpr std::chrono::hours kAnHour(1);
+
+CallReply Look(FakeServer& server, milliseconds timeout, const std::stop_token& stop = {}) {
+  Connection connection(server.address(), {});
+  v1::ReduceRequest request;
+  request.mutable_tensor()->set_dtype(v1::DTYPE_F32);
+  request.mutable_tensor()->add_shape(1);
+  request.add_ops(v1::OP_SUM);
+  request.set_data(std::string(4, '\0'));
+  return connection.Unary(kReduceMethod, request.SerializeAsString(), {},
+                          {system_clock::now() + timeout, stop, kAnHour});
+}
+
+TEST(LookTest, TheAnswerIsHeardByWhoLooksAndByWhoSleepsMeanwhile) {
+  FakeServer server;
+  std::vector<std::jthread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 20; ++call) {
+        const CallReply reply = Look(server, milliseconds(60'000));
+        EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
+        EXPECT_TRUE(reply.response.Valid());
+      }
+    });
+  }
+  callers.clear();
+  EXPECT_EQ(server.service().unary_calls(), 60);
+}
+
+TEST(LookTest, ADeadlineAndAStopEndTheLook) {
+  FakeServer server;
+  server.service().Hang();
+  EXPECT_EQ(Look(server, milliseconds(50)).status.error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    while (server.service().unary_calls() < 2) std::this_thread::yield();
+    stop.request_stop();
+  });
+  EXPECT_EQ(Look(server, milliseconds(60'000), stop.get_token()).status.error_code(),
+            grpc::StatusCode::CANCELLED);
+  server.service().Release();
+}
+
+}  // namespace
+}  // namespace warpfold::client
