@@ -10,9 +10,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]  # of the repository or the bundle
 PORT_TIMEOUT_S = 120  # a server that imports torch takes its time
-
-
-SERVER, CLIENT = "server/warpfold-server", "client/cpp/warpfold"
+SERVER, CLIENT = "server/warpfold-server", "client/cpp/warpfold"  # in a build folder
 
 
 def find_programs(build, names=(SERVER, "bench/service/warpfold_null_server", CLIENT)):
