@@ -30,13 +30,17 @@ case "$variant" in
     ;;
 esac
 
+# One commit, one image: podman and buildah give every file the commit's time. docker does so from
+# BuildKit 0.13 on, with --output type=image,rewrite-timestamp=true and SOURCE_DATE_EPOCH.
+committed=(--timestamp "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
+
 # docker may be there as a client alone: only one that answers counts.
 if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
   exec docker build -t "warpfold:$variant" "${arguments[@]}" .
 elif command -v podman >/dev/null; then
-  exec podman build --format docker -t "warpfold:$variant" "${arguments[@]}" .
+  exec podman build --format docker "${committed[@]}" -t "warpfold:$variant" "${arguments[@]}" .
 elif command -v buildah >/dev/null; then
-  exec buildah bud --format docker -t "warpfold:$variant" "${arguments[@]}" .
+  exec buildah bud --format docker "${committed[@]}" -t "warpfold:$variant" "${arguments[@]}" .
 fi
 echo "image: no docker daemon, podman or buildah here; see docs/operations.md" >&2
 exit 1

@@ -8,9 +8,10 @@ usage() {
 Usage: deploy/prove-image.sh [cpu|gpu] [TEST]     (as root; Debian or Ubuntu)
 
 Builds the image with buildah, in chroot isolation, on a base that debootstrap makes from this
-distribution's packages, and prints the size of each layer: more than 150 MiB above the base are
-too many. Then runs the server from the built root, read-only and as the image's own user, and
-checks the health check, a request and the drain on SIGTERM. With TEST, the end-to-end test's binary
+distribution's packages, and prints the size and the digest of each layer: more than 150 MiB above
+the base are too many, and the same commit gives the same layers above the base. Then runs the
+server from the built root, read-only and as the image's own user, and checks the health check, a
+request and the drain on SIGTERM. With TEST, the end-to-end test's binary
 (build/release/tests/e2e/warpfold_e2e_test), all of it runs in there too, against that server.
 `gpu` compiles the CUDA backend too, with this machine's toolkit (CUDA_HOME, default
 /usr/local/cuda) mounted into the build; its server then has to say that there is no GPU and fall
@@ -121,7 +122,8 @@ make_build_base() {
 }
 
 build() {
-  local arguments=(--build-arg "RUNTIME_BASE=$base" --build-arg "WARPFOLD_CUDA=$cuda")
+  local arguments=(--build-arg "RUNTIME_BASE=$base" --build-arg "WARPFOLD_CUDA=$cuda"
+    --timestamp "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}")
   if [ "$variant" = gpu ]; then
     arguments+=(--volume "$(readlink -f "${CUDA_HOME:-/usr/local/cuda}"):/usr/local/cuda:ro")
   fi
@@ -141,7 +143,7 @@ build() {
   grep -E 'warpfold: ' "$work/build.log" || true
 }
 
-# The size of each layer, in the order of the Dockerfile; the base's is the first.
+# The size and digest of each layer, in the order of the Dockerfile; the base's is the first.
 print_layers() {
   rm -rf "$work/layers"
   image_tool push --quiet --disable-compression "$image" "dir:$work/layers"
@@ -153,8 +155,9 @@ manifest = json.loads((folder / "manifest.json").read_text())
 config = json.loads((folder / manifest["config"]["digest"].removeprefix("sha256:")).read_text())
 steps = [step.get("created_by", "") for step in config["history"] if not step.get("empty_layer")]
 sizes = [layer["size"] / 2**20 for layer in manifest["layers"]]
-for step, size in zip(steps, sizes, strict=True):
-    print(f"layer: {size:7.1f} MiB  {step.removeprefix(NOISE)[:70]}")
+digests = [layer["digest"].removeprefix("sha256:")[:12] for layer in manifest["layers"]]
+for step, size, digest in zip(steps, sizes, digests, strict=True):
+    print(f"layer: {size:7.1f} MiB  {digest}  {step.removeprefix(NOISE)[:70]}")
 above = sum(sizes[1:])
 print(f"above the base: {above:.1f} MiB, of {most} at most")
 if above > most:

@@ -2,23 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "server/config_options.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
 #include "server/observe/process_metrics.h"
+#include "server/port_file.h"
+#include "server/probe.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -47,72 +44,6 @@ TlsFiles TlsFilesOf(const Config& config) {
   return {.certificate = config.tls_cert,
           .private_key = config.tls_key,
           .client_ca = config.tls_client_ca};
-}
-
-ResidentOccupancy::Count ToOccupancy(const TensorCount& count) {
-  return {static_cast<double>(count.tensors), static_cast<double>(count.bytes)};
-}
-
-ResidentOccupancy ToOccupancy(const TensorTableState& state) {
-  const auto ended = [&state](TensorEnd why) {
-    return static_cast<double>(state.ended[static_cast<std::size_t>(why)]);
-  };
-  return {.incomplete = ToOccupancy(state.incomplete),
-          .complete = ToOccupancy(state.complete),
-          .ending = ToOccupancy(state.ending),
-          .reductions = static_cast<double>(state.reductions),
-          .writes = static_cast<double>(state.writes),
-          .deleted = ended(TensorEnd::kDeleted),
-          .consumed = ended(TensorEnd::kConsumed),
-          .expired = ended(TensorEnd::kExpired),
-          .device_lost = ended(TensorEnd::kDeviceLost)};
-}
-
-SharedOccupancy ToOccupancy(const RegionCount& count) {
-  return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
-}
-
-DeviceWork ToWork(const Executor& executor) {
-  const DeviceUse::Counts use = executor.use();
-  const auto seconds = [](std::chrono::nanoseconds time) {
-    return std::chrono::duration<double>(time).count();
-  };
-  return {.device = executor.info().name,
-          .copied_bytes = static_cast<double>(use.copied_bytes),
-          .copy_seconds = seconds(use.copy_time),
-          .reduced_bytes = static_cast<double>(use.reduced_bytes),
-          .kernel_seconds = seconds(use.kernel_time),
-          .slab_waits = static_cast<double>(use.slab_waits),
-          .slab_wait_seconds = seconds(use.slab_wait_time)};
-}
-
-Occupancy Probe(const AdmissionController& admission, const Scheduler& scheduler,
-                const TensorTable& tensors, const RegionTable& regions, double lane_bytes) {
-  const AdmissionState admitted = admission.state();
-  const SchedulerState scheduled = scheduler.state();
-  Occupancy now;
-  now.devices_lost = static_cast<double>(scheduled.devices_lost);
-  now.devices_serving = scheduler.device_count() - now.devices_lost;
-  now.queue_depth = static_cast<double>(scheduled.queued);
-  now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
-  now.streams_total = static_cast<double>(scheduled.lanes);
-  now.pinned_bytes_in_use = now.streams_in_use * lane_bytes;
-  now.pinned_bytes_total = now.streams_total * lane_bytes;
-  now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
-  now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
-  now.refusals_requests = static_cast<double>(admitted.refused_requests);
-  now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
-  now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
-  now.refusals_draining = static_cast<double>(admitted.refused_closed);
-  now.refusals_queue = static_cast<double>(scheduled.refused_queue);
-  const TensorTableState resident = tensors.state();
-  now.refusals_resident = static_cast<double>(resident.refused);
-  now.resident = ToOccupancy(resident);
-  const RegionTableState shared = regions.state();
-  now.refusals_regions = static_cast<double>(shared.refused);
-  now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
-  now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
-  return now;
 }
 
 }  // namespace
@@ -167,7 +98,8 @@ absl::Status Server::StartParts() {
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
               {"streams", lanes}});
-  return WritePortFile();
+  if (config_.port_file.empty()) return absl::OkStatus();
+  return WritePortFile(config_.port_file, grpc_port(), metrics_port());
 }
 
 absl::Status Server::StartScheduler(int lanes) {
@@ -188,17 +120,18 @@ absl::Status Server::StartScheduler(int lanes) {
 
 absl::Status Server::StartMetrics() {
   if (!config_.serves_metrics()) return absl::OkStatus();
-  const double lane_bytes =
-      static_cast<double>(config_.slab_bytes) * static_cast<double>(config_.slabs_per_stream);
-  auto occupancy = std::make_shared<OccupancyCollector>([this, lane_bytes] {
-    Occupancy now = Probe(admission_, *scheduler_, tensors_, regions_, lane_bytes);
+  const ProbedParts parts{.devices = devices_,
+                          .admission = admission_,
+                          .scheduler = *scheduler_,
+                          .tensors = tensors_,
+                          .regions = regions_,
+                          .log = log_,
+                          .tls = tls_.get(),
+                          .lane_bytes = static_cast<double>(config_.slab_bytes) *
+                                        static_cast<double>(config_.slabs_per_stream)};
+  auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
+    Occupancy now = Probe(parts);
     now.ready = ready_ && has_device();
-    for (const auto& executor : devices_.executors) now.devices.push_back(ToWork(*executor));
-    now.log_lines_dropped_queue = static_cast<double>(log_.dropped_by_queue());
-    now.log_lines_dropped_write = static_cast<double>(log_.dropped_by_write());
-    if (tls_ != nullptr) {
-      now.tls_not_after_seconds = static_cast<double>(absl::ToUnixSeconds(tls_->not_after()));
-    }
     return now;
   });
   std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
@@ -249,24 +182,6 @@ void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
 }
 
 bool Server::has_device() const { return devices_left_ > 0; }
-
-// Written beside and renamed, so that a reader sees both ports or no file.
-absl::Status Server::WritePortFile() const {
-  if (config_.port_file.empty()) return absl::OkStatus();
-  const std::string unfinished = config_.port_file + ".part";
-  {
-    std::ofstream file(unfinished, std::ios::trunc);
-    file << grpc_port() << ' ' << metrics_port() << '\n';
-    file.close();
-    if (!file) {
-      return absl::UnavailableError(absl::StrCat("port-file: cannot write ", unfinished));
-    }
-  }
-  if (std::rename(unfinished.c_str(), config_.port_file.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("port-file: cannot write ", config_.port_file));
-  }
-  return absl::OkStatus();
-}
 
 void Server::Reload(const absl::StatusOr<Config>& next) {
   absl::Status status = next.status();

@@ -66,7 +66,6 @@ class Server {
   absl::Status StartGrpc();
   void TakeLimits();
   void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
-  absl::Status WritePortFile() const;
 
   Config config_;  // the owner's thread alone
   Log& log_;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/observe/code_name.h"
 
 namespace warpfold {
 namespace {

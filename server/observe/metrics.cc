@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "prometheus/gauge.h"
+#include "server/observe/code_name.h"
 
 namespace warpfold {
 namespace {
@@ -95,16 +96,6 @@ double Seconds(std::chrono::nanoseconds duration) {
 }
 
 }  // namespace
-
-const char* CodeName(absl::StatusCode code) {
-  static constexpr const char* kNames[] = {
-      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
-      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
-      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
-      "DataLoss", "Unauthenticated"};
-  const std::size_t index = Index(code);
-  return index < std::size(kNames) ? kNames[index] : "Unknown";
-}
 
 Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
   AddRequestFamilies();

@@ -32,9 +32,6 @@ namespace warpfold {
 enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kReply };
 inline constexpr std::size_t kStageCount = 6;
 
-// "OK", "InvalidArgument": the spelling of the gRPC ecosystem's dashboards.
-const char* CodeName(absl::StatusCode code);
-
 // One tensor's way through the server. `plan` is null when the request was refused before it could
 // be understood.
 struct RequestRecord {

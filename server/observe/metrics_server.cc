@@ -1,45 +1,51 @@
 #include "server/observe/metrics_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <exception>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
 namespace warpfold {
 namespace {
 
-// Connects to the page on this host, and leaves.
-void Knock(int port) {
-  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection < 0) return;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  (void)connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  close(connection);
+// "0.0.0.0" of "0.0.0.0:9464", "::1" of "[::1]:9464".
+std::string HostOf(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return std::string(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
+}
+
+// Connects to the page, and leaves. A page on all addresses is on this host's own, too.
+void Knock(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* page = nullptr;
+  if (getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &page) != 0) return;
+  const int connection = socket(page->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection >= 0) {
+    (void)connect(connection, page->ai_addr, page->ai_addrlen);
+    close(connection);
+  }
+  freeaddrinfo(page);
 }
 
 }  // namespace
 
 // The thread that listens looks every 2 s whether it shall end (civetweb before 1.16), and whenever
-// somebody comes: so somebody does, until it has ended. In vain where the page is not on the
-// loopback; then it takes the 2 s.
+// somebody comes: so somebody does, until it has ended.
 MetricsServer::~MetricsServer() {
   absl::Notification ended;
   std::jthread knocking([this, &ended] {
     do {
-      Knock(port_);
+      Knock(host_, port_);
     } while (!ended.WaitForNotificationWithTimeout(absl::Milliseconds(10)));
   });
   exposer_.reset();
@@ -63,7 +69,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   const std::vector<int> ports = exposer->GetListeningPorts();
   const int port = ports.empty() ? 0 : ports.front();
   return std::unique_ptr<MetricsServer>(
-      new MetricsServer(std::move(exposer), port, std::move(pages)));
+      new MetricsServer(std::move(exposer), HostOf(address), port, std::move(pages)));
 }
 
 }  // namespace warpfold

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,12 +33,16 @@ class MetricsServer {
   int port() const { return port_; }
 
  private:
-  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer, int port,
+  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer, std::string host, int port,
                 std::vector<std::shared_ptr<prometheus::Collectable>> pages)
-      : pages_(std::move(pages)), exposer_(std::move(exposer)), port_(port) {}
+      : pages_(std::move(pages)),
+        exposer_(std::move(exposer)),
+        host_(std::move(host)),
+        port_(port) {}
 
   const std::vector<std::shared_ptr<prometheus::Collectable>> pages_;
   std::unique_ptr<prometheus::Exposer> exposer_;
+  const std::string host_;
   const int port_;
 };
 

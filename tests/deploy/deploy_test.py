@@ -18,7 +18,9 @@ from pathlib import Path
 import dashboard
 import yaml
 from load import write_npy
-from stack import Server, fake_gpus
+from processes import Server
+from record import recording, scraped
+from stack import fake_gpus, played_back
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -65,6 +67,18 @@ class Page(unittest.TestCase):
     def test_a_metric_that_does_not_is_found(self):
         bad = "# HELP a_milliseconds Time.\n# TYPE a_milliseconds counter\na_milliseconds 1\n"
         self.assertNotEqual(0, self.found_by_promtool(bad)[0])
+
+
+class Recording(unittest.TestCase):
+    """What the dashboards' pictures are drawn from."""
+
+    def test_prometheus_has_it_when_it_was(self):
+        lines = [*scraped(served_page(), 1000), *scraped(served_page(), 1001)]
+        asked = 'warpfold_requests_total{job="warpfold",instance!="",op="sum",code="OK"} > 0'
+        with played_back(recording(lines)) as (prometheus, start, end):
+            self.assertEqual((1000, 1001), (start, end))
+            found = prometheus.ask("query_range", query=asked, start=start, end=end, step=1)
+        self.assertEqual([[1000, "1"], [1001, "1"]], found["result"][0]["values"])
 
 
 class ReadingADashboard(unittest.TestCase):

@@ -16,7 +16,8 @@ from pathlib import Path
 import dashboard
 import yaml
 from load import Load
-from stack import Prometheus, Server, await_that, fake_gpus
+from processes import Server, await_that
+from stack import Prometheus, fake_gpus, scraping
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -87,7 +88,9 @@ class Live(unittest.TestCase):
                 SERVER, folder, f"--max-message-bytes={STREAM_BYTES}", **fake_gpus(folder)
             )
             stack.callback(server.close)
-            cls.prometheus = Prometheus(DEPLOY, server, folder, SCRAPE_INTERVAL)
+            cls.prometheus = Prometheus(
+                folder, scraping(DEPLOY, server.metrics_port, SCRAPE_INTERVAL)
+            )
             stack.callback(cls.prometheus.close)
             cls.load = Load(CLI, server.port, folder, STREAM_BYTES)
             stack.callback(cls.load.close)

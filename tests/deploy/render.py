@@ -1,30 +1,26 @@
-"""Draws the dashboards from a real run, for docs/dashboards.md.
+#!/usr/bin/env python3
+"""Draws the dashboards from what record.py recorded, for docs/dashboards.md.
 
-Starts the server (CPU backend) and Prometheus, sends requests in three phases (one client, eight,
-two), asks Prometheus what each panel asks, and writes one PNG a dashboard. The drawing is
-matplotlib's (PyPI or python3-matplotlib), Grafana's differs in looks; the numbers are the server's.
+Puts the recording into a Prometheus of its own, asks it what each panel asks, and writes one PNG a
+dashboard. The drawing is matplotlib's (PyPI or python3-matplotlib), Grafana's differs in looks; the
+numbers are the server's.
 
-Usage: render.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER OUTPUT_FOLDER
+Usage: render.py RECORDING DEPLOY_FOLDER OUTPUT_FOLDER
 """
 
-import contextlib
+import lzma
 import math
 import re
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import dashboard
 import matplotlib
-from load import Load
-from stack import Prometheus, Server
+from stack import played_back
 
 matplotlib.use("Agg")
 from matplotlib import colors, dates, pyplot, ticker  # noqa: E402  after the backend is chosen
 
-STREAM_BYTES = 4 << 20
-PHASES = ((40, 1), (40, 8), (40, 2))  # seconds, clients
 STEP_SECONDS, RATE_INTERVAL = 1, "10s"
 CELL_INCHES = (0.66, 0.33)  # of the dashboard's grid, 24 columns wide
 
@@ -36,28 +32,6 @@ def formatter(panel, places=None):
     if unit == "percentunit":
         return ticker.PercentFormatter(1, decimals=1)
     return ticker.EngFormatter(UNITS.get(unit, ""), places)
-
-
-def run(server_binary, cli, deploy: Path, scratch: Path, draw):
-    """Serves and loads, then calls `draw(prometheus, start, end)`."""
-    with contextlib.ExitStack() as stack:
-        # A lane and few requests in flight, so that the second phase fills them.
-        server = Server(
-            server_binary,
-            scratch,
-            f"--max-message-bytes={STREAM_BYTES}",
-            "--streams=1",
-            "--max-requests-in-flight=3",
-        )
-        stack.callback(server.close)
-        prometheus = Prometheus(deploy, server, scratch, f"{STEP_SECONDS}s")
-        stack.callback(prometheus.close)
-        start = time.time()
-        for seconds, workers in PHASES:
-            load = Load(cli, server.port, scratch, STREAM_BYTES, workers)
-            time.sleep(seconds)  # the run's length is what is asked for
-            load.close()
-        draw(prometheus, start, time.time())
 
 
 def legend(pattern: str, labels) -> str:
@@ -185,17 +159,12 @@ def draw_board(content, prometheus, start, end, file: Path):
 
 
 def main():
-    server, cli, deploy, output = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
+    recording, deploy, output = (Path(argument) for argument in sys.argv[1:])
     output.mkdir(exist_ok=True)
-
-    def draw(prometheus, start, end):
+    page = lzma.decompress(recording.read_bytes()).decode()
+    with played_back(page) as (prometheus, start, end):
         for file in sorted((deploy / "grafana/dashboards").glob("*.json")):
-            draw_board(
-                dashboard.load(file), prometheus, start, end, output / f"{file.stem}.png"
-            )
-
-    with tempfile.TemporaryDirectory() as scratch:
-        run(server, cli, deploy, Path(scratch), draw)
+            draw_board(dashboard.load(file), prometheus, start, end, output / f"{file.stem}.png")
 
 
 if __name__ == "__main__":

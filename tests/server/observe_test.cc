@@ -1,3 +1,4 @@
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -126,6 +127,21 @@ TEST(MetricsServerTest, ATakenPortIsAnErrorThatNamesIt) {
   const absl::Status status = MetricsServer::Start(address, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(std::string(status.message()).find(address), std::string::npos);
+}
+
+// An end that has to be waited for takes up to 2 s.
+TEST(MetricsServerTest, EndsAtOnceWhereverItListens) {
+  for (const char* address : {"127.0.0.1:0", "0.0.0.0:0", "127.0.0.2:0"}) {
+    std::chrono::steady_clock::duration ends{0};
+    for (int i = 0; i < 5; ++i) {
+      auto server = MetricsServer::Start(address, {});
+      ASSERT_TRUE(server.ok()) << server.status();
+      const auto start = std::chrono::steady_clock::now();
+      server->reset();
+      ends += std::chrono::steady_clock::now() - start;
+    }
+    EXPECT_LT(ends, std::chrono::seconds(2)) << address;
+  }
 }
 
 const char* TypeName(prometheus::MetricType type) {

@@ -170,6 +170,18 @@ def waiting_cuda_calls(tree: Tree, path: str):
             yield f"line {number}: {match[1]} waits for the device; use the call with a stream"
 
 
+TIME_OF_BUILD = re.compile(r"\b__(DATE|TIME|TIMESTAMP)__\b")
+
+
+def time_of_build(tree: Tree, path: str):
+    """The same commit makes the same bits whenever it is built."""
+    if PurePosixPath(path).suffix not in CXX:
+        return
+    for number, line in enumerate(code_only(tree.files[path]).splitlines(), 1):
+        if match := TIME_OF_BUILD.search(line):
+            yield f"line {number}: {match[0]} makes every build another"
+
+
 def header_guards(tree: Tree, path: str):
     """A header's guard is its path."""
     if PurePosixPath(path).suffix not in HEADERS:
@@ -250,6 +262,7 @@ def braces(text: str, start: int) -> str:
 RULES = [
     include_edges,
     waiting_cuda_calls,
+    time_of_build,
     header_guards,
     file_length,
     white_space,

@@ -159,6 +159,12 @@ class OtherRules(unittest.TestCase):
             found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)})
         )
 
+    def test_a_time_of_build_is_found(self):
+        for name in ("__DATE__", "__TIME__", "__TIMESTAMP__"):
+            self.assertTrue(found(rules.time_of_build, {"a.cc": f"Log({name});\n"}))
+            self.assertFalse(found(rules.time_of_build, {"a.cc": f"// {name}\n"}))
+        self.assertFalse(found(rules.time_of_build, {"a.cc": "Log(__LINE__);\n"}))
+
     def test_untidy_white_space_is_found(self):
         self.assertFalse(found(rules.white_space, {"a.cc": "int a;\n"}))
         for text in ("\tint a;\n", "int a; \n", "int a;", "int a;\n\n"):

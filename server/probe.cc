@@ -1,0 +1,85 @@
+#include "server/probe.h"
+
+#include <chrono>
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+namespace {
+
+ResidentOccupancy::Count ToOccupancy(const TensorCount& count) {
+  return {static_cast<double>(count.tensors), static_cast<double>(count.bytes)};
+}
+
+ResidentOccupancy ToOccupancy(const TensorTableState& state) {
+  const auto ended = [&state](TensorEnd why) {
+    return static_cast<double>(state.ended[static_cast<std::size_t>(why)]);
+  };
+  return {.incomplete = ToOccupancy(state.incomplete),
+          .complete = ToOccupancy(state.complete),
+          .ending = ToOccupancy(state.ending),
+          .reductions = static_cast<double>(state.reductions),
+          .writes = static_cast<double>(state.writes),
+          .deleted = ended(TensorEnd::kDeleted),
+          .consumed = ended(TensorEnd::kConsumed),
+          .expired = ended(TensorEnd::kExpired),
+          .device_lost = ended(TensorEnd::kDeviceLost)};
+}
+
+SharedOccupancy ToOccupancy(const RegionCount& count) {
+  return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
+}
+
+DeviceWork ToWork(const Executor& executor) {
+  const DeviceUse::Counts use = executor.use();
+  const auto seconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  return {.device = executor.info().name,
+          .copied_bytes = static_cast<double>(use.copied_bytes),
+          .copy_seconds = seconds(use.copy_time),
+          .reduced_bytes = static_cast<double>(use.reduced_bytes),
+          .kernel_seconds = seconds(use.kernel_time),
+          .slab_waits = static_cast<double>(use.slab_waits),
+          .slab_wait_seconds = seconds(use.slab_wait_time)};
+}
+
+}  // namespace
+
+Occupancy Probe(const ProbedParts& parts) {
+  const AdmissionState admitted = parts.admission.state();
+  const SchedulerState scheduled = parts.scheduler.state();
+  Occupancy now;
+  now.devices_lost = static_cast<double>(scheduled.devices_lost);
+  now.devices_serving = parts.scheduler.device_count() - now.devices_lost;
+  now.queue_depth = static_cast<double>(scheduled.queued);
+  now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
+  now.streams_total = static_cast<double>(scheduled.lanes);
+  now.pinned_bytes_in_use = now.streams_in_use * parts.lane_bytes;
+  now.pinned_bytes_total = now.streams_total * parts.lane_bytes;
+  now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
+  now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
+  now.refusals_requests = static_cast<double>(admitted.refused_requests);
+  now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
+  now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
+  now.refusals_draining = static_cast<double>(admitted.refused_closed);
+  now.refusals_queue = static_cast<double>(scheduled.refused_queue);
+  const TensorTableState resident = parts.tensors.state();
+  now.refusals_resident = static_cast<double>(resident.refused);
+  now.resident = ToOccupancy(resident);
+  const RegionTableState shared = parts.regions.state();
+  now.refusals_regions = static_cast<double>(shared.refused);
+  now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
+  now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
+  for (const auto& executor : parts.devices.executors) now.devices.push_back(ToWork(*executor));
+  now.log_lines_dropped_queue = static_cast<double>(parts.log.dropped_by_queue());
+  now.log_lines_dropped_write = static_cast<double>(parts.log.dropped_by_write());
+  if (parts.tls != nullptr) {
+    now.tls_not_after_seconds = static_cast<double>(absl::ToUnixSeconds(parts.tls->not_after()));
+  }
+  return now;
+}
+
+}  // namespace warpfold

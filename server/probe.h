@@ -1,0 +1,35 @@
+// What the running parts say about themselves, for the metrics page.
+//
+// Step of a request: 4, report. Asked at each scrape, by the metrics server's threads; the parts
+// lock for themselves.
+#ifndef WARPFOLD_SERVER_PROBE_H_
+#define WARPFOLD_SERVER_PROBE_H_
+
+#include "server/core/admission.h"
+#include "server/core/region_table.h"
+#include "server/core/scheduler.h"
+#include "server/core/tensor_table.h"
+#include "server/device/backend.h"
+#include "server/frontend/tls.h"
+#include "server/observe/log.h"
+#include "server/observe/occupancy.h"
+
+namespace warpfold {
+
+struct ProbedParts {
+  const Devices& devices;
+  const AdmissionController& admission;
+  const Scheduler& scheduler;
+  const TensorTable& tensors;
+  const RegionTable& regions;
+  const Log& log;
+  const TlsCertificate* tls;  // null: no TLS
+  double lane_bytes;          // of pinned memory, each lane's
+};
+
+// All but `ready`, which is the server's to say.
+Occupancy Probe(const ProbedParts& parts);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_PROBE_H_
