@@ -64,15 +64,14 @@ class Regions:
         """Raises nothing: what cannot be reached stays with the server."""
         with self._lock:
             self._names.difference_update(names)
+        deadline = Deadline(_END_TIMEOUT_S)
         unregister = self._rpcs.channels.first.unregister_memory
-        calls = []
+        # Who waits may do so at the end of the process, where gRPC gets no thread for a future.
+        call = unregister if wait else unregister.future
         for name in names:
             message = _contract.UnregisterMemoryRequest(name=name).SerializeToString()
-            with contextlib.suppress(ValueError):  # the channel is closed
-                calls.append(unregister.future(message, timeout=_END_TIMEOUT_S))
-        for call in calls if wait else ():
-            with contextlib.suppress(grpc.RpcError, grpc.FutureCancelledError):
-                call.result()
+            with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: it is closed
+                call(message, timeout=deadline.time_left_s())
 
     def end_all(self) -> None:
         """Waits for the server, some two seconds at most. In a forked child it does nothing."""
