@@ -44,10 +44,11 @@ deploy/stage.sh "$destination" \
   "$build/bench/service/warpfold_null_server"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 # The service's benches look for bin/ two folders up, as in the tree.
-for file in bench/service/*.py bench/peers/*.py client/python/warpfold/*.{py,binpb}; do
+for file in bench/service/*.py bench/peers/*.py client/python/warpfold/*.{py,binpb} \
+  tests/gpu/*.py tests/client_python/running_server.py examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination/bench/service/run.py" "$destination/bench/service/gpus.py"
+chmod 755 "$destination"/bench/service/{run,gpus}.py "$destination/tests/gpu/python_peer_test.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"
