@@ -61,6 +61,10 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6 (a GPU; BEN
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)
 	@python3 bench/service/run.py --build $(BUILD) $(BENCH_ARGS)
 
+.PHONY: bench-clients
+bench-clients: build ## Python over the C++ client, tritonclient and perf_analyzer over ours (BENCH_ARGS=...)
+	@python3 bench/service/clients.py --build $(BUILD) $(BENCH_ARGS)
+
 .PHONY: bundle
 bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
 	@deploy/bundle.sh $(BUILD) bundle

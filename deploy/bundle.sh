@@ -48,7 +48,8 @@ for file in bench/service/*.py bench/peers/*.py client/python/warpfold/*.{py,bin
   tests/gpu/*.py tests/client_python/running_server.py examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination"/bench/service/{run,gpus}.py "$destination/tests/gpu/python_peer_test.py"
+chmod 755 "$destination"/bench/service/{run,clients,gpus}.py
+chmod 755 "$destination/tests/gpu/python_peer_test.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

@@ -12,9 +12,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]  # of the repository or the b
 PORT_TIMEOUT_S = 120  # a server that imports torch takes its time
 
 
-def find_programs(build):
-    """Paths of the server, the null server and the load generator: of a build, or the bundle's."""
-    names = ("server/warpfold-server", "bench/service/warpfold_null_server", "client/cpp/warpfold")
+SERVER, NULL_SERVER, LOAD = (
+    "server/warpfold-server", "bench/service/warpfold_null_server", "client/cpp/warpfold")
+
+
+def find_programs(build, names=(SERVER, NULL_SERVER, LOAD)):
+    """Paths of the programs: of a build, or the bundle's."""
     paths = [build / name for name in names] if build else [
         ROOT / "bin" / pathlib.Path(name).name for name in names]
     for path in paths:
