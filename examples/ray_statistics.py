@@ -32,7 +32,11 @@ def state_of(batch, servers, column, shape):
 
 def feature_statistics(dataset, column, shape, servers):
     """Results by op, each of `shape[1:]`. The dataset numbers its rows in the column "id"."""
-    states = dataset.repartition(target_num_rows_per_block=BATCH_ROWS).map_batches(
+    import ray
+
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    blocks = dataset.repartition(target_num_rows_per_block=BATCH_ROWS, strict=True)
+    states = blocks.map_batches(
         state_of,
         batch_size=BATCH_ROWS,
         fn_kwargs={"servers": servers, "column": column, "shape": shape},
