@@ -75,6 +75,10 @@ bench-cpu: benches ## CPU kernels against numpy.sum and a plain read of memory (
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)
 	@python3 bench/service/run.py --build $(BUILD) $(BENCH_ARGS)
 
+.PHONY: bench-clients
+bench-clients: build ## Python over the C++ client, tritonclient and perf_analyzer over ours (BENCH_ARGS=...)
+	@python3 bench/service/clients.py --build $(BUILD) $(BENCH_ARGS)
+
 .PHONY: bundle
 bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
 	@deploy/bundle.sh $(BUILD) bundle

@@ -49,11 +49,13 @@ install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
 # The benches look for bin/ two folders up, as in the tree.
 for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binpb} \
-  tests/deploy/{record,load,processes}.py; do
+  tests/deploy/{record,load,processes}.py tests/gpu/*.py tests/client_python/running_server.py \
+  examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination"/bench/service/{run,gpus,stripes}.py \
-  "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py "$destination/tests/deploy/record.py"
+chmod 755 "$destination"/bench/service/{run,clients,gpus,stripes}.py \
+  "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py \
+  "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Watches the gradients of a training loop: a line for every step, a warning when they go wrong.
 
-usage: gradient_monitor.py [--server HOST:PORT] [--steps N]
+usage: gradient_monitor.py [--server HOST:PORT] [--steps N] [--device cuda]
 
 main() trains a small PyTorch model and blows it up half-way; GradientMonitor is what a training
 loop of your own takes. All statistics of a gradient come from one pass over it on the server. A
-gradient is sent from the memory that it has, through DLPack; one on a GPU is copied to the host
-first.
+gradient is sent from the memory that it has. One on a GPU that the server reaches, too
+(--max-cuda-memory-bytes), is reduced where it lies; else it is copied to the host.
 """
 
 import argparse
@@ -47,11 +47,13 @@ def main():
     parser = argparse.ArgumentParser(description="Watches the gradients of a training loop.")
     parser.add_argument("--server", default="localhost:50051", metavar="HOST:PORT")
     parser.add_argument("--steps", type=int, default=8, metavar="N")
+    parser.add_argument("--device", default="cpu", help="PyTorch's name of it, such as cuda")
     arguments = parser.parse_args()
 
     import torch
 
     torch.manual_seed(0)
+    torch.set_default_device(arguments.device)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     x = torch.randn(512, 64)
@@ -65,7 +67,7 @@ def main():
                 loss = loss * 1e30  # what a wrong loss scale does
             loss.backward()
             found = monitor.observe(
-                step, ((name, p.grad.detach().cpu()) for name, p in model.named_parameters())
+                step, ((name, p.grad) for name, p in model.named_parameters())
             )
             if not found:  # a bad step is better left out
                 optimizer.step()

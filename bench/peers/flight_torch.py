@@ -25,7 +25,7 @@ def serve(device):
     return server.port, server.serve
 
 
-def connect(target, size):
+def connect(target, size, _):
     import pyarrow
     import pyarrow.flight
 

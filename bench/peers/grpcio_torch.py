@@ -40,7 +40,7 @@ def serve(device):
     return port, server.wait_for_termination
 
 
-def connect(target, size):
+def connect(target, size, _):
     import grpc
 
     channel = grpc.insecure_channel(target, options=OPTIONS)

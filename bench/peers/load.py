@@ -3,14 +3,15 @@
 A peer is a script beside this one with
 
   serve(device) -> (port, wait)     starts the server on a free port; wait() blocks
-  connect(target, size) -> send     a client and the request that it repeats; send() returns the sum
+  connect(target, size, way) -> send
+                                    a client and the request that it repeats; send() returns the sum
   NEEDS                             the modules without which it cannot run
 
 and calls main(). What it then does:
 
   PEER.py check                                         exit status 3 when a module is missing
   PEER.py serve --port-file FILE [--device auto|cpu|cuda]
-  PEER.py load --target HOST:PORT --size BYTES --clients N --seconds S     JSON on stdout
+  PEER.py load --target HOST:PORT --size BYTES --clients N --seconds S [--way W]    JSON on stdout
 """
 
 import argparse
@@ -19,6 +20,7 @@ import json
 import math
 import multiprocessing
 import os
+import pathlib
 import sys
 import time
 
@@ -40,16 +42,28 @@ def device_of(name):
     return "cuda" if name == "cuda" or (name == "auto" and torch.cuda.is_available()) else "cpu"
 
 
+def import_warpfold():
+    """The Python client of the tree or the bundle."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "client" / "python"))
+    import warpfold
+
+    return warpfold
+
+
+def served_already(_):
+    raise NotImplementedError("warpfold-server serves")
+
+
 def payload(size):
     import array
 
     return array.array("f", [VALUE]).tobytes() * (size // ELEMENT_BYTES)
 
 
-def repeat(connect, target, size, seconds, barrier, queue):
+def repeat(connect, target, size, way, seconds, barrier, queue):
     """One client process."""
     try:
-        send = connect(target, size)
+        send = connect(target, size, way)
         expected = VALUE * (size // ELEMENT_BYTES)
         got = send()
         if not math.isclose(got, expected, rel_tol=1e-5):
@@ -75,7 +89,8 @@ def load(connect, arguments):
     context = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
     barrier, queue = context.Barrier(arguments.clients), context.Queue()
     clients = [context.Process(target=repeat, args=(connect, arguments.target, arguments.size,
-                                                    arguments.seconds, barrier, queue))
+                                                    arguments.way, arguments.seconds, barrier,
+                                                    queue))
                for _ in range(arguments.clients)]
     for client in clients:
         client.start()
@@ -127,6 +142,7 @@ def main(serve, connect, needs):
     loading.add_argument("--size", type=int, required=True)
     loading.add_argument("--clients", type=int, default=1)
     loading.add_argument("--seconds", type=float, default=1.0)
+    loading.add_argument("--way", default="", help="which one, of a client that has several")
     arguments = parser.parse_args()
     missing = [module for module in needs if not is_there(module)]
     if missing:

@@ -1,28 +1,41 @@
 #!/usr/bin/env python3
-"""warpfold's own Python client, the way its peers' clients are measured. The server is given."""
+"""warpfold's own Python client, the way its peers' clients are measured. The server is given.
 
-import pathlib
-import sys
+--way: sent (the default), "N connections", "N MiB chunks", shared (through shared memory); of a
+tensor on a GPU "gpu", "gpu, held" (by Client.share) and "gpu, copied" (to the host, by torch, and
+sent).
+"""
 
 import load
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "client" / "python"))
 
 NEEDS = ("grpc", "google.protobuf", "numpy")
 
 
-def serve(_):
-    raise NotImplementedError("warpfold-server serves")
-
-
-def connect(target, size):
+def connect(target, size, way):
     import numpy
-    import warpfold
 
-    client = warpfold.connect(target)
+    warpfold = load.import_warpfold()
+    options = {} if way == "shared" else {"shared_memory_mode": None}
+    if way.endswith("connections"):
+        options["connections"] = int(way.split()[0])
+    elif way.endswith("MiB chunks"):
+        options.update(connections=1, chunk_bytes=int(way.split()[0]) << 20)
+    client = warpfold.connect(target, **options)
     values = numpy.frombuffer(load.payload(size), dtype=numpy.float32)
-    return lambda: float(client.sum(values))
+    if not way.startswith("gpu"):
+        return lambda: float(client.sum(values))
+
+    import torch
+
+    tensor = torch.from_numpy(values.copy()).cuda()
+    if way == "gpu, copied":
+        return lambda: float(client.sum(tensor.cpu().numpy()))
+    import warpfold._cuda_memory
+
+    warpfold._cuda_memory._LEAST_BYTES = 0  # what is measured is where it should be
+    held = client.share(tensor) if way == "gpu, held" else tensor
+    return lambda: float(client.sum(held))
 
 
 if __name__ == "__main__":
-    load.main(serve, connect, NEEDS)
+    load.main(load.served_already, connect, NEEDS)

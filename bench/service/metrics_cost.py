@@ -25,7 +25,7 @@ import time
 import urllib.request
 
 from cases import parse_size, print_table, size_text
-from servers import CLIENT, SERVER, Server, find_programs, nvidia_smi
+from servers import LOAD, SERVER, Server, find_programs, nvidia_smi
 
 COST_MAX = 0.02  # of the requests/s
 DRAWS = 2000
@@ -131,7 +131,7 @@ def write(path, result, pairs, backend):
 def main():
     arguments = parse_arguments()
     server, uncounted_server, client = find_programs(arguments.build,
-                                                     (SERVER, UNCOUNTED_SERVER, CLIENT))
+                                                     (SERVER, UNCOUNTED_SERVER, LOAD))
     flags = [f"--backend={arguments.backend}", "--listen-address=127.0.0.1:0",
              "--metrics-address=127.0.0.1:0"]
     with tempfile.TemporaryDirectory() as scratch:

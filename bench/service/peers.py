@@ -29,9 +29,9 @@ class Peer:
             return ""
         return (check.stdout.strip() or check.stderr.strip()).splitlines()[-1]
 
-    def measure(self, address, size, clients, seconds):
+    def measure(self, address, size, clients, seconds, *more):
         command = [*self.command, "load", "--target", address, "--size", str(size),
-                   "--clients", str(clients), "--seconds", str(seconds)]
+                   "--clients", str(clients), "--seconds", str(seconds), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{shlex.join(command)}\n{done.stderr}")

@@ -10,10 +10,12 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]  # of the repository or the bundle
 PORT_TIMEOUT_S = 120  # a server that imports torch takes its time
-SERVER, CLIENT = "server/warpfold-server", "client/cpp/warpfold"  # in a build folder
+# In a build folder.
+SERVER, NULL_SERVER, LOAD = (
+    "server/warpfold-server", "bench/service/warpfold_null_server", "client/cpp/warpfold")
 
 
-def find_programs(build, names=(SERVER, "bench/service/warpfold_null_server", CLIENT)):
+def find_programs(build, names=(SERVER, NULL_SERVER, LOAD)):
     """Paths of the programs, by default with the null server: of a build, or the bundle's."""
     paths = [build / name for name in names] if build else [
         ROOT / "bin" / pathlib.Path(name).name for name in names]

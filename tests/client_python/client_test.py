@@ -214,6 +214,7 @@ def test_info_is_the_servers_own(fake, either_client):
         ),
         ops=("min", "op 99"),
         dtypes=("float32", "dtype 99"),
+        shared_memory_prefix="",
     )
 
 

@@ -2,7 +2,14 @@
 
 import asyncio
 import contextlib
+import os
+import sys
 from concurrent import futures
+
+if sys.version_info < (3, 10):
+    # Its subprocess forks before it executes, and there gRPC's handlers end one child in some
+    # hundred (grpcio 1.80, SIGABRT). Later ones use vfork, which runs no handlers.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 import grpc
 import pytest

@@ -3,6 +3,9 @@
 It sums float64 vectors, whatever is asked, from bytes that protobuf itself decoded.
 """
 
+import mmap
+import os
+import stat
 import threading
 from concurrent import futures
 
@@ -59,6 +62,12 @@ class FakeServer:
         )  # calls that hung until their client left, before their deadline
         self.release = threading.Event()
         self.release.set()
+        self.regions = {}  # bytes of a registered region, by its name
+        self.places = []  # (offset, size) of what was reduced in regions
+        self.modes = []  # of the segments
+        self.registration = None  # how every RegisterCudaMemory fails
+        self.lose_regions = False  # what is registered is not found
+        self.unregistered = threading.Semaphore(0)
         self._credentials = credentials
 
     def __enter__(self):
@@ -75,6 +84,9 @@ class FakeServer:
             "CreateTensor": grpc.unary_unary_rpc_method_handler(self._create_tensor),
             "WriteTensor": grpc.stream_unary_rpc_method_handler(self._write_tensor),
             "DeleteTensor": grpc.unary_unary_rpc_method_handler(self._delete_tensor),
+            "RegisterSharedMemory": grpc.unary_unary_rpc_method_handler(self._register_shared),
+            "RegisterCudaMemory": grpc.unary_unary_rpc_method_handler(self._register_cuda),
+            "UnregisterMemory": grpc.unary_unary_rpc_method_handler(self._unregister),
         }
         self._server.add_generic_rpc_handlers(
             (
@@ -99,7 +111,15 @@ class FakeServer:
 
     def _reduce(self, data, context):
         self._begin("Reduce", context)
-        return self._answer(_contract.ReduceRequest.FromString(data))
+        request = _contract.ReduceRequest.FromString(data)
+        if request.HasField("memory"):
+            memory = request.memory
+            if memory.name not in self.regions:
+                context.abort(grpc.StatusCode.NOT_FOUND, "memory.name: no such region")
+            begin = memory.offset_bytes
+            self.places.append((begin, memory.size_bytes))
+            request.data = bytes(self.regions[memory.name][begin : begin + memory.size_bytes])
+        return self._answer(request)
 
     def _reduce_stream(self, messages, context):
         self._begin("ReduceStream", context)
@@ -124,6 +144,32 @@ class FakeServer:
         self._begin("DeleteTensor", context)
         return b""
 
+    def _register_shared(self, data, context):
+        self._begin("RegisterSharedMemory", context)
+        request = _contract.RegisterSharedMemoryRequest.FromString(data)
+        with open(f"/dev/shm{request.key}", "r+b") as segment:
+            self.modes.append(stat.S_IMODE(os.fstat(segment.fileno()).st_mode))
+            if not self.lose_regions:
+                self.regions[request.name] = mmap.mmap(segment.fileno(), request.size_bytes)
+        return b""
+
+    def _register_cuda(self, data, context):
+        self._begin("RegisterCudaMemory", context)
+        if self.registration is not None:
+            self._fail(self.registration, context)
+        request = _contract.RegisterCudaMemoryRequest.FromString(data)
+        memory = self.gpu.opened(request.handle, request.device_ordinal)
+        if memory is None:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "handle: the driver cannot open it")
+        self.regions[request.name] = memory[: request.size_bytes]
+        return b""
+
+    def _unregister(self, data, context):
+        self._begin("UnregisterMemory", context)
+        self.regions.pop(_contract.UnregisterMemoryRequest.FromString(data).name, None)
+        self.unregistered.release()
+        return b""
+
     def _begin(self, method, context):
         self.calls.append(method)
         if not self.release.is_set():
@@ -141,8 +187,11 @@ class FakeServer:
                 if context.time_remaining() > 0:
                     self.left.release()
                 return
-            context.set_trailing_metadata(failure.trailers)
-            context.abort(failure.code, failure.message)
+            self._fail(failure, context)
+
+    def _fail(self, failure, context):
+        context.set_trailing_metadata(failure.trailers)
+        context.abort(failure.code, failure.message)
 
     def _answer(self, request):
         self.requests.append(request)

@@ -156,7 +156,7 @@ def test_stripes_answer_with_the_bits_of_one_call(
     server, client, striping, either_client, shape, axis, ops, unit, dtype
 ):
     x = (floats(shape) * 100).astype(dtype) if dtype is np.int32 else floats(shape, dtype)
-    stripes = stripes_of(plan(x, ops, axis, False), 3, client.info().limits)
+    stripes = stripes_of(plan(x, ops, axis, False), 12, client.info().limits)
     assert len(stripes.calls) > 1
     striped = either_client(server, connections=3, stream_threshold_bytes=4096, chunk_bytes=4096)
     told = []
@@ -179,22 +179,22 @@ def test_what_cannot_be_cut_travels_whole(server, client, striping, shape, axis,
     with warpfold.connect(server, connections=3) as striped:
         x = floats(shape)
         assert_same_bits(striped.reduce(x, ops, axis), client.reduce(x, ops, axis))
-        assert len(striped._channels._all) == 1
+        assert len(striped._flows._rpcs.channels._all) == 1
 
 
 def test_states_that_would_outweigh_the_payload_are_not_made(client):
     limits = client.info().limits
     wide = plan(floats((64, 5000)), ["std"], 0, False)
-    assert stripes_of(wide, 4, limits) is None
+    assert stripes_of(wide, 16, limits) is None
     tall = plan(floats((64_000, 5)), ["std"], 0, False)
-    assert len(stripes_of(tall, 4, limits).calls) >= 4
-    assert stripes_of(tall, 4, limits._replace(max_result_bytes=100)) is None
+    assert len(stripes_of(tall, 16, limits).calls) >= 4
+    assert stripes_of(tall, 16, limits._replace(max_result_bytes=100)) is None
     assert stripes_of(tall, 1, limits) is None
 
 
 def test_parts_are_few_and_of_one_node(client):
     for length in (2048, 40_000, 1 << 20, 3 << 18):
-        stripes = stripes_of(plan(floats((length,)), ["sum"], None, False), 2, client.info().limits)
+        stripes = stripes_of(plan(floats((length,)), ["sum"], None, False), 8, client.info().limits)
         assert 2 <= len(stripes.calls) <= 16
         for piece in stripes.calls[:-1]:
             units = piece.request.tensor.shape[0] // 1024

@@ -12,13 +12,13 @@ array once to be reduced often. `warpfold.aio` is the same for asyncio, and `war
 Dask arrays. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
 TypeError or ValueError before anything is sent.
 
-The modules, in the order of a call: _functions (and _remote) -> _arrays, _request -> _flows ->
-_stripes, _parts, _attempts -> _blocking_io or _asyncio_io, _channel -> _answer. Only the two _io
-modules and _channel do input and output.
+The modules, in the order of a call: _functions (and _remote) -> _arrays, _cuda_array, _request ->
+_flows -> _shared (_segments), _cuda_memory (_cuda_driver), both by _regions -> _stripes, _parts,
+_pieces -> _rpcs, _attempts -> _blocking_io or _asyncio_io, _channel -> _answer.
 """
 
 from ._answer import Reduction, Timing
-from ._client import Client, RemoteTensor, connect
+from ._client import Client, RemoteTensor, SharedTensor, connect
 from ._errors import (
     DeadlineExceededError,
     InternalError,
@@ -50,6 +50,7 @@ __all__ = [
     "ResourceExhaustedError",
     "RetryPolicy",
     "ServerInfo",
+    "SharedTensor",
     "Timing",
     "UnavailableError",
     "UnimplementedError",

@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from . import _contract
-from ._arrays import dtype_named, on_wire
+from ._dtypes import dtype_named, on_wire
 from ._errors import InternalError
 from ._request import ReduceCall
 

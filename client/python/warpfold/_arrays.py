@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
 from typing import Any, SupportsIndex, Union
 
 import numpy as np
 
-from . import _contract
+from ._cuda_array import CudaArray, cuda_array
+from ._dtypes import dtype_number, dtype_refusal, on_wire
 
 try:
     from numpy.exceptions import AxisError
@@ -18,16 +18,34 @@ except ImportError:  # NumPy before 1.25
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
 
 
+def as_operand(x: Any) -> np.ndarray[Any, Any] | CudaArray:
+    """`x` where it is: on a GPU, or as as_tensor has it."""
+    if type(x) is not np.ndarray:
+        array = cuda_array(x)
+        if array is not None:
+            return array
+    return as_tensor(x)
+
+
+def shareable(x: Any) -> CudaArray:
+    """`x` on a GPU. TypeError when it is elsewhere, or nothing."""
+    array = cuda_array(x)
+    if array is None or not array.size:
+        raise TypeError(
+            f"cannot share {type(x).__name__}: it is no array on a GPU with elements; what is in "
+            "host memory is shared by itself"
+        )
+    return array
+
+
 def as_tensor(x: Any) -> np.ndarray[Any, Any]:
-    """`x` as an array in C order, little-endian, of a dtype of the contract.
+    """`x` as an array in host memory in C order, little-endian, of a dtype of the contract.
 
     Copies nothing when `x` is already that. TypeError for what is not.
     """
     array = x if type(x) is np.ndarray else _from_other(x)
     if dtype_number(array.dtype) is None:
-        raise TypeError(
-            f"cannot reduce dtype {array.dtype}; the contract has {', '.join(_contract.DTYPES)}"
-        )
+        raise dtype_refusal(array.dtype)
     # One copy at most. A 0-d array stays one, which ascontiguousarray would not leave it.
     return np.asarray(array, dtype=on_wire(array.dtype), order="C")
 
@@ -35,7 +53,12 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("cannot reduce a masked array; pass x.compressed(), or NaN and a nan* op")
-    if isinstance(x, (np.ndarray, np.generic)) or not hasattr(x, "__dlpack__"):
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.asarray(x)
+    on_gpu = cuda_array(x)
+    if on_gpu is not None:
+        return on_gpu.on_host()
+    if not hasattr(x, "__dlpack__"):
         return np.asarray(x)
     try:
         return np.from_dlpack(x)
@@ -43,40 +66,6 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
         raise TypeError(
             f"cannot read {type(x).__name__} through DLPack ({error}); pass it in host memory"
         ) from error
-
-
-@lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name
-def dtype_number(dtype: np.dtype[Any]) -> int | None:
-    """The contract's number of `dtype`, None when it has none."""
-    return _contract.DTYPES.get(dtype.name)
-
-
-def on_wire(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The little-endian twin of `dtype`."""
-    return dtype.newbyteorder("<")
-
-
-def dtype_named(name: str) -> np.dtype[Any]:
-    """The native dtype. ImportError when it is bfloat16 and ml_dtypes is not there."""
-    if name == "bfloat16":
-        import ml_dtypes
-
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(name)
-
-
-def result_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Of an op's results of elements of `dtype`, by the table at the contract's Op."""
-    if op in ("any", "all"):
-        return np.dtype(np.bool_)
-    if op in ("argmin", "argmax", "count_nonzero", "nan_count", "inf_count"):
-        return np.dtype(np.int64)
-    if op in ("min", "max") or dtype.kind not in "biu":
-        return dtype
-    if op in ("sum", "prod"):
-        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-    return np.dtype(np.float64)
 
 
 def normalized_axes(

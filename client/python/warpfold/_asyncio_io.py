@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 from collections.abc import Coroutine
 from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._flows import Io
+from ._rpcs import Io
 from ._request import Upload
 
 T = TypeVar("T")
@@ -23,6 +24,17 @@ class AsyncioIo:
 
     async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
         return await _finished(method.future(upload, timeout=timeout))
+
+    async def work(self, task: Callable[[], T]) -> T:
+        """On another thread. A task that was begun is waited for, cancelled or not."""
+        working = asyncio.get_running_loop().run_in_executor(None, task)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            while not working.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([working])
+            raise
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -13,7 +13,7 @@ from typing import Any, Callable, TypeVar
 import grpc
 
 from ._asyncio_io import AsyncioIo
-from ._flows import Io
+from ._rpcs import Io
 from ._request import Upload
 
 T = TypeVar("T")
@@ -42,6 +42,9 @@ class BlockingIo:
 
     async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
         return _finished(method.future(upload, timeout=timeout))
+
+    async def work(self, task: Callable[[], T]) -> T:
+        return task()
 
     async def sleep(self, seconds: float) -> None:
         self._closing.wait(seconds)

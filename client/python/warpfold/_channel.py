@@ -47,6 +47,9 @@ class Channel:
         self.create_tensor: Any = unary(_contract.CREATE_TENSOR_METHOD)
         self.write_tensor: Any = stream(_contract.WRITE_TENSOR_METHOD)
         self.delete_tensor: Any = unary(_contract.DELETE_TENSOR_METHOD)
+        self.register_shared_memory: Any = unary(_contract.REGISTER_SHARED_MEMORY_METHOD)
+        self.register_cuda_memory: Any = unary(_contract.REGISTER_CUDA_MEMORY_METHOD)
+        self.unregister_memory: Any = unary(_contract.UNREGISTER_MEMORY_METHOD)
 
     def close(self) -> None:
         self._grpc.close()
@@ -76,9 +79,13 @@ class Channels:
                 self._all.append(Channel(self._target, self._credentials))
             return self._all[:count]
 
+    def are_ours(self) -> bool:
+        """Whether this process made them, and is no forked child of the one that did."""
+        return os.getpid() == self._pid
+
     def check(self) -> None:
         """RuntimeError when they were closed, or belong to another process."""
-        if os.getpid() != self._pid:
+        if not self.are_ours():
             raise RuntimeError(
                 f"this client belongs to process {self._pid}, and its connection did not survive "
                 "the fork; connect again in this process"
@@ -88,7 +95,7 @@ class Channels:
 
     def close(self) -> None:
         """Ends the calls in progress. A second call, and one in a forked child, does nothing."""
-        if os.getpid() != self._pid:
+        if not self.are_ours():
             return
         with self._lock:
             if not self.closed:

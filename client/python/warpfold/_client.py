@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 
 from ._answer import Reduction
-from ._arrays import Axis, as_tensor
+from ._arrays import Axis, as_tensor, shareable
 from ._blocking_io import BlockingIo, run
 from ._channel import Channels
 from ._errors import WarpfoldError
@@ -22,11 +22,12 @@ from ._options import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_CONNECTIONS,
     DEFAULT_RETRY,
+    DEFAULT_SHARED_MEMORY_MODE,
     DEFAULT_STREAM_THRESHOLD_BYTES,
     DEFAULT_TIMEOUT_S,
     Options,
 )
-from ._remote import Remote
+from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
 
@@ -45,17 +46,23 @@ def connect(
     stream_threshold_bytes: int = DEFAULT_STREAM_THRESHOLD_BYTES,
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
     connections: int = DEFAULT_CONNECTIONS,
+    shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
 ) -> Client:
     """Connects to the server at `target`, "host:port", and asks what it is.
 
     `credentials` switch TLS on, such as grpc.ssl_channel_credentials(). `timeout`, in seconds,
     bounds every call, retries included. Tensors over `stream_threshold_bytes` are sent in chunks
     of `chunk_bytes`, smaller ones in one message; those of 64 MiB and more over up to
-    `connections` connections at a time, with the same result bits.
+    `connections` connections at a time, with the same result bits. On a server that allows shared
+    memory and is on this host, those of 256 KiB and more go through segments of this process's,
+    whose permissions are `shared_memory_mode`: the server's user has to be able to read them, and
+    for GPUs to read them in place, to write them. None: never.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """
-    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes, connections)
+    options = Options(
+        timeout, retry, stream_threshold_bytes, chunk_bytes, connections, shared_memory_mode
+    )
     client = Client(target, credentials, options)
     try:
         run(client._flows.connect())
@@ -74,9 +81,9 @@ class Client(Functions[Any, Reduction]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._channels = Channels(target, credentials)
         self._closing = threading.Event()
-        self._flows = Flows(target, options, self._channels, BlockingIo(self._closing))
+        channels = Channels(target, credentials)
+        self._flows = Flows(target, options, channels, BlockingIo(self._closing))
 
     def info(self) -> ServerInfo:
         """What the server is now: version, devices, limits, ops and dtypes.
@@ -107,6 +114,22 @@ class Client(Functions[Any, Reduction]):
         array = as_tensor(x)
         placed = run(self._flows.put(array, ttl, request_id, **call))
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
+
+    def share(self, x: Any, *, timeout: float | None = None) -> SharedTensor:
+        """Has the server reach `x`, an array on a GPU of its host, until the handle is released.
+
+        with client.share(gradient) as shared:
+            norm, least = np.linalg.norm(shared), shared.min()
+
+        Reductions of arrays on a GPU do that by themselves, each time anew; of what is shared, or
+        lies in the same allocation, they take one call less to begin and one to end. The handle
+        holds `x`; what was written is seen by reductions that begin afterwards.
+
+        Raises TypeError when `x` is on no GPU, and NotImplementedError when the server cannot
+        reach it.
+        """
+        array = shareable(x)
+        return SharedTensor(self, array, run(self._flows.share(array, timeout)))
 
     def reduce_part(
         self,
@@ -157,7 +180,7 @@ class Client(Functions[Any, Reduction]):
 
     def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
-        self._channels.close()
+        run(self._flows.close())
         self._closing.set()
 
     def __enter__(self) -> Client:
@@ -173,6 +196,28 @@ class Client(Functions[Any, Reduction]):
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
         return run(flow)
+
+
+class SharedTensor(Shared[Any, Reduction]):
+    __doc__ = Shared.__doc__
+
+    def release(self) -> None:
+        """Lets the server forget the array, once the calls that use it are over. A second call
+        does nothing."""
+        if self._region is not None:
+            region, self._region = self._region, None
+            run(self._client._flows.unshare(self._array, region))
+
+    def __enter__(self) -> SharedTensor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
 
 
 class RemoteTensor(Remote[Any, Reduction]):

@@ -31,6 +31,9 @@ WriteTensorHeader = _messages["warpfold.v1.WriteTensorHeader"]
 WriteTensorRequest = _messages["warpfold.v1.WriteTensorRequest"]
 WriteTensorResponse = _messages["warpfold.v1.WriteTensorResponse"]
 DeleteTensorRequest = _messages["warpfold.v1.DeleteTensorRequest"]
+RegisterSharedMemoryRequest = _messages["warpfold.v1.RegisterSharedMemoryRequest"]
+RegisterCudaMemoryRequest = _messages["warpfold.v1.RegisterCudaMemoryRequest"]
+UnregisterMemoryRequest = _messages["warpfold.v1.UnregisterMemoryRequest"]
 TensorSpec = _messages["warpfold.v1.TensorSpec"]
 Status = _messages["google.rpc.Status"]
 RetryInfo = _messages["google.rpc.RetryInfo"]
@@ -51,6 +54,9 @@ GET_SERVER_INFO_METHOD = _method(_reductions, "GetServerInfo")
 CREATE_TENSOR_METHOD = _method(_tensors, "CreateTensor")
 WRITE_TENSOR_METHOD = _method(_tensors, "WriteTensor")
 DELETE_TENSOR_METHOD = _method(_tensors, "DeleteTensor")
+REGISTER_SHARED_MEMORY_METHOD = _method(_tensors, "RegisterSharedMemory")
+REGISTER_CUDA_MEMORY_METHOD = _method(_tensors, "RegisterCudaMemory")
+UNREGISTER_MEMORY_METHOD = _method(_tensors, "UnregisterMemory")
 
 
 def _numbers(enum: str, prefix: str) -> dict[str, int]:

@@ -17,9 +17,10 @@ import numpy as np
 
 from . import _contract
 from ._answer import Reduction
-from ._arrays import Axis, dtype_number, normalized_axes, result_dtype
+from ._arrays import Axis, normalized_axes
 from ._client import Client, connect
 from ._dask_chunks import Blocks, blocks_of
+from ._dtypes import dtype_number, result_dtype
 from ._errors import WarpfoldError
 from ._request import checked_ops
 

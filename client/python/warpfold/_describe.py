@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import Axis, as_tensor
+from ._arrays import Axis, as_operand
 from ._info import ServerInfo
-from ._remote import Remote
+from ._remote import OnServer
 from ._request import ReduceCall, plan
 
 _STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
@@ -15,7 +15,7 @@ _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of not
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
     """The call, and the one to make when the sum does not fit its dtype."""
-    tensor = x if isinstance(x, Remote) else as_tensor(x)
+    tensor = x if isinstance(x, OnServer) else as_operand(x)
     candidates = _STATISTICS if tensor.size else _WITHOUT_ELEMENTS
     ops = [op for op in candidates if op in info.ops]
     without_sum = [op for op in ops if op != "sum"]

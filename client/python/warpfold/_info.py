@@ -45,6 +45,7 @@ class ServerInfo(NamedTuple):
     limits: Limits
     ops: tuple[str, ...]  # names that Client.reduce takes
     dtypes: tuple[str, ...]  # NumPy's names
+    shared_memory_prefix: str  # of segments that it takes; empty: none
 
 
 def parse_info(data: bytes, target: str) -> ServerInfo:
@@ -60,4 +61,5 @@ def parse_info(data: bytes, target: str) -> ServerInfo:
         # A newer server may list what this client has no name for.
         ops=tuple(_contract.OP_NAMES.get(op, f"op {op}") for op in message.ops),
         dtypes=tuple(_contract.DTYPE_NAMES.get(d, f"dtype {d}") for d in message.dtypes),
+        shared_memory_prefix=message.shared_memory_prefix,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 
 from ._info import Limits
@@ -20,10 +21,16 @@ DEFAULT_CHUNK_BYTES = 1 << 20
 # An array of at least this many bytes is sent over all of a client's connections at a time. With 4
 # of them its pieces are 4 MiB and more, some 2 ms each, a tenth of which a call takes for itself.
 STRIPE_THRESHOLD_BYTES = 64 << 20
-# One, because several pay only where a connection, and not the processor, is the limit: 256 MiB
-# over loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51,
-# 2026-11-21).
-DEFAULT_CONNECTIONS = 1
+# More stripes than there are connections, so that a slow one does not keep the others waiting; a
+# part still has one node of the canonical tree.
+STRIPES_PER_CONNECTION = 4
+# One on few processors, because several pay only where a connection is the limit: 256 MiB over
+# loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51, 2026-11-21).
+# Up to 4 on more, where one stream waits for its threads to wake each other between two messages:
+# on 16 idle cores it took 1.49 times the C++ client's time (H200 host, 2026-11-21). That 4 are
+# right there is reasoned, not measured; bench/service/clients.py does.
+DEFAULT_CONNECTIONS = min(max((os.cpu_count() or 1) // 4, 1), 4)
+DEFAULT_SHARED_MEMORY_MODE = 0o600
 
 
 def checked_timeout(timeout: float) -> float:
@@ -39,6 +46,7 @@ class Options:
     stream_threshold_bytes: int
     chunk_bytes: int
     connections: int = DEFAULT_CONNECTIONS
+    shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE
 
     def __post_init__(self) -> None:
         checked_timeout(self.timeout)

@@ -20,6 +20,8 @@ from ._arrays import Axis
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._cuda_array import CudaArray
+    from ._cuda_memory import Region
     from ._functions import CallOptions, Functions
 
 ValueT = TypeVar("ValueT")
@@ -37,37 +39,19 @@ _METHODS: dict[Callable[..., Any], str] = {
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
-class Remote(Generic[ValueT, ReductionT]):
-    """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
+class OnServer(Generic[ValueT, ReductionT]):
+    """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
-    the other functions. The tensor lives until the end of its `with` block, `delete`, or a time
-    without use (`Client.put` says how long); after that, calls raise NotFoundError, or RuntimeError
-    when it was this object that ended it. An object that is merely forgotten leaves its tensor to
-    that time: a finaliser runs wherever Python likes, which is no place for a call.
+    the other functions.
     """
 
     def __init__(
-        self,
-        client: Functions[ValueT, ReductionT],
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        id: str,
-        ttl: float,
+        self, client: Functions[ValueT, ReductionT], shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> None:
         self._client = client
-        self._id = id
-        self._deleted = False
         self.shape = shape
         self.dtype = dtype
-        self.ttl = ttl  # seconds without use after which the server lets it go
-
-    @property
-    def id(self) -> str:
-        """The contract's `tensor_id`. RuntimeError when the tensor was deleted."""
-        if self._deleted:
-            raise RuntimeError("the tensor was deleted")
-        return self._id
 
     @property
     def ndim(self) -> int:
@@ -81,12 +65,12 @@ class Remote(Generic[ValueT, ReductionT]):
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
-    def __repr__(self) -> str:
-        state = "deleted" if self._deleted else f"id={self._id}"
-        return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype} {state}>"
+    def name_in(self, request: Any) -> None:
+        """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
+        raise NotImplementedError
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("the elements of a RemoteTensor stay on the server")
+        raise TypeError(f"the elements of a {type(self).__name__} stay on the server")
 
     def __array_function__(
         self,
@@ -107,7 +91,8 @@ class Remote(Generic[ValueT, ReductionT]):
             given["ddof"] = given.pop("correction")
         lacking = given.keys() - inspect.signature(getattr(self._client, name)).parameters.keys()
         if lacking:
-            raise TypeError(f"a RemoteTensor's {name} takes no {', '.join(sorted(lacking))}")
+            kind = type(self).__name__
+            raise TypeError(f"a {kind}'s {name} takes no {', '.join(sorted(lacking))}")
         return getattr(self._client, name)(self, **given)
 
     def reduce(self, ops: Sequence[str], axis: Axis = None, **options: Any) -> ReductionT:
@@ -186,6 +171,67 @@ class Remote(Generic[ValueT, ReductionT]):
         self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
     ) -> ValueT:
         return self._client.all(self, axis, keepdims=keepdims, **call)
+
+
+class Remote(OnServer[ValueT, ReductionT]):
+    """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
+
+    np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
+    the other functions. The tensor lives until the end of its `with` block, `delete`, or a time
+    without use (`Client.put` says how long); after that, calls raise NotFoundError, or RuntimeError
+    when it was this object that ended it. An object that is merely forgotten leaves its tensor to
+    that time: a finaliser runs wherever Python likes, which is no place for a call.
+    """
+
+    def __init__(
+        self,
+        client: Functions[ValueT, ReductionT],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        id: str,
+        ttl: float,
+    ) -> None:
+        super().__init__(client, shape, dtype)
+        self._id = id
+        self._deleted = False
+        self.ttl = ttl  # seconds without use after which the server lets it go
+
+    @property
+    def id(self) -> str:
+        """The contract's `tensor_id`. RuntimeError when the tensor was deleted."""
+        if self._deleted:
+            raise RuntimeError("the tensor was deleted")
+        return self._id
+
+    def name_in(self, request: Any) -> None:
+        request.tensor_id = self.id
+
+    def __repr__(self) -> str:
+        state = "deleted" if self._deleted else f"id={self._id}"
+        return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype} {state}>"
+
+
+class Shared(OnServer[ValueT, ReductionT]):
+    """An array on a GPU that the server reaches where it lies, made by `Client.share`.
+
+    np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
+    the other functions. The server has the memory open until the end of the `with` block or
+    `release`; of a handle that is merely forgotten, until the client is closed, which holds the
+    array as long.
+    """
+
+    def __init__(
+        self, client: Functions[ValueT, ReductionT], array: CudaArray, region: Region
+    ) -> None:
+        super().__init__(client, array.shape, array.dtype)
+        self._array = array
+        self._region: Region | None = region
+
+    def name_in(self, request: Any) -> None:
+        if self._region is None:
+            raise RuntimeError("the array is shared no longer")
+        self._array.wait()
+        self._region.name_in(request, self._array)
 
 
 @lru_cache(maxsize=64)  # 30 us each

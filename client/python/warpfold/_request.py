@@ -15,8 +15,10 @@ from typing import Any, Callable, NamedTuple, SupportsIndex
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, as_tensor, dtype_number, normalized_axes
-from ._remote import Remote
+from ._arrays import Axis, as_operand, normalized_axes
+from ._cuda_array import CudaArray
+from ._dtypes import dtype_number
+from ._remote import OnServer
 
 _HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
@@ -44,19 +46,30 @@ class ReduceCall(NamedTuple):
 
     ops: tuple[str, ...]
     request: Any  # the ReduceRequest but for its `data`; nobody changes it
-    payload: memoryview | None  # None: the tensor is on the server
+    payload: memoryview | CudaArray | None  # None: the request names what the server has
     result_shape: tuple[int, ...]
     refuses_all_nan: bool = False  # an index of no number is a ValueError, as in NumPy
 
     @property
     def payload_bytes(self) -> int:
-        return 0 if self.payload is None else len(self.payload)
+        return 0 if self.payload is None else self.payload.nbytes
+
+    @property
+    def host_payload(self) -> memoryview:
+        assert isinstance(self.payload, memoryview)
+        return self.payload
 
     def unary_message(self) -> bytes:
         head: bytes = self.request.SerializeToString()
-        if self.payload is None:
-            return head
-        return b"".join((head, field_prefix(_PAYLOAD_FIELD, len(self.payload)), self.payload))
+        prefix = field_prefix(_PAYLOAD_FIELD, self.payload_bytes)
+        return b"".join((head, prefix, self.host_payload))
+
+    def at_memory(self, name_in: Callable[[Any], object]) -> ReduceCall:
+        """The same of bytes in a registered region, as which `name_in` sets the source."""
+        request = _contract.ReduceRequest()
+        request.CopyFrom(self.request)
+        name_in(request)
+        return self._replace(request=request, payload=None)
 
 
 def plan(
@@ -71,8 +84,8 @@ def plan(
 ) -> ReduceCall:
     """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
     names = checked_ops(ops)
-    remote = isinstance(x, Remote)
-    tensor = x if remote else as_tensor(x)
+    remote = isinstance(x, OnServer)
+    tensor = x if remote else as_operand(x)
     shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
     axes = normalized_axes(axis, len(shape), scalar_has_one=scalar_has_one)
@@ -93,7 +106,7 @@ def plan(
     if omit_nan and tensor.dtype.kind not in "biu":
         request.nan_policy = _contract.NAN_POLICY_OMIT
     if remote:
-        request.tensor_id = x.id
+        x.name_in(request)
     return ReduceCall(
         ops=names,
         request=request,
@@ -136,9 +149,9 @@ def call_of_state(state: bytes) -> ReduceCall:
     )
 
 
-def payload_of(array: np.ndarray[Any, Any]) -> memoryview:
-    """The memory of what as_tensor returned."""
-    return array.reshape(-1).view(np.uint8).data
+def payload_of(array: Any) -> Any:
+    """The memory of what as_operand returned: a memoryview, or the CudaArray itself."""
+    return array if isinstance(array, CudaArray) else array.reshape(-1).view(np.uint8).data
 
 
 def checked_ops(ops: Sequence[str]) -> tuple[str, ...]:

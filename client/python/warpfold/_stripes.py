@@ -15,14 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _contract
-from ._arrays import dtype_named
+from ._dtypes import dtype_named
 from ._info import Limits
 from ._parts import outermost_run
 from ._request import ReduceCall, plan_part, result_shape
 
-# More than there are connections, so that a slow one does not keep the others waiting; a part
-# still has one node of the canonical tree.
-_STRIPES_PER_CONNECTION = 4
 _STATE_BYTES_MAX = 24  # of an op and an element of the result: what MOMENT_VALUES takes
 _STATES_SHARE_MAX = 1 / 8  # of the payload: else as many bytes come back and go again
 
@@ -32,17 +29,25 @@ class Stripes(NamedTuple):
     are_parts: bool  # to be merged; otherwise their results lie behind each other
 
 
-def stripes_of(call: ReduceCall, connections: int, limits: Limits) -> Stripes | None:
-    """None when the call cannot be cut, or not with profit."""
-    assert call.payload is not None
+def stripes_of(call: ReduceCall, count: int, limits: Limits) -> Stripes | None:
+    """Some `count` of them. None when the call cannot be cut, or not with profit."""
     shape = tuple(call.request.tensor.shape)
     longer = [i for i, length in enumerate(shape) if length > 1]
-    if connections < 2 or not longer or not call.payload or call.request.return_state:
+    if count < 2 or not longer or not call.payload_bytes or call.request.return_state:
         return None
-    count = connections * _STRIPES_PER_CONNECTION
     if call.request.axes and longer[0] not in call.request.axes:
         return _slices(call, shape, longer[0], count)
     return _parts(call, shape, count, limits)
+
+
+def cut_to(call: ReduceCall, piece_bytes: int, limits: Limits) -> Stripes | None:
+    """Stripes of at most so many bytes. None as stripes_of, and when there are none."""
+    count = -(-call.payload_bytes // piece_bytes)
+    for times in (1, 2):  # rounded to whole indices, a piece may be larger than its share
+        stripes = stripes_of(call, times * count, limits)
+        if stripes is None or max(c.payload_bytes for c in stripes.calls) <= piece_bytes:
+            return stripes
+    return None
 
 
 def _slices(call: ReduceCall, shape: tuple[int, ...], axis: int, count: int) -> Stripes:
@@ -84,13 +89,12 @@ def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
 
 def _piece(call: ReduceCall, length: int, start: int, shape: tuple[int, ...]) -> ReduceCall:
     """What begins at index `start` of the `length` that the payload has outermost."""
-    assert call.payload is not None
-    index_bytes = len(call.payload) // length
-    size = math.prod(shape) * (len(call.payload) // math.prod(call.request.tensor.shape))
+    index_bytes = call.payload_bytes // length
+    size = math.prod(shape) * (call.payload_bytes // math.prod(call.request.tensor.shape))
     request = _contract.ReduceRequest()
     request.CopyFrom(call.request)
     request.tensor.shape[:] = shape
-    payload = call.payload[start * index_bytes : start * index_bytes + size]
+    payload = call.host_payload[start * index_bytes : start * index_bytes + size]
     return call._replace(request=request, payload=payload)
 
 

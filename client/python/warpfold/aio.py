@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 
 from ._answer import Reduction
-from ._arrays import Axis, as_tensor
+from ._arrays import Axis, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._channel import Channels
 from ._errors import WarpfoldError
@@ -32,11 +32,12 @@ from ._options import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_CONNECTIONS,
     DEFAULT_RETRY,
+    DEFAULT_SHARED_MEMORY_MODE,
     DEFAULT_STREAM_THRESHOLD_BYTES,
     DEFAULT_TIMEOUT_S,
     Options,
 )
-from ._remote import Remote
+from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from ._functions import CallOptions
 
-__all__ = ["Client", "RemoteTensor", "connect"]
+__all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
 
 
 async def connect(
@@ -57,9 +58,12 @@ async def connect(
     stream_threshold_bytes: int = DEFAULT_STREAM_THRESHOLD_BYTES,
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
     connections: int = DEFAULT_CONNECTIONS,
+    shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
 ) -> Client:
     """warpfold.connect, for the running event loop."""
-    options = Options(timeout, retry, stream_threshold_bytes, chunk_bytes, connections)
+    options = Options(
+        timeout, retry, stream_threshold_bytes, chunk_bytes, connections, shared_memory_mode
+    )
     client = Client(target, credentials, options)
     try:
         await client._flows.connect()
@@ -78,8 +82,7 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._channels = Channels(target, credentials)
-        self._flows = Flows(target, options, self._channels, AsyncioIo())
+        self._flows = Flows(target, options, Channels(target, credentials), AsyncioIo())
 
     async def info(self) -> ServerInfo:
         """warpfold.Client.info."""
@@ -97,6 +100,11 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
         array = as_tensor(x)
         placed = await self._flows.put(array, ttl, request_id, **call)
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
+
+    async def share(self, x: Any, *, timeout: float | None = None) -> SharedTensor:
+        """warpfold.Client.share."""
+        array = shareable(x)
+        return SharedTensor(self, array, await self._flows.share(array, timeout))
 
     async def reduce_part(
         self,
@@ -130,7 +138,7 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
 
     async def close(self) -> None:
         """Ends the client; calls in progress fail. A second call does nothing."""
-        self._channels.close()
+        await self._flows.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -145,6 +153,27 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
         return flow
+
+
+class SharedTensor(Shared[Awaitable[Any], Awaitable[Reduction]]):
+    """warpfold.SharedTensor; what it answers is awaited."""
+
+    async def release(self) -> None:
+        """warpfold.SharedTensor.release."""
+        if self._region is not None:
+            region, self._region = self._region, None
+            await self._client._flows.unshare(self._array, region)
+
+    async def __aenter__(self) -> SharedTensor:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.release()
 
 
 class RemoteTensor(Remote[Awaitable[Any], Awaitable[Reduction]]):

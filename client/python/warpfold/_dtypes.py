@@ -1,0 +1,49 @@
+"""The contract's dtypes as NumPy's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import _contract
+
+
+@lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name
+def dtype_number(dtype: np.dtype[Any]) -> int | None:
+    """The contract's number of `dtype`, None when it has none."""
+    return _contract.DTYPES.get(dtype.name)
+
+
+def dtype_refusal(dtype: np.dtype[Any]) -> TypeError:
+    """What to raise for one that the contract has not."""
+    return TypeError(f"cannot reduce dtype {dtype}; the contract has {', '.join(_contract.DTYPES)}")
+
+
+def on_wire(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The little-endian twin of `dtype`."""
+    return dtype.newbyteorder("<")
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The native dtype. ImportError when it is bfloat16 and ml_dtypes is not there."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(name)
+
+
+def result_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Of an op's results of elements of `dtype`, by the table at the contract's Op."""
+    if op in ("any", "all"):
+        return np.dtype(np.bool_)
+    if op in ("argmin", "argmax", "count_nonzero", "nan_count", "inf_count"):
+        return np.dtype(np.int64)
+    if op in ("min", "max") or dtype.kind not in "biu":
+        return dtype
+    if op in ("sum", "prod"):
+        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    return np.dtype(np.float64)

@@ -1,0 +1,48 @@
+"""One reduction as several calls at a time, whose answers become one."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Callable
+
+from ._answer import Reduction, combined, parse_answer
+from ._attempts import Deadline
+from ._request import ReduceCall, call_of_state, plan_merge
+from ._rpcs import Io, Rpcs, together
+from ._stripes import Stripes, laid_together
+
+Sender = Callable[[Io, ReduceCall], Coroutine[Any, Any, Reduction]]
+
+
+async def in_pieces(
+    rpcs: Rpcs, call: ReduceCall, stripes: Stripes, senders: Sequence[Sender], deadline: Deadline
+) -> Reduction:
+    """The answer to `call`, of which every sender takes a piece when it is done with the last."""
+    answers: list[Any] = [None] * len(stripes.calls)
+    waiting = list(enumerate(stripes.calls))[::-1]
+
+    async def work(io: Io, send: Sender) -> None:
+        while waiting:
+            place, piece = waiting.pop()
+            answers[place] = await send(io, piece)
+
+    await rpcs.io.parallel(lambda io: together([work(io, send) for send in senders]))
+    if not stripes.are_parts:
+        return combined(laid_together(call, answers), answers)
+    states = [answer.state for answer in answers]
+    whole = await merged(rpcs, states, call, call.request.request_id, deadline)
+    return combined(whole, [whole, *answers])
+
+
+async def merged(
+    rpcs: Rpcs,
+    states: Sequence[bytes],
+    call: ReduceCall | None,
+    request_id: str,
+    deadline: Deadline,
+) -> Reduction:
+    """What the states come to; of a call that is not known they say themselves what it was."""
+    message = plan_merge(states, request_id, return_state=False)
+    data, attempts = await rpcs.plain("merge", message, deadline)
+    # The server has checked that there are states, and of one reduction.
+    return parse_answer(call or call_of_state(states[0]), data, attempts)

@@ -1,0 +1,144 @@
+"""The RPCs of a call, tried again by the contract's rules.
+
+Coroutines over an `Io`, which alone knows how to wait: the asyncio client awaits them, and the
+blocking client's Io waits inside, so that its flows never suspend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Callable, Protocol, TypeVar
+
+import grpc
+
+from ._answer import Reduction, parse_answer
+from ._attempts import Attempts, Deadline
+from ._channel import Channel, Channels
+from ._info import ServerInfo
+from ._options import Options, by_stream, checked_timeout
+from ._progress import Meter
+from ._request import ReduceCall, Upload
+from ._retry import RetryPolicy
+
+T = TypeVar("T")
+ONCE = RetryPolicy(attempts_max=1)
+
+
+class Io(Protocol):
+    """How to wait."""
+
+    async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
+        """Raises grpc.RpcError."""
+
+    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
+        """Raises grpc.RpcError."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def work(self, task: Callable[[], T]) -> T:
+        """The outcome of a task that takes milliseconds without waiting for an RPC of ours."""
+
+    async def parallel(self, work: Callable[[Io], Coroutine[Any, Any, T]]) -> T:
+        """`work` with an Io that waits for several RPCs at a time."""
+
+
+class Rpcs:
+    """Any number of threads may use one at a time, as far as its Io lets them."""
+
+    info: ServerInfo  # set when the client connects
+
+    def __init__(self, target: str, options: Options, channels: Channels, io: Io) -> None:
+        self.target = target
+        self.options = options
+        self.channels = channels
+        self.io = io
+
+    def deadline(self, timeout: float | None) -> Deadline:
+        return Deadline(self.options.timeout if timeout is None else checked_timeout(timeout))
+
+    async def plain(
+        self, method: str, message: bytes, deadline: Deadline, retry: RetryPolicy | None = None
+    ) -> tuple[bytes, int]:
+        """A small message, by the name of its method. Also: the attempts it took."""
+        send = getattr(self.channels.first, method)
+        return await self._answered(
+            self.io, lambda t: self.io.unary(send, message, t), deadline, retry
+        )
+
+    async def named(self, io: Io, call: ReduceCall, deadline: Deadline) -> Reduction:
+        """A call whose tensor the server has: its source is set in the request."""
+        message = call.request.SerializeToString()
+        method = self.channels.first.reduce
+        data, attempts = await self._answered(
+            io, lambda t: io.unary(method, message, t), deadline
+        )
+        return parse_answer(call, data, attempts)
+
+    async def sent(
+        self, io: Io, channel: Channel, call: ReduceCall, deadline: Deadline, meter: Meter
+    ) -> Reduction:
+        """A call with its payload, over one connection."""
+        if by_stream(call, self.options, self.info.limits):
+            head = call.request.SerializeToString()
+            data, attempts = await self.streamed(
+                io, channel.reduce_stream, head, call.host_payload, deadline, meter
+            )
+        else:
+            message = call.unary_message()
+            data, attempts = await self._answered(
+                io, lambda t: io.unary(channel.reduce, message, t), deadline
+            )
+            meter.stream()(call.payload_bytes)
+        return parse_answer(call, data, attempts)
+
+    async def streamed(
+        self,
+        io: Io,
+        method: Any,
+        head: bytes,
+        payload: memoryview,
+        deadline: Deadline,
+        meter: Meter,
+    ) -> tuple[bytes, int]:
+        tell = meter.stream()
+
+        async def send(timeout: float) -> bytes:
+            upload = Upload(head, payload, self.options.chunk_bytes, tell)
+            try:
+                return await io.stream(method, upload, timeout)
+            finally:
+                if upload.error is not None:
+                    raise upload.error from None
+
+        return await self._answered(io, send, deadline)
+
+    async def _answered(
+        self,
+        io: Io,
+        send: Callable[[float], Coroutine[Any, Any, bytes]],
+        deadline: Deadline,
+        retry: RetryPolicy | None = None,
+    ) -> tuple[bytes, int]:
+        """Sends until there is an answer, or the failure is final."""
+        attempts = Attempts(self.target, retry or self.options.retry, deadline)
+        while True:
+            self.channels.check()
+            try:
+                return await send(deadline.time_left_s()), attempts.count
+            except grpc.RpcError as failure:
+                if self.channels.closed:  # that ended it
+                    raise attempts.error(failure) from failure
+                delay_s = attempts.delay_after_s(failure)
+            await io.sleep(delay_s)
+
+
+async def together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """All of them at a time. The first failure, or a cancellation, ends the others."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
