@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPieceUnit = std::size_t{64} << 10;  // PieceCutter asks for it
 
-std::size_t RoundedUp(std::size_t bytes) {
+std::size_t WholePieces(std::size_t bytes) {
   return (bytes + kPieceUnit - 1) / kPieceUnit * kPieceUnit;
 }
 
@@ -19,10 +19,10 @@ absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_da
   // All in one piece, as large launches are fastest; in smaller ones when its partial states take
   // more scratch memory than there is.
   std::size_t piece_bytes =
-      std::max(RoundedUp(static_cast<std::size_t>(plan.input_bytes)), options_.slab_bytes);
+      std::max(WholePieces(static_cast<std::size_t>(plan.input_bytes)), options_.slab_bytes);
   absl::Status status = BeginPieces(plan, piece_bytes);
   while (absl::IsResourceExhausted(status) && piece_bytes > options_.slab_bytes) {
-    piece_bytes = std::max(RoundedUp(piece_bytes / 2), options_.slab_bytes);
+    piece_bytes = std::max(WholePieces(piece_bytes / 2), options_.slab_bytes);
     status = BeginPieces(plan, piece_bytes);
   }
   if (!status.ok()) return status;
