@@ -228,13 +228,12 @@ class EngineOf final : public Engine {
     if constexpr (kIsPipelined<F>) {
       return PipelinedRowKernel<F>;
     } else {
-      if (tiles == 16) return RowKernel<F, 16, true>;
-      return tiles == 4 ? RowKernel<F, 4, true> : RowKernel<F, 8, true>;
+      return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
     }
   }
 
-  // Launches the instantiation whose leaves a thread are launch.leaves, one of kLeaves. `overlaps`:
-  // with the pass before it.
+  // Launches the first instantiation of kLeaves that has room for launch.leaves a thread.
+  // `overlaps`: with the pass before it.
   template <int... kLeaves, class Leaves>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
                                 const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
@@ -243,11 +242,12 @@ class EngineOf final : public Engine {
       error = LaunchNextPass(kernel, static_cast<unsigned>(launch.blocks()),
                              static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
                              outer, launch, sink);
+      return true;
     };
     if constexpr (kIsHeavy<F>) {
       launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
     } else {
-      ((launch.leaves == kLeaves ? launch_one(TreeKernel<Leaves, kLeaves>) : void()), ...);
+      (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);
     }
     return error;
   }

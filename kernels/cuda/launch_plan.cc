@@ -40,15 +40,12 @@ RowLaunch RowsInBlocksOf(int tiles, std::int64_t rows, std::int64_t row_tiles) {
 
 RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const BlockTiles& choice,
                    const DeviceShape& device) {
-  // Large blocks leave few partials for the second pass; small blocks spread a small tensor over
-  // all SMs. Halve until there are two blocks for every SM. A block of 4 tiles is the least: below
-  // it the partials cost more than the idle SMs.
-  int tiles = choice.max;
-  while (tiles > choice.min && rows * row_tiles < 2LL * device.sm_count * tiles) tiles /= 2;
-  // A tensor of one block needs no second pass: one launch beats two by about 1 us.
-  if (rows == 1 && row_tiles <= choice.max) {
-    tiles = static_cast<int>(std::max<std::int64_t>(choice.min, PowerOfTwoAtLeast(row_tiles)));
-  }
+  // Large blocks leave few partials for the second pass; small ones spread a small tensor over all
+  // SMs, of which every one is to have two. But a tensor of one block needs no second pass: one
+  // launch beats two by about 1 us.
+  const bool fills = rows * row_tiles >= 2LL * device.sm_count * choice.large;
+  const bool is_one_block = rows == 1 && row_tiles > choice.small && row_tiles <= choice.large;
+  const int tiles = fills || is_one_block ? choice.large : choice.small;
   return RowsInBlocksOf(tiles, rows, row_tiles);
 }
 
@@ -60,7 +57,7 @@ RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block
   const std::int64_t resident = std::int64_t{kPipelineBlocksPerSm} * device.sm_count;
   RowLaunch best;
   std::int64_t best_time = std::numeric_limits<std::int64_t>::max();
-  for (int tiles = kPipelinedTiles.max; tiles >= kPipelinedTiles.min; tiles /= 2) {
+  for (int tiles = kPipelinedTiles.large; tiles >= kPipelinedTiles.small; tiles /= 2) {
     const RowLaunch launch = RowsInBlocksOf(tiles, rows, row_tiles);
     const std::int64_t time = CeilDiv(launch.blocks, resident) * (tiles + block_overhead);
     if (time >= best_time) continue;

@@ -36,11 +36,11 @@ struct RowLaunch {
   std::int64_t blocks_per_row = 1;
   std::int64_t blocks = 1;
 };
-// Of folds whose warps take a tile each: blocks of kTileAWarp tiles, or of rows that vectors cannot
-// load kUnalignedTiles, for which one size is compiled.
+// Of folds whose warps take a tile each: blocks of one of two sizes, or of rows that vectors cannot
+// load of one. Of 4 tiles at least: below that the partials cost more than idle SMs.
 struct BlockTiles {
-  int min;
-  int max;
+  int small;
+  int large;
 };
 inline constexpr BlockTiles kTileAWarp = {4, 16};
 inline constexpr BlockTiles kUnalignedTiles = {8, 8};

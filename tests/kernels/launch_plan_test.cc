@@ -21,8 +21,8 @@ bool IsPowerOfTwo(std::int64_t n) { return std::has_single_bit(static_cast<std::
 void ExpectSoundRows(const RowLaunch& launch, std::int64_t rows, std::int64_t row_tiles,
                      const BlockTiles& choice) {
   EXPECT_TRUE(IsPowerOfTwo(launch.tiles));
-  EXPECT_GE(launch.tiles, choice.min);
-  EXPECT_LE(launch.tiles, choice.max);
+  EXPECT_GE(launch.tiles, choice.small);
+  EXPECT_LE(launch.tiles, choice.large);
   if (launch.blocks_per_row == 1) {
     EXPECT_GE(1 << launch.tiles_per_row_log2, row_tiles);
     EXPECT_GE(launch.blocks * (launch.tiles >> launch.tiles_per_row_log2), rows);
