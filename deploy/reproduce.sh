@@ -29,6 +29,7 @@ case "${1:-cpu}" in
     ;;
 esac
 
+commit=$(git rev-parse --short HEAD)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -36,7 +37,7 @@ trap 'rm -rf "$work"' EXIT
 build() {
   echo "reproduce: $1, $2 jobs"
   mkdir -p "$work/$1/source"
-  git archive HEAD | tar -x -C "$work/$1/source"
+  git archive "$commit" | tar -x -C "$work/$1/source"
   (
     cd "$work/$1/source"
     export CCACHE_DISABLE=1
@@ -67,5 +68,5 @@ if ! diff <(sums first) <(sums another-folder/further-down); then
   exit 1
 fi
 count=$(find "$work/first/staged" -type f | wc -l)
-echo "reproduce: $(git rev-parse --short HEAD): $count files, the same twice: sha256" \
+echo "reproduce: $commit: $count files, the same twice: sha256" \
   "$(sums first | sha256sum | cut -d' ' -f1)"

@@ -43,6 +43,7 @@ def phases(large: int):
         (8, ["--method=striped", f"--size={large >> 2}", "--op=max"]),
         (12, ["--method=resident", f"--size={large}", "--clients=3"]),
         (12, ["--method=resident", f"--size={large}", "--dtype=f16", f"--op={STATISTICS}"]),
+        (8, ["--method=shared", f"--size={large >> 4}", "--clients=2"]),
         (8, ["--method=unary", "--size=1MiB", "--clients=48"]),
         (6, ["--method=unary", "--size=4KiB", "--dtype=f64", "--op=mean"]),
     ]
@@ -102,6 +103,7 @@ def main():
             f"--max-resident-bytes={4 * large}",
             f"--max-resident-tensor-bytes={large}",
             "--max-requests-in-flight=32",
+            "--shared-memory-prefix=/warpfold-",
             backend=backend,
         )
         stack.callback(server.close)
