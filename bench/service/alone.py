@@ -1,7 +1,12 @@
 """What the wire has no counterpart of: tensors that do not travel, a server with nothing to do."""
 
+import contextlib
 import os
+import pathlib
 import shutil
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 
@@ -21,10 +26,12 @@ class AloneCase:
 ALONE_CASES = [
     AloneCase("1 GiB shared", "shared", GIB, "gb_per_second", 50),
     AloneCase("4 GiB resident", "resident", 4 * GIB, "kernel_share", 0.93),
+    AloneCase("4 GiB of a client's on the GPU", "cuda", 4 * GIB, "kernel_share", 0.93),
 ]
 # What the cases need of the server.
 SERVER_FLAGS = ("--shared-memory-prefix=/warpfold-bench-", "--max-resident-bytes=8GiB",
-                "--max-resident-tensor-bytes=4GiB")
+                "--max-resident-tensor-bytes=4GiB", "--max-cuda-memory-bytes=4GiB")
+EXPORTER = pathlib.Path(__file__).resolve().parent / "cuda_export.py"
 IDLE_SHARE_MAX = 0.01  # of one processor
 
 
@@ -43,18 +50,31 @@ def has_room(case):
                           shutil.disk_usage("/dev/shm").free > case.size)
 
 
-def paused_wire(bench, null_program, case, pause_us, seconds, folder):
+@contextlib.contextmanager
+def flags_for(case):
+    """What `warpfold bench` needs beside, while it is there."""
+    if case.method != "cuda":
+        yield ()
+        return
+    with subprocess.Popen([sys.executable, EXPORTER, str(case.size)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as exporter:
+        yield "--cuda-handle", exporter.stdout.readline().strip()
+        exporter.stdin.close()
+
+
+def paused_wire(bench, null_program, pause_us, seconds, folder):
     """The p50 of the wire when it answers after as long as the kernel takes: the least there is."""
     command = [null_program, "--listen-address=127.0.0.1:0", f"--pause-us={pause_us:.0f}"]
-    own_folder = folder / "paused"
-    own_folder.mkdir()
-    with Server("wire", command, own_folder) as wire:
-        return bench.measure(wire, case.method, QUICK_BYTES_MAX, 1, seconds)["p50_us"]
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        with Server("wire", command, pathlib.Path(own)) as wire:
+            return bench.measure(wire, "resident", QUICK_BYTES_MAX, 1, seconds)["p50_us"]
 
 
 def compare(bench, warpfold, null_program, arguments, folder):
     """The cases, one client each. Returns their summary."""
-    cases = [case for case in ALONE_CASES if arguments.only in case.name]
+    on_gpu = bench.measure(warpfold, "unary", 4096, 1, 0)["device"].startswith("cuda")
+    cases = [case for case in ALONE_CASES if arguments.only in case.name
+             and (on_gpu or case.method != "cuda")]
     if arguments.quick:
         cases = [replace(case, size=QUICK_BYTES_MAX, name=f"{case.name}, of 4 MiB")
                  for case in cases]
@@ -63,14 +83,15 @@ def compare(bench, warpfold, null_program, arguments, folder):
         if not has_room(case):
             print(f"{case.name}: no room for it in memory, or in /dev/shm", flush=True)
             continue
-        runs = [bench.measure(warpfold, case.method, case.size, 1, arguments.seconds,
-                              requests_min=5) for _ in range(arguments.rounds)]
+        with flags_for(case) as flags:
+            runs = [bench.measure(warpfold, case.method, case.size, 1, arguments.seconds,
+                                  requests_min=5, flags=flags) for _ in range(arguments.rounds)]
         run = sorted(runs, key=lambda run: value_of(case.metric, run))[len(runs) // 2]
         value = value_of(case.metric, run)
-        met = value >= case.target if run["device"].startswith("cuda") else None
+        met = value >= case.target if on_gpu else None
         wire_us = None
         if case.metric == "kernel_share":
-            wire_us = paused_wire(bench, null_program, case, run["server_p50_us"]["kernel"],
+            wire_us = paused_wire(bench, null_program, run["server_p50_us"]["kernel"],
                                   arguments.seconds, folder)
         summary.append({"case": case.name, "method": case.method, "bytes": case.size,
                         "metric": case.metric, "value": value, "target": case.target, "met": met,

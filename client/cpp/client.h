@@ -150,6 +150,12 @@ struct ShareOptions {
   std::stop_token stop = {};
 };
 
+// An allocation of this process's on a GPU, from its beginning on.
+struct CudaMemory {
+  std::string handle;               // the 64 bytes of cudaIpcGetMemHandle
+  std::int64_t device_ordinal = 0;  // the GPU's number among the server's: N of "cuda:N"
+};
+
 struct ReduceResult {
   Op op = v1::OP_UNSPECIFIED;
   Tensor tensor;
@@ -213,6 +219,13 @@ class Client {
   // may not open it; NOT_FOUND: the server is on another host, or sees another /dev/shm.
   absl::StatusOr<SharedTensor> Share(DType dtype, const std::vector<std::int64_t>& shape,
                                      const ShareOptions& options);
+
+  // Makes `memory`, which holds a tensor, known to a server on this host, until the handle goes.
+  // UNIMPLEMENTED, RESOURCE_EXHAUSTED: the server has no GPU, or no room for it; INVALID_ARGUMENT
+  // `handle`, `size_bytes`: it is not there, or not so long.
+  absl::StatusOr<SharedTensor> ShareCuda(const CudaMemory& memory, DType dtype,
+                                         const std::vector<std::int64_t>& shape,
+                                         const ShareOptions& options);
 
   // Reduces what is in it now. NOT_FOUND: the server has it no longer.
   absl::StatusOr<ReduceAnswer> Reduce(const SharedTensor& tensor, const ReduceOptions& options);

@@ -43,6 +43,7 @@ inline constexpr char kWriteTensorMethod[] = "/warpfold.v1.TensorService/WriteTe
 inline constexpr char kDeleteTensorMethod[] = "/warpfold.v1.TensorService/DeleteTensor";
 inline constexpr char kRegisterSharedMemoryMethod[] =
     "/warpfold.v1.TensorService/RegisterSharedMemory";
+inline constexpr char kRegisterCudaMemoryMethod[] = "/warpfold.v1.TensorService/RegisterCudaMemory";
 inline constexpr char kUnregisterMemoryMethod[] = "/warpfold.v1.TensorService/UnregisterMemory";
 
 struct ConnectionOptions {

@@ -70,6 +70,7 @@ SharedTensor& SharedTensor::operator=(SharedTensor&& other) noexcept {
   region_ = std::exchange(other.region_, std::string());
   dtype_ = other.dtype_;
   shape_ = std::move(other.shape_);
+  size_bytes_ = other.size_bytes_;
   bytes_ = std::exchange(other.bytes_, {});
   return *this;
 }
@@ -108,7 +109,7 @@ absl::StatusOr<SharedTensor> Client::Share(DType dtype, const std::vector<std::i
   request.set_name(*name);
   request.set_key(absl::StrCat(absl::StartsWith(prefix, "/") ? "" : "/", prefix, *name));
   request.set_size_bytes(*size);
-  SharedTensor shared(this, dtype, shape);
+  SharedTensor shared(this, dtype, shape, *size);
   absl::Status status =
       shared.MakeSegment(request.key(), static_cast<std::size_t>(*size), options.mode);
   if (!status.ok()) return status;
@@ -122,12 +123,35 @@ absl::StatusOr<SharedTensor> Client::Share(DType dtype, const std::vector<std::i
   return shared;
 }
 
+absl::StatusOr<SharedTensor> Client::ShareCuda(const CudaMemory& memory, DType dtype,
+                                               const std::vector<std::int64_t>& shape,
+                                               const ShareOptions& options) {
+  const absl::StatusOr<std::int64_t> size = TensorBytes(dtype, shape);
+  if (!size.ok()) return size.status();
+  absl::StatusOr<std::string> name = RandomName();
+  if (!name.ok()) return name.status();
+  v1::RegisterCudaMemoryRequest request;
+  request.set_request_id(options.request_id);
+  request.set_name(*name);
+  request.set_handle(memory.handle);
+  request.set_device_ordinal(memory.device_ordinal);
+  request.set_size_bytes(*size);
+  SharedTensor shared(this, dtype, shape, *size);
+  shared.region_ = *std::move(name);  // from here on a failure unregisters it
+  v1::RegisterCudaMemoryResponse response;
+  absl::Status status =
+      CallPlain(kRegisterCudaMemoryMethod, request, options.timeout, options.stop, &response);
+  // As above.
+  if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
+  return shared;
+}
+
 absl::StatusOr<ReduceAnswer> Client::Reduce(const SharedTensor& tensor,
                                             const ReduceOptions& options) {
   v1::ReduceRequest request;
   *request.mutable_tensor() = SpecOf({tensor.dtype(), tensor.shape(), tensor.data()});
   request.mutable_memory()->set_name(tensor.region());
-  request.mutable_memory()->set_size_bytes(static_cast<std::int64_t>(tensor.data().size()));
+  request.mutable_memory()->set_size_bytes(tensor.size_bytes());
   return ReduceFrom(std::move(request), options);
 }
 

@@ -46,14 +46,20 @@ TEST(LookTest, TheAnswerIsHeardByWhoLooksAndByWhoSleepsMeanwhile) {
   EXPECT_EQ(server.service().unary_calls(), 60);
 }
 
-TEST(LookTest, ADeadlineAndAStopEndTheLook) {
+TEST(LookTest, ADeadlineEndsTheLook) {
   FakeServer server;
   server.service().Hang();
   EXPECT_EQ(Look(server, milliseconds(50)).status.error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
+  server.service().Release();
+}
+
+TEST(LookTest, AStopEndsTheLook) {
+  FakeServer server;
+  server.service().Hang();
   std::stop_source stop;
   std::jthread stopper([&] {
-    while (server.service().unary_calls() < 2) std::this_thread::yield();
+    while (server.service().unary_calls() < 1) std::this_thread::yield();
     stop.request_stop();
   });
   EXPECT_EQ(Look(server, milliseconds(60'000), stop.get_token()).status.error_code(),

@@ -52,6 +52,15 @@ class SharedTensorTest : public RegionFixture {
   std::unique_ptr<client::Client> client_;
 };
 
+TEST_F(SharedTensorTest, CudaMemoryThatIsNoneIsRefusedAndLeavesNothing) {
+  const client::CudaMemory none{std::string(64, '\1'), 0};
+  const absl::Status status = client_->ShareCuda(none, v1::DTYPE_F32, {10}, {}).status();
+  EXPECT_TRUE(absl::IsUnimplemented(status) || absl::IsResourceExhausted(status) ||
+              absl::IsInvalidArgument(status))
+      << status;
+  EXPECT_TRUE(ListRegions(regions()).empty());
+}
+
 TEST_F(SharedTensorTest, IsReducedAsOftenAsItIsFilledUntilItsHandleGoes) {
   {
     auto shared = client_->Share(v1::DTYPE_F32, {1000, 700}, {.request_id = "share"});

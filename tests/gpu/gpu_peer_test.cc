@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/cpp/client.h"
 #include "tests/e2e/region_fixture.h"
 
 extern char** environ;
@@ -147,6 +148,23 @@ TEST_F(GpuPeerTest, ReducesTheClientsMemoryWhereItLies) {
   request = RegionRequest("r", 1000);
   request.set_return_state(true);
   ExpectStatus(Reduce(request), StatusCode::UNIMPLEMENTED, "return_state: ");
+}
+
+TEST_F(GpuPeerTest, TheClientLibrarysHandleRegistersReducesAndEnds) {
+  const Exporter exporter;
+  auto client = client::Client::Connect("127.0.0.1:" + std::to_string(server().grpc_port()), {});
+  ASSERT_TRUE(client.ok()) << client.status();
+  {
+    auto shared = (*client)->ShareCuda({exporter.handle(), 0}, v1::DTYPE_F32, {1024, 1024}, {});
+    ASSERT_TRUE(shared.ok()) << shared.status();
+    EXPECT_TRUE(shared->data().empty());
+    const auto answer = (*client)->Reduce(*shared, {.ops = {v1::OP_SUM}});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    float sum = 0;
+    std::memcpy(&sum, answer->results.at(0).tensor.data.data(), sizeof(sum));
+    EXPECT_EQ(sum, static_cast<float>(kCount));
+  }
+  EXPECT_TRUE(ListRegions(regions()).empty());
 }
 
 TEST_F(GpuPeerTest, GivesTheBitsOfBytesThatWereSent) {

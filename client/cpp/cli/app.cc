@@ -1,8 +1,11 @@
 #include "client/cpp/cli/app.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace warpfold::client {
@@ -121,10 +124,12 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       "bench",
       "Load a server with requests for a while: throughput and latency, as clients see them");
   command
-      ->add_option("--method", flags.method,
-                   "How the tensor travels; resident: uploaded once by each client, then reduced; "
-                   "shared: in memory shared with a server on this host")
-      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident", "shared"}))
+      ->add_option(
+          "--method", flags.method,
+          "How the tensor travels; resident: uploaded once by each client, then reduced; "
+          "shared: in memory shared with a server on this host; cuda: in another process's "
+          "memory on the server's GPU")
+      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident", "shared", "cuda"}))
       ->capture_default_str();
   command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
       ->transform(CLI::AsSizeValue(false))
@@ -164,6 +169,21 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--cuda-handle", flags.cuda_handle,
+                   "Of cuda, the memory: cudaIpcGetMemHandle's 64 bytes in hexadecimal")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool is_hex =
+                text.size() == 128 && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+            return is_hex ? std::string() : std::string("not 64 bytes in hexadecimal");
+          },
+          "HEX"));
+  command
+      ->add_option("--cuda-ordinal", flags.cuda_ordinal,
+                   "Of cuda, its GPU: N of the server's device cuda:N")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--look-us", flags.look_us,

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/bench_report.h"
 #include "client/cpp/cli/commands.h"
@@ -32,6 +33,7 @@ absl::StatusOr<LoadPath> ParsePath(const std::string& method) {
   if (method == "many") return LoadPath::kMany;
   if (method == "resident") return LoadPath::kResident;
   if (method == "shared") return LoadPath::kShared;
+  if (method == "cuda") return LoadPath::kCuda;
   return absl::InvalidArgumentError(absl::StrCat("--method: no '", method, "'"));
 }
 
@@ -65,6 +67,7 @@ absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const Bench
   options.chunk_bytes = flags.chunk_bytes;
   options.connections = flags.connections;
   options.stripe_bytes_min = flags.stripe_bytes_min;
+  options.cuda_memory = {absl::HexStringToBytes(flags.cuda_handle), flags.cuda_ordinal};
   options.look_max = std::chrono::microseconds(flags.look_us);
   options.warmup = Seconds(flags.warmup_s);
   options.duration = Seconds(flags.duration_s);

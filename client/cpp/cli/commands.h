@@ -80,6 +80,8 @@ struct BenchFlags {
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
   int connections = ClientOptions().connections;
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
+  std::string cuda_handle;  // hexadecimal
+  std::int64_t cuda_ordinal = 0;
   std::int64_t look_us = ClientOptions().look_max.count();
 };
 

@@ -39,6 +39,7 @@ enum class LoadPath {
   kMany,      // ReduceMany: `window` requests of a client on their way
   kResident,  // put once by each client, then reduced by its id
   kShared,    // in memory that each client shares with the server, of the same host
+  kCuda,      // in `cuda_memory`, which another process holds
 };
 
 struct LoadOptions {
@@ -53,6 +54,7 @@ struct LoadOptions {
   int connections = ClientOptions().connections;  // kStriped and, for the upload, kResident
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
+  CudaMemory cuda_memory;  // kCuda only
   std::chrono::microseconds look_max = ClientOptions().look_max;
   std::chrono::duration<double> warmup{0.2};  // at least one request a client
   std::chrono::duration<double> duration{1.0};

@@ -45,6 +45,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
       break;
     case LoadPath::kMany:
     case LoadPath::kShared:
+    case LoadPath::kCuda:
       break;
   }
   return client;
@@ -176,6 +177,12 @@ absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& 
       absl::StatusOr<SharedTensor> shared = client->Share(tensor.dtype, tensor.shape, {});
       if (!shared.ok()) return shared.status();
       std::copy(payload.begin(), payload.end(), shared->data().begin());
+      return std::make_unique<OneByOne>(std::move(client), *std::move(shared), options);
+    }
+    case LoadPath::kCuda: {
+      absl::StatusOr<SharedTensor> shared =
+          client->ShareCuda(options.cuda_memory, tensor.dtype, tensor.shape, {});
+      if (!shared.ok()) return shared.status();
       return std::make_unique<OneByOne>(std::move(client), *std::move(shared), options);
     }
     case LoadPath::kUnary:
