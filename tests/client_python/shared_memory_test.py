@@ -56,7 +56,7 @@ def segments():
 def regions(target):
     with grpc.insecure_channel(target) as channel:
         call = channel.unary_unary("/warpfold.v1.TensorService/ListMemory")
-        kind = _contract._messages["warpfold.v1.ListMemoryResponse"]
+        kind = _contract.ListMemoryResponse
         return list(kind.FromString(call(b"", timeout=20)).regions)
 
 
@@ -158,11 +158,11 @@ def test_a_name_that_is_none_is_not_made(sharing_fake, either_client, prefix):
     assert sharing_fake.calls == ["Reduce"]
 
 
+@pytest.mark.usefixtures("no_segment_is_left")
 def test_a_host_without_room_for_segments_sends(sharing_fake, either_client, monkeypatch):
     monkeypatch.setattr("warpfold._shared._SLOT_BYTES", 1 << 60)
     assert either_client(sharing_fake.target).sum(np.ones(5000)) == 5000
     assert sharing_fake.calls == ["Reduce"]
-    assert segments() == []
 
 
 def test_a_server_that_has_lost_the_region_gets_the_bytes_and_then_a_new_one(
@@ -277,4 +277,31 @@ def test_a_process_that_ends_leaves_no_region_and_its_child_ends_none(sharing_se
     refusal, last = done.stdout.splitlines()
     assert "did not survive the fork" in refusal
     assert last == "child 0 parent 1048576.0", done.stderr
+    assert regions(sharing_server) == []
+
+
+KILLED = """
+import os, signal, sys, numpy, warpfold
+client = warpfold.connect(sys.argv[1])
+client.sum(numpy.ones(1 << 20))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.usefixtures("no_segment_is_left")
+def test_what_a_killed_process_leaves_the_next_client_ends_and_nobody_elses(
+    sharing_server, either_client
+):
+    living = warpfold.connect(sharing_server)
+    living.sum(np.ones(5000))
+    (own,) = regions(sharing_server)
+    run_python(KILLED, sharing_server)
+    assert len(regions(sharing_server)) == 2
+    client = either_client(sharing_server)
+    client.sum(np.ones(5000))
+    left = {region.name for region in regions(sharing_server)}
+    assert own.name in left and len(left) == 2
+    client.close()
+    assert living.sum(np.ones(5000)) == 5000
+    living.close()
     assert regions(sharing_server) == []

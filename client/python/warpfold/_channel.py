@@ -50,6 +50,7 @@ class Channel:
         self.register_shared_memory: Any = unary(_contract.REGISTER_SHARED_MEMORY_METHOD)
         self.register_cuda_memory: Any = unary(_contract.REGISTER_CUDA_MEMORY_METHOD)
         self.unregister_memory: Any = unary(_contract.UNREGISTER_MEMORY_METHOD)
+        self.list_memory: Any = unary(_contract.LIST_MEMORY_METHOD)
 
     def close(self) -> None:
         self._grpc.close()

@@ -34,6 +34,7 @@ DeleteTensorRequest = _messages["warpfold.v1.DeleteTensorRequest"]
 RegisterSharedMemoryRequest = _messages["warpfold.v1.RegisterSharedMemoryRequest"]
 RegisterCudaMemoryRequest = _messages["warpfold.v1.RegisterCudaMemoryRequest"]
 UnregisterMemoryRequest = _messages["warpfold.v1.UnregisterMemoryRequest"]
+ListMemoryResponse = _messages["warpfold.v1.ListMemoryResponse"]
 TensorSpec = _messages["warpfold.v1.TensorSpec"]
 Status = _messages["google.rpc.Status"]
 RetryInfo = _messages["google.rpc.RetryInfo"]
@@ -57,6 +58,7 @@ DELETE_TENSOR_METHOD = _method(_tensors, "DeleteTensor")
 REGISTER_SHARED_MEMORY_METHOD = _method(_tensors, "RegisterSharedMemory")
 REGISTER_CUDA_MEMORY_METHOD = _method(_tensors, "RegisterCudaMemory")
 UNREGISTER_MEMORY_METHOD = _method(_tensors, "UnregisterMemory")
+LIST_MEMORY_METHOD = _method(_tensors, "ListMemory")
 
 
 def _numbers(enum: str, prefix: str) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 A region lives until somebody ends it, not until its client goes: those that are still there when a
 client is closed, forgotten or at the end of its process are ended then. What a killed process
-leaves stays with the server.
+leaves in shared memory the next client ends that shares.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import Any
 import grpc
 
 from . import _contract
+from ._answer import parse_message
 from ._attempts import Deadline
 from ._errors import WarpfoldError
+from ._owners import Owner, dead_owners
 from ._retry import RetryPolicy
-from ._rpcs import Rpcs
+from ._rpcs import ONCE, Rpcs
 
 _END_TIMEOUT_S = 2.0
 _PASSING = {
@@ -43,7 +45,33 @@ class Regions:
         self._lock = threading.Lock()
         self._names: set[str] = set()
         self._ended = False
+        self._owner: Owner | None = None
         _living.add(self)
+
+    async def owner(self, prefix: str, deadline: Deadline) -> str:
+        """How names of regions in shared memory begin. The first call ends what the dead left.
+
+        OSError when the system has no such files.
+        """
+        with self._lock:
+            if self._owner is not None:
+                return self._owner.name
+            self._owner = own = Owner(prefix)
+        dead = await self._rpcs.io.work(lambda: dead_owners(prefix))
+        try:
+            if dead:
+                with contextlib.suppress(WarpfoldError):
+                    await self._end_those_of({owner.name for owner in dead}, deadline)
+        finally:
+            for owner in dead:
+                owner.end()
+        return own.name
+
+    async def _end_those_of(self, owners: Collection[str], deadline: Deadline) -> None:
+        data, _ = await self._rpcs.plain("list_memory", b"", deadline, ONCE)
+        listed = parse_message(_contract.ListMemoryResponse, data).regions
+        names = [r.name for r in listed if r.name.rpartition("-")[0] in owners]
+        await self._rpcs.io.work(lambda: self.end(names, wait=True))
 
     async def register(
         self, method: str, message: Any, deadline: Deadline, retry: RetryPolicy | None = None
@@ -78,11 +106,14 @@ class Regions:
         if self._rpcs.channels.are_ours():
             with self._lock:
                 names, self._ended = list(self._names), True
+                owner, self._owner = self._owner, None
             self.end(names, wait=True)
+            if owner is not None:
+                owner.end()
 
     def forget(self) -> None:
         """For a finaliser, which runs wherever Python likes: the call is another thread's."""
-        if self._names and self._rpcs.channels.are_ours():
+        if (self._names or self._owner) and self._rpcs.channels.are_ours():
             threading.Thread(target=self.end_all, name="warpfold", daemon=True).start()
 
 

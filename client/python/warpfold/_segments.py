@@ -12,21 +12,27 @@ from typing import Any
 
 import numpy as np
 
-_FOLDER = "/dev/shm"  # where POSIX shared memory is on Linux, which the servers run on
+FOLDER = "/dev/shm"  # where POSIX shared memory is on Linux, which the servers run on
+
+
+def key_of(prefix: str, name: str) -> str:
+    """The name of a segment under the server's prefix. OSError when nothing is."""
+    key = "/" + prefix.lstrip("/") + name
+    if "/" in key[1:]:  # no server's word makes files elsewhere
+        raise OSError(f"{prefix!r} begins no name of a segment")
+    return key
 
 
 class Segment:
     """Not for several threads at a time."""
 
-    def __init__(self, prefix: str, size: int, mode: int) -> None:
+    def __init__(self, prefix: str, owner: str, size: int, mode: int) -> None:
         """Takes the memory. OSError when the system has not so much, or no name that begins so."""
-        self.name = secrets.token_hex(16)  # that nobody else has
-        self.key = "/" + prefix.lstrip("/") + self.name
-        if "/" in self.key[1:]:  # no server's word makes files elsewhere
-            raise OSError(f"{prefix!r} begins no name of a segment")
+        self.name = f"{owner}-{secrets.token_hex(8)}"  # that nobody else has
+        self.key = key_of(prefix, self.name)
         self.proven = False  # it has been reduced
         self.lost = False  # the server has it no longer
-        self._path = _FOLDER + self.key
+        self._path = FOLDER + self.key
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o600)
         try:

@@ -137,7 +137,8 @@ class SharedMemory:
         prefix, mode = self._rpcs.info.shared_memory_prefix, self._rpcs.options.shared_memory_mode
         assert mode is not None
         try:
-            slot = await self._rpcs.io.work(lambda: Segment(prefix, _SLOT_BYTES, mode))
+            owner = await self._regions.owner(prefix, deadline)
+            slot = await self._rpcs.io.work(lambda: Segment(prefix, owner, _SLOT_BYTES, mode))
         except OSError as error:
             self._refuse(error)
             return None
