@@ -53,10 +53,10 @@ def main():
     import torch
 
     torch.manual_seed(0)
-    torch.set_default_device(arguments.device)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+    model.to(arguments.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    x = torch.randn(512, 64)
+    x = torch.randn(512, 64, device=arguments.device)
     y = x[:, :1] * 3
     with warpfold.connect(arguments.server) as client:
         monitor = GradientMonitor(client)
