@@ -161,7 +161,7 @@ class PythonPeer(unittest.TestCase):
         program = (
             "import sys, torch, warpfold\n"
             "x = torch.ones(1 << 20, device='cuda')\n"
-            "print(warpfold.connect(sys.argv[1]).sum(x))\n"
+            "print(float(warpfold.connect(sys.argv[1]).sum(x)))\n"
         )
         for setting in ("expandable_segments:True", "backend:cudaMallocAsync"):
             with self.subTest(setting=setting):
