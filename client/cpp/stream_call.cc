@@ -31,7 +31,7 @@ bool StreamCall::Read(std::chrono::system_clock::time_point until, grpc::ByteBuf
     Handle(*tag, ok);
   }
   if (inbox_.empty()) return false;
-  message = std::move(inbox_.front());
+  message.Swap(&inbox_.front());
   inbox_.pop_front();
   return true;
 }
