@@ -1,5 +1,6 @@
 """What run.py measures: paths, sizes, numbers of clients, and what each case is about."""
 
+import json
 from dataclasses import dataclass, replace
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -66,6 +67,13 @@ def size_text(size):
 def unit_text(metric, value):
     return {"p50_us": f"{value:.0f} us", "p99_us": f"{value:.0f} us", "rps": f"{value:.0f} rps",
             "gb_per_second": f"{value:.2f} GB/s"}[metric]
+
+
+def write_results(path, results):
+    """As JSON, in a folder that is made where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(f"\nwritten: {path}")
 
 
 def print_table(title, header, rows):

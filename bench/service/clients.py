@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import csv
 import datetime
-import json
 import os
 import pathlib
 import shlex
@@ -25,7 +24,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from cases import KIB, MIB, print_table
+from cases import KIB, MIB, print_table, write_results
 from peers import Peer
 from run import Bench
 from servers import LOAD, SERVER, Server, few_processors, find_programs, nvidia_smi
@@ -221,9 +220,7 @@ def main():
             clients = Clients(arguments, Bench(load_program), server, folder)
             results["cases"] = measure(clients, server, arguments)
     if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten: {arguments.output}")
+        write_results(arguments.output, results)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from cases import KIB, MIB, parse_size, print_table, size_text, unit_text
+from cases import (KIB, MIB, parse_size, print_table, size_text, unit_text,
+                   write_results)
 from servers import Server, find_programs, nvidia_smi
 
 SPEEDUP_MIN = 0.9  # of the number of GPUs
@@ -115,8 +116,7 @@ def main():
         results = {"gpu": nvidia_smi("name"), "driver": nvidia_smi("driver_version"),
                    "date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
                    "bytes": arguments.size, "runs": runs}
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten: {arguments.output}")
+        write_results(arguments.output, results)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import tempfile
 import time
 import urllib.request
 
-from cases import parse_size, print_table, size_text
+from cases import parse_size, print_table, size_text, write_results
 from servers import LOAD, SERVER, Server, find_programs, nvidia_smi
 
 COST_MAX = 0.02  # of the requests/s
@@ -125,9 +125,7 @@ def write(path, result, pairs, backend):
               "command": shlex.join(sys.argv), "backend": backend}
     rounds = [{name: {"requests_per_second": rps, "processor_us": processor_us}
                for name, (rps, processor_us) in pair.items()} for pair in pairs]
-    path.write_text(json.dumps({**header, **result, "rounds": rounds}, indent=1) + "\n",
-                    encoding="utf-8")
-    print(f"written: {path}")
+    write_results(path, {**header, **result, "rounds": rounds})
 
 
 def main():

@@ -29,7 +29,7 @@ import tempfile
 import alone
 import peers
 from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, parse_size, print_table, quick,
-                   size_text, unit_text)
+                   size_text, unit_text, write_results)
 from servers import Server, few_processors, find_programs, nvidia_smi
 
 
@@ -213,9 +213,7 @@ def main():
             results["sweep"] = sweep(bench, (wire, warpfold), arguments)
     results["runs"] = bench.runs
     if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten: {arguments.output}")
+        write_results(arguments.output, results)
 
 
 if __name__ == "__main__":

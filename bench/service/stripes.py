@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from cases import KIB, MIB, print_table, size_text
+from cases import KIB, MIB, print_table, size_text, write_results
 from servers import Server, find_programs, nvidia_smi
 
 SIZES = tuple(n * MIB for n in (16, 32, 64, 128, 256, 1024))
@@ -84,8 +84,7 @@ def main():
     if arguments.output:
         results = {"gpu": nvidia_smi("name"), "date": datetime.date.today().isoformat(),
                    "command": shlex.join(sys.argv), "backend": arguments.backend, "runs": runs}
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        print(f"\nwritten: {arguments.output}")
+        write_results(arguments.output, results)
 
 
 if __name__ == "__main__":
