@@ -40,7 +40,7 @@ test: build ## Build and run every test; the tests in tests/gpu skip, and say so
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
 .PHONY: sanitize-gpu
-sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's four tools (a GPU; within 6 minutes)
+sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's tools (a GPU; 3 minutes)
 	@deploy/gpu-sanitize.sh $(BUILD)/tests/gpu/warpfold_gpu_test
 
 .PHONY: demo
