@@ -152,9 +152,9 @@ class EngineOf final : public Engine {
     FirstPass pass;
     if (extent.inner > 1) {
       pass.kind = FirstPass::Kind::kColumns;
-      pass.vectors = aligned && extent.inner % kColumnVector<F> == 0;
-      pass.columns = PlanColumns(extent.outputs() / (pass.vectors ? kColumnVector<F> : 1),
-                                 CeilDiv(extent.count, kLeafRows), device);
+      const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
+      pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
+                                 CeilDiv(extent.count, kLeafRows), kIsHeavy<F>, device);
       pass.parts = pass.columns.parts;
       return pass;
     }
@@ -166,8 +166,8 @@ class EngineOf final : public Engine {
       pass.kind = FirstPass::Kind::kShortRows;
       pass.vectors = whole_vectors;
       pass.row_vectors = RowVectors(CeilDiv(extent.count, kRowElements<T>));
-      pass.short_rows =
-          PlanShortRows(extent.outer, extent.count, kVector, ShortRowBatch<F>(pass.row_vectors));
+      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector,
+                                      ShortRowBatch<F>(pass.row_vectors), device);
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
@@ -197,14 +197,15 @@ class EngineOf final : public Engine {
         return cudaGetLastError();
       }
       case FirstPass::Kind::kColumns:
-        if (pass.vectors) {
-          return LaunchTree<1, 2, 8>(
-              ColumnLeaves<F, kColumnVector<F>>{data, extent.count, extent.inner, extent.first},
-              extent.outer, pass.columns, sink, false, stream);
+        if constexpr (constexpr int kVector = kColumnVector<F>; kVector != 1) {
+          if (pass.columns.vector == kVector) {
+            return LaunchTree<2, 8, 16>(
+                ColumnLeaves<F, kVector>{data, extent.count, extent.inner, extent.first},
+                extent.outer, pass.columns, sink, false, stream);
+          }
         }
-        return LaunchTree<1, 2, 8>(
-            ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first}, extent.outer,
-            pass.columns, sink, false, stream);
+        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
+                                extent.outer, pass.columns, sink, false, stream);
     }
     __builtin_unreachable();
   }

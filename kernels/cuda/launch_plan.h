@@ -17,15 +17,16 @@ struct DeviceShape {
   bool overlaps_passes = false;  // see dependent_launch.cuh; compute capability 9.0 and up
 };
 
-// Rows shorter than a warp's single load: 2^lanes_log2 lanes fold a row, each thread serves `batch`
-// rows.
+// Rows of at most half a tile: 2^lanes_log2 lanes fold a row, each thread serves `batch` rows.
 inline constexpr int kShortRowThreads = 256;
 struct ShortRowLaunch {
   int lanes_log2 = 0;
+  int batch = 1;
   std::int64_t blocks = 1;
 };
+// `batch`: the most rows that a thread has room for.
 ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
-                             int batch);
+                             int batch, const DeviceShape& device);
 
 // Longer rows, in tiles: a block folds `tiles` of them. It gives each row 2^tiles_per_row_log2 and
 // takes as many whole rows as it has tiles for, or, when a row has more tiles than a block, one of
@@ -55,10 +56,11 @@ inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
 RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,
                             const DeviceShape& device);
 
-// Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, threads `y`
-// over the count, `leaves` leaves each; the block folds its threads `y`. `parts` blocks along the
-// count leave one partial each.
+// Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, `vector`
+// neighbours each, threads `y` over the count, `leaves` leaves each; the block folds its threads
+// `y`. `parts` blocks along the count leave one partial each.
 struct TreeLaunch {
+  int vector = 1;
   int threads_x_log2 = 5;
   int threads_y = 8;  // a power of two
   int leaves = 8;
@@ -68,13 +70,14 @@ struct TreeLaunch {
   int threads() const { return threads_y << threads_x_log2; }
   std::int64_t blocks() const { return blocks_x * parts; }
 };
-// First pass over columns. `groups`: outputs divided by the outputs of one thread; `leaf_count`:
-// leaves along the count.
-TreeLaunch PlanColumns(std::int64_t groups, std::int64_t leaf_count, const DeviceShape& device);
+// First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
+// `leaf_count`: leaves along the count; `heavy`: the fold is one of many components.
+TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool heavy,
+                       const DeviceShape& device);
 
-// Second pass over `state_count` states for each of `groups` outputs. `heavy`: joining two states
+// Second pass over `state_count` states for each of `outputs` outputs. `heavy`: joining two states
 // is itself long work.
-TreeLaunch PlanStates(std::int64_t groups, std::int64_t state_count, bool heavy);
+TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy);
 
 // Where a pass leaves partial `index` so that the next pass reads neighbours with neighbouring
 // threads: a thread of that pass folds 2^leaves_log2 neighbouring partials, one after another, and
@@ -93,7 +96,7 @@ struct PartialOrder {
     return leaves_log2 == 0 ? count : threads << leaves_log2;
   }
 };
-PartialOrder OrderForStates(std::int64_t groups, std::int64_t state_count, bool heavy);
+PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count, bool heavy);
 
 }  // namespace warpfold::cuda
 

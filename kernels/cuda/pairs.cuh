@@ -49,36 +49,6 @@ __device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, 
   return levels[top];
 }
 
-// The same with every level's value in registers: code for one leaf and for one combination a
-// level, where straight code would be code for all leaves.
-template <int kCountMax, typename Value, class Leaf, class Combine>
-__device__ __forceinline__ Value FoldPairsInRegisters(std::int64_t first, int count,
-                                                      const Leaf& leaf, const Combine& combine) {
-  constexpr int kLevels = kPairLevels<kCountMax>;
-  Value levels[kLevels];
-#pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    Value value = leaf(first + i);
-    bool is_stored = false;
-#pragma unroll
-    for (int level = 0; level < kLevels; ++level) {
-      if (is_stored) continue;
-      if ((i >> level) & 1) {
-        value = combine(levels[level], value);
-      } else {
-        levels[level] = value;
-        is_stored = true;
-      }
-    }
-  }
-  Value folded = levels[0];
-#pragma unroll
-  for (int level = 1; level < kLevels; ++level) {
-    if (count >> level == 1) folded = levels[level];
-  }
-  return folded;
-}
-
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_PAIRS_CUH_

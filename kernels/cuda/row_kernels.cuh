@@ -198,26 +198,24 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   }
 }
 
-// Rows of a thread: as many as keep four vectors on their way.
+// The most rows of a thread: as many as keep four vectors on their way.
 template <class F>
 __host__ __device__ constexpr int ShortRowBatch(int row_vectors) {
   return kIsHeavy<F> ? 1 : 4 / row_vectors;
 }
 
-// Rows of at most half a tile: 2^launch.lanes_log2 lanes hold a row in kVectors vectors each, more
-// than one where a row fills a warp. kAligned: every row starts on 16 bytes and is whole vectors.
-template <class F, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(kShortRowThreads)
-    ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
-                   std::int64_t rows, int row_elements, ShortRowLaunch launch,
-                   const __grid_constant__ Sink<F> sink) {
+// kBatch rows of a thread, as many apart as the block has at a time. The lanes of a row hold it in
+// kVectors vectors each. kAligned: every row starts on 16 bytes and is whole vectors.
+template <class F, int kVectors, bool kAligned, int kBatch>
+__device__ __forceinline__ void FoldShortRows(const typename F::Element* __restrict__ data,
+                                              std::int64_t first_element, std::int64_t rows,
+                                              int row_elements, int lanes_log2,
+                                              const Sink<F>& sink) {
   using T = typename F::Element;
-  constexpr int kBatch = ShortRowBatch<F>(kVectors);
-  LetNextPassLaunch();
-  const int lanes = 1 << launch.lanes_log2;
-  const int rows_per_step = kShortRowThreads >> launch.lanes_log2;
+  const int lanes = 1 << lanes_log2;
+  const int rows_per_step = kShortRowThreads >> lanes_log2;
   const std::int64_t first_row =
-      std::int64_t{blockIdx.x} * rows_per_step * kBatch + (threadIdx.x >> launch.lanes_log2);
+      std::int64_t{blockIdx.x} * rows_per_step * kBatch + (threadIdx.x >> lanes_log2);
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
 
   using Vectors = LaneVectors<T, kVectors, kAligned ? Presence::kVectors : Presence::kAny,
@@ -238,6 +236,23 @@ __global__ void __launch_bounds__(kShortRowThreads)
     if (lane == 0 && row < rows) {
       sink.Put(0, row, F::Promote(folded, {.first = first_element + row * row_elements}));
     }
+  }
+}
+
+// Rows of at most half a tile. A thread serves one row or ShortRowBatch of them.
+template <class F, int kVectors, bool kAligned>
+__global__ void __launch_bounds__(kShortRowThreads)
+    ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
+                   std::int64_t rows, int row_elements, ShortRowLaunch launch,
+                   const __grid_constant__ Sink<F> sink) {
+  constexpr int kBatch = ShortRowBatch<F>(kVectors);
+  LetNextPassLaunch();
+  if (kBatch == 1 || launch.batch == 1) {
+    FoldShortRows<F, kVectors, kAligned, 1>(data, first_element, rows, row_elements,
+                                            launch.lanes_log2, sink);
+  } else {
+    FoldShortRows<F, kVectors, kAligned, kBatch>(data, first_element, rows, row_elements,
+                                                 launch.lanes_log2, sink);
   }
 }
 

@@ -51,6 +51,14 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
   }
 }
 
+TEST(PlanRows, GivesARowOneBlockWhereItHasRoom) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, h200).blocks_per_row, 1);
+  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, h200).tiles, 16);
+  EXPECT_EQ(PlanRows(64, 4, kTileAWarp, h200).tiles, 4);
+  EXPECT_EQ(PlanRows(1, 17, kTileAWarp, h200).tiles, 4);
+}
+
 TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
@@ -70,10 +78,22 @@ void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t
 }
 
 TEST(PlanColumns, CoversEveryLeafOnce) {
-  for (const std::int64_t groups : kSizes) {
-    for (const std::int64_t leaves : kSizes)
-      ExpectSoundTree(PlanColumns(groups, leaves, {}), groups, leaves);
+  for (const std::int64_t outputs : kSizes) {
+    for (const std::int64_t leaves : kSizes) {
+      for (const bool heavy : {false, true}) {
+        ExpectSoundTree(PlanColumns(outputs, 1, leaves, heavy, {}), outputs, leaves);
+      }
+      const TreeLaunch launch = PlanColumns(outputs * 4, 4, leaves, false, {});
+      ExpectSoundTree(launch, outputs * 4 / launch.vector, leaves);
+    }
   }
+}
+
+TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(16, 4, 2, false, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 16);
 }
 
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
@@ -116,11 +136,18 @@ INSTANTIATE_TEST_SUITE_P(LightAndHeavy, PlanStatesOf, ::testing::Bool());
 TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {
     for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
-      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4, 2);
+      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4, 2, {});
       EXPECT_GE(4 << launch.lanes_log2, elements);
-      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * 2, rows);
+      EXPECT_TRUE(launch.batch == 1 || launch.batch == 2);
+      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * launch.batch, rows);
     }
   }
+}
+
+TEST(PlanShortRows, SpreadsFewRowsOverTheDevice) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanShortRows(256, 64, 4, 4, h200).batch, 1);
+  EXPECT_EQ(PlanShortRows(1 << 20, 64, 4, 4, h200).batch, 4);
 }
 
 }  // namespace
