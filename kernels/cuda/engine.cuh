@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/canonical.h"
 #include "kernels/cuda/batch_kernel.cuh"
@@ -20,12 +21,19 @@ namespace warpfold::cuda {
 
 template <class F>
 Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
-  return {static_cast<typename F::State*>(output.states),
-          PartialOrder{},
-          outputs,
-          output.targets,
-          output.first_result,
-          output.overflow};
+  Sink<F> sink{static_cast<typename F::State*>(output.states),
+               PartialOrder{},
+               outputs,
+               output.targets,
+               output.first_result,
+               output.overflow};
+  if (output.states == nullptr) {
+    const std::span asked(output.targets.ops, static_cast<std::size_t>(output.targets.count));
+    const auto is_asked = [&](Op op) { return std::ranges::find(asked, op) != asked.end(); };
+    sink.reads_arg_min = is_asked(Op::kArgMin);
+    sink.reads_arg_max = is_asked(Op::kArgMax);
+  }
+  return sink;
 }
 
 template <class F>

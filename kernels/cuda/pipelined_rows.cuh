@@ -101,6 +101,7 @@ struct BestSoFar {
   long long arg_min = std::numeric_limits<long long>::max();
   long long arg_max = std::numeric_limits<long long>::max();
 };
+inline constexpr long long kUnbeatable = std::numeric_limits<long long>::min();
 
 // The warp's lanes, which hold the tile `index` of a row.
 struct AcrossTile : AcrossLanes {
@@ -163,7 +164,13 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
                 static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>)};
   };
   if constexpr (kHasIndices<F>) {
-    if (threadIdx.x < kLanes) best_so_far[threadIdx.x] = BestSoFar{};
+    if (threadIdx.x < kLanes) {
+      // What nobody reads is never found: its place is not searched.
+      BestSoFar& best = best_so_far[threadIdx.x];
+      best = BestSoFar{};
+      if (!sink.reads_arg_min) best.arg_min = kUnbeatable;
+      if (!sink.reads_arg_max) best.arg_max = kUnbeatable;
+    }
     __syncthreads();
   }
   Tile next = tile_at(warp);
@@ -187,8 +194,10 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
       const int row_of_block = index >> launch.tiles_per_row_log2;
       folded = FoldSweeps<F>(kTileElements<T>, sweep,
                              AcrossTile{{kLanes}, best_so_far[row_of_block], index});
-    } else {
+    } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
+    } else {
+      folded = F::Identity();
     }
     if (lane == 0) states[index] = F::Promote(folded, {.first = first_element + tile.offset});
     turn ^= 1;

@@ -35,6 +35,9 @@ struct Sink {
   ResultTargets targets;
   std::int64_t first_result = 0;  // the result index of output 0
   Overflow* d_overflow = nullptr;
+  // Whether anybody reads the index of the smallest, of the largest element.
+  bool reads_arg_min = true;
+  bool reads_arg_max = true;
 
   __device__ void Put(std::int64_t partial, std::int64_t output,
                       const typename F::State& state) const {
