@@ -62,6 +62,8 @@ constexpr ConfigOption kOptions[] = {
      "Payload held by admitted requests at a time", 64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for one device", 1, 1 << 20},
+    {"batch-lanes", &Config::batch_lanes, "batches", kAtStart,
+     "Batches of small tensors under way at a time on one GPU", 1, 64},
     {"max-batch-requests", &Config::max_batch_requests, "requests", kAtStart,
      "Small tensors that a GPU reduces together; 0: none", 0, 4096},
     {"max-batch-bytes", &Config::max_batch_bytes, "bytes", kAtStart, "Their bytes, together",

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/synchronization/mutex.h"
 #include "server/config.h"
 #include "server/config_options.h"
 #include "server/observe/log.h"
@@ -111,6 +112,9 @@ void AddPrinting(CLI::App& app, Printing& printing) {
 }
 
 int Main(int argc, char** argv) {
+  // Debian 12 builds Abseil without NDEBUG: at every lock its mutexes, gRPC's too, would look for
+  // deadlocks, under one lock of the whole process. The tests that run in one process still do.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   CLI::App app{
       "Reduces tensors on GPUs, as a gRPC service (warpfold.v1).\n"
       "Every option can also come from the environment (WARPFOLD_SLAB_BYTES for --slab-bytes) or\n"

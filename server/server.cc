@@ -108,6 +108,7 @@ absl::Status Server::StartScheduler(int lanes) {
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
                         {.lanes = lanes,
+                         .batch_lanes = config_.batch_lanes,
                          .queue_depth_max = config_.queue_depth_max,
                          .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),
                          .on_lost = [this](const DeviceInfo& device,

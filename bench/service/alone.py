@@ -10,7 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 
-from cases import GIB, QUICK_BYTES_MAX, print_table
+from cases import GIB, QUICK_BYTES_MAX, is_wanted, print_table
 from servers import Server
 
 
@@ -73,7 +73,7 @@ def paused_wire(bench, null_program, pause_us, seconds, folder):
 def compare(bench, warpfold, null_program, arguments, folder):
     """The cases, one client each. Returns their summary."""
     on_gpu = bench.measure(warpfold, "unary", 4096, 1, 0)["device"].startswith("cuda")
-    cases = [case for case in ALONE_CASES if arguments.only in case.name
+    cases = [case for case in ALONE_CASES if is_wanted(case, arguments.only)
              and (on_gpu or case.method != "cuda")]
     if arguments.quick:
         cases = [replace(case, size=QUICK_BYTES_MAX, name=f"{case.name}, of 4 MiB")

@@ -44,6 +44,11 @@ PEER_CASES = [(size, clients) for size in (4 * KIB, MIB, 64 * MIB, 256 * MIB)
 QUICK_BYTES_MAX = 4 * MIB
 
 
+def is_wanted(case, only):
+    """Whether its name holds one of the texts that --only named, if it named any."""
+    return not only or any(text in case.name for text in only)
+
+
 def quick(cases):
     """The same cases with tensors that take no time."""
     return [case if case.size <= QUICK_BYTES_MAX else

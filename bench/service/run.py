@@ -28,8 +28,8 @@ import tempfile
 
 import alone
 import peers
-from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, parse_size, print_table, quick,
-                   size_text, unit_text, write_results)
+from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, is_wanted, parse_size,
+                   print_table, quick, size_text, unit_text, write_results)
 from servers import Server, few_processors, find_programs, nvidia_smi
 
 
@@ -44,7 +44,8 @@ def parse_arguments():
     parser.add_argument("--peer-python", default=sys.executable,
                         help="the interpreter that has torch, pyarrow and grpcio")
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
-    parser.add_argument("--only", default="", help="cases whose names hold this")
+    parser.add_argument("--only", action="append", metavar="TEXT",
+                        help="cases whose names hold this; may be given again")
     parser.add_argument("--latency-cpus", type=int, default=4,
                         help="processors that the second latency case keeps to, with its servers "
                              "and its client; 0: no such case")
@@ -95,7 +96,7 @@ class Bench:
 def selected(arguments):
     """The cases that are wanted and possible here."""
     possible = 0 < arguments.latency_cpus < len(os.sched_getaffinity(0))
-    cases = [case for case in CASES if arguments.only in case.name
+    cases = [case for case in CASES if is_wanted(case, arguments.only)
              and (possible or not case.few_processors)]
     return quick(cases) if arguments.quick else cases
 

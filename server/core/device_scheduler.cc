@@ -92,13 +92,14 @@ absl::Status DeviceScheduler::Submit(Work* work) {
     if (lost_) return LostError(executor_.info());
     inline_lane = TakeInlineLane(arrived);
     if (inline_lane == nullptr) {
-      const bool runs_batch =
-          arrived.batches && work->may_run_inline() && !free_batch_lanes_.empty();
+      const bool runs_batch = arrived.batches && RunsBatch(*work);
       if (!runs_batch && queue_.size() >= static_cast<std::size_t>(queue_depth_max_)) {
         ++refused_;
         return RefusalStatus(RetryLater{options_.retry_delay},
                              absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
       }
+      // Under the lock: who has ceased to want it is either seen here, or finds it in the queue.
+      if (absl::Status wanted = work->Wanted(); !wanted.ok()) return wanted;
       queue_.push_back(arrived);
       if (arrived.batches) ++queued_for_batches_;
       if (runs_batch) {
@@ -135,6 +136,12 @@ Lane* DeviceScheduler::TakeInlineLane(const Queued& arrived) {
   Lane* lane = free_inline_lanes_.back();
   free_inline_lanes_.pop_back();
   return lane;
+}
+
+bool DeviceScheduler::RunsBatch(const Work& work) const {
+  const bool thread_is_free = lanes_in_use_ < static_cast<int>(lanes_.size());
+  return !free_batch_lanes_.empty() && work.may_run_inline() &&
+         (work.may_wait_inline() || !thread_is_free);
 }
 
 bool DeviceScheduler::Withdraw(Work* work) {

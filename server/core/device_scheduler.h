@@ -77,7 +77,8 @@ class DeviceScheduler {
 
   // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
   // and calls Done before returning, of a batch for others too. RESOURCE_EXHAUSTED with RetryLater:
-  // the queue is full. UNAVAILABLE: draining, or the device is lost.
+  // the queue is full. UNAVAILABLE: draining, or the device is lost. What Wanted() says, if nobody
+  // wants it any more and it would have to queue.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
@@ -122,6 +123,8 @@ class DeviceScheduler {
   bool Batches(Work& work) const;
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(const Queued& arrived) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether who brings `work`, which batches, is to run the batch.
+  bool RunsBatch(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for the next work and takes it, or the next batch; sleeps from `look_until` on.
   Taken Take(Clock::time_point look_until) ABSL_LOCKS_EXCLUDED(mutex_);
   // The next work, if there is one that may run now.

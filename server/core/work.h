@@ -104,6 +104,9 @@ class Work {
   // Done may come inside Submit, its own and that of other small works that wait: the submitter
   // holds no lock that any Done needs.
   virtual bool may_run_inline() const { return false; }
+  // And the submitter may wait for a device there though another thread could: it has nothing more
+  // to bring meanwhile.
+  virtual bool may_wait_inline() const { return may_run_inline(); }
 
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
   // waits.

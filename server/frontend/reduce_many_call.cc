@@ -25,6 +25,8 @@ class ReduceManyCall::Item final : public MessageJob {
   std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
 
  private:
+  bool may_run_inline() const override { return true; }
+  bool may_wait_inline() const override { return false; }  // the next item comes behind it
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     stream_.ItemAnswered(position, Written(status, response));
@@ -62,39 +64,27 @@ void ReduceManyCall::OnReadDone(bool ok) {
 }
 
 void ReduceManyCall::ServeItem() {
-  auto item = std::make_unique<Item>(*this);
-  absl::Status status = item->Take(&request_);
-  {
-    absl::MutexLock lock(&mutex_);
-    ReservePlace(*item);
-  }
-  if (status.ok()) status = StartItem(item);
+  auto read = std::make_unique<Item>(*this);
+  absl::Status status = read->Take(&request_);
+  Item& item = AddItem(std::move(read));
+  // A small one may be answered, and gone, when Start returns. It holds the lock of no stream: a
+  // cancellation either comes before the scheduler asks whether the item is wanted, or finds it
+  // there.
+  if (status.ok()) status = item.Start(item.payload_bytes());
   if (status.ok()) return;
-  item->Refuse(status);
-  const grpc::ByteBuffer answer = item->Written(status, nullptr);
-  absl::MutexLock lock(&mutex_);
-  PutAnswer(*item, answer);
+  item.Refuse(status);
+  ItemAnswered(item.position, item.Written(status, nullptr));
 }
 
-absl::Status ReduceManyCall::StartItem(std::unique_ptr<Item>& item) {
-  // Held over the submit, so that a cancellation finds the item either not yet here or already
-  // queued.
+ReduceManyCall::Item& ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   absl::MutexLock lock(&mutex_);
-  if (cancelled_) return absl::CancelledError("the client cancelled the stream");
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
-  Item& job = **position;
-  job.position = position;
-  absl::Status started = job.Start(job.payload_bytes());
-  if (started.ok()) return started;
-  item = std::move(*position);
-  items_.erase(position);
-  return started;
-}
-
-void ReduceManyCall::ReservePlace(Item& item) {
+  Item& added = **position;
+  added.position = position;
   if (protocol_.order == Order::kAsAsked) {
-    item.place = outbox_.insert(outbox_.end(), std::nullopt);
+    added.place = outbox_.insert(outbox_.end(), std::nullopt);
   }
+  return added;
 }
 
 void ReduceManyCall::PutAnswer(const Item& item, const grpc::ByteBuffer& answer) {
@@ -154,6 +144,7 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
     response_.Swap(&*outbox_.front());
     outbox_.pop_front();
     writing_ = steps.write = true;
+    steps.more = !outbox_.empty() && outbox_.front().has_value();
   }
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
@@ -168,7 +159,11 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
 }
 
 void ReduceManyCall::Take(const Steps& steps) {
-  if (steps.write) StartWrite(&response_);
+  // With more behind it the transport keeps a message and is done with it at once: they leave
+  // together, and the stream's rate is not that at which gRPC's threads wake up after each.
+  grpc::WriteOptions options;
+  if (steps.more) options.set_buffer_hint();
+  if (steps.write) StartWrite(&response_, options);
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.code);

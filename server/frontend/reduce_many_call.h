@@ -59,6 +59,7 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   struct Steps {
     bool read = false;
     bool write = false;
+    bool more = false;  // to write, right after it
     bool finish = false;
     absl::StatusCode code = absl::StatusCode::kOk;
   };
@@ -66,10 +67,8 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   ReduceManyCall(Services& services, Protocol protocol, grpc::CallbackServerContext* context);
 
   void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
-  // On error the item is left to the caller.
-  absl::Status StartItem(std::unique_ptr<Item>& item) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A place in the outbox for an item that was just read.
-  void ReservePlace(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Among the items, with a place in the outbox if answers go in the order asked.
+  Item& AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
   void PutAnswer(const Item& item, const grpc::ByteBuffer& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of the item at `position`, which goes.

@@ -1,4 +1,5 @@
 // ReduceMany: items are independent, answered by id, and the stream ends well.
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
@@ -48,6 +49,22 @@ TEST_F(ManyTest, EveryItemIsAnsweredOnceAndTheStreamEndsOk) {
   }
 }
 
+// Answers that are ready together may leave together, but none waits for what is not asked yet.
+TEST_F(ManyTest, AnswersLeaveThoughTheStreamGoesOn) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = client().stub().ReduceMany(&context);
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i <= round % 20; ++i) ASSERT_TRUE(stream->Write(F32Ones(i)));
+    for (int i = 0; i <= round % 20; ++i) {
+      v1::ReduceManyResponse answer;
+      ASSERT_TRUE(stream->Read(&answer)) << "round " << round << ", answer " << i;
+    }
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(ManyTest, AFailingItemFailsAlone) {
   grpc::ClientContext context;
   const auto stream = client().stub().ReduceMany(&context);
@@ -89,6 +106,31 @@ TEST_F(ManyTest, ACancelledStreamLeavesNothingInFlight) {
   }
   ReadAll(*stream);
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+class OneStreamTest : public ServedTest {
+ protected:
+  static void SetUpTestSuite() { StartServer({"--streams=1"}); }
+};
+
+TEST_F(OneStreamTest, SmallItemsPassASlowSenderThatHoldsEveryLane) {
+  grpc::ClientContext holder;
+  v1::ReduceResponse held;
+  const auto writer = client().stub().ReduceStream(&holder, &held);
+  ASSERT_TRUE(writer->Write(Header(F32Request({1}))));
+  ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = client().stub().ReduceMany(&context);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(stream->Write(F32Ones(3)));
+  stream->WritesDone();
+  int answers = 0;
+  for (v1::ReduceManyResponse answer; stream->Read(&answer);) answers += !answer.has_status();
+  EXPECT_EQ(answers, 5);
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(writer->Write(Chunk(std::string(4, '\0'))));
+  writer->WritesDone();
+  EXPECT_TRUE(writer->Finish().ok());
 }
 
 class FullTest : public ServedTest {

@@ -126,6 +126,28 @@ TEST_F(BatchTest, WhoComesWhenABatchLaneIsFreeTakesWhatWaits) {
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 2}));
 }
 
+TEST_F(BatchTest, WhoHasMoreToBringLeavesTheBatchToAFreeThread) {
+  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  gate_.Notify();
+  FakeWork left(4);
+  left.WaitForNoDevice();
+  ASSERT_TRUE(scheduler_->Submit(&left).ok());
+  EXPECT_EQ(Sum(left.Await()), 10);
+  EXPECT_NE(left.done_by(), std::this_thread::get_id());
+
+  absl::Notification stream_gate;
+  FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
+  ASSERT_TRUE(scheduler_->Submit(&stream).ok());
+  stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
+  FakeWork run(4);
+  run.WaitForNoDevice();
+  ASSERT_TRUE(scheduler_->Submit(&run).ok());
+  ASSERT_TRUE(run.is_done());
+  EXPECT_EQ(run.done_by(), std::this_thread::get_id());
+  stream_gate.Notify();
+  stream.Await();
+}
+
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
   Start({.tensors = 6, .bytes = 100}, /*lanes=*/1);
   HoldAllBatchLanes();

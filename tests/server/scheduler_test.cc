@@ -122,11 +122,26 @@ TEST(DeviceSchedulerTest, WithdrawnWorkNeverRunsAndRunningWorkCannotBeWithdrawn)
 TEST(DeviceSchedulerTest, CancelledWorkIsDroppedBeforeItReachesTheDevice) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
+  absl::Notification gate;
+  FakeWork running(4, &gate);
+  FakeWork cancelled;
+  ASSERT_TRUE(scheduler->Submit(&running).ok());
+  running.fake_payload().opened().WaitForNotification();
+  ASSERT_TRUE(scheduler->Submit(&cancelled).ok());
+  cancelled.Cancel();
+  gate.Notify();
+  EXPECT_EQ(cancelled.Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(device.counts().begun, 1);
+}
+
+TEST(DeviceSchedulerTest, WhatNobodyWantsAnyMoreIsNotQueued) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
   FakeWork work;
   work.Cancel();
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  EXPECT_EQ(work.Await().outcome.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(device.counts().begun, 0);
+  EXPECT_EQ(scheduler->Submit(&work).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(scheduler->state().load(), 0);
+  EXPECT_FALSE(work.is_done());
 }
 
 TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/app.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/completion.h"
@@ -52,6 +53,8 @@ int RunSubcommand(const CLI::App& app, const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  // As the server: Debian 12's mutexes, gRPC's too, would look for deadlocks at every lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Flags flags;
   const std::unique_ptr<CLI::App> app = MakeApp(flags, WARPFOLD_VERSION);
   try {
