@@ -1,5 +1,6 @@
 #include "server/frontend/grpc_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
@@ -43,6 +45,16 @@ int MaxReceiveBytes(const Limits& limits) {
   return static_cast<int>(std::min(kMax, limits.max_message_bytes + kHeaderSlackBytes));
 }
 
+// Received messages that gRPC may hold for all connections: those of admitted requests, as much
+// again of those on their way in, which nobody has admitted yet, and what connections take beside.
+// Above it gRPC ends some of the calls that are being received.
+std::size_t ReceivedBytesMax(const Limits& limits) {
+  constexpr std::int64_t kConnectionsBytes = std::int64_t{64} << 20;
+  const std::int64_t arriving =
+      std::max(limits.max_bytes_in_flight, 2 * (limits.max_message_bytes + kHeaderSlackBytes));
+  return static_cast<std::size_t>(limits.max_bytes_in_flight + arriving + kConnectionsBytes);
+}
+
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
@@ -67,6 +79,8 @@ class GrpcServerImpl final : public GrpcServer {
     // for a lane filled 1.1 GB, and fill 0.1 now. Who is read from is let send the message that is
     // read, and is as fast as before (256 MiB by one and by four streams, loopback).
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    received_.Resize(ReceivedBytesMax(options.limits));
+    builder.SetResourceQuota(received_);
     builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
     // Only reflection uses the synchronous API.
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
@@ -89,7 +103,10 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
   int port() const override { return port_; }
-  void SetLimits(const Limits& limits) override { limits_.Set(limits); }
+  void SetLimits(const Limits& limits) override {
+    limits_.Set(limits);
+    received_.Resize(ReceivedBytesMax(limits));
+  }
   void StopServing() override { SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
@@ -112,6 +129,7 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
   LimitsInForce limits_;
+  grpc::ResourceQuota received_{"received"};
   std::atomic<bool> serving_{false};
   const Services services_;
   ReductionServiceImpl reductions_;

@@ -2,7 +2,6 @@
 // are not read from, so that their senders wait, and the server's memory does not grow with them.
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -21,16 +20,6 @@ class ManyStreamsTest : public ServedTest {
  protected:
   static void SetUpTestSuite() {
     StartServer({"--streams=2", "--queue-depth-max=1000", "--access-log-fast-per-s=0"});
-  }
-
-  // Of the server's process: "VmRSS:" now, "VmHWM:" the most so far.
-  static double MemoryMib(const std::string& field) {
-    std::ifstream status("/proc/" + std::to_string(server().pid()) + "/status");
-    for (std::string name; status >> name;) {
-      double kib = 0;
-      if (name == field && status >> kib) return kib / 1024;
-    }
-    return -1;
   }
 };
 
@@ -93,7 +82,7 @@ TEST_F(ManyStreamsTest, AThousandOpenStreamsDoNotFillTheServer) {
     ASSERT_EQ(AwaitMetric(server().metrics_port(), series, value), value) << series;
   };
   grpc::GenericStub stub(std::shared_ptr<grpc::Channel>(&client().channel(), [](auto*) {}));
-  const double before_mib = MemoryMib("VmRSS:");
+  const double before_mib = server().MemoryMib("VmRSS:");
   std::deque<SendingStream> streams;
   for (int i = 0; i < kOpenStreams; ++i) {
     streams.emplace_back(stub, header, chunk);
@@ -108,7 +97,7 @@ TEST_F(ManyStreamsTest, AThousandOpenStreamsDoNotFillTheServer) {
     EXPECT_EQ(stream.Await(), static_cast<float>(kStreamElements));
   // What a stream's flow control lets in before it is read, and its own few structures.
   constexpr double kMibPerStreamMax = 0.2;
-  EXPECT_LT(MemoryMib("VmHWM:") - before_mib, kOpenStreams * kMibPerStreamMax);
+  EXPECT_LT(server().MemoryMib("VmHWM:") - before_mib, kOpenStreams * kMibPerStreamMax);
 }
 
 }  // namespace

@@ -159,8 +159,8 @@ void ExpectAnswer(const v1::ReduceResponse& response, const std::vector<T>& elem
 
 template <typename T>
 class ReduceTest : public ServedTest {};
-using Elements = testing::Types<std::int32_t, std::int64_t, float, double>;
-TYPED_TEST_SUITE(ReduceTest, Elements);
+using ElementTypes = testing::Types<std::int32_t, std::int64_t, float, double>;
+TYPED_TEST_SUITE(ReduceTest, ElementTypes);
 
 TYPED_TEST(ReduceTest, AllOpsOverAllAxesMatchTheOracle) {
   std::cout << "seed " << kSeed << '\n';

@@ -117,6 +117,15 @@ ServerProcess::~ServerProcess() {
   Wait();
 }
 
+double ServerProcess::MemoryMib(const std::string& field) const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string name; status >> name;) {
+    double kib = 0;
+    if (name == field && status >> kib) return kib / 1024;
+  }
+  return -1;
+}
+
 void ServerProcess::Signal(int signal) const { kill(pid_, signal); }
 
 int ServerProcess::Wait() {

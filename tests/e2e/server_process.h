@@ -30,6 +30,8 @@ class ServerProcess {
   int grpc_port() const { return grpc_port_; }
   int metrics_port() const { return metrics_port_; }
   pid_t pid() const { return pid_; }
+  // Of its memory: "VmRSS:" now, "VmHWM:" the most so far.
+  double MemoryMib(const std::string& field) const;
   void Signal(int signal) const;
   // Waits for the exit; its code, or minus the signal that ended it.
   int Wait();
