@@ -12,6 +12,8 @@ and calls main(). What it then does:
   PEER.py check                                         exit status 3 when a module is missing
   PEER.py serve --port-file FILE [--device auto|cpu|cuda]
   PEER.py load --target HOST:PORT --size BYTES --clients N --seconds S [--way W]    JSON on stdout
+  PEER.py rounds --target HOST:PORT --size BYTES --seconds S [--way W]
+                                    one client that measures anew for every line on stdin
 """
 
 import argparse
@@ -60,22 +62,33 @@ def payload(size):
     return array.array("f", [VALUE]).tobytes() * (size // ELEMENT_BYTES)
 
 
-def repeat(connect, target, size, way, seconds, barrier, queue):
+def connected(connect, arguments):
+    """A client's request, which has been answered once, and rightly."""
+    send = connect(arguments.target, arguments.size, arguments.way)
+    expected = VALUE * (arguments.size // ELEMENT_BYTES)
+    got = send()
+    if not math.isclose(got, expected, rel_tol=1e-5):
+        raise RuntimeError(f"the sum is {expected}, and the server says {got}")
+    return send
+
+
+def measured(send, seconds):
+    """(start, end, every request's nanoseconds)"""
+    start = time.monotonic()
+    latencies_ns, end = [], start + seconds
+    while len(latencies_ns) < REQUESTS_MIN or time.monotonic() < end:
+        before = time.perf_counter_ns()
+        send()
+        latencies_ns.append(time.perf_counter_ns() - before)
+    return start, time.monotonic(), latencies_ns
+
+
+def repeat(connect, arguments, barrier, queue):
     """One client process."""
     try:
-        send = connect(target, size, way)
-        expected = VALUE * (size // ELEMENT_BYTES)
-        got = send()
-        if not math.isclose(got, expected, rel_tol=1e-5):
-            raise RuntimeError(f"the sum is {expected}, and the server says {got}")
+        send = connected(connect, arguments)
         barrier.wait(START_TIMEOUT_S)  # nobody measures while others still connect
-        start = time.monotonic()
-        latencies_ns, end = [], start + seconds
-        while len(latencies_ns) < REQUESTS_MIN or time.monotonic() < end:
-            before = time.perf_counter_ns()
-            send()
-            latencies_ns.append(time.perf_counter_ns() - before)
-        queue.put((start, time.monotonic(), latencies_ns))
+        queue.put(measured(send, arguments.seconds))
     except BaseException:
         barrier.abort()  # the others do not wait for it
         raise
@@ -88,9 +101,7 @@ def percentile_us(latencies_ns, percent):
 def load(connect, arguments):
     context = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
     barrier, queue = context.Barrier(arguments.clients), context.Queue()
-    clients = [context.Process(target=repeat, args=(connect, arguments.target, arguments.size,
-                                                    arguments.way, arguments.seconds, barrier,
-                                                    queue))
+    clients = [context.Process(target=repeat, args=(connect, arguments, barrier, queue))
                for _ in range(arguments.clients)]
     for client in clients:
         client.start()
@@ -104,13 +115,24 @@ def load(connect, arguments):
             continue
     for client in clients:
         client.join()
+    report(results, arguments)
+
+
+def rounds(connect, arguments):
+    send = connected(connect, arguments)
+    for _ in sys.stdin:
+        report([measured(send, arguments.seconds)], arguments)
+
+
+def report(results, arguments):
     elapsed = max(end for _, end, _ in results) - min(start for start, _, _ in results)
     latencies_ns = sorted(latency for _, _, each in results for latency in each)
     print(json.dumps({
-        "bytes": arguments.size, "clients": arguments.clients, "requests": len(latencies_ns),
+        "bytes": arguments.size, "clients": len(results), "requests": len(latencies_ns),
         "seconds": elapsed, "rps": len(latencies_ns) / elapsed,
         "gb_per_second": len(latencies_ns) * arguments.size / elapsed / 1e9,
-        **{f"p{percent}_us": percentile_us(latencies_ns, percent) for percent in (50, 90, 99)}}))
+        **{f"p{percent}_us": percentile_us(latencies_ns, percent) for percent in (50, 90, 99)}}),
+        flush=True)
 
 
 def run_server(serve, arguments):
@@ -137,12 +159,14 @@ def main(serve, connect, needs):
     serving = commands.add_parser("serve")
     serving.add_argument("--port-file", required=True)
     serving.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    loading = commands.add_parser("load")
-    loading.add_argument("--target", required=True)
-    loading.add_argument("--size", type=int, required=True)
+    load_of = argparse.ArgumentParser(add_help=False)
+    load_of.add_argument("--target", required=True)
+    load_of.add_argument("--size", type=int, required=True)
+    load_of.add_argument("--seconds", type=float, default=1.0)
+    load_of.add_argument("--way", default="", help="which one, of a client that has several")
+    loading = commands.add_parser("load", parents=[load_of])
     loading.add_argument("--clients", type=int, default=1)
-    loading.add_argument("--seconds", type=float, default=1.0)
-    loading.add_argument("--way", default="", help="which one, of a client that has several")
+    commands.add_parser("rounds", parents=[load_of])
     arguments = parser.parse_args()
     missing = [module for module in needs if not is_there(module)]
     if missing:
@@ -152,3 +176,5 @@ def main(serve, connect, needs):
         run_server(serve, arguments)
     elif arguments.command == "load":
         load(connect, arguments)
+    elif arguments.command == "rounds":
+        rounds(connect, arguments)

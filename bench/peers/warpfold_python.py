@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """warpfold's own Python client, the way its peers' clients are measured. The server is given.
 
---way: sent (the default), "N connections", "N MiB chunks", shared (through shared memory); of a
-tensor on a GPU "gpu", "gpu, held" (by Client.share) and "gpu, copied" (to the host, by torch, and
-sent).
+--way: sent (the default), "N connections", shared (through shared memory); of a tensor on a GPU
+"gpu", "gpu, held" (by Client.share) and "gpu, copied" (to the host, by torch, and sent).
 """
 
 import load
@@ -16,10 +15,8 @@ def connect(target, size, way):
 
     warpfold = load.import_warpfold()
     options = {} if way == "shared" else {"shared_memory_mode": None}
-    if way.endswith("connections"):
+    if "connection" in way:
         options["connections"] = int(way.split()[0])
-    elif way.endswith("MiB chunks"):
-        options.update(connections=1, chunk_bytes=int(way.split()[0]) << 20)
     client = warpfold.connect(target, **options)
     values = numpy.frombuffer(load.payload(size), dtype=numpy.float32)
     if not way.startswith("gpu"):

@@ -3,14 +3,14 @@
 
 What Python adds to the C++ client, and what the clients of the Open Inference Protocol
 (tritonclient, perf_analyzer) reach of our own on the same path. Every case measures its two in
-turns, round by round; the figure is the median of what the rounds gave. Clients that are not
+turns, round by round; the figure is the median of what the rounds gave. perf_analyzer is compared
+with `warpfold bench`, tritonclient, which is Python, with our Python client. Clients that are not
 installed are left out. perf_analyzer is found in the PATH, or by --perf-analyzer.
 
 From a build tree:  bench/service/clients.py --build build/release
 From the bundle:    bundle/bench/service/clients.py        (finds bin/ by itself)
 """
 
-import argparse
 import contextlib
 import csv
 import datetime
@@ -24,6 +24,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+from arguments import bench_parser
 from cases import KIB, MIB, print_table, write_results
 from peers import Peer
 from run import Bench
@@ -66,32 +67,29 @@ CASES = [
     Case("256 MiB, Python over C++", CPP_LARGE, Load(PYTHON, "sent", LARGE), "time",
          ("<=", 1.05)),
     *(Case(f"256 MiB, Python, {way}", CPP_LARGE, Load(PYTHON, way, LARGE), "time")
-      for way in ("1 MiB chunks", "4 MiB chunks", "16 MiB chunks", "2 connections",
-                  "4 connections", "8 connections", "shared")),
+      for way in ("1 connection", "2 connections", "4 connections", "8 connections", "shared")),
     Case("256 MiB, C++, 4 connections", CPP_LARGE, Load("C++", "striped", LARGE), "time"),
     *(Case(f"{name}, tritonclient / Python", Load(PYTHON, way, size),
            Load("tritonclient", way, size), "speed", (">=", 0.9))
       for name, way, size in (("4 KiB", "sent", SMALL), ("1 MiB", "sent", MIB),
+                              ("1 MiB, shared memory", "shared", MIB),
                               ("16 MiB, shared memory", "shared", 16 * MIB))),
-    *(Case(f"{name}, {clients} client{'s' * (clients > 1)}, perf_analyzer / C++",
-           Load("C++", "unary", size, clients), Load("perf_analyzer", "", size, clients), "speed",
-           (">=", 0.9))
-      for name, size, clients in (("4 KiB", SMALL, 1), ("4 KiB", SMALL, 16), ("1 MiB", MIB, 1))),
+    *(Case(f"{name}, perf_analyzer / C++", Load("C++", way, size, clients),
+           Load("perf_analyzer", way, size, clients), "speed", (">=", 0.9))
+      for name, way, size, clients in (
+          ("4 KiB, 1 client", "infer", SMALL, 1), ("4 KiB, 16 clients", "infer", SMALL, 16),
+          ("1 MiB, 1 client", "infer", MIB, 1),
+          ("16 MiB, shared memory", "shared", 16 * MIB, 1))),
     *(Case(f"{name} on a GPU, Python, {way} / copied", Load(PYTHON, "gpu, copied", size),
            Load(PYTHON, way, size), "speed")
-      for name, size in (("4 KiB", SMALL), ("64 KiB", 64 * KIB), ("256 KiB", 256 * KIB),
-                         ("1 MiB", MIB), ("256 MiB", LARGE))
-      for way in ("gpu", "gpu, held")),
+      for name, size, way in (
+          ("4 KiB", SMALL, "gpu, held"), ("64 KiB", 64 * KIB, "gpu"), ("256 KiB", 256 * KIB, "gpu"),
+          ("1 MiB", MIB, "gpu"), ("256 MiB", LARGE, "gpu"))),
 ]
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, help="a build folder; default: the bundle")
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.7, help="per measurement")
+    parser = bench_parser(__doc__, rounds=5, seconds=0.7)
     parser.add_argument("--only", default="", help="cases whose names hold this")
     parser.add_argument("--python", default=sys.executable,
                         help="the interpreter that has grpcio, and tritonclient and torch if any")
@@ -99,7 +97,6 @@ def parse_arguments():
                         help="a command that runs it (default: %(default)s)")
     parser.add_argument("--latency-cpus", type=int, default=4,
                         help="processors of the second case; 0: no such case")
-    parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
     return parser.parse_args()
 
 
@@ -126,21 +123,25 @@ class Clients:
         return self._missing.get(load.client, "") or (
             self._no_gpu if load.way.startswith("gpu") else "")
 
-    def run(self, load, rps):
-        """{"p50_us", "rps"}. `rps`: about how many requests a second there will be."""
+    @contextlib.contextmanager
+    def started(self, load):
+        """A function of about how many requests a second there will be: {"p50_us", "rps"}."""
         if load.client == "C++":
-            return self._bench.measure(self._server, load.way, load.size, load.clients,
-                                       self._seconds)
-        if load.client == "perf_analyzer":
-            return self._analyzed(load, max(10, int(rps * self._seconds)))
-        return self._scripts[load.client].measure(
-            self._server.address, load.size, load.clients, self._seconds,
-            *(["--way", load.way] if load.way else []))
+            yield lambda _: self._bench.measure(self._server, load.way, load.size, load.clients,
+                                              self._seconds)
+        elif load.client == "perf_analyzer":
+            yield lambda rps: self._analyzed(load, max(10, int(rps * self._seconds)))
+        else:
+            with self._scripts[load.client].rounds(self._server.address, load.size, self._seconds,
+                                                   load.way) as measure:
+                yield lambda _: measure()
 
     def _analyzed(self, load, count):
         command = [*self._perf_analyzer, "-m", "sum", "-i", "grpc", "-u", self._server.address,
                    f"--shape=INPUT:{load.size // 4}", f"--concurrency-range={load.clients}",
                    f"--request-count={count}", "-f", str(self._csv)]
+        if load.way == "shared":
+            command.append("--shared-memory=system")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
@@ -164,13 +165,15 @@ def measure(clients, server, arguments):
             print(f"{name}: skipped: {why}", flush=True)
             summary.append({"case": name, "skipped": why})
             continue
-        pairs = []
         with contextlib.ExitStack() as held:
             if case.few_processors:
                 held.enter_context(few_processors(arguments.latency_cpus, server))
+            base, other = (held.enter_context(clients.started(load))
+                           for load in (case.base, case.other))
+            pairs = []
             for _ in range(arguments.rounds):
-                base = clients.run(case.base, 0)
-                pairs.append((base, clients.run(case.other, base["rps"])))
+                first = base(0)
+                pairs.append((first, other(first["rps"])))
         summary.append(summarize(case, name, pairs))
         rows.append(row_of(summary[-1]))
         print(f"{name}: {rows[-1][3]}", flush=True)

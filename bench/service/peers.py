@@ -37,6 +37,25 @@ class Peer:
             sys.exit(f"{shlex.join(command)}\n{done.stderr}")
         return json.loads(done.stdout)
 
+    @contextlib.contextmanager
+    def rounds(self, address, size, seconds, way):
+        """One client, started at once, while others may be: a function that measures, each time."""
+        command = [*self.command, "rounds", "--target", address, "--size", str(size),
+                   "--seconds", str(seconds), "--way", way]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as client:
+            def measure():
+                with contextlib.suppress(BrokenPipeError):  # it failed, and said why
+                    client.stdin.write("\n")
+                    client.stdin.flush()
+                line = client.stdout.readline()
+                if not line:
+                    sys.exit(f"{shlex.join(command)}: failed")
+                return json.loads(line)
+
+            yield measure
+            client.stdin.close()
+
 
 def available(python):
     """(name, Peer, brings a server) of those that can run; says which cannot, and why."""

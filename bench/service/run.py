@@ -14,7 +14,6 @@ From the bundle:    bundle/bench/service/run.py        (finds bin/ by itself)
 bench/service/plot.py draws what --output writes.
 """
 
-import argparse
 import contextlib
 import datetime
 import json
@@ -28,22 +27,18 @@ import tempfile
 
 import alone
 import peers
+from arguments import bench_parser
 from cases import (CASES, PEER_CASES, SWEEP_BYTES, UNARY_BYTES_MAX, is_wanted, parse_size,
                    print_table, quick, size_text, unit_text, write_results)
 from servers import Server, few_processors, find_programs, nvidia_smi
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, help="a build folder; default: the bundle")
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = bench_parser(__doc__, rounds=5, seconds=1.0)
     parser.add_argument("--server-args", default="", help="more flags for warpfold-server")
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peer-rounds", type=int, default=3, help="0: no peers")
     parser.add_argument("--peer-python", default=sys.executable,
                         help="the interpreter that has torch, pyarrow and grpcio")
-    parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
     parser.add_argument("--only", action="append", metavar="TEXT",
                         help="cases whose names hold this; may be given again")
     parser.add_argument("--latency-cpus", type=int, default=4,
@@ -57,7 +52,6 @@ def parse_arguments():
                         help="also unary against stream over sizes, on both servers")
     parser.add_argument("--quick", action="store_true",
                         help="small tensors, one short round: does all of it run?")
-    parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
     parser.add_argument("--gpu", help="for the JSON; default: what nvidia-smi says")
     parser.add_argument("--driver", help="for the JSON; default: what nvidia-smi says")
     arguments = parser.parse_args()

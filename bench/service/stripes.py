@@ -8,7 +8,6 @@ medians of the rounds, which take turns.
 From the bundle:    bundle/bench/service/stripes.py --backend cuda
 """
 
-import argparse
 import datetime
 import json
 import pathlib
@@ -18,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+from arguments import bench_parser
 from cases import KIB, MIB, print_table, size_text, write_results
 from servers import Server, find_programs, nvidia_smi
 
@@ -26,17 +26,6 @@ CONNECTIONS = (2, 4, 8)
 STRIPES = (4 * MIB, 16 * MIB, 64 * MIB)
 CHUNKS = tuple(n * KIB for n in (256, 512, 1024, 2048, 4096))
 CHUNKED_SIZE = 256 * MIB
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, help="a build folder; default: the bundle")
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
-    parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
-    return parser.parse_args()
 
 
 def loads():
@@ -65,7 +54,7 @@ def measure(program, server, size, flags, seconds):
 
 
 def main():
-    arguments = parse_arguments()
+    arguments = bench_parser(__doc__, rounds=2, seconds=0.3).parse_args()
     server_program, _, client_program = find_programs(arguments.build)
     speeds = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -20,21 +20,19 @@ void AppendVarint(std::size_t value, std::string& out) {
   out.push_back(static_cast<char>(value));
 }
 
-void AppendTag(int field, std::size_t length, std::string& out) {
-  out.push_back(
-      static_cast<char>(field << 3 | kLengthDelimited));  // one byte: fields here are <= 15
-  AppendVarint(length, out);
-}
-
 }  // namespace
+
+std::string BytesFieldPrefix(int field, std::size_t bytes) {
+  std::string prefix(1, static_cast<char>(field << 3 | kLengthDelimited));
+  AppendVarint(bytes, prefix);
+  return prefix;
+}
 
 std::string PayloadPrefix(std::size_t payload_bytes) {
   static_assert(v1::ReduceRequest::kDataFieldNumber == 15);
   static_assert(v1::ReduceStreamRequest::kChunkFieldNumber == 15);
   static_assert(v1::WriteTensorRequest::kChunkFieldNumber == 15);
-  std::string prefix;
-  AppendTag(v1::ReduceRequest::kDataFieldNumber, payload_bytes, prefix);
-  return prefix;
+  return BytesFieldPrefix(v1::ReduceRequest::kDataFieldNumber, payload_bytes);
 }
 
 std::string ReduceRequestHead(const v1::ReduceRequest& request, std::size_t payload_bytes) {
@@ -43,9 +41,7 @@ std::string ReduceRequestHead(const v1::ReduceRequest& request, std::size_t payl
 
 std::string StreamHeaderMessage(const v1::ReduceRequest& request) {
   const std::string header = request.SerializeAsString();
-  std::string message;
-  AppendTag(v1::ReduceStreamRequest::kHeaderFieldNumber, header.size(), message);
-  return message + header;
+  return BytesFieldPrefix(v1::ReduceStreamRequest::kHeaderFieldNumber, header.size()) + header;
 }
 
 grpc::ByteBuffer ToByteBuffer(const std::string& bytes) {

@@ -23,7 +23,10 @@
 
 namespace warpfold::client {
 
-// The tag and length that announce a payload of `payload_bytes` in field 15 (ReduceRequest.data,
+// The tag and length that announce `bytes` bytes in `field`. REQUIRES: field <= 15.
+std::string BytesFieldPrefix(int field, std::size_t bytes);
+
+// The same of a payload of `payload_bytes` in field 15 (ReduceRequest.data,
 // ReduceStreamRequest.chunk, WriteTensorRequest.chunk).
 std::string PayloadPrefix(std::size_t payload_bytes);
 

@@ -33,8 +33,10 @@ class LoadTest : public ServedTest {
 };
 
 TEST_F(LoadTest, EveryPathServesWhatWasAskedFor) {
-  for (const LoadPath path : {LoadPath::kUnary, LoadPath::kStream, LoadPath::kStriped,
-                              LoadPath::kMany, LoadPath::kResident, LoadPath::kShared}) {
+  for (const LoadPath path :
+       {LoadPath::kUnary, LoadPath::kStream, LoadPath::kStriped, LoadPath::kMany, LoadPath::kInfer,
+        LoadPath::kResident, LoadPath::kShared}) {
+    const bool says_how = path != LoadPath::kInfer;  // that protocol has no words for it
     for (const double rate : {0.0, 1e6}) {
       client::LoadOptions options;
       options.target = Target();
@@ -50,12 +52,32 @@ TEST_F(LoadTest, EveryPathServesWhatWasAskedFor) {
       ASSERT_TRUE(report.ok()) << static_cast<int>(path) << ": " << report.status();
       EXPECT_EQ(report->latencies.count(), 100);
       EXPECT_TRUE(report->failures.empty());
-      EXPECT_FALSE(report->device.empty());
+      EXPECT_EQ(report->device.empty(), !says_how);
       EXPECT_EQ(report->server.total.count(), 100);
-      EXPECT_GT(report->server.total.Percentile(0).count(), 0);
+      EXPECT_EQ(report->server.total.Percentile(0).count() > 0, says_how);
       EXPECT_LE(report->server.total.Percentile(0), report->latencies.max());
     }
   }
+}
+
+TEST_F(LoadTest, TheInferenceProtocolTakesEveryDTypeAndSeveralOps) {
+  client::LoadOptions options;
+  options.target = Target();
+  options.path = LoadPath::kInfer;
+  options.warmup = options.duration = std::chrono::duration<double>(0);
+  client::LoadCounters counters;
+  for (int d = v1::DTYPE_BOOL; d <= v1::DTYPE_F64; ++d) {
+    options.dtype = static_cast<v1::DType>(d);
+    for (const auto& ops : {std::vector{v1::OP_MAX}, std::vector{v1::OP_MIN, v1::OP_MEAN}}) {
+      options.ops = ops;
+      const auto report = client::RunLoad(options, std::vector<std::byte>(4000), counters);
+      ASSERT_TRUE(report.ok()) << client::Name(options.dtype) << ": " << report.status();
+      EXPECT_TRUE(report->failures.empty()) << client::Name(options.dtype);
+    }
+  }
+  options.ops = {v1::OP_SUM, v1::OP_PROD};  // `describe` has no PROD
+  const auto refused = client::RunLoad(options, bytes_, counters);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
 }
 
 TEST_F(LoadTest, AnswersOfAPipelinedStreamAreThoseOfTheirRequests) {

@@ -126,10 +126,11 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option(
           "--method", flags.method,
-          "How the tensor travels; resident: uploaded once by each client, then reduced; "
-          "shared: in memory shared with a server on this host; cuda: in another process's "
-          "memory on the server's GPU")
-      ->check(CLI::IsMember({"unary", "stream", "striped", "many", "resident", "shared", "cuda"}))
+          "How the tensor travels; infer: by the Open Inference Protocol; resident: uploaded once "
+          "by each client, then reduced; shared: in memory shared with a server on this host; "
+          "cuda: in another process's memory on the server's GPU")
+      ->check(CLI::IsMember(
+          {"unary", "stream", "striped", "many", "infer", "resident", "shared", "cuda"}))
       ->capture_default_str();
   command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
       ->transform(CLI::AsSizeValue(false))

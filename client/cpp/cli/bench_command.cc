@@ -32,6 +32,7 @@ absl::StatusOr<LoadPath> ParsePath(const std::string& method) {
   if (method == "striped") return LoadPath::kStriped;
   if (method == "many") return LoadPath::kMany;
   if (method == "resident") return LoadPath::kResident;
+  if (method == "infer") return LoadPath::kInfer;
   if (method == "shared") return LoadPath::kShared;
   if (method == "cuda") return LoadPath::kCuda;
   return absl::InvalidArgumentError(absl::StrCat("--method: no '", method, "'"));

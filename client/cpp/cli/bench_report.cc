@@ -79,6 +79,8 @@ std::string BenchText(const std::string& target, const BenchFlags& flags,
                                           LatencyText(latencies.Percentile(99)), "  p99.9 ",
                                           LatencyText(latencies.Percentile(99.9)), "  max ",
                                           LatencyText(latencies.max()))});
+  }
+  if (report.server.total.max().count() > 0) {
     table.AddRow({"in the server",
                   absl::StrCat("p50 ", LatencyText(report.server.total.Percentile(50)), ", queued ",
                                LatencyText(report.server.queue.Percentile(50)), ", kernel ",

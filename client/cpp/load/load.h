@@ -6,8 +6,8 @@
 // cannot slow down those who time it. The times are drawn from a Poisson process with a fixed seed.
 // Requests that could not be sent within the duration are not sent: the report has fewer, then.
 //
-// Every client has connections of its own and is the library that any program uses (client.h), with
-// retries off: a refusal is counted, not hidden.
+// Every client has connections of its own and is the library that any program uses (client.h), or,
+// of kInfer, sends as it does; with retries off: a refusal is counted, not hidden.
 //
 // Thread safety: RunLoad starts and joins its own threads, one per client. Failure: the status of
 // a client that cannot have its first request answered; later failures are counted by code.
@@ -38,6 +38,7 @@ enum class LoadPath {
   kStriped,   // one tensor over `connections` at a time
   kMany,      // ReduceMany: `window` requests of a client on their way
   kResident,  // put once by each client, then reduced by its id
+  kInfer,     // ModelInfer of the Open Inference Protocol; answers have neither times nor a device
   kShared,    // in memory that each client shares with the server, of the same host
   kCuda,      // in `cuda_memory`, which another process holds
 };

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/load/infer_client.h"
 #include "client/cpp/many_stream.h"
 
 namespace warpfold::client {
@@ -44,6 +45,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
       client.connections = options.connections;
       break;
     case LoadPath::kMany:
+    case LoadPath::kInfer:
     case LoadPath::kShared:
     case LoadPath::kCuda:
       break;
@@ -161,6 +163,7 @@ absl::StatusOr<std::unique_ptr<Client>> Connect(const LoadOptions& options) {
 
 absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& options,
                                                              std::span<const std::byte> payload) {
+  if (options.path == LoadPath::kInfer) return MakeInferClient(options, payload);
   absl::StatusOr<std::unique_ptr<Client>> connected = Connect(options);
   if (!connected.ok()) return connected.status();
   std::unique_ptr<Client> client = *std::move(connected);
@@ -189,6 +192,8 @@ absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& 
     case LoadPath::kStream:
     case LoadPath::kStriped:
       return std::make_unique<OneByOne>(std::move(client), std::move(tensor), options);
+    case LoadPath::kInfer:  // returned above: it has no Client
+      break;
   }
   return absl::InternalError("no such path");
 }
