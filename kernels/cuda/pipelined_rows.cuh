@@ -126,7 +126,7 @@ struct AcrossTile : AcrossLanes {
 // What a block takes beside its tiles, in times of a tile: the more blocks, the more tiles are the
 // best so far in theirs and are searched.
 template <class F>
-inline constexpr int kBlockOverhead = kHasIndices<F> ? 5 : 1;
+inline constexpr int kBlockOverhead = kHasIndices<F> ? 7 : 1;
 
 // Block: kPipelineWarps warps; launch.tiles tiles. Five blocks an SM are what shared memory holds
 // with states of every size; 96 registers a thread are what that leaves.
@@ -142,13 +142,8 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   __shared__ BestSoFar best_so_far[kLanes];
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  // A grid has fewer than 2^31 blocks.
-  const unsigned row_block =
-      rows == 1 ? 0 : blockIdx.x / static_cast<unsigned>(launch.blocks_per_row);
-  const unsigned part = blockIdx.x - row_block * static_cast<unsigned>(launch.blocks_per_row);
+  const RowBlock block = RowBlockOf(rows, launch, launch.tiles);
   const int tiles_per_row = 1 << launch.tiles_per_row_log2;
-  const std::int64_t first_row =
-      std::int64_t{row_block} * (launch.tiles >> launch.tiles_per_row_log2);
 
   struct Tile {
     std::int64_t offset;
@@ -156,9 +151,10 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     __device__ bool IsWhole() const { return count == kTileElements<T>; }
   };
   const auto tile_at = [&](int index) {
-    const std::int64_t row = first_row + (index >> launch.tiles_per_row_log2);
+    const std::int64_t row = block.first_row + (index >> launch.tiles_per_row_log2);
     const std::int64_t first =
-        (std::int64_t{part} * launch.tiles + (index & (tiles_per_row - 1))) * kTileElements<T>;
+        (std::int64_t{block.part} * launch.tiles + (index & (tiles_per_row - 1))) *
+        kTileElements<T>;
     const std::int64_t left = row < rows && index < launch.tiles ? row_elements - first : 0;
     return Tile{row * row_elements + first,
                 static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>)};
@@ -206,9 +202,9 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   if (warp != 0) return;
   const typename F::State state =
       FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);
-  const std::int64_t row = first_row + (lane >> launch.tiles_per_row_log2);
+  const std::int64_t row = block.first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < launch.tiles && (lane & (tiles_per_row - 1)) == 0 && row < rows) {
-    sink.Put(part, row, state);
+    sink.Put(block.part, row, state);
   }
 }
 

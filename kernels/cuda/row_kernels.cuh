@@ -151,6 +151,21 @@ __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* t
   }
 }
 
+// What a block of `tiles` tiles folds: rows from `first_row` on, part `part` of each.
+struct RowBlock {
+  std::int64_t first_row;
+  unsigned part;
+};
+__device__ __forceinline__ RowBlock RowBlockOf(std::int64_t rows, const RowLaunch& launch,
+                                               int tiles) {
+  // A grid has fewer than 2^31 blocks, and a division of 64 bits would take a block of one tile a
+  // tenth of its life.
+  const unsigned blocks_per_row = static_cast<unsigned>(launch.blocks_per_row);
+  const unsigned row_block = rows == 1 ? 0 : blockIdx.x / blocks_per_row;
+  return {std::int64_t{row_block} * (tiles >> launch.tiles_per_row_log2),
+          blockIdx.x - row_block * blocks_per_row};
+}
+
 // Block: launch.warps warps. kAligned: every row starts on 16 bytes.
 //
 // The bound of 1,024 threads an SM gives the compiler 64 registers a thread, so that all eight
@@ -166,15 +181,10 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   LetNextPassLaunch();
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  // A grid has fewer than 2^31 blocks, and a division of 64 bits would take a block of one tile a
-  // tenth of its life.
-  const unsigned row_block =
-      rows == 1 ? 0 : blockIdx.x / static_cast<unsigned>(launch.blocks_per_row);
-  const unsigned part = blockIdx.x - row_block * static_cast<unsigned>(launch.blocks_per_row);
+  const RowBlock block = RowBlockOf(rows, launch, kWarps);
   const int warps_per_row = 1 << launch.tiles_per_row_log2;
-  const std::int64_t first_row = std::int64_t{row_block} * (kWarps >> launch.tiles_per_row_log2);
-  const std::int64_t row = first_row + (warp >> launch.tiles_per_row_log2);
-  const std::int64_t tile = std::int64_t{part} * kWarps + (warp & (warps_per_row - 1));
+  const std::int64_t row = block.first_row + (warp >> launch.tiles_per_row_log2);
+  const std::int64_t tile = std::int64_t{block.part} * kWarps + (warp & (warps_per_row - 1));
 
   const std::int64_t first = tile * kTileElements<T>;
   const std::int64_t left = row < rows ? row_elements - first : 0;
@@ -184,7 +194,7 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
                                              {.first = first_element + offset});
 
   if (warps_per_row == 1) {
-    if (lane == 0 && row < rows) sink.Put(part, row, state);
+    if (lane == 0 && row < rows) sink.Put(block.part, row, state);
     return;
   }
   __shared__ typename F::State tiles[kWarps];
@@ -192,9 +202,9 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   __syncthreads();
   if (warp != 0) return;
   const typename F::State folded = FoldLanesByNeighbours<F>(tiles[lane % kWarps], 1, warps_per_row);
-  const std::int64_t my_row = first_row + (lane >> launch.tiles_per_row_log2);
+  const std::int64_t my_row = block.first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < kWarps && (lane & (warps_per_row - 1)) == 0 && my_row < rows) {
-    sink.Put(part, my_row, folded);
+    sink.Put(block.part, my_row, folded);
   }
 }
 

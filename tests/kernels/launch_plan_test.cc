@@ -62,6 +62,7 @@ TEST(PlanRows, GivesARowOneBlockWhereItHasRoom) {
 TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 12, 1, h200).tiles, 16);
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, h200).tiles, 32);
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, h200).tiles, 8);
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
