@@ -55,6 +55,7 @@ def parse_arguments():
     parser.add_argument("--size", type=parse_size, default=parse_size("16GiB"),
                         help="of the tensor, f32 (default: 16GiB)")
     parser.add_argument("--seconds", type=float, default=1.5, help="per measurement")
+    parser.add_argument("--only", default="", help="cases whose name has this, such as SUM")
     parser.add_argument("--output", type=pathlib.Path, help="write the results here, as JSON")
     return parser.parse_args()
 
@@ -86,6 +87,7 @@ def add_speedups(runs, first_gpus):
 
 def main():
     arguments = parse_arguments()
+    cases = [case for case in CASES if arguments.only in case.name]
     server_program, _, client_program = find_programs(arguments.build)
     runs = []
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +99,7 @@ def main():
                        f"--max-resident-bytes={2 * arguments.size + 16 * 256 * MIB}",
                        f"--max-resident-tensor-bytes={arguments.size}"]
             with Server(f"gpus-{gpus}", command, pathlib.Path(folder)) as server:
-                for case in CASES:
+                for case in cases:
                     run = measure(client_program, server, case, arguments.size, arguments.seconds)
                     split = case.size is None
                     if split and run["device"].count(",") + 1 != gpus:
@@ -108,9 +110,11 @@ def main():
                           flush=True)
     add_speedups(runs, arguments.gpus[0])
     print_table(f"{size_text(arguments.size)} of f32 by one client, and many clients",
-                ("case", "GPUs", "result", "speed-up", f"target: {SPEEDUP_MIN} x GPUs"),
+                ("case", "GPUs", "result", "in the server", "kernel", "speed-up",
+                 f"target: {SPEEDUP_MIN} x GPUs"),
                 [(run["case"], run["gpus"], unit_text(run["metric"], run[run["metric"]]),
-                  f"{run['speedup']:.2f}",
+                  *(unit_text("p50_us", run["server_p50_us"][stage])
+                    for stage in ("total", "kernel")), f"{run['speedup']:.2f}",
                   {True: "met", False: "missed", None: ""}[run["met"]]) for run in runs])
     if arguments.output:
         results = {"gpu": nvidia_smi("name"), "driver": nvidia_smi("driver_version"),

@@ -110,6 +110,14 @@ std::vector<std::string> EmptyResults(const Plan& plan) {
   return results;
 }
 
+bool MayOverflow(const Plan& plan) {
+  const bool is_float =
+      VisitDType(plan.dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
+  return !is_float && !plan.leaves_states &&
+         std::any_of(plan.ops.begin(), plan.ops.end(),
+                     [](Op op) { return op == Op::kSum || op == Op::kProd; });
+}
+
 absl::Status OverflowStatus(const Overflow& overflow, DType dtype) {
   if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
   const char* result = Name(ResultDType(overflow.op, dtype));

@@ -40,6 +40,9 @@ class ResultLayout {
 // for MEAN ... REQUIRES: plan.element_count == 0.
 std::vector<std::string> EmptyResults(const Plan& plan);
 
+// Whether a result of `plan` may not fit its dtype: integer sums and products.
+bool MayOverflow(const Plan& plan);
+
 // OUT_OF_RANGE when `overflow`, of a tensor of `dtype`, holds something, with the exact sum if it
 // is one; OK otherwise.
 absl::Status OverflowStatus(const Overflow& overflow, DType dtype);

@@ -38,6 +38,9 @@ TEST_F(CpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
 TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);
 }
+TEST_F(CpuLaneTest, AnAbandonedOverflowIsForgotten) {
+  testing::AnAbandonedOverflowIsForgotten(*lane_);
+}
 TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
 }

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -175,6 +177,28 @@ inline void ServesTheNextRequestAfterAbandon(Lane& lane) {
     lane.Abandon();
     ExpectCanonicalBits<float>(lane, c, random);
   }
+}
+
+// Rows of sums that do not fit, of which the first are whole and folded when the client goes.
+inline void AnAbandonedOverflowIsForgotten(Lane& lane) {
+  const Plan plan =
+      *MakePlan({.dtype = DType::kI64, .shape = {1024, 1024}, .ops = {Op::kSum}, .axes = {1}});
+  const auto begin = [&](std::int64_t value, std::size_t values) {
+    ASSERT_TRUE(lane.Begin(plan).ok());
+    while (values > 0) {
+      absl::Span<std::byte> buffer = *lane.Buffer();
+      const std::size_t count = std::min(buffer.size() / sizeof(value), values);
+      std::fill_n(reinterpret_cast<std::int64_t*>(buffer.data()), count, value);
+      ASSERT_TRUE(lane.Commit(count * sizeof(value)).ok());
+      values -= count;
+    }
+  };
+  begin(std::numeric_limits<std::int64_t>::max(), 1024 * 1024 - 1);
+  lane.Abandon();
+  begin(1, 1024 * 1024);
+  const absl::StatusOr<Outcome> outcome = lane.Finish();
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->results[0].substr(0, 8), std::string("\0\4\0\0\0\0\0\0", 8));
 }
 
 // REQUIRES: a lane with less than 16 MiB of scratch.

@@ -50,6 +50,9 @@ TEST_P(GpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
 TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);
 }
+TEST_P(GpuLaneTest, AnAbandonedOverflowIsForgotten) {
+  testing::AnAbandonedOverflowIsForgotten(*lane_);
+}
 TEST_P(GpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
 }

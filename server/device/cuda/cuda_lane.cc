@@ -9,12 +9,14 @@
 namespace warpfold {
 namespace {
 
-// The overflow report comes first in the lane's own memory, with the results behind it: one copy
-// fetches both.
+// The overflow report comes first in the lane's own memory.
 constexpr std::size_t kOverflowBytes = 256;
-// Results and scratch of a lane; enough for every tensor of one slab that is reduced to a few
-// thousand results.
-constexpr std::size_t kOwnBytes = std::size_t{1} << 20;
+// Results and scratch of a lane: enough for a SUM of 64 GiB of floats, of which every 64 KiB leave
+// a partial of 8 bytes. What needs more takes three calls of the driver and a launch beside.
+constexpr std::size_t kOwnBytes = std::size_t{8} << 20;
+// Results of up to so many bytes the kernels write to pinned memory themselves. A copy of them
+// takes the device 7 us after the last kernel (H200, 2026-11-21).
+constexpr std::size_t kPinnedResultBytes = std::size_t{4} << 10;
 
 absl::StatusOr<std::chrono::nanoseconds> Elapsed(const cuda::UniqueEvent& from,
                                                  const cuda::UniqueEvent& to) {
@@ -50,13 +52,19 @@ absl::Status CudaLane::Allocate() {
     if (!made.ok()) return made.status();
     *stream = *std::move(made);
   }
-  absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(ring_bytes);
+  absl::StatusOr<cuda::UniquePinnedMemory> pinned =
+      cuda::AllocatePinned(ring_bytes + kPinnedResultBytes + kOverflowBytes);
   if (!pinned.ok()) return pinned.status();
   pinned_ = *std::move(pinned);
+  pinned_results_ = pinned_.get() + ring_bytes;
+  pinned_overflow_ = pinned_results_ + kPinnedResultBytes;
+  // Here, as below, the gaps between results travel with them.
+  std::memset(pinned_results_, 0, kPinnedResultBytes);
   absl::StatusOr<cuda::UniqueDeviceMemory> memory =
       cuda::AllocateDevice(ring_bytes + kOverflowBytes + kOwnBytes);
   if (!memory.ok()) return memory.status();
   d_memory_ = *std::move(memory);
+  d_overflow_ = d_memory_.get() + ring_bytes;
 
   slabs_.resize(slab_count);
   std::vector<cuda::UniqueEvent*> events = {&finish_begins_, &finish_ends_, &results_copied_};
@@ -71,17 +79,15 @@ absl::Status CudaLane::Allocate() {
     if (!made.ok()) return made.status();
     *event = *std::move(made);
   }
-  // The gaps between results travel with them.
   WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cudaMemsetAsync(d_memory_.get() + ring_bytes, 0, kOverflowBytes + kOwnBytes, stream_.get()));
+      cudaMemsetAsync(d_overflow_, 0, kOverflowBytes + kOwnBytes, stream_.get()));
   return ResetOverflow();
 }
 
 absl::Status CudaLane::ResetOverflow() {
   const Overflow none;
-  std::memcpy(pinned_.get(), &none, sizeof(none));
-  std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_overflow, pinned_.get(), sizeof(none),
+  std::memcpy(pinned_overflow_, &none, sizeof(none));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_overflow_, pinned_overflow_, sizeof(none),
                                                 cudaMemcpyHostToDevice, stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
   return absl::OkStatus();
@@ -104,26 +110,27 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 }
 
 absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
-  std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
-  const std::size_t result_bytes = (r.result_layout.total_bytes() + 255) / 256 * 256;
-  const std::size_t needed = result_bytes + r.scratch_layout.total_bytes;
-  const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
-  if (needed <= kOwnBytes && kOverflowBytes + result_bytes <= ring_bytes) {
-    r.d_results = d_overflow + kOverflowBytes;
-  } else if (needed <= options_.scratch_bytes) {
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, needed, stream_.get()));
-    r.d_results = static_cast<std::byte*>(r.d_pooled);
-    // Here, too, the gaps between results travel with them, and those inside states: unset bytes to
-    // compute-sanitizer, and a hundredth of the time that the copy takes.
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(r.d_results, 0, result_bytes, stream_.get()));
-  } else {
+  r.in_pinned = r.result_layout.total_bytes() <= kPinnedResultBytes;
+  const std::size_t d_result_bytes =
+      r.in_pinned ? 0 : (r.result_layout.total_bytes() + 255) / 256 * 256;
+  const std::size_t needed = d_result_bytes + r.scratch_layout.total_bytes;
+  std::byte* d_block = d_overflow_ + kOverflowBytes;
+  if (needed > options_.scratch_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("tensor.shape: partial states and results take ", needed,
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
+  if (needed > kOwnBytes) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, needed, stream_.get()));
+    d_block = static_cast<std::byte*>(r.d_pooled);
+    // Here, too, the gaps between results travel with them, and those inside states: unset bytes to
+    // compute-sanitizer, and a hundredth of the time that the copy takes.
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_block, 0, d_result_bytes, stream_.get()));
+  }
+  r.results = r.in_pinned ? pinned_results_ : d_block;
   const Output results =
-      r.result_layout.OutputAt(plan, r.d_results, reinterpret_cast<Overflow*>(d_overflow));
-  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.d_results + result_bytes, results);
+      r.result_layout.OutputAt(plan, r.results, reinterpret_cast<Overflow*>(d_overflow_));
+  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, d_block + d_result_bytes, results);
   return absl::OkStatus();
 }
 
@@ -201,17 +208,25 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
 }
 
 absl::StatusOr<Outcome> CudaLane::Finish() {
-  absl::StatusOr<Outcome> outcome = Outcome{};
   if (plan_->element_count == 0) {
-    outcome->results = EmptyResults(*plan_);
-  } else {
-    outcome = CollectResults(nullptr);
+    Outcome outcome{.results = EmptyResults(*plan_)};
+    Drop();
+    return outcome;
   }
-  Abandon();
-  return outcome;
+  return CollectResults(nullptr);
 }
 
 absl::StatusOr<Outcome> CudaLane::CollectResults(const std::byte* d_tensor) {
+  absl::StatusOr<Outcome> outcome = FoldAndFetch(d_tensor);
+  if (outcome.ok()) {
+    Drop();
+  } else {
+    Abandon();
+  }
+  return outcome;
+}
+
+absl::StatusOr<Outcome> CudaLane::FoldAndFetch(const std::byte* d_tensor) {
   Reduction& r = *reduction_;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_begins_.get(), stream_.get()));
   if (d_tensor != nullptr) {
@@ -219,7 +234,7 @@ absl::StatusOr<Outcome> CudaLane::CollectResults(const std::byte* d_tensor) {
   }
   if (absl::Status status = r.folding->Finish(r.backend); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_ends_.get(), stream_.get()));
-  absl::StatusOr<std::vector<std::string>> results = CopyResults();
+  absl::StatusOr<std::vector<std::string>> results = FetchResults();
   if (!results.ok()) return results.status();
 
   for (Slab& slab : slabs_) {
@@ -227,49 +242,62 @@ absl::StatusOr<Outcome> CudaLane::CollectResults(const std::byte* d_tensor) {
   }
   absl::StatusOr<std::chrono::nanoseconds> finish = Elapsed(finish_begins_, finish_ends_);
   if (!finish.ok()) return finish.status();
-  absl::StatusOr<std::chrono::nanoseconds> copy = Elapsed(finish_ends_, results_copied_);
-  if (!copy.ok()) return copy.status();
   // Release has counted the pieces of a tensor that came through the slabs.
   use_.AddKernels(d_tensor != nullptr ? static_cast<std::size_t>(plan_->input_bytes) : 0, *finish);
   r.times.kernel += *finish;
-  r.times.device_to_host = *copy;
   return Outcome{*std::move(results), r.times};
 }
 
-// The overflow report and the results, through the pinned slabs: nothing else uses them once the
-// last piece is in the stream.
-absl::StatusOr<std::vector<std::string>> CudaLane::CopyResults() {
-  Reduction& r = *reduction_;
-  const std::byte* d_overflow = d_memory_.get() + slabs_.size() * options_.slab_bytes;
-  const std::size_t result_bytes = r.result_layout.total_bytes();
-  const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
-  const bool own_memory = r.d_pooled == nullptr;
-  const std::size_t first_bytes = kOverflowBytes + (own_memory ? result_bytes : 0);
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_.get(), d_overflow, first_bytes,
-                                                cudaMemcpyDeviceToHost, stream_.get()));
+absl::Status CudaLane::AwaitCopies() {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(results_copied_.get(), stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+  absl::StatusOr<std::chrono::nanoseconds> copies = Elapsed(finish_ends_, results_copied_);
+  if (!copies.ok()) return copies.status();
+  reduction_->times.device_to_host = *copies;
+  return absl::OkStatus();
+}
 
+absl::Status CudaLane::CheckOverflow() const {
   Overflow overflow;
-  std::memcpy(&overflow, pinned_.get(), sizeof(overflow));
-  if (absl::Status refused = OverflowStatus(overflow, plan_->dtype); !refused.ok()) {
-    absl::Status reset = ResetOverflow();
-    return reset.ok() ? refused : reset;
-  }
-  if (own_memory) {
-    return r.result_layout.Extract(reinterpret_cast<const char*>(pinned_.get() + kOverflowBytes));
-  }
-  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(result_bytes);
-  for (std::size_t done = 0; done < result_bytes;) {
-    const std::size_t bytes = std::min(ring_bytes, result_bytes - done);
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_.get(), r.d_results + done, bytes,
-                                                  cudaMemcpyDeviceToHost, stream_.get()));
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(results_copied_.get(), stream_.get()));
+  std::memcpy(&overflow, pinned_overflow_, sizeof(overflow));
+  return OverflowStatus(overflow, plan_->dtype);
+}
+
+// Results that are not in pinned memory come through the slabs: nothing else uses them once the
+// last piece is in the stream. One wait is for all that fits in them, and the overflow report.
+absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
+  Reduction& r = *reduction_;
+  const bool may_overflow = MayOverflow(*plan_);
+  if (r.in_pinned && !may_overflow) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
+    return r.result_layout.Extract(reinterpret_cast<const char*>(pinned_results_));
+  }
+  if (may_overflow) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_overflow_, d_overflow_, sizeof(Overflow),
+                                                  cudaMemcpyDeviceToHost, stream_.get()));
+  }
+  const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
+  const std::size_t result_bytes = r.in_pinned ? 0 : r.result_layout.total_bytes();
+  std::unique_ptr<char[]> block;
+  std::size_t done = 0;
+  do {
+    const std::size_t bytes = std::min(ring_bytes, result_bytes - done);
+    if (bytes > 0) {
+      WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_.get(), r.results + done, bytes,
+                                                    cudaMemcpyDeviceToHost, stream_.get()));
+    }
+    if (absl::Status status = AwaitCopies(); !status.ok()) return status;
+    if (may_overflow && done == 0) {
+      if (absl::Status status = CheckOverflow(); !status.ok()) return status;
+    }
+    if (result_bytes <= ring_bytes) break;
+    if (block == nullptr) block = std::make_unique_for_overwrite<char[]>(result_bytes);
     std::memcpy(block.get() + done, pinned_.get(), bytes);
     done += bytes;
-  }
-  return r.result_layout.Extract(block.get());
+  } while (done < result_bytes);
+  if (block != nullptr) return r.result_layout.Extract(block.get());
+  return r.result_layout.Extract(
+      reinterpret_cast<const char*>(r.in_pinned ? pinned_results_ : pinned_.get()));
 }
 
 void CudaLane::Abandon() {
@@ -278,7 +306,13 @@ void CudaLane::Abandon() {
     (void)cudaStreamSynchronize(copies_.get());
     (void)cudaStreamSynchronize(stream_.get());
     for (Slab& slab : slabs_) slab.in_flight = false;
+    // What did not fit is reported as soon as its row is whole.
+    if (reduction_ && MayOverflow(*plan_)) (void)ResetOverflow();
   }
+  Drop();
+}
+
+void CudaLane::Drop() {
   if (reduction_ && reduction_->d_pooled != nullptr) {
     (void)cudaFreeAsync(reduction_->d_pooled, stream_.get());
   }

@@ -5,6 +5,13 @@
 // of copies_, or being folded there, in the order of stream_, which waits for each slab's copy: on
 // one stream the bus would lie idle during every fold. A slab's events say when the host may write
 // it again and how long its stages took.
+//
+// The end is awaited by cudaStreamSynchronize, which looks for it as long as the device works, and
+// never when it does not. Blocking events and host functions sleep: beside a kernel of 1 ms they
+// take 72 and 91 us of a processor instead of 1,021, and hear of its end 167 and 225 us later, in
+// one case of a hundred 630 and 755; beside none 14 and 18 us later. A flag in mapped memory, which
+// the kernel writes behind its results, saves the copy of these, 3 to 8 us: small results are
+// written so, and batches await such flags (bench/results/completion-h200.json).
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
 
@@ -84,7 +91,8 @@ class CudaLane final : public Lane {
     CudaBackend backend;
     ScratchLayout scratch_layout;
     ResultLayout result_layout;
-    std::byte* d_results = nullptr;
+    bool in_pinned = false;  // where the kernels write the results, else in the device's memory
+    std::byte* results = nullptr;
     void* d_pooled = nullptr;  // results and scratch, when the lane's own memory is too small
     std::optional<Folding<CudaBackend>> folding;
     Piece piece;             // being filled
@@ -112,10 +120,18 @@ class CudaLane final : public Lane {
   // The current piece, which lies at `pinned`, on its way: to the device, folded there.
   absl::Status SendPiece(const std::byte* pinned);
   absl::Status FoldPieces(const std::byte* d_data);
-  // Ends the reduction; folds all pieces of the tensor at `d_tensor` before, if there is one.
+  // Ends the reduction, whatever happens; folds all pieces of the tensor at `d_tensor` before, if
+  // there is one.
   absl::StatusOr<Outcome> CollectResults(const std::byte* d_tensor);
-  absl::StatusOr<std::vector<std::string>> CopyResults();
+  absl::StatusOr<Outcome> FoldAndFetch(const std::byte* d_tensor);
+  absl::StatusOr<std::vector<std::string>> FetchResults();
+  // Waits for the copies that are last in the stream, and notes how long they took.
+  absl::Status AwaitCopies();
+  // OUT_OF_RANGE when the report that was fetched says so.
+  absl::Status CheckOverflow() const;
   absl::Status ResetOverflow();
+  // Gives back what the reduction or the write holds. REQUIRES: nothing of it is on its way.
+  void Drop();
   absl::StatusOr<absl::Span<std::byte>> WriteBuffer();
   absl::Status CommitWrite(std::size_t byte_count);
 
@@ -123,10 +139,13 @@ class CudaLane final : public Lane {
   cuda::DeviceShape shape_;
   LaneOptions options_;
   DeviceUse& use_;
-  cuda::UniqueStream copies_;  // of slabs to the device
-  cuda::UniqueStream stream_;  // everything else
-  cuda::UniquePinnedMemory pinned_;
+  cuda::UniqueStream copies_;          // of slabs to the device
+  cuda::UniqueStream stream_;          // everything else
+  cuda::UniquePinnedMemory pinned_;    // slabs, then small results, then the overflow report
   cuda::UniqueDeviceMemory d_memory_;  // slabs, then the overflow report, then results and scratch
+  std::byte* pinned_results_ = nullptr;
+  std::byte* pinned_overflow_ = nullptr;
+  std::byte* d_overflow_ = nullptr;
   std::vector<Slab> slabs_;
   cuda::UniqueEvent finish_begins_, finish_ends_, results_copied_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon

@@ -26,14 +26,7 @@ absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_da
     status = BeginPieces(plan, piece_bytes);
   }
   if (!status.ok()) return status;
-  absl::StatusOr<Outcome> outcome = Outcome{};
-  if (plan.element_count == 0) {
-    outcome->results = EmptyResults(plan);
-  } else {
-    outcome = CollectResults(d_data);
-  }
-  Abandon();
-  return outcome;
+  return plan.element_count == 0 ? Finish() : CollectResults(d_data);
 }
 
 absl::Status CudaLane::FoldPieces(const std::byte* d_data) {
