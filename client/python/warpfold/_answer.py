@@ -66,7 +66,15 @@ def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
         raise InternalError(f"the server answered {len(message.results)} results to {len(ops)} ops")
     if bool(message.state) != call.request.return_state:
         raise InternalError("the server answered a state to a call for results, or none to one")
-    timing = Timing(*(getattr(message.timing, name) for name in Timing._fields))
+    times = message.timing
+    timing = Timing(
+        times.receive_ns,
+        times.queue_ns,
+        times.host_to_device_ns,
+        times.kernel_ns,
+        times.device_to_host_ns,
+        times.total_ns,
+    )
     values = {op: _value(op, call, result) for op, result in zip(ops, message.results)}
     if call.refuses_all_nan and any(np.any(index < 0) for index in values.values()):
         raise ValueError("All-NaN slice encountered")
@@ -93,7 +101,9 @@ def _value(op: str, call: ReduceCall, result: Any) -> Any:
         dtype = dtype_named(name)
         if len(result.data) == dtype.itemsize * math.prod(shape):
             values = np.frombuffer(result.data, dtype=on_wire(dtype))
-            return values.astype(dtype).reshape(shape)[()]  # a copy, the caller's to write to
+            if not shape:
+                return values[0]
+            return values.astype(dtype).reshape(shape)  # a copy, the caller's to write to
     raise InternalError(
         f"the server's result (op {result.op}, {name} {shape}, {len(result.data)} bytes) is not "
         f"one to {op} of shape {call.result_shape}"

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 
 from . import _contract
+from ._heap import keep_freed_memory
 
 _ARGUMENTS = [
     ("grpc.max_receive_message_length", 1 << 30),  # gRPC's own default is 4 MiB
@@ -63,6 +64,7 @@ class Channels:
     """
 
     def __init__(self, target: str, credentials: grpc.ChannelCredentials | None) -> None:
+        keep_freed_memory()
         self._pid = os.getpid()
         self._target = target
         self._credentials = credentials

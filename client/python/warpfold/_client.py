@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Coroutine, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
@@ -14,6 +13,7 @@ from ._answer import Reduction
 from ._arrays import Axis, as_tensor, shareable
 from ._blocking_io import BlockingIo, run
 from ._channel import Channels
+from ._contexts import Context
 from ._errors import WarpfoldError
 from ._flows import Flows
 from ._functions import Functions
@@ -72,7 +72,7 @@ def connect(
     return client
 
 
-class Client(Functions[Any, Reduction]):
+class Client(Context, Functions[Any, Reduction]):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of threads may use a client at a time. Not a forked child.
@@ -183,22 +183,14 @@ class Client(Functions[Any, Reduction]):
         run(self._flows.close())
         self._closing.set()
 
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, failed: bool) -> None:
         self.close()
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
         return run(flow)
 
 
-class SharedTensor(Shared[Any, Reduction]):
+class SharedTensor(Context, Shared[Any, Reduction]):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -208,19 +200,11 @@ class SharedTensor(Shared[Any, Reduction]):
             region, self._region = self._region, None
             run(self._client._flows.unshare(self._array, region))
 
-    def __enter__(self) -> SharedTensor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, failed: bool) -> None:
         self.release()
 
 
-class RemoteTensor(Remote[Any, Reduction]):
+class RemoteTensor(Context, Remote[Any, Reduction]):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:
@@ -229,15 +213,7 @@ class RemoteTensor(Remote[Any, Reduction]):
             run(self._client._flows.delete(self._id, timeout))
             self._deleted = True
 
-    def __enter__(self) -> RemoteTensor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, failed: bool) -> None:
         # Its time to live ends what cannot be reached; the error of the block says more.
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if error else ()):
+        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
             self.delete()

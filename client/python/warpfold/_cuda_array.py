@@ -6,18 +6,18 @@ which names no stream.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ._cuda_driver import Allocation, CudaError, driver
 from ._dtypes import dtype_named, dtype_number, dtype_refusal
+from ._shaped import Shaped
 
 _PER_THREAD_STREAM = 2  # another one on the thread that would wait for it
 
 
-class CudaArray:
+class CudaArray(Shaped):
     """Elements in C order on a GPU. Keeps the array that they belong to."""
 
     def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
@@ -27,14 +27,6 @@ class CudaArray:
         self.pointer: int = interface["data"][0] or 0
         self._waits_for_nothing = interface["version"] >= 3 and interface.get("stream") is None
         self._stream: int | None = interface.get("stream")
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     def allocation(self) -> Allocation:
         """CudaError when the driver does not know the memory."""

@@ -21,11 +21,13 @@ def dtype_refusal(dtype: np.dtype[Any]) -> TypeError:
     return TypeError(f"cannot reduce dtype {dtype}; the contract has {', '.join(_contract.DTYPES)}")
 
 
+@lru_cache(maxsize=64)
 def on_wire(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The little-endian twin of `dtype`."""
     return dtype.newbyteorder("<")
 
 
+@lru_cache(maxsize=64)
 def dtype_named(name: str) -> np.dtype[Any]:
     """The native dtype. ImportError when it is bfloat16 and ml_dtypes is not there."""
     if name == "bfloat16":

@@ -8,7 +8,6 @@ because the elements cannot come back.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Generic, SupportsIndex, TypeVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, SupportsIndex, TypeVar
 import numpy as np
 
 from ._arrays import Axis
+from ._shaped import Shaped
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,7 +39,7 @@ _METHODS: dict[Callable[..., Any], str] = {
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
-class OnServer(Generic[ValueT, ReductionT]):
+class OnServer(Shaped, Generic[ValueT, ReductionT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -52,18 +52,6 @@ class OnServer(Generic[ValueT, ReductionT]):
         self._client = client
         self.shape = shape
         self.dtype = dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     def name_in(self, request: Any) -> None:
         """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""

@@ -56,9 +56,9 @@ class SharedMemory:
         self, call: ReduceCall, deadline: Deadline, progress: Progress | None
     ) -> Reduction | None:
         """None when the array has to go another way."""
-        self._rpcs.channels.check()  # first: a forked child may find the lock taken for good
         if call.payload_bytes < _LEAST_BYTES or not self._rpcs.info.shared_memory_prefix:
             return None
+        self._rpcs.channels.check()  # a forked child may find the lock taken for good
         stripes = None
         if call.payload_bytes > _SLOT_BYTES:
             stripes = cut_to(call, _SLOT_BYTES, self._rpcs.info.limits)

@@ -18,7 +18,7 @@ from . import _contract
 from ._dtypes import dtype_named
 from ._info import Limits
 from ._parts import outermost_run
-from ._request import ReduceCall, plan_part, result_shape
+from ._request import ReduceCall, copy_of, plan_part, result_shape
 
 _STATE_BYTES_MAX = 24  # of an op and an element of the result: what MOMENT_VALUES takes
 _STATES_SHARE_MAX = 1 / 8  # of the payload: else as many bytes come back and go again
@@ -91,8 +91,7 @@ def _piece(call: ReduceCall, length: int, start: int, shape: tuple[int, ...]) ->
     """What begins at index `start` of the `length` that the payload has outermost."""
     index_bytes = call.payload_bytes // length
     size = math.prod(shape) * (call.payload_bytes // math.prod(call.request.tensor.shape))
-    request = _contract.ReduceRequest()
-    request.CopyFrom(call.request)
+    request = copy_of(call.request)
     request.tensor.shape[:] = shape
     payload = call.host_payload[start * index_bytes : start * index_bytes + size]
     return call._replace(request=request, payload=payload)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Coroutine, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
@@ -24,6 +23,7 @@ from ._answer import Reduction
 from ._arrays import Axis, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._channel import Channels
+from ._contexts import AsyncContext
 from ._errors import WarpfoldError
 from ._flows import Flows
 from ._functions import Functions
@@ -73,7 +73,7 @@ async def connect(
     return client
 
 
-class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
+class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of tasks may use a client at a time. Not a forked child.
@@ -140,22 +140,14 @@ class Client(Functions[Awaitable[Any], Awaitable[Reduction]]):
         """Ends the client; calls in progress fail. A second call does nothing."""
         await self._flows.close()
 
-    async def __aenter__(self) -> Client:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, failed: bool) -> None:
         await self.close()
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
         return flow
 
 
-class SharedTensor(Shared[Awaitable[Any], Awaitable[Reduction]]):
+class SharedTensor(AsyncContext, Shared[Awaitable[Any], Awaitable[Reduction]]):
     """warpfold.SharedTensor; what it answers is awaited."""
 
     async def release(self) -> None:
@@ -164,19 +156,11 @@ class SharedTensor(Shared[Awaitable[Any], Awaitable[Reduction]]):
             region, self._region = self._region, None
             await self._client._flows.unshare(self._array, region)
 
-    async def __aenter__(self) -> SharedTensor:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, failed: bool) -> None:
         await self.release()
 
 
-class RemoteTensor(Remote[Awaitable[Any], Awaitable[Reduction]]):
+class RemoteTensor(AsyncContext, Remote[Awaitable[Any], Awaitable[Reduction]]):
     """warpfold.RemoteTensor; what it answers is awaited: await np.sum(tensor, axis=0)."""
 
     async def delete(self, *, timeout: float | None = None) -> None:
@@ -185,14 +169,6 @@ class RemoteTensor(Remote[Awaitable[Any], Awaitable[Reduction]]):
             await self._client._flows.delete(self._id, timeout)
             self._deleted = True
 
-    async def __aenter__(self) -> RemoteTensor:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if error else ()):
+    async def _leave(self, failed: bool) -> None:
+        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
             await self.delete()
