@@ -31,14 +31,14 @@ grpc::ByteBuffer ReduceExchange::WriteItem(const std::string& request_id,
                                            v1::ReduceResponse* response) {
   v1::ReduceManyResponse answer;
   answer.set_request_id(request_id);
-  if (status.ok()) {
-    answer.mutable_response()->Swap(response);
-  } else {
-    *answer.mutable_status() = ToRpcStatus(status);
-  }
+  absl::Status encoded = status;
   grpc::ByteBuffer out;
-  if (absl::Status encoded = Encode(answer, &out); !encoded.ok()) {
-    answer.clear_response();
+  if (status.ok()) {
+    answer.unsafe_arena_set_allocated_response(response);  // lent
+    encoded = Encode(answer, &out);
+    answer.unsafe_arena_release_response();
+  }
+  if (!encoded.ok()) {
     *answer.mutable_status() = ToRpcStatus(encoded);
     Encode(answer, &out).IgnoreError();  // a few bytes: it fits
   }

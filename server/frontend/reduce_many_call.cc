@@ -87,16 +87,13 @@ ReduceManyCall::Item& ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   return added;
 }
 
-void ReduceManyCall::PutAnswer(const Item& item, const grpc::ByteBuffer& answer) {
+void ReduceManyCall::PutAnswer(const Item& item, grpc::ByteBuffer& answer) {
   if (cancelled_) return;
-  if (item.place.has_value()) {
-    *item.place.value() = answer;
-  } else {
-    outbox_.emplace_back(answer);
-  }
+  auto& place = item.place.has_value() ? **item.place : outbox_.emplace_back();
+  place.emplace().Swap(&answer);
 }
 
-void ReduceManyCall::ItemAnswered(Items::iterator position, const grpc::ByteBuffer& answer) {
+void ReduceManyCall::ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) {
   Items gone;  // destroyed last: the caller is one of its members
   Steps steps;
   {

@@ -69,11 +69,10 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
   // Among the items, with a place in the outbox if answers go in the order asked.
   Item& AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
-  void PutAnswer(const Item& item, const grpc::ByteBuffer& answer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Empties `answer`.
+  void PutAnswer(const Item& item, grpc::ByteBuffer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of the item at `position`, which goes.
-  void ItemAnswered(Items::iterator position, const grpc::ByteBuffer& answer)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides, and notes the reads and writes as under way.
   Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
