@@ -162,7 +162,7 @@ class EngineOf final : public Engine {
       pass.kind = FirstPass::Kind::kColumns;
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
       pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
-                                 CeilDiv(extent.count, kLeafRows), kIsHeavy<F>, device);
+                                 CeilDiv(extent.count, kLeafRows), kIsLong<F>, device);
       pass.parts = pass.columns.parts;
       return pass;
     }
@@ -179,7 +179,7 @@ class EngineOf final : public Engine {
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
-    pass.rows = pass.vectors && kIsPipelined<F>
+    pass.rows = pass.vectors && kIsLong<F>
                     ? PlanPipelinedRows(extent.outer, row_tiles, kBlockOverhead<F>, device)
                     : PlanRows(extent.outer, row_tiles, pass.vectors ? kTileAWarp : kUnalignedTiles,
                                device);
@@ -199,7 +199,7 @@ class EngineOf final : public Engine {
       }
       case FirstPass::Kind::kRows: {
         const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors);
-        const int warps = pass.vectors && kIsPipelined<F> ? kPipelineWarps : pass.rows.tiles;
+        const int warps = pass.vectors && kIsLong<F> ? kPipelineWarps : pass.rows.tiles;
         kernel<<<static_cast<unsigned>(pass.rows.blocks), warps * 32, 0, stream>>>(
             data, extent.first, extent.outer, extent.count, pass.rows, sink);
         return cudaGetLastError();
@@ -207,7 +207,7 @@ class EngineOf final : public Engine {
       case FirstPass::Kind::kColumns:
         if constexpr (constexpr int kVector = kColumnVector<F>; kVector != 1) {
           if (pass.columns.vector == kVector) {
-            return LaunchTree<2, 8, 16>(
+            return LaunchTree<2, 16>(
                 ColumnLeaves<F, kVector>{data, extent.count, extent.inner, extent.first},
                 extent.outer, pass.columns, sink, false, stream);
           }
@@ -222,11 +222,11 @@ class EngineOf final : public Engine {
   // compiled, of which heavy folds have two.
   static int RowVectors(std::int64_t needed) {
     if (needed == 1) return 1;
-    return needed == 2 && !kIsHeavy<F> ? 2 : 4;
+    return needed == 2 && !kIsLong<F> ? 2 : 4;
   }
   static auto ShortRowKernelFor(int row_vectors, bool vectors) {
     if (!vectors) return ShortRowKernel<F, 1, false>;
-    if constexpr (!kIsHeavy<F>) {
+    if constexpr (!kIsLong<F>) {
       if (row_vectors == 2) return ShortRowKernel<F, 2, true>;
     }
     return row_vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
@@ -234,7 +234,7 @@ class EngineOf final : public Engine {
 
   static auto RowKernelFor(int tiles, bool vectors) {
     if (!vectors) return RowKernel<F, 8, false>;
-    if constexpr (kIsPipelined<F>) {
+    if constexpr (kIsLong<F>) {
       return PipelinedRowKernel<F>;
     } else {
       return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
@@ -253,7 +253,7 @@ class EngineOf final : public Engine {
                              outer, launch, sink);
       return true;
     };
-    if constexpr (kIsHeavy<F>) {
+    if constexpr (kLoopsOverLeaves<Leaves>) {
       launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
     } else {
       (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);

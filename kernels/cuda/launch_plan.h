@@ -71,8 +71,8 @@ struct TreeLaunch {
   std::int64_t blocks() const { return blocks_x * parts; }
 };
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
-// `leaf_count`: leaves along the count; `heavy`: the fold is one of many components.
-TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool heavy,
+// `leaf_count`: leaves along the count; `is_long`: threads loop over their leaves (pairs.cuh).
+TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool is_long,
                        const DeviceShape& device);
 
 // Second pass over `state_count` states for each of `outputs` outputs. `heavy`: joining two states

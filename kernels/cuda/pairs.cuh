@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/canonical.h"
+#include "kernels/components.h"
 
 namespace warpfold::cuda {
 
@@ -12,6 +13,14 @@ namespace warpfold::cuda {
 // registers than a light one's.
 template <class F>
 inline constexpr bool kIsHeavy = F::kComponents > 3;
+// Whether a fold looks for places, each in a further sweep.
+template <class F>
+inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;
+// Whether a fold's arithmetic takes about as long as its elements take to arrive, by its components
+// or its sweeps: there is little to gain then from straight code for many elements a thread, which
+// is large.
+template <class F>
+inline constexpr bool kIsLong = kIsHeavy<F> || kHasIndices<F>;
 
 // leaf(first) ... leaf(first + kCount - 1), by neighbouring pairs, as straight code.
 template <int kCount, typename Value, class Leaf, class Combine>

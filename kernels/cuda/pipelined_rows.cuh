@@ -22,11 +22,6 @@
 
 namespace warpfold::cuda {
 
-template <class F>
-inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;
-template <class F>
-inline constexpr bool kIsPipelined = kIsHeavy<F> || kHasIndices<F>;
-
 // A whole tile in shared memory. A lane copies and reads its own vectors only, so that no lane
 // waits for another.
 template <typename T>

@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
 // The most rows of a thread: as many as keep four vectors on their way.
 template <class F>
 __host__ __device__ constexpr int ShortRowBatch(int row_vectors) {
-  return kIsHeavy<F> ? 1 : 4 / row_vectors;
+  return kIsLong<F> ? 1 : 4 / row_vectors;
 }
 
 // kBatch rows of a thread, as many apart as the block has at a time. The lanes of a row hold it in

@@ -21,12 +21,12 @@
 namespace warpfold::cuda {
 
 // Neighbouring columns of a thread: a 16-byte vector of them while what it keeps for them takes few
-// registers, fewer for fusions of several components.
+// registers, fewer for fusions of several components, one for long folds.
 template <class F>
 inline constexpr int kColumnVector = [] {
   constexpr std::size_t kRunningBytesMax = 32;
   constexpr std::size_t kStateBytesMax = 64;
-  int columns = kVectorElements<typename F::Element>;
+  int columns = kIsLong<F> ? 1 : kVectorElements<typename F::Element>;
   while (columns > 1 && (columns * sizeof(typename F::Acc) > kRunningBytesMax ||
                          columns * sizeof(typename F::State) > kStateBytesMax)) {
     columns /= 2;
@@ -135,8 +135,13 @@ struct ThreadColumns {
   typename Leaves::Value of[Leaves::kVector];
 };
 
+// Whether a thread folds its leaves in a loop: one kernel then serves any number of them.
+template <class Leaves>
+inline constexpr bool kLoopsOverLeaves = kIsHeavy<typename Leaves::Fold> ||
+                                         (kIsLong<typename Leaves::Fold> && !Leaves::kReadsStates);
+
 // `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
-// kLeaves, or for heavy folds, which are compiled once, anything up to that.
+// kLeaves, or where there is a loop anything up to that.
 template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
                                                             std::int64_t first, int count) {
@@ -160,7 +165,7 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
     }
     return columns;
   };
-  if constexpr (kIsHeavy<F>) {
+  if constexpr (kLoopsOverLeaves<Leaves>) {
     return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
   } else {
     // Straight code: the next leaf's rows are on their way while one is added up.
@@ -249,13 +254,12 @@ __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, i
   return {FoldLanesByNeighbours<F>(warp_states[lane & (warps - 1)], 1, warps)};
 }
 
-// Columns of light folds, several leaves a thread: small blocks, so that others read while one
+// Columns as straight code, several leaves a thread: small blocks, so that others read while one
 // folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
 // one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
 // so (H200, 2026-11-21).
 template <class Leaves, int kLeaves>
-inline constexpr bool kIsDeep =
-    !kIsHeavy<typename Leaves::Fold> && !Leaves::kReadsStates && kLeaves > 1;
+inline constexpr bool kIsDeep = !kLoopsOverLeaves<Leaves> && !Leaves::kReadsStates && kLeaves > 1;
 inline constexpr int kDeepThreads = 128;
 inline constexpr int kDeepBlocksPerSm = 4;
 
