@@ -45,7 +45,7 @@ struct Config {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   int queue_depth_max = 1024;  // per device
-  int batch_lanes = 2;         // per device
+  int batch_lanes = 4;         // per device
   int max_batch_requests = 256;
   std::int64_t max_batch_bytes = std::int64_t{1} << 20;
 

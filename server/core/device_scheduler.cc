@@ -139,9 +139,10 @@ Lane* DeviceScheduler::TakeInlineLane(const Queued& arrived) {
 }
 
 bool DeviceScheduler::RunsBatch(const Work& work) const {
+  if (free_batch_lanes_.empty() || !work.may_run_inline()) return false;
+  const bool is_idle = free_batch_lanes_.size() == batch_lanes_.size();
   const bool thread_is_free = lanes_in_use_ < static_cast<int>(lanes_.size());
-  return !free_batch_lanes_.empty() && work.may_run_inline() &&
-         (work.may_wait_inline() || !thread_is_free);
+  return !work.has_more_behind() || !is_idle || !thread_is_free;
 }
 
 bool DeviceScheduler::Withdraw(Work* work) {

@@ -26,7 +26,7 @@ class ReduceManyCall::Item final : public MessageJob {
 
  private:
   bool may_run_inline() const override { return true; }
-  bool may_wait_inline() const override { return false; }  // the next item comes behind it
+  bool has_more_behind() const override { return true; }
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     stream_.ItemAnswered(position, Written(status, response));

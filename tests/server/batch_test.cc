@@ -38,9 +38,9 @@ class BatchTest : public ::testing::Test {
                                                     }});
   }
 
-  // Fills all batch lanes, each with a work of its own, which hold until Release.
-  void HoldAllBatchLanes() {
-    for (int i = 0; i < kBatchLanes; ++i) {
+  // Fills `count` batch lanes, each with a work of its own, which hold until Release.
+  void HoldBatchLanes(int count) {
+    for (int i = 0; i < count; ++i) {
       held_.push_back(std::make_unique<FakeWork>());
       holders_.emplace_back(
           [this, work = held_.back().get()] { EXPECT_TRUE(scheduler_->Submit(work).ok()); });
@@ -95,7 +95,7 @@ TEST_F(BatchTest, ALoneWorkRunsAtOnceOnTheThreadThatBringsIt) {
 
 TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 20; ++i) Submit(works, i);
   EXPECT_EQ(scheduler_->state().queued, 20);
@@ -112,7 +112,7 @@ TEST_F(BatchTest, WhoComesWhenABatchLaneIsFreeTakesWhatWaits) {
   FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 4; ++i) Submit(works, i);
   Release();
@@ -126,11 +126,11 @@ TEST_F(BatchTest, WhoComesWhenABatchLaneIsFreeTakesWhatWaits) {
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 2}));
 }
 
-TEST_F(BatchTest, WhoHasMoreToBringLeavesTheBatchToAFreeThread) {
+TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAFreeThread) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   gate_.Notify();
   FakeWork left(4);
-  left.WaitForNoDevice();
+  left.HaveMoreBehind();
   ASSERT_TRUE(scheduler_->Submit(&left).ok());
   EXPECT_EQ(Sum(left.Await()), 10);
   EXPECT_NE(left.done_by(), std::this_thread::get_id());
@@ -140,7 +140,7 @@ TEST_F(BatchTest, WhoHasMoreToBringLeavesTheBatchToAFreeThread) {
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
   FakeWork run(4);
-  run.WaitForNoDevice();
+  run.HaveMoreBehind();
   ASSERT_TRUE(scheduler_->Submit(&run).ok());
   ASSERT_TRUE(run.is_done());
   EXPECT_EQ(run.done_by(), std::this_thread::get_id());
@@ -148,9 +148,23 @@ TEST_F(BatchTest, WhoHasMoreToBringLeavesTheBatchToAFreeThread) {
   stream.Await();
 }
 
+TEST_F(BatchTest, WhoHasMoreToBringRunsABatchBesideAnother) {
+  Start({.tensors = 3, .bytes = 1 << 20});
+  HoldBatchLanes(1);
+  FakeWork run(4);
+  run.HaveMoreBehind();
+  std::thread submitter([this, &run] { EXPECT_TRUE(scheduler_->Submit(&run).ok()); });
+  const std::thread::id id = submitter.get_id();
+  device_.fake_batches().Await(2);
+  Release();
+  submitter.join();
+  EXPECT_EQ(Sum(run.Await()), 10);
+  EXPECT_EQ(run.done_by(), id);
+}
+
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
   Start({.tensors = 6, .bytes = 100}, /*lanes=*/1);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(works, count);
   Release();
@@ -163,7 +177,7 @@ TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
 
 TEST_F(BatchTest, OthersPassABatchThatWaits) {
   Start({.tensors = 6, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   FakeWork& batched = Submit(works, 4);
   FakeWork stream(4, nullptr, /*waits_for_client=*/true);
@@ -177,7 +191,7 @@ TEST_F(BatchTest, OthersPassABatchThatWaits) {
 TEST_F(BatchTest, OneThatFailsFailsAlone) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
   device_.fake_batches().FailSum(SumTo(5), absl::OutOfRangeError("too large"));
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 3; i < 8; ++i) {
     works.push_back(std::make_unique<FakeWork>(i));
@@ -197,7 +211,7 @@ TEST_F(BatchTest, OneThatFailsFailsAlone) {
 
 TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 4; ++i) Submit(works, i);
   EXPECT_TRUE(scheduler_->Withdraw(works[1].get()));
@@ -213,7 +227,7 @@ TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
 TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
   Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1);
   device_.fake_batches().FailSum(SumTo(5), absl::UnavailableError("gone"));
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (const int count : {5, 4, 3}) Submit(works, count);
   Release();
@@ -226,7 +240,7 @@ TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
 
 TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchLane) {
   Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/2);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 5; ++i) Submit(works, i);
   scheduler_->Drain();
@@ -269,7 +283,7 @@ TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
 
 TEST_F(BatchTest, TheQueuesLimitCountsWhatWaitsForABatch) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/2);
-  HoldAllBatchLanes();
+  HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 2; ++i) Submit(works, i);
   FakeWork refused;

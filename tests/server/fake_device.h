@@ -309,8 +309,7 @@ class FakeWork final : public Work {
   }
   // Its submitter holds a lock, so to speak.
   void LeaveToLanes() { may_run_inline_ = false; }
-  // Its submitter has more to bring, so to speak.
-  void WaitForNoDevice() { may_wait_inline_ = false; }
+  void HaveMoreBehind() { has_more_behind_ = true; }
   FakePayload& fake_payload() { return payload_; }
   // Waits for Done and returns what it brought.
   const WorkReport& Await() {
@@ -331,7 +330,7 @@ class FakeWork final : public Work {
     return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
   }
   bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
-  bool may_wait_inline() const override { return may_run_inline() && may_wait_inline_; }
+  bool has_more_behind() const override { return has_more_behind_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
@@ -345,7 +344,7 @@ class FakeWork final : public Work {
   FakePayload payload_;
   const bool waits_for_client_;
   bool may_run_inline_ = true;
-  bool may_wait_inline_ = true;
+  bool has_more_behind_ = false;
   mutable absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   WorkReport report_;
