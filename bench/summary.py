@@ -210,8 +210,8 @@ def batch_lines():
     return lines
 
 
-def gpus_lines():
-    data = load("gpus-h200x4.json")
+def gpus_lines(name):
+    data = load(name)
     lines = [
         f"**Several GPUs**, {data['gpu']}, {data['date']}, `{data['command']}`: a resident tensor "
         f"of {data['bytes'] >> 30} GiB of f32, reduced by one client, the RPC included. SUM is "
@@ -237,7 +237,8 @@ def measured():
     sections += [accuracy_lines(), batch_lines(),
                  service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
                  service_lines("service-h200-cpu.json", "CPU backend, the same host"),
-                 gpus_lines(), plot_lines()]
+                 *(gpus_lines(path.name) for path in sorted(RESULTS.glob("gpus-*.json"))),
+                 plot_lines()]
     return "\n".join("\n".join(lines) + "\n" for lines in sections)
 
 

@@ -87,6 +87,7 @@ TEST_F(KilledClientTest, InMidMessageOfReduce) {
                     [](RawConnection& connection, int /*client*/) {
                       return connection.SendPart(kMessageBytes, kBegin);
                     });
+  ExpectCanceled("ReductionService", "Reduce", "unary");
 }
 
 TEST_F(KilledClientTest, InMidChunkOfReduceStream) {
@@ -97,6 +98,7 @@ TEST_F(KilledClientTest, InMidChunkOfReduceStream) {
                connection.SendMessage(Chunk("1234").SerializeAsString()) &&
                connection.SendPart(kMessageBytes, kBegin);
       });
+  ExpectCanceled("ReductionService", "ReduceStream", "client_stream");
 }
 
 TEST_F(KilledClientTest, InMidItemOfReduceMany) {
