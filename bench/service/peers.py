@@ -38,12 +38,12 @@ class Peer:
         return json.loads(done.stdout)
 
     @contextlib.contextmanager
-    def rounds(self, address, size, seconds, way):
+    def rounds(self, address, size, seconds, way, environment):
         """One client, started at once, while others may be: a function that measures, each time."""
         command = [*self.command, "rounds", "--target", address, "--size", str(size),
                    "--seconds", str(seconds), "--way", way]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              text=True) as client:
+                              text=True, env=environment) as client:
             def measure():
                 with contextlib.suppress(BrokenPipeError):  # it failed, and said why
                     client.stdin.write("\n")

@@ -201,6 +201,17 @@ def test_parts_are_few_and_of_one_node(client):
             assert units & (units - 1) == 0
 
 
+def test_pieces_are_small_unless_their_states_are_not(server, striping, monkeypatch):
+    monkeypatch.setattr("warpfold._flows.STRIPE_BYTES_MAX", 32 << 10)
+    monkeypatch.setattr("warpfold._stripes._STATES_SHARE_MAX", 1 / 8)
+    for shape, axis, pieces in ((1 << 17,), None, 16), ((512, 256), 0, 8):
+        x, told = floats(shape), []
+        with warpfold.connect(server, connections=2, shared_memory_mode=None) as striped:
+            got = striped.max(x, axis, progress=lambda done, total: told.append(done))
+        np.testing.assert_array_equal(got, x.max(axis))
+        assert len(told) == pieces  # each of them is one message
+
+
 def test_a_part_is_not_cut_again(server, client, striping):
     x = floats((4096,))
     with warpfold.connect(server, connections=2) as striped:

@@ -26,7 +26,13 @@ from ._describe import describe_calls
 from ._dtypes import dtype_number
 from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
 from ._info import ServerInfo, parse_info
-from ._options import STRIPE_THRESHOLD_BYTES, STRIPES_PER_CONNECTION, Options, ttl_ms
+from ._options import (
+    STRIPE_BYTES_MAX,
+    STRIPE_THRESHOLD_BYTES,
+    STRIPES_PER_CONNECTION,
+    Options,
+    ttl_ms,
+)
 from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
@@ -88,8 +94,11 @@ class Flows:
         meter = Meter(call.payload_bytes, progress)
         connections = self._rpcs.options.connections
         if connections > 1 and call.payload_bytes >= STRIPE_THRESHOLD_BYTES:
-            count = connections * STRIPES_PER_CONNECTION
-            stripes = stripes_of(call, count, self._rpcs.info.limits)
+            few = connections * STRIPES_PER_CONNECTION
+            many = max(few, -(-call.payload_bytes // STRIPE_BYTES_MAX))
+            limits = self._rpcs.info.limits
+            # The states of many may outweigh the payload.
+            stripes = stripes_of(call, many, limits) or stripes_of(call, few, limits)
             if stripes is not None:
                 return await self._striped(call, stripes, deadline, meter)
         return await self._rpcs.sent(io, self._rpcs.channels.first, call, deadline, meter)

@@ -12,23 +12,26 @@ from ._retry import RetryPolicy
 
 DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_RETRY = RetryPolicy()
-# Above this a tensor is streamed. Microseconds by stream / in one message, on 2 cores over loopback
-# (CPU backend, grpcio 1.85, 2026-11-21): 1 MiB 1510 / 740, 2 MiB 2500 / 3670, 4 MiB 3630 / 8150.
-DEFAULT_STREAM_THRESHOLD_BYTES = 1 << 20
-# There, 256 MiB took 1.51, 1.14, 1.11 and 1.11 times the C++ client's time in chunks of 256 KiB,
-# 512 KiB, 1 MiB and 2 MiB.
-DEFAULT_CHUNK_BYTES = 1 << 20
-# An array of at least this many bytes is sent over all of a client's connections at a time. With 4
-# of them its pieces are 4 MiB and more, some 2 ms each, a tenth of which a call takes for itself.
+# Above this a tensor is streamed. Microseconds by stream / in one message: H200 host, 16 cores
+# (grpcio 1.84, 2026-11-21) 2 MiB 2690 / 2495, 4 MiB 4187 / 3816, 8 MiB 7265 / 6641, 16 MiB 13303 /
+# 13037; CPU backend on 2 cores (1.51) 2459 / 2023, 4779 / 4143, 8817 / 7176, 16120 / 16377.
+DEFAULT_STREAM_THRESHOLD_BYTES = 8 << 20
+# 256 MiB over one connection in chunks of 1, 4 and 8 MiB: 208, 165 and 157 ms on the H200 host; on
+# 2 cores in 1, 2 and 4 MiB 275, 207 and 264 ms, another time 218 and 202 in 2 and 4.
+DEFAULT_CHUNK_BYTES = 4 << 20
+# An array of at least this many bytes is sent over all of a client's connections at a time.
 STRIPE_THRESHOLD_BYTES = 64 << 20
-# More stripes than there are connections, so that a slow one does not keep the others waiting; a
-# part still has one node of the canonical tree.
+# So many pieces or more, so that a slow connection does not keep the others waiting; of a reduced
+# run each but the last is one node of the canonical tree.
 STRIPES_PER_CONNECTION = 4
+# And of at most so many bytes, so that each is one message: 256 MiB over 4 connections took 104 ms
+# on the H200 host as 16 streams of 1 MiB chunks, 81 as 4 streams of 4 MiB chunks, and 84, 72, 78
+# and 102 by threads that sent messages of 2, 4, 8 and 16 MiB. (C++'s one stream: 65.)
+STRIPE_BYTES_MAX = 4 << 20
 # One on few processors, because several pay only where a connection is the limit: 256 MiB over
 # loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51, 2026-11-21).
-# Up to 4 on more, where one stream waits for its threads to wake each other between two messages:
-# on 16 idle cores it took 1.49 times the C++ client's time (H200 host, 2026-11-21). That 4 are
-# right there is reasoned, not measured; bench/service/clients.py does.
+# Up to 4 on more: there, messages of 4 MiB over 1, 2, 3, 4, 6 and 8 took 263, 120, 79, 72, 72 and
+# 75 ms.
 DEFAULT_CONNECTIONS = min(max((os.cpu_count() or 1) // 4, 1), 4)
 DEFAULT_SHARED_MEMORY_MODE = 0o600
 

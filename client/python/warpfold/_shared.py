@@ -30,10 +30,12 @@ from ._segments import Segment
 from ._stripes import Stripes, cut_to
 
 _log = logging.getLogger("warpfold")
-# Microseconds by message or stream / through a slot, on 2 cores (CPU backend, grpcio 1.51,
-# 2026-11-21): 64 KiB 435 / 331, 256 KiB 1190 / 270, 4 MiB 14400 / 2370, 64 MiB 71000 / 22000. The
-# first use of a slot of 16 MiB takes some 6 ms more.
+# Microseconds by message or stream / through a slot (2026-11-21): on 2 cores (CPU backend, grpcio
+# 1.51) 64 KiB 376 / 330, 256 KiB 443 / 348, 1 MiB 877 / 507, 4 MiB 4779 / 1348; on an H200 host of
+# 16 (grpcio 1.84) 549 / 433, 899 / 653, 1415 / 831, 4187 / 1059. The first use of a slot of 16 MiB
+# takes some 6 ms more, which are made up for after 25 arrays of 256 KiB, or 60 of 64 KiB.
 _LEAST_BYTES = 256 << 10
+# There, 256 MiB took 55, 31, 26 and 31 ms through two slots of 4, 16, 32 and 64 MiB.
 _SLOT_BYTES = 16 << 20
 _SLOTS_OF_A_CALL = 2  # one is filled while the server reads the other
 _SLOTS_MAX = 16  # of a client
