@@ -114,8 +114,8 @@ struct ColumnWay {
 // most threads. Of sums of f32 in 112 shapes of 2^8 to 2^30 elements these took 2 % longer in the
 // mean than the fastest of 9 ways did, 28 % at most (H200, 2026-11-21).
 constexpr ColumnWay kVectorWays[] = {
-    {true, 16, 128, 1}, {true, 2, 128, 0.5}, {false, 1, kTreeThreads, 0}};
-constexpr ColumnWay kScalarWays[] = {{false, 8, 128, 2}, {false, 1, kTreeThreads, 0}};
+    {true, 16, kDeepThreads, 1}, {true, 2, kDeepThreads, 0.5}, {false, 1, kTreeThreads, 0}};
+constexpr ColumnWay kScalarWays[] = {{false, 8, kDeepThreads, 2}, {false, 1, kTreeThreads, 0}};
 constexpr ColumnWay kLongWays[] = {{false, 8, kTreeThreads, 2},
                                    {false, 8, kTreeThreads / 2, 2},
                                    {false, 8, kTreeThreads / 4, 2},

@@ -260,7 +260,6 @@ __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, i
 // so (H200, 2026-11-21).
 template <class Leaves, int kLeaves>
 inline constexpr bool kIsDeep = !kLoopsOverLeaves<Leaves> && !Leaves::kReadsStates && kLeaves > 1;
-inline constexpr int kDeepThreads = 128;
 inline constexpr int kDeepBlocksPerSm = 4;
 
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is

@@ -81,11 +81,14 @@ void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t
 TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
-      for (const bool heavy : {false, true}) {
-        ExpectSoundTree(PlanColumns(outputs, 1, leaves, heavy, {}), outputs, leaves);
+      for (const bool is_long : {false, true}) {
+        const TreeLaunch launch = PlanColumns(outputs, 1, leaves, is_long, {});
+        ExpectSoundTree(launch, outputs, leaves);
+        if (!is_long && launch.leaves > 1) EXPECT_LE(launch.threads(), kDeepThreads);
       }
       const TreeLaunch launch = PlanColumns(outputs * 4, 4, leaves, false, {});
       ExpectSoundTree(launch, outputs * 4 / launch.vector, leaves);
+      if (launch.leaves > 1) EXPECT_LE(launch.threads(), kDeepThreads);
     }
   }
 }
