@@ -209,6 +209,16 @@ std::vector<std::size_t> FakeService::last_chunk_sizes() const {
   return chunk_sizes_;
 }
 
+void FakeService::AnswerWith(const v1::ReduceResponse& lie) {
+  const std::lock_guard lock(mutex_);
+  lie_ = lie;
+}
+
+std::optional<v1::ReduceResponse> FakeService::Lie() const {
+  const std::lock_guard lock(mutex_);
+  return lie_;
+}
+
 grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
   const std::lock_guard lock(mutex_);
   if (failures_left_ == 0 || passed_left_-- > 0) return grpc::Status::OK;
@@ -235,8 +245,8 @@ grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceR
   const int number = ++unary_calls_;
   if (hangs_ || number == hangs_at_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
-  if (lie_.has_value()) {
-    *response = *lie_;
+  if (const std::optional<v1::ReduceResponse> lie = Lie(); lie.has_value()) {
+    *response = *lie;
     return grpc::Status::OK;
   }
   return Answer(*request, request->data(), *response);

@@ -48,7 +48,7 @@ class FakeService final : public v1::ReductionService::Service {
     if (!released_.HasBeenNotified()) released_.Notify();
   }
   // Answers Reduce with this instead of the truth.
-  void AnswerWith(const v1::ReduceResponse& lie) { lie_ = lie; }
+  void AnswerWith(const v1::ReduceResponse& lie);
 
   // Ops that a test takes out of it are refused, as by an older server.
   v1::GetServerInfoResponse& info() { return info_; }
@@ -67,6 +67,7 @@ class FakeService final : public v1::ReductionService::Service {
  private:
   // The planned failure of this call, or OK.
   grpc::Status NextFailure(grpc::ServerContext& context);
+  std::optional<v1::ReduceResponse> Lie() const;
   // NaiveReduce of the ops that info() has.
   grpc::Status Answer(const v1::ReduceRequest& request, const std::string& data,
                       v1::ReduceResponse& response) const;
