@@ -110,6 +110,7 @@ void ReduceManyCall::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
+    has_written_ = true;
     if (!ok) cancelled_ = true;
     steps = NextSteps();
   }
@@ -141,7 +142,9 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
     response_.Swap(&*outbox_.front());
     outbox_.pop_front();
     writing_ = steps.write = true;
-    steps.more = !outbox_.empty() && outbox_.front().has_value();
+    // Not of the first write: it is done when the response's headers, which go with it, are on the
+    // wire, and a hint keeps them until something else is sent on the connection (gRPC 1.51).
+    steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
   }
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);

@@ -90,6 +90,7 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   Outbox outbox_ ABSL_GUARDED_BY(mutex_);
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody reads answers any more
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
