@@ -3,9 +3,10 @@
 // lane of its own kind.
 //
 // Small tensors go by batches where the device has them. A few batches may be under way; what
-// arrives meanwhile collects, and the next batch takes all of it, up to the device's limits. Whoever
-// submits a work while a batch lane is free runs that batch and calls Done of all in it (on an idle
-// device a lane does that for who has more to bring). Nobody waits for company; load makes batches.
+// arrives meanwhile collects, and the next batch takes all of it, up to the device's limits.
+// Whoever submits a work while a batch lane is free runs that batch and calls Done of all in it (on
+// an idle device a lane does that for who has more to bring). Nobody waits for company; load makes
+// batches.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
 // batch scheduler's: Submit answers at once; on OK the scheduler borrows the work until it calls
