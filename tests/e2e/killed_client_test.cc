@@ -1,5 +1,6 @@
 // Client processes that SIGKILL ends in the middle of an upload of each kind, several at a time:
 // whatever they held comes back, and the next request is served, as the fixture checks after each.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
