@@ -8,11 +8,11 @@ usage() {
 Usage: gpu-sanitize [--limit=SECONDS] [--tools=TOOL,...] [--jobs=N] [TEST_PROGRAM]
 
 Runs TEST_PROGRAM (default: warpfold_gpu_test in bin/ beside this script) under memcheck, racecheck,
-initcheck and synccheck, on fewer and smaller tensors than a plain run takes. A tool shares the
-tests out over N processes at a time (default: the processors, at most 12) and gets SECONDS (default
-300; racecheck took 123 on an H200 with 12 processes, the others up to 15 with one). Exit status: 0
-when no tool found anything and all tests passed; 1 when one did not, or took longer; 2 when
-compute-sanitizer is not here.
+initcheck and synccheck, on fewer and smaller tensors than a plain run takes. racecheck shares the
+tests out over N processes at a time (default: the processors, at most 12). A tool gets SECONDS
+(default 300; racecheck took 123 on an H200 with 12 processes, the others up to 15 with their one).
+Exit status: 0 when no tool found anything and all tests passed; 1 when one did not, or took longer;
+2 when compute-sanitizer is not here.
 HELP
 }
 
@@ -51,11 +51,11 @@ export WARPFOLD_BRIEF_TESTS=1
 filter='-*FourBillion*:*LargerThanAPiece*:*MemoryThatTheGpuDoesNotHave*:*ScratchMemoryThatIsShort*'
 filter+=':GpuSplitTest.*:*/4194304'
 
-# Runs shard $2 of the tests under tool $1; its log and its exit status go to $scratch.
+# Runs shard $2 of $3 of the tests under tool $1; its log and its exit status go to $scratch.
 run_shard() {
   local status=0
   # Tests ask for errors of the driver's on purpose: those are no findings. 9: there were others.
-  GTEST_TOTAL_SHARDS=$jobs GTEST_SHARD_INDEX=$2 timeout "$limit_s" \
+  GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 timeout "$limit_s" \
     "$sanitizer" --tool "$1" --report-api-errors no --error-exitcode 9 \
     "$program" --gtest_color=no "--gtest_filter=$filter" >"$scratch/$1.$2.log" 2>&1 || status=$?
   echo "$status" >"$scratch/$1.$2.status"
@@ -80,13 +80,15 @@ check_shard() {
 failed=0
 for tool in ${tools//,/ }; do
   start=$SECONDS
-  for ((shard = 0; shard < jobs; ++shard)); do
-    run_shard "$tool" "$shard" &
+  shards=1
+  if [ "$tool" = racecheck ]; then shards=$jobs; fi
+  for ((shard = 0; shard < shards; ++shard)); do
+    run_shard "$tool" "$shard" "$shards" &
   done
   wait
   passed=$(cat "$scratch/$tool".*.log | grep -c '^\[       OK' || true)
   echo "== $tool: $((SECONDS - start)) s, $passed tests passed"
-  for ((shard = 0; shard < jobs; ++shard)); do
+  for ((shard = 0; shard < shards; ++shard)); do
     check_shard "$tool" "$shard" || failed=1
   done
   if [ "$passed" -eq 0 ]; then
