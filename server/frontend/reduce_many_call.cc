@@ -81,6 +81,7 @@ ReduceManyCall::Item& ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
+  if (cancelled_) added.Withdraw();  // read too late to be found: nobody wants it
   if (protocol_.order == Order::kAsAsked) {
     added.place = outbox_.insert(outbox_.end(), std::nullopt);
   }
