@@ -219,7 +219,7 @@ class EngineOf final : public Engine {
   }
 
   // Vectors a lane, of rows that take a warp `needed` of them: one of the numbers that are
-  // compiled, of which heavy folds have two.
+  // compiled, of which long folds have two.
   static int RowVectors(std::int64_t needed) {
     if (needed == 1) return 1;
     return needed == 2 && !kIsLong<F> ? 2 : 4;
