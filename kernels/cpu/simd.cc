@@ -99,82 +99,21 @@ Acc FoldTileWith(const T* HWY_RESTRICT tile, int count, const Acc& identity, con
   return acc[0];
 }
 
-// What adds up exactly, or has one best: no order shows, so one running value will do, of which
+// What adds up exactly: no order shows, so one running value will do, of which
 // compilers make as many as they have registers for. An i8 sum ran at 26 GB/s on one core of an
 // EPYC (Zen 4) instead of 9 (2026-11-21).
 template <class C>
 inline constexpr bool kHasNoOrder =
-    std::is_integral_v<typename C::Acc>&& kJoinOf<C> != Join::kOther && !kOmitsNan<C>;
-
-// Integers of the element's size that order as elements do, in which NaN lie past both ends.
-template <typename T>
-HWY_INLINE auto NarrowKey(T x) {
-  if constexpr (kIsFloat<T>) {
-    return internal::FlipNegative(BitCast<internal::SameSizeInt<T>>(x));
-  } else if constexpr (std::is_same_v<T, Bool>) {
-    return x.byte;
-  } else {
-    return x;
-  }
-}
-
-template <typename T, bool kIsMin>
-OrderedKey<T> BestKey(const T* HWY_RESTRICT tile, int count) {
-  auto low = NarrowKey(tile[0]), high = low;
-  for (int i = 0; i < count; ++i) {
-    const auto key = NarrowKey(tile[i]);
-    low = key < low ? key : low;
-    high = key > high ? key : high;
-  }
-  if constexpr (kIsFloat<T>) {
-    if (low < ToKey(Infinity<T>(true)) || high > ToKey(Infinity<T>(false))) {
-      return kIsMin ? kLowestKey<T> : kHighestKey<T>;
-    }
-    return kIsMin ? low : high;
-  } else {
-    return ToKey(BitCast<T>(kIsMin ? low : high));
-  }
-}
-
-// The same in both for elements that ARGMIN and ARGMAX do not tell apart.
-template <typename T>
-HWY_INLINE auto PlaceKey(T x) {
-  const auto key = NarrowKey(x);
-  using Key = std::remove_const_t<decltype(key)>;
-  if constexpr (kIsFloat<T>) {
-    const bool is_nan = key < ToKey(Infinity<T>(true)) || key > ToKey(Infinity<T>(false));
-    const Key number = key == -1 ? Key{0} : key;
-    return is_nan ? std::numeric_limits<Key>::min() : number;
-  } else if constexpr (std::is_same_v<T, Bool>) {
-    return key != 0 ? Key{1} : Key{0};
-  } else {
-    return key;
-  }
-}
-
-// The best element, and then where it is first.
-template <typename T, class C, bool kIsMin>
-typename C::Acc BestPlace(const T* HWY_RESTRICT tile, int count) {
-  constexpr int kBlock = 64;
-  const T best = FromKey<T>(BestKey<T, kIsMin>(tile, count));
-  const auto wanted = PlaceKey(best);
-  int first = 0;
-  for (; first + kBlock < count; first += kBlock) {
-    int here = 0;
-    for (int i = 0; i < kBlock; ++i) here += PlaceKey(tile[first + i]) == wanted ? 1 : 0;
-    if (here > 0) break;
-  }
-  while (PlaceKey(tile[first]) != wanted) ++first;
-  return C::At(best, first);
-}
+    std::is_integral_v<typename C::Acc>&& kJoinOf<C> == Join::kAdd && !kOmitsNan<C>;
 
 // Of floats by their bits: compilers find it hard to compare 16-bit ones as numbers.
 template <typename T>
 std::int32_t CountNonzero(const T* HWY_RESTRICT tile, int count) {
   std::int32_t nonzero = 0;
   for (int i = 0; i < count; ++i) {
-    const auto key = NarrowKey(tile[i]);
-    nonzero += key != 0 && key != -1 ? 1 : 0;
+    constexpr auto kMagnitude = internal::kAllButSign<internal::SameSizeInt<T>>;
+    const auto bits = BitCast<internal::SameSizeInt<T>>(tile[i]);
+    nonzero += (bits & kMagnitude) != 0 ? 1 : 0;
   }
   return nonzero;
 }
@@ -215,6 +154,18 @@ typename Product<T>::Acc ProductOfIntegers(const T* HWY_RESTRICT tile, int count
   return acc;
 }
 
+// visit(0) ... visit(rows - 1); straight code for the rows of a whole leaf.
+using WholeLeaf = std::integral_constant<int, kLeafRows>;
+template <class Visit>
+HWY_INLINE void ForEachRow(WholeLeaf, const Visit& visit) {
+#pragma GCC unroll 8
+  for (int row = 0; row < kLeafRows; ++row) visit(row);
+}
+template <class Visit>
+HWY_INLINE void ForEachRow(int rows, const Visit& visit) {
+  for (int row = 0; row < rows; ++row) visit(row);
+}
+
 // The loops of a component that reads its elements once.
 template <typename T, class C>
 struct LoopsOf {
@@ -223,11 +174,7 @@ struct LoopsOf {
   static constexpr bool kIs = std::is_same_v<C, Other<T>>;
 
   static Acc FoldTile(const T* HWY_RESTRICT tile, int count) {
-    if constexpr (kIs<Min> || kIs<Max>) {
-      return BestKey<T, kIs<Min>>(tile, count);
-    } else if constexpr (kIs<ArgMin> || kIs<ArgMax>) {
-      return BestPlace<T, C, kIs<ArgMin>>(tile, count);
-    } else if constexpr (kIsFloat<T> && kIs<NonzeroCount>) {
+    if constexpr (kIsFloat<T> && kIs<NonzeroCount>) {
       return CountNonzero(tile, count);
     } else if constexpr (kHasNoOrder<C>) {
       Acc acc = C::Identity();
@@ -250,10 +197,21 @@ struct LoopsOf {
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
+    data += first_row * stride;
+    if (rows == kLeafRows) {
+      // Whole leaves in registers: a column's running value is stored once.
+      for (std::int64_t c = 0; c < columns; ++c) {
+        Acc acc = C::Identity();
+        ForEachRow(WholeLeaf(),
+                   [&](int row) { AddElement<C>(acc, data[row * stride + c], first_row + row); });
+        out[c] = acc;
+      }
+      return;
+    }
     for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
-    for (int row = first_row; row < first_row + rows; ++row) {
+    for (int row = 0; row < rows; ++row) {
       const T* HWY_RESTRICT x = data + row * stride;
-      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], row);
+      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], first_row + row);
     }
   }
 };
@@ -272,32 +230,35 @@ struct MomentLoops {
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
-    constexpr std::int64_t kBlock = 64;
-    for (std::int64_t first = 0; first < columns; first += kBlock) {
-      const std::int64_t width = columns - first < kBlock ? columns - first : kBlock;
-      typename Sum<T>::Acc sums[kBlock];
-      LoopsOf<T, Summed>::FoldLeaf(data + first, stride, first_row, rows, width, sums);
-      std::int32_t nans[kBlock] = {};
-      if constexpr (kOmits) {
-        LoopsOf<T, NanCount<T>>::FoldLeaf(data + first, stride, first_row, rows, width, nans);
-      }
-      double means[kBlock];
-      double squares[kBlock] = {};
-      for (std::int64_t c = 0; c < width; ++c) {
-        means[c] = ToDouble(sums[c]) / static_cast<double>(rows - nans[c]);
-      }
-      for (int row = first_row; row < first_row + rows; ++row) {
-        const T* HWY_RESTRICT x = data + row * stride + first;
-        for (std::int64_t c = 0; c < width; ++c) AddDeviation(squares[c], x[c], means[c]);
-      }
-      for (std::int64_t c = 0; c < width; ++c) {
-        const std::int64_t present = rows - nans[c];
-        out[first + c] = present == 0 ? Moments<T>::Identity() : Acc{means[c], squares[c], present};
-      }
+    data += first_row * stride;
+    // Whole leaves in registers.
+    if (rows == kLeafRows) {
+      FoldRows(data, stride, WholeLeaf(), columns, out);
+    } else {
+      FoldRows(data, stride, rows, columns, out);
     }
   }
 
  private:
+  template <typename Rows>
+  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, Rows rows,
+                                  std::int64_t columns, Acc* HWY_RESTRICT out) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      typename Sum<T>::Acc sum = Summed::Identity();
+      std::int32_t nans = 0;
+      ForEachRow(rows, [&](int row) {
+        const T x = data[row * stride + c];
+        AddElement<Summed>(sum, x, row);
+        if constexpr (kOmits) NanCount<T>::Add(nans, x);
+      });
+      const std::int64_t present = rows - nans;
+      const double mean = ToDouble(sum) / static_cast<double>(present);
+      double squares = 0;
+      ForEachRow(rows, [&](int row) { AddDeviation(squares, data[row * stride + c], mean); });
+      out[c] = present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
+    }
+  }
+
   static HWY_INLINE void AddDeviation(double& a, T x, double mean) {
     double added = a;
     Moments<T>::AddDeviation(added, x, mean);
@@ -317,8 +278,15 @@ void CombineColumns(const typename C::Acc* HWY_RESTRICT left, typename C::Acc* H
 
 template <typename T, class C>
 const SimdLoops<T, C>* Loops() {
-  static constexpr SimdLoops<T, C> kLoops{&LoopsOf<T, C>::FoldTile, &LoopsOf<T, C>::FoldLeaf,
-                                          &CombineColumns<T, C>};
+  using L = LoopsOf<T, C>;
+  static constexpr auto kFoldTile = [] {
+    if constexpr (kIsExtreme<C>) {
+      return nullptr;
+    } else {
+      return &L::FoldTile;
+    }
+  }();
+  static constexpr SimdLoops<T, C> kLoops{kFoldTile, &L::FoldLeaf, &CombineColumns<T, C>};
   return &kLoops;
 }
 

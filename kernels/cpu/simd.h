@@ -11,8 +11,13 @@
 
 namespace warpfold::cpu {
 
-// What folds a row tile's first `count` elements, 1 to kTileElements<T>. Of moments, which read
-// their elements twice: the second time, the squares of the deviations from `mean`, added up.
+// MIN, MAX, ARGMIN and ARGMAX, of whose tiles extremes.h has the loops.
+template <class C>
+inline constexpr bool kIsExtreme = kJoinOf<C> == Join::kMin || kJoinOf<C> == Join::kMax;
+
+// What folds a row tile's first `count` elements, 1 to kTileElements<T>; null of extremes. Of
+// moments, which read their elements twice: the second time, the squares of the deviations from
+// `mean`, added up.
 template <typename T, class Component>
 struct TileFold {
   using Function = typename Component::Acc(const T* tile, int count);

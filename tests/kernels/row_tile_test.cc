@@ -1,7 +1,8 @@
-// Row tiles that are whole have loops of their own on the CPU: with anything in them, and wherever
+// Row tiles have loops of their own on the CPU: of any length, with anything in them, and wherever
 // they start, they give the bits of the canonical order.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,9 +17,9 @@
 namespace warpfold {
 namespace {
 
-class WholeTiles : public ::testing::TestWithParam<DType> {};
+class RowTiles : public ::testing::TestWithParam<DType> {};
 
-// Every op by which whole tiles are told apart; PROD of integers has its own test.
+// Every op by which tiles are told apart; PROD of integers has its own test.
 std::vector<Op> OpsOf(DType dtype) {
   std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
   const bool is_float =
@@ -64,7 +65,7 @@ void VisitLengths(std::mt19937_64& random, const Check& check) {
   }
 }
 
-TEST_P(WholeTiles, GiveTheCanonicalBitsAtAnyAlignment) {
+TEST_P(RowTiles, GiveTheCanonicalBitsAtAnyAlignment) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(31);
@@ -74,8 +75,34 @@ TEST_P(WholeTiles, GiveTheCanonicalBitsAtAnyAlignment) {
   });
 }
 
+// Rows of one tile that is not whole, and have fewer vectors, lanes and rows than a whole one.
+TEST_P(RowTiles, GiveTheCanonicalBitsAtAnyLength) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::mt19937_64 random(35);
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t length = 1; length <= 40; ++length) lengths.push_back(length);
+    for (std::int64_t length = 48; length <= kTileElements<T>; length += length / 3) {
+      for (const std::int64_t more : {-1, 0, 1}) lengths.push_back(length + more);
+    }
+    for (std::int64_t power = 64; power <= kTileElements<T>; power *= 2) {
+      for (const std::int64_t more : {-1, 0, 1}) lengths.push_back(power + more);
+    }
+    for (const std::int64_t length : lengths) {
+      const std::size_t offset = random() % 5;
+      std::vector<T> data =
+          testing::RandomElements<T>(static_cast<std::size_t>(length) + offset, random);
+      ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
+      if constexpr (kIsFloat<T>) {
+        testing::StrewNan(data, random);
+        ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kOmit, "with NaN");
+      }
+    }
+  });
+}
+
 // NaN of either sign, infinities, zeros and subnormals: one kind alone, and all among numbers.
-TEST_P(WholeTiles, KeepToTheRulesOfSpecialNumbers) {
+TEST_P(RowTiles, KeepToTheRulesOfSpecialNumbers) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kIsFloat<T>) {
@@ -104,7 +131,7 @@ TEST_P(WholeTiles, KeepToTheRulesOfSpecialNumbers) {
 }
 
 // ARGMIN and ARGMAX: of equal elements the first, wherever it is in its tile.
-TEST_P(WholeTiles, FindTheFirstOfEqualElements) {
+TEST_P(RowTiles, FindTheFirstOfEqualElements) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(33);
@@ -117,11 +144,37 @@ TEST_P(WholeTiles, FindTheFirstOfEqualElements) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(AllDTypes, WholeTiles, ::testing::ValuesIn(kAllDTypes),
+// ARGMIN and ARGMAX look for places only in tiles that beat those before: the best one may come
+// first, last or in between, be equal to others, or come after tiles without numbers.
+TEST_P(RowTiles, FindThePlaceInWhicheverTileIsBest) {
+  VisitDType(GetParam(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr std::int64_t kTiles = 11;
+    std::mt19937_64 random(36);
+    std::vector<T> rising, falling, peaks;
+    for (std::int64_t i = 0; i < kTiles * kTileElements<T>; ++i) {
+      const std::int64_t tile = i / kTileElements<T>;
+      rising.push_back(testing::ElementOf<T>(static_cast<double>(tile)));
+      falling.push_back(testing::ElementOf<T>(static_cast<double>(kTiles - tile)));
+      peaks.push_back(testing::ElementOf<T>(static_cast<double>(tile % 4)));
+    }
+    for (std::vector<T>* data : {&rising, &falling, &peaks}) {
+      ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kPropagate, "steps");
+      if constexpr (kIsFloat<T>) {
+        std::fill_n(data->begin(), 2 * kTileElements<T>, testing::ElementOf<T>(std::nan("")));
+        ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kOmit, "after NaN");
+        (*data)[random() % data->size()] = testing::ElementOf<T>(-std::nan(""));
+        ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kPropagate, "with NaN");
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDTypes, RowTiles, ::testing::ValuesIn(kAllDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 // Sums of 64-bit integers past what 64 bits hold on the way to a sum that fits.
-TEST(WholeTilesOfIntegers, SumsOfTheLargestAreExact) {
+TEST(RowTilesOfIntegers, SumsOfTheLargestAreExact) {
   const std::int64_t high = std::numeric_limits<std::int64_t>::max();
   const std::int64_t low = std::numeric_limits<std::int64_t>::min();
   std::vector<std::int64_t> data;
@@ -152,7 +205,7 @@ std::string ProductOfFactors(DType dtype, T factor, int factors, bool with_zero,
   return results.bytes[0];
 }
 
-TEST(WholeTilesOfIntegers, ProductsAreExactOrReported) {
+TEST(RowTilesOfIntegers, ProductsAreExactOrReported) {
   bool fits = false;
   EXPECT_EQ(ProductOfFactors<std::int8_t>(DType::kI8, 2, 62, false, &fits),
             testing::BytesOf<std::int64_t>(std::int64_t{1} << 62));

@@ -1,0 +1,246 @@
+#include "kernels/cpu/extremes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#ifndef WARPFOLD_FOR_EACH_ELEMENT
+#define WARPFOLD_FOR_EACH_ELEMENT(do_one)                                                  \
+  do_one(Bool, Bool, false) do_one(std::int8_t, I8, false) do_one(std::uint8_t, U8, false) \
+      do_one(std::int16_t, I16, false) do_one(std::uint16_t, U16, false)                   \
+          do_one(std::int32_t, I32, false) do_one(std::uint32_t, U32, false)               \
+              do_one(std::int64_t, I64, false) do_one(std::uint64_t, U64, false)           \
+                  do_one(Half, F16, false) do_one(Half, F16OmitNan, true)                  \
+                      do_one(BFloat16, BF16, false) do_one(BFloat16, BF16OmitNan, true)    \
+                          do_one(float, F32, false) do_one(float, F32OmitNan, true)        \
+                              do_one(double, F64, false) do_one(double, F64OmitNan, true)
+#endif
+
+// Compiled once for each SIMD target, of those that simd.cc has.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/extremes.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace warpfold::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+constexpr Extremes<T> kOfNan = {kLowestKey<T>, kHighestKey<T>};
+
+// A vector's lanes, in memory: Highway does not have the best of them for all types. GCC has to be
+// kept from taking each out of its register, for which it put the loop's vectors into memory.
+template <class D, typename Lane = hn::TFromD<D>>
+struct Stored {
+  HWY_ALIGN Lane lanes[hn::MaxLanes(D())];
+
+  template <class V>
+  HWY_INLINE Stored(D d, V v) {
+    hn::Store(v, d, lanes);
+    asm volatile("" : : "r"(lanes) : "memory");
+  }
+  HWY_INLINE Lane Least() const {
+    Lane least = lanes[0];
+    for (const Lane lane : lanes) least = lane < least ? lane : least;
+    return least;
+  }
+  HWY_INLINE Lane Greatest() const {
+    Lane greatest = lanes[0];
+    for (const Lane lane : lanes) greatest = lane > greatest ? lane : greatest;
+    return greatest;
+  }
+};
+
+// Floats by their bits alone. As signed integers the largest is the greatest float if one is
+// positive; as unsigned ones the largest is the least float if one is negative, and the smallest is
+// the end that neither of these is. Three instructions a vector, where keys that order take five.
+template <typename T>
+struct FloatEnds {
+  using Signed = internal::SameSizeInt<T>;
+  using Unsigned = std::make_unsigned_t<Signed>;
+  Signed top = std::numeric_limits<Signed>::min();
+  Unsigned high = 0;
+  Unsigned low = std::numeric_limits<Unsigned>::max();
+
+  HWY_INLINE void Add(Signed bits) {
+    const auto magnitude = static_cast<Unsigned>(bits);
+    top = bits > top ? bits : top;
+    high = magnitude > high ? magnitude : high;
+    low = magnitude < low ? magnitude : low;
+  }
+
+  HWY_INLINE Extremes<T> Both() const {
+    const bool has_nan =
+        top > BitCast<Signed>(Infinity<T>(false)) || high > BitCast<Unsigned>(Infinity<T>(true));
+    if (has_nan) return kOfNan<T>;
+    const auto other = static_cast<Signed>(low);
+    const Signed least = static_cast<Signed>(high) < 0 ? static_cast<Signed>(high) : other;
+    const Signed greatest = top >= 0 ? top : other;
+    return {internal::FlipNegative(least), internal::FlipNegative(greatest)};
+  }
+};
+
+// The vector at element `first`, or the last one of `count`: to have elements twice changes
+// nothing. In a register: GCC read it from memory again for each use, and loads are what these
+// loops wait for.
+template <class D, typename Lane = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadAt(D d, const Lane* HWY_RESTRICT data, int first, int count) {
+  const int width = static_cast<int>(hn::Lanes(d));
+  const auto x = hn::LoadU(d, data + (first + width <= count ? first : count - width));
+  asm volatile("" : : : "memory");
+  return x;
+}
+
+template <typename T>
+HWY_INLINE Extremes<T> BothOfFloats(const T* HWY_RESTRICT data, int count) {
+  FloatEnds<T> ends;
+  using Signed = typename FloatEnds<T>::Signed;
+  const auto* bits = reinterpret_cast<const Signed*>(data);
+  const hn::ScalableTag<Signed> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const int width = static_cast<int>(hn::Lanes(d));
+  if (count < width) {
+    for (int i = 0; i < count; ++i) ends.Add(BitCast<Signed>(data[i]));
+    return ends.Both();
+  }
+  auto top = hn::LoadU(d, bits);
+  auto high = hn::BitCast(du, top), low = high;
+  for (int first = width; first < count; first += width) {
+    const auto x = LoadAt(d, bits, first, count);
+    top = hn::Max(top, x);
+    high = hn::Max(high, hn::BitCast(du, x));
+    low = hn::Min(low, hn::BitCast(du, x));
+  }
+  ends.top = Stored(d, top).Greatest();
+  ends.high = Stored(du, high).Greatest();
+  ends.low = Stored(du, low).Least();
+  return ends.Both();
+}
+
+template <typename T>
+HWY_INLINE Extremes<T> BothOfNumbers(const T* HWY_RESTRICT data, int count) {
+  using Key = internal::SameSizeInt<T>;
+  Key least = std::numeric_limits<Key>::max(), greatest = std::numeric_limits<Key>::min();
+  for (int i = 0; i < count; ++i) {
+    const Key key = internal::FlipNegative(BitCast<Key>(data[i]));
+    const bool is_nan = key < ToKey(Infinity<T>(true)) || key > ToKey(Infinity<T>(false));
+    least = !is_nan && key < least ? key : least;
+    greatest = !is_nan && key > greatest ? key : greatest;
+  }
+  return {least, greatest};
+}
+
+// As wide as an element, unlike keys.
+template <typename T>
+HWY_INLINE auto Integer(T x) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return x.byte;
+  } else {
+    return x;
+  }
+}
+
+template <typename T>
+HWY_INLINE Extremes<T> BothOfIntegers(const T* HWY_RESTRICT data, int count) {
+  const auto* integers = reinterpret_cast<const decltype(Integer(*data))*>(data);
+  auto least = integers[0], greatest = least;
+  const hn::ScalableTag<decltype(least)> d;
+  const int width = static_cast<int>(hn::Lanes(d));
+  if (count < width) {
+    for (int i = 1; i < count; ++i) {
+      least = integers[i] < least ? integers[i] : least;
+      greatest = integers[i] > greatest ? integers[i] : greatest;
+    }
+  } else {
+    auto low = hn::LoadU(d, integers), high = low;
+    for (int first = width; first < count; first += width) {
+      const auto x = LoadAt(d, integers, first, count);
+      low = hn::Min(low, x);
+      high = hn::Max(high, x);
+    }
+    least = Stored(d, low).Least();
+    greatest = Stored(d, high).Greatest();
+  }
+  return {ToKey(BitCast<T>(least)), ToKey(BitCast<T>(greatest))};
+}
+
+// The same in both for elements that ARGMIN and ARGMAX do not tell apart.
+template <typename T>
+HWY_INLINE auto PlaceKey(T x) {
+  if constexpr (kIsFloat<T>) {
+    using Key = internal::SameSizeInt<T>;
+    const Key key = internal::FlipNegative(BitCast<Key>(x));
+    const bool is_nan = key < ToKey(Infinity<T>(true)) || key > ToKey(Infinity<T>(false));
+    const Key number = key == -1 ? Key{0} : key;
+    return is_nan ? std::numeric_limits<Key>::min() : number;
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return x.byte != 0;
+  } else {
+    return x;
+  }
+}
+
+template <typename T, bool kOmitsNan>
+struct ExtremesOf {
+  static Extremes<T> Both(const T* HWY_RESTRICT data, int count) {
+    if constexpr (kIsFloat<T>) {
+      const Extremes<T> both = BothOfFloats(data, count);
+      const bool has_nan = both.greatest == kOfNan<T>.greatest;
+      return kOmitsNan && has_nan ? BothOfNumbers(data, count) : both;
+    } else {
+      return BothOfIntegers(data, count);
+    }
+  }
+  static OrderedKey<T> Least(const T* HWY_RESTRICT data, int count) {
+    return Both(data, count).least;
+  }
+  static OrderedKey<T> Greatest(const T* HWY_RESTRICT data, int count) {
+    return Both(data, count).greatest;
+  }
+  static int Place(const T* HWY_RESTRICT data, int count, OrderedKey<T> key) {
+    constexpr int kBlock = 64;
+    const auto wanted = PlaceKey(FromKey<T>(key));
+    int first = 0;
+    for (; first + kBlock < count; first += kBlock) {
+      int here = 0;
+      for (int i = 0; i < kBlock; ++i) here += PlaceKey(data[first + i]) == wanted ? 1 : 0;
+      if (here > 0) break;
+    }
+    while (PlaceKey(data[first]) != wanted) ++first;
+    return first;
+  }
+};
+
+// Dispatch works on functions, not on templates: one for each element type and policy.
+#define WARPFOLD_LOOPS(T, name, omits_nan)                                                \
+  const ExtremeLoops<T, omits_nan>* ExtremeLoops##name() {                                \
+    using L = ExtremesOf<T, omits_nan>;                                                   \
+    static constexpr ExtremeLoops<T, omits_nan> kLoops{&L::Both, &L::Least, &L::Greatest, \
+                                                       &L::Place};                        \
+    return &kLoops;                                                                       \
+  }
+WARPFOLD_FOR_EACH_ELEMENT(WARPFOLD_LOOPS)
+#undef WARPFOLD_LOOPS
+
+}  // namespace warpfold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace warpfold::cpu {
+
+#define WARPFOLD_EXPORT(T, name, omits_nan)                           \
+  HWY_EXPORT(ExtremeLoops##name);                                     \
+  template <>                                                         \
+  const ExtremeLoops<T, omits_nan>& GetExtremeLoops<T, omits_nan>() { \
+    return *HWY_DYNAMIC_DISPATCH(ExtremeLoops##name)();               \
+  }
+WARPFOLD_FOR_EACH_ELEMENT(WARPFOLD_EXPORT)
+#undef WARPFOLD_EXPORT
+
+}  // namespace warpfold::cpu
+#endif  // HWY_ONCE

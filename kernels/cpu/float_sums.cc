@@ -1,0 +1,291 @@
+#include "kernels/cpu/float_sums.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/canonical.h"
+#include "kernels/element.h"
+
+#ifndef WARPFOLD_FOR_EACH_FLOAT
+#define WARPFOLD_FOR_EACH_FLOAT(do_one)                                                 \
+  do_one(Half, F16, false) do_one(Half, F16OmitNan, true) do_one(BFloat16, BF16, false) \
+      do_one(BFloat16, BF16OmitNan, true) do_one(float, F32, false)                     \
+          do_one(float, F32OmitNan, true) do_one(double, F64, false)                    \
+              do_one(double, F64OmitNan, true)
+#endif
+
+// Compiled once for each SIMD target, of those that simd.cc has.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/float_sums.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace warpfold::cpu::HWY_NAMESPACE {
+
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<double>;
+using V = hn::Vec<D>;
+constexpr int kWidth = static_cast<int>(hn::MaxLanes(D()));
+// Vectors of running values of one sum, and of each of three. More would leave no registers for
+// elements; fewer read columns that are too far apart: on an EPYC (Zen 4) with AVX2, 16 gave f32
+// sums in memory of 21 GB/s and 8 gave 15 (2026-11-21).
+constexpr int kRunningOfOne = 16;
+constexpr int kRunningOfThree = 8;
+
+template <typename T>
+HWY_INLINE V LoadWide(const T* from) {
+  const D d;
+  const hn::Rebind<float, D> d32;
+  if constexpr (std::is_same_v<T, double>) {
+    return hn::LoadU(d, from);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return hn::PromoteTo(d, hn::LoadU(d32, from));
+  } else if constexpr (std::is_same_v<T, Half>) {
+    const hn::Rebind<hwy::float16_t, D> d16;
+    const auto* halves = reinterpret_cast<const hwy::float16_t*>(from);
+    return hn::PromoteTo(d, hn::PromoteTo(d32, hn::LoadU(d16, halves)));
+  } else {
+    const hn::Rebind<std::uint16_t, D> d16;
+    const hn::Rebind<std::uint32_t, D> bits32;
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
+    const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(bits32, hn::LoadU(d16, bits)));
+    return hn::PromoteTo(d, hn::BitCast(d32, wide));
+  }
+}
+
+// These add a vector of elements to `kSums` running ones. Identities are the components'.
+template <bool kOmitsNan>
+HWY_INLINE V AddNumbers(V a, V added, V x) {
+  if constexpr (kOmitsNan) return hn::IfThenElse(hn::IsNaN(x), a, added);
+  return added;
+}
+template <bool kOmitsNan>
+struct AddSum {
+  static constexpr int kSums = 1;
+  static constexpr double kIdentity[] = {-0.0};
+  HWY_INLINE void operator()(V* a, int, V x) const {
+    a[0] = AddNumbers<kOmitsNan>(a[0], hn::Add(a[0], x), x);
+  }
+};
+template <bool kOmitsNan>
+struct AddSums {
+  static constexpr int kSums = 3;
+  static constexpr double kIdentity[] = {-0.0, 0.0, 0.0};
+  HWY_INLINE void operator()(V* a, int apart, V x) const {
+    V& sum = a[0];
+    V& abs_sum = a[apart];
+    V& square_sum = a[2 * apart];
+    sum = AddNumbers<kOmitsNan>(sum, hn::Add(sum, x), x);
+    abs_sum = AddNumbers<kOmitsNan>(abs_sum, hn::Add(abs_sum, hn::Abs(x)), x);
+    square_sum = AddNumbers<kOmitsNan>(square_sum, hn::MulAdd(x, x, square_sum), x);
+  }
+};
+template <bool kOmitsNan>
+struct AddDeviation {
+  static constexpr int kSums = 1;
+  static constexpr double kIdentity[] = {0.0};
+  V mean;
+  HWY_INLINE void operator()(V* a, int, V x) const {
+    const V apart = hn::Sub(x, mean);
+    a[0] = AddNumbers<kOmitsNan>(a[0], hn::MulAdd(apart, apart, a[0]), x);
+  }
+};
+
+// Where `some` is set.
+template <class Add>
+HWY_INLINE void AddSome(const Add& add, V* acc, int apart, V x, hn::Mask<D> some) {
+  V before[Add::kSums];
+#pragma GCC unroll 3
+  for (int sum = 0; sum < Add::kSums; ++sum) before[sum] = acc[sum * apart];
+  add(acc, apart, x);
+#pragma GCC unroll 3
+  for (int sum = 0; sum < Add::kSums; ++sum) {
+    acc[sum * apart] = hn::IfThenElse(some, acc[sum * apart], before[sum]);
+  }
+}
+
+// Neighbouring pairs of `kCount` vectors, added up in half as many.
+template <int kCount>
+HWY_INLINE void AddPairs(V* v) {
+  const D d;
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount / 2; ++i) {
+    v[i] = hn::Add(hn::ConcatEven(d, v[2 * i + 1], v[2 * i]),
+                   hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]));
+  }
+}
+
+// The lanes of a vector, added up by halves; and of several, which are lanes one after another.
+template <class D1>
+HWY_INLINE double FoldHalves(D1 d, hn::Vec<D1> v) {
+  if constexpr (hn::MaxLanes(D1()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D1> half;
+    return FoldHalves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+template <int kVectors>
+HWY_INLINE double FoldLanes(V* v) {
+#pragma GCC unroll 4
+  for (int half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i) v[i] = hn::Add(v[i], v[i + half]);
+  }
+  return FoldHalves(D(), v[0]);
+}
+
+// The columns from `first` on, of `kVectors` vectors, of a tile's `count` elements: added up from
+// front to back, and then each lane's to its place in `lanes`, `apart` vectors for each sum.
+template <typename T, int kColumns, int kVectors, class Add>
+HWY_INLINE void FoldBlock(const T* HWY_RESTRICT tile, int count, int first, const Add& add,
+                          V* lanes, int apart) {
+  constexpr int kRow = kRowElements<T>;
+  constexpr int kBlock = kVectors * kWidth;
+  constexpr int kPairs = kVectorElements<T>;
+  constexpr int kLineElements = 64 / static_cast<int>(sizeof(T));
+  V acc[Add::kSums * kVectors];
+#pragma GCC unroll 32
+  for (int v = 0; v < Add::kSums * kVectors; ++v) {
+    acc[v] = hn::Set(D(), Add::kIdentity[v / kVectors]);
+  }
+  const int rows = kColumns < kRow ? 0 : count / kRow;
+  for (int row = 0; row < rows; ++row) {
+    const T* from = tile + row * kRow + first;
+    // Columns read apart look to the processor like no stream that goes on. Whole rows do, and to
+    // prefetch those costs a fifth.
+    if constexpr (kBlock < kRow) {
+      for (int i = 0; i < kBlock; i += kLineElements) {
+        hwy::Prefetch(from + kTileElements<T> + i);
+      }
+    }
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) add(acc + v, kVectors, LoadWide(from + v * kWidth));
+    // Row after row: GCC unrolled f64's rows and read column after column, and what was to be 30
+    // GB/s from memory was 7.
+    asm volatile("" ::: "memory");
+  }
+  // A row that is not whole.
+  const T* from = tile + rows * kRow + first;
+  const int rest = count - rows * kRow - first;
+  if (rest > 0) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      const int left = rest - v * kWidth;
+      if (left >= kWidth) {
+        add(acc + v, kVectors, LoadWide(from + v * kWidth));
+      } else if (left > 0) {
+        T last[kWidth] = {};
+        for (int i = 0; i < left; ++i) last[i] = from[v * kWidth + i];
+        AddSome(add, acc + v, kVectors, LoadWide(last),
+                hn::FirstN(D(), static_cast<std::size_t>(left)));
+      }
+    }
+  }
+#pragma GCC unroll 3
+  for (int sum = 0; sum < Add::kSums; ++sum) {
+    V* block = acc + sum * kVectors;
+    AddPairs<kVectors>(block);
+    if constexpr (kPairs >= 4) AddPairs<kVectors / 2>(block);
+    if constexpr (kPairs >= 8) AddPairs<kVectors / 4>(block);
+#pragma GCC unroll 16
+    for (int i = 0; i < kVectors / kPairs; ++i) lanes[sum * apart + i] = block[i];
+  }
+}
+
+// A tile's `count` elements, of which no row has more than the first `kColumns`, from front to
+// back: as many columns at a time as `kRunning` registers have running values for. Columns without
+// elements would change nothing.
+template <typename T, int kColumns, int kRunning, class Add>
+HWY_INLINE void FoldColumns(const T* HWY_RESTRICT tile, int count, const Add& add,
+                            double* HWY_RESTRICT results) {
+  constexpr int kBlock = kColumns < kRunning * kWidth ? kColumns : kRunning * kWidth;
+  constexpr int kVectors = kBlock / kWidth;
+  static_assert(kVectors % kVectorElements<T> == 0);
+  constexpr int kLaneVectors = kColumns / kVectorElements<T> / kWidth;
+  V lanes[Add::kSums * kLaneVectors];
+#pragma GCC unroll 4
+  for (int block = 0; block < kColumns / kBlock; ++block) {
+    FoldBlock<T, kColumns, kVectors>(tile, count, block * kBlock, add,
+                                     lanes + block * kVectors / kVectorElements<T>, kLaneVectors);
+  }
+#pragma GCC unroll 3
+  for (int sum = 0; sum < Add::kSums; ++sum) {
+    results[sum] = FoldLanes<kLaneVectors>(lanes + sum * kLaneVectors);
+  }
+}
+
+template <typename T, int kRunning, class Add>
+HWY_INLINE void FoldTile(const T* HWY_RESTRICT tile, int count, const Add& add,
+                         double* HWY_RESTRICT results) {
+  constexpr int kRow = kRowElements<T>;
+  if (count > kRow / 2) {
+    FoldColumns<T, kRow, kRunning>(tile, count, add, results);
+  } else if (count > kRow / 4) {
+    FoldColumns<T, kRow / 2, kRunning>(tile, count, add, results);
+  } else {
+    FoldColumns<T, kRow / 4, kRunning>(tile, count, add, results);
+  }
+}
+
+template <typename T, bool kOmitsNan>
+struct Loops {
+  static double Sum(const T* tile, int count) {
+    double sum;
+    FoldTile<T, kRunningOfOne>(tile, count, AddSum<kOmitsNan>(), &sum);
+    return sum;
+  }
+  static FloatSums Sums(const T* tile, int count) {
+    double sums[3];
+    FoldTile<T, kRunningOfThree>(tile, count, AddSums<kOmitsNan>(), sums);
+    return {sums[0], sums[1], sums[2]};
+  }
+  static double Deviations(const T* tile, int count, double mean) {
+    double squares;
+    FoldTile<T, kRunningOfOne>(tile, count, AddDeviation<kOmitsNan>{hn::Set(D(), mean)}, &squares);
+    return squares;
+  }
+};
+
+template <typename T, bool kOmitsNan>
+const FloatSumLoops<T, kOmitsNan>* LoopsFor() {
+  using L = Loops<T, kOmitsNan>;
+  static constexpr FloatSumLoops<T, kOmitsNan> kLoops{&L::Sum, &L::Sums, &L::Deviations};
+  return &kLoops;
+}
+#else
+template <typename T, bool kOmitsNan>
+const FloatSumLoops<T, kOmitsNan>* LoopsFor() {
+  return nullptr;
+}
+#endif
+
+#define WARPFOLD_LOOPS(T, name, omits_nan) \
+  const FloatSumLoops<T, omits_nan>* LoopsFor##name() { return LoopsFor<T, omits_nan>(); }
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS)
+#undef WARPFOLD_LOOPS
+
+}  // namespace warpfold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace warpfold::cpu {
+
+#define WARPFOLD_EXPORT(T, name, omits_nan)                             \
+  HWY_EXPORT(LoopsFor##name);                                           \
+  template <>                                                           \
+  const FloatSumLoops<T, omits_nan>* GetFloatSumLoops<T, omits_nan>() { \
+    return HWY_DYNAMIC_DISPATCH(LoopsFor##name)();                      \
+  }
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXPORT)
+#undef WARPFOLD_EXPORT
+
+}  // namespace warpfold::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,176 @@
+// One row tile, or short row, to one state: a fusion's components each by the loops that suit it.
+#ifndef WARPFOLD_KERNELS_CPU_ROW_TILE_H_
+#define WARPFOLD_KERNELS_CPU_ROW_TILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "kernels/canonical.h"
+#include "kernels/cpu/extremes.h"
+#include "kernels/cpu/float_sums.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/fold.h"
+
+namespace warpfold::cpu {
+
+template <class F>
+class RowTile {
+  using T = typename F::Element;
+  using State = typename F::State;
+
+ public:
+  // The best keys of the tiles before a tile: only in one that beats them is there a place to look
+  // for, and of random elements that is rare.
+  struct Leaders {
+    std::optional<OrderedKey<T>> least;
+    std::optional<OrderedKey<T>> greatest;
+  };
+
+  // The `count` elements of a tile, 1 to kTileElements<T>, the first of which is at linear offset
+  // `first`. The tiles of one `leaders` come from front to back.
+  static State Fold(const T* tile, int count, std::int64_t first, Leaders& leaders) {
+    typename F::Acc acc;
+    if constexpr (kHasFloatSums) {
+      FoldFloatSums(tile, count, acc);
+    }
+    if constexpr (kHasLeast || kHasGreatest) {
+      FoldExtremes(tile, count, leaders, acc);
+    }
+    F::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (F::template kIsSparedCount<C>) {
+        F::template Get<C>(acc) = C::Identity();
+      } else if constexpr (!kIsFloatSum<C> && !kIsExtreme<C> && !kReadsTwice<C>) {
+        F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+      }
+    });
+    if constexpr (F::kSparesCounts) {
+      if (!F::AllFinite(acc)) {
+        F::ForEach([&](auto tag) {
+          using C = typename decltype(tag)::type;
+          if constexpr (F::template kIsSparedCount<C>) {
+            F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+          }
+        });
+      }
+    }
+    if constexpr (F::kHasMoments) {
+      const double mean = F::Mean(acc, count);
+      F::SetMoments(acc, count, mean, FoldDeviations(tile, count, mean));
+    }
+    return F::Promote(acc, {.first = first});
+  }
+
+  // A row of one vector for each of a few lanes: what Fold computes, without its fixed cost.
+  static State FoldShort(const T* row, int count, std::int64_t first) {
+    constexpr int kVector = kVectorElements<T>;
+    const int lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(count, kVector)));
+    // acc[lanes * kVector] to acc[0], as in a tile.
+    const auto fold = [&](auto* acc, const auto& combine) {
+      for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
+        for (int i = 0; i < width; ++i) acc[i] = combine(acc[2 * i], acc[2 * i + 1]);
+      }
+      for (int half = lanes / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; ++i) acc[i] = combine(acc[i], acc[i + half]);
+      }
+    };
+    typename F::Acc acc[kRowElements<T>];
+    for (int i = 0; i < lanes * kVector; ++i) {
+      acc[i] = F::Identity();
+      if (i < count) F::Add(acc[i], row[i], i);
+    }
+    fold(acc, [](const auto& a, const auto& b) { return F::Combine(a, b); });
+    if constexpr (F::kHasMoments) {
+      const double mean = F::Mean(acc[0], count);
+      double squares[kRowElements<T>] = {};
+      for (int i = 0; i < count; ++i) F::AddDeviation(squares[i], row[i], mean);
+      fold(squares, [](double a, double b) { return a + b; });
+      F::SetMoments(acc[0], count, mean, squares[0]);
+    }
+    return F::Promote(acc[0], {.first = first});
+  }
+
+ private:
+  template <class C>
+  using Loops = SimdLoops<T, typename F::template Applied<C>>;
+  template <class C>
+  static const Loops<C>& LoopsOf() {
+    return GetSimdLoops<T, typename F::template Applied<C>>();
+  }
+
+  static constexpr bool kHasLeast = F::template kHas<Min<T>> || F::template kHas<ArgMin<T>>;
+  static constexpr bool kHasGreatest = F::template kHas<Max<T>> || F::template kHas<ArgMax<T>>;
+  // Sums of floats that are read together: all of the bundle's.
+  static constexpr bool kHasFloatSums = kIsFloat<T> && F::template kHas<Sum<T>>;
+  static constexpr bool kHasThreeSums = kHasFloatSums && F::template kHas<SquareSum<T>>;
+  template <class C>
+  static constexpr bool kIsFloatSum = kIsFloat<T> &&
+                                      (std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
+                                       std::is_same_v<C, SquareSum<T>>);
+  static void FoldExtremes(const T* tile, int count, Leaders& leaders, typename F::Acc& acc) {
+    const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops<T, F::kOmitsNan>();
+    Extremes<T> keys{};
+    if constexpr (kHasLeast && kHasGreatest) {
+      keys = loops.both(tile, count);
+    } else if constexpr (kHasLeast) {
+      keys.least = loops.least(tile, count);
+    } else if constexpr (kHasGreatest) {
+      keys.greatest = loops.greatest(tile, count);
+    }
+    if constexpr (F::template kHas<Min<T>>) F::template Get<Min<T>>(acc) = keys.least;
+    if constexpr (F::template kHas<Max<T>>) F::template Get<Max<T>>(acc) = keys.greatest;
+    if constexpr (F::template kHas<ArgMin<T>>) {
+      F::template Get<ArgMin<T>>(acc) = PlaceOf<ArgMin<T>>(tile, count, keys.least, leaders.least);
+    }
+    if constexpr (F::template kHas<ArgMax<T>>) {
+      F::template Get<ArgMax<T>>(acc) =
+          PlaceOf<ArgMax<T>>(tile, count, keys.greatest, leaders.greatest);
+    }
+  }
+
+  // The tile's best element, whose key is `key`, and where it is; the identity if it is none or
+  // does not beat the `leader`.
+  template <class C>
+  static typename C::Acc PlaceOf(const T* tile, int count, OrderedKey<T> key,
+                                 std::optional<OrderedKey<T>>& leader) {
+    const bool is_none = F::kOmitsNan && key == C::Value::Identity();
+    if (is_none || (leader.has_value() && C::Value::Combine(*leader, key) == *leader)) {
+      return C::Identity();
+    }
+    leader = key;
+    const auto& loops = GetExtremeLoops<T, F::kOmitsNan>();
+    return C::At(FromKey<T>(key), loops.place(tile, count, key));
+  }
+
+  static void FoldFloatSums(const T* tile, int count, typename F::Acc& acc) {
+    const auto* loops = GetFloatSumLoops<T, F::kOmitsNan>();
+    if (loops == nullptr) {
+      F::ForEach([&](auto tag) {
+        using C = typename decltype(tag)::type;
+        if constexpr (kIsFloatSum<C>) {
+          F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+        }
+      });
+    } else if constexpr (kHasThreeSums) {
+      const FloatSums sums = loops->sums(tile, count);
+      F::template Get<Sum<T>>(acc) = sums.sum;
+      F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
+      F::template Get<SquareSum<T>>(acc) = sums.square_sum;
+    } else {
+      F::template Get<Sum<T>>(acc) = loops->sum(tile, count);
+    }
+  }
+
+  static double FoldDeviations(const T* tile, int count, double mean) {
+    if constexpr (kIsFloat<T>) {
+      const auto* loops = GetFloatSumLoops<T, F::kOmitsNan>();
+      if (loops != nullptr) return loops->deviations(tile, count, mean);
+    }
+    return LoopsOf<Moments<T>>().fold_tile(tile, count, mean);
+  }
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_ROW_TILE_H_
