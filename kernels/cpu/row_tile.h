@@ -8,7 +8,7 @@
 
 #include "kernels/canonical.h"
 #include "kernels/cpu/extremes.h"
-#include "kernels/cpu/float_sums.h"
+#include "kernels/cpu/float64_sums.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/fold.h"
 
@@ -31,8 +31,8 @@ class RowTile {
   // `first`. The tiles of one `leaders` come from front to back.
   static State Fold(const T* tile, int count, std::int64_t first, Leaders& leaders) {
     typename F::Acc acc;
-    if constexpr (kHasFloatSums) {
-      FoldFloatSums(tile, count, acc);
+    if constexpr (kHasFloat64) {
+      FoldInFloat64(tile, count, acc);
     }
     if constexpr (kHasLeast || kHasGreatest) {
       FoldExtremes(tile, count, leaders, acc);
@@ -41,7 +41,7 @@ class RowTile {
       using C = typename decltype(tag)::type;
       if constexpr (F::template kIsSparedCount<C>) {
         F::template Get<C>(acc) = C::Identity();
-      } else if constexpr (!kIsFloatSum<C> && !kIsExtreme<C> && !kReadsTwice<C>) {
+      } else if constexpr (!kIsInFloat64<C> && !kIsExtreme<C> && !kReadsTwice<C>) {
         F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
       }
     });
@@ -101,13 +101,17 @@ class RowTile {
 
   static constexpr bool kHasLeast = F::template kHas<Min<T>> || F::template kHas<ArgMin<T>>;
   static constexpr bool kHasGreatest = F::template kHas<Max<T>> || F::template kHas<ArgMax<T>>;
-  // Sums of floats that are read together: all of the bundle's.
-  static constexpr bool kHasFloatSums = kIsFloat<T> && F::template kHas<Sum<T>>;
-  static constexpr bool kHasThreeSums = kHasFloatSums && F::template kHas<SquareSum<T>>;
+  // Components that come to a float64 with every element. Of floats they never are there without
+  // the sum.
   template <class C>
-  static constexpr bool kIsFloatSum = kIsFloat<T> &&
-                                      (std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
-                                       std::is_same_v<C, SquareSum<T>>);
+  static constexpr bool kIsInFloat64 =
+      kIsFloat<T> ? std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
+                        std::is_same_v<C, SquareSum<T>> || std::is_same_v<C, Product<T>>
+                  : std::is_same_v<C, SquareSum<T>> && !kSquaresExactly<T>;
+  static constexpr bool kHasFloat64 = kIsFloat<T>
+                                          ? F::template kHas<Sum<T>>
+                                          : F::template kHas<SquareSum<T>> && !kSquaresExactly<T>;
+
   static void FoldExtremes(const T* tile, int count, Leaders& leaders, typename F::Acc& acc) {
     const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops<T, F::kOmitsNan>();
     Extremes<T> keys{};
@@ -143,16 +147,18 @@ class RowTile {
     return C::At(FromKey<T>(key), loops.place(tile, count, key));
   }
 
-  static void FoldFloatSums(const T* tile, int count, typename F::Acc& acc) {
-    const auto* loops = GetFloatSumLoops<T, F::kOmitsNan>();
+  static void FoldInFloat64(const T* tile, int count, typename F::Acc& acc) {
+    const auto* loops = GetFloat64Loops<T, F::kOmitsNan>();
     if (loops == nullptr) {
       F::ForEach([&](auto tag) {
         using C = typename decltype(tag)::type;
-        if constexpr (kIsFloatSum<C>) {
+        if constexpr (kIsInFloat64<C>) {
           F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
         }
       });
-    } else if constexpr (kHasThreeSums) {
+    } else if constexpr (!kIsFloat<T>) {
+      F::template Get<SquareSum<T>>(acc) = loops->square_sum(tile, count);
+    } else if constexpr (F::template kHas<SquareSum<T>>) {
       const FloatSums sums = loops->sums(tile, count);
       F::template Get<Sum<T>>(acc) = sums.sum;
       F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
@@ -160,13 +166,14 @@ class RowTile {
     } else {
       F::template Get<Sum<T>>(acc) = loops->sum(tile, count);
     }
+    if constexpr (kIsFloat<T> && F::template kHas<Product<T>>) {
+      if (loops != nullptr) F::template Get<Product<T>>(acc) = loops->product(tile, count);
+    }
   }
 
   static double FoldDeviations(const T* tile, int count, double mean) {
-    if constexpr (kIsFloat<T>) {
-      const auto* loops = GetFloatSumLoops<T, F::kOmitsNan>();
-      if (loops != nullptr) return loops->deviations(tile, count, mean);
-    }
+    const auto* loops = GetFloat64Loops<T, F::kOmitsNan>();
+    if (loops != nullptr) return loops->deviations(tile, count, mean);
     return LoopsOf<Moments<T>>().fold_tile(tile, count, mean);
   }
 };

@@ -1,4 +1,4 @@
-#include "kernels/cpu/float_sums.h"
+#include "kernels/cpu/float64_sums.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,18 +7,20 @@
 #include "kernels/canonical.h"
 #include "kernels/element.h"
 
-#ifndef WARPFOLD_FOR_EACH_FLOAT
-#define WARPFOLD_FOR_EACH_FLOAT(do_one)                                                 \
+#ifndef WARPFOLD_FOR_EACH_FLOAT64_LOOP
+#define WARPFOLD_FOR_EACH_FLOAT64_LOOP(do_one)                                          \
   do_one(Half, F16, false) do_one(Half, F16OmitNan, true) do_one(BFloat16, BF16, false) \
       do_one(BFloat16, BF16OmitNan, true) do_one(float, F32, false)                     \
           do_one(float, F32OmitNan, true) do_one(double, F64, false)                    \
-              do_one(double, F64OmitNan, true)
+              do_one(double, F64OmitNan, true) do_one(std::int32_t, I32, false)         \
+                  do_one(std::uint32_t, U32, false) do_one(std::int64_t, I64, false)    \
+                      do_one(std::uint64_t, U64, false)
 #endif
 
 // Compiled once for each SIMD target, of those that simd.cc has.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/float_sums.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/float64_sums.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/cache_control.h"
@@ -51,6 +53,17 @@ HWY_INLINE V LoadWide(const T* from) {
     const hn::Rebind<hwy::float16_t, D> d16;
     const auto* halves = reinterpret_cast<const hwy::float16_t*>(from);
     return hn::PromoteTo(d, hn::PromoteTo(d32, hn::LoadU(d16, halves)));
+  } else if constexpr (std::is_same_v<T, std::int32_t>) {
+    const hn::Rebind<std::int32_t, D> i32;
+    return hn::PromoteTo(d, hn::LoadU(i32, from));
+  } else if constexpr (std::is_same_v<T, std::uint32_t>) {
+    const hn::Rebind<std::uint32_t, D> u32;
+    const hn::Rebind<std::uint64_t, D> u64;
+    const hn::Rebind<std::int64_t, D> i64;
+    return hn::ConvertTo(d, hn::BitCast(i64, hn::PromoteTo(u64, hn::LoadU(u32, from))));
+  } else if constexpr (std::is_integral_v<T>) {
+    const hn::Rebind<T, D> d64;
+    return hn::ConvertTo(d, hn::LoadU(d64, from));
   } else {
     const hn::Rebind<std::uint16_t, D> d16;
     const hn::Rebind<std::uint32_t, D> bits32;
@@ -60,22 +73,40 @@ HWY_INLINE V LoadWide(const T* from) {
   }
 }
 
-// These add a vector of elements to `kSums` running ones. Identities are the components'.
+// These add a vector of elements to `kSums` running ones. Identities are the components', and so is
+// what joins two running ones.
 template <bool kOmitsNan>
 HWY_INLINE V AddNumbers(V a, V added, V x) {
   if constexpr (kOmitsNan) return hn::IfThenElse(hn::IsNaN(x), a, added);
   return added;
 }
+struct JoinByAdding {
+  static HWY_INLINE auto Join(auto a, auto b) { return hn::Add(a, b); }
+};
 template <bool kOmitsNan>
-struct AddSum {
+struct AddSum : JoinByAdding {
   static constexpr int kSums = 1;
   static constexpr double kIdentity[] = {-0.0};
   HWY_INLINE void operator()(V* a, int, V x) const {
     a[0] = AddNumbers<kOmitsNan>(a[0], hn::Add(a[0], x), x);
   }
 };
+struct AddSquare : JoinByAdding {
+  static constexpr int kSums = 1;
+  static constexpr double kIdentity[] = {0.0};
+  HWY_INLINE void operator()(V* a, int, V x) const { a[0] = hn::MulAdd(x, x, a[0]); }
+};
 template <bool kOmitsNan>
-struct AddSums {
+struct MultiplyBy {
+  static constexpr int kSums = 1;
+  static constexpr double kIdentity[] = {1.0};
+  HWY_INLINE void operator()(V* a, int, V x) const {
+    a[0] = AddNumbers<kOmitsNan>(a[0], hn::Mul(a[0], x), x);
+  }
+  static HWY_INLINE auto Join(auto a, auto b) { return hn::Mul(a, b); }
+};
+template <bool kOmitsNan>
+struct AddSums : JoinByAdding {
   static constexpr int kSums = 3;
   static constexpr double kIdentity[] = {-0.0, 0.0, 0.0};
   HWY_INLINE void operator()(V* a, int apart, V x) const {
@@ -88,7 +119,8 @@ struct AddSums {
   }
 };
 template <bool kOmitsNan>
-struct AddDeviation {
+struct AddDeviation : JoinByAdding {
+  explicit AddDeviation(double of) : mean(hn::Set(D(), of)) {}
   static constexpr int kSums = 1;
   static constexpr double kIdentity[] = {0.0};
   V mean;
@@ -111,35 +143,35 @@ HWY_INLINE void AddSome(const Add& add, V* acc, int apart, V x, hn::Mask<D> some
   }
 }
 
-// Neighbouring pairs of `kCount` vectors, added up in half as many.
-template <int kCount>
-HWY_INLINE void AddPairs(V* v) {
+// Neighbouring pairs of `kCount` vectors, joined in half as many.
+template <class Add, int kCount>
+HWY_INLINE void JoinPairs(V* v) {
   const D d;
 #pragma GCC unroll 16
   for (int i = 0; i < kCount / 2; ++i) {
-    v[i] = hn::Add(hn::ConcatEven(d, v[2 * i + 1], v[2 * i]),
-                   hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]));
+    v[i] = Add::Join(hn::ConcatEven(d, v[2 * i + 1], v[2 * i]),
+                     hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]));
   }
 }
 
-// The lanes of a vector, added up by halves; and of several, which are lanes one after another.
-template <class D1>
-HWY_INLINE double FoldHalves(D1 d, hn::Vec<D1> v) {
+// The lanes of a vector, joined by halves; and of several, which are lanes one after another.
+template <class Add, class D1>
+HWY_INLINE double FoldHalves(D1, hn::Vec<D1> v) {
   if constexpr (hn::MaxLanes(D1()) == 1) {
     return hn::GetLane(v);
   } else {
     const hn::Half<D1> half;
-    return FoldHalves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+    return FoldHalves<Add>(half, Add::Join(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
 }
-template <int kVectors>
+template <class Add, int kVectors>
 HWY_INLINE double FoldLanes(V* v) {
 #pragma GCC unroll 4
   for (int half = kVectors / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
-    for (int i = 0; i < half; ++i) v[i] = hn::Add(v[i], v[i + half]);
+    for (int i = 0; i < half; ++i) v[i] = Add::Join(v[i], v[i + half]);
   }
-  return FoldHalves(D(), v[0]);
+  return FoldHalves<Add>(D(), v[0]);
 }
 
 // The columns from `first` on, of `kVectors` vectors, of a tile's `count` elements: added up from
@@ -192,9 +224,9 @@ HWY_INLINE void FoldBlock(const T* HWY_RESTRICT tile, int count, int first, cons
 #pragma GCC unroll 3
   for (int sum = 0; sum < Add::kSums; ++sum) {
     V* block = acc + sum * kVectors;
-    AddPairs<kVectors>(block);
-    if constexpr (kPairs >= 4) AddPairs<kVectors / 2>(block);
-    if constexpr (kPairs >= 8) AddPairs<kVectors / 4>(block);
+    JoinPairs<Add, kVectors>(block);
+    if constexpr (kPairs >= 4) JoinPairs<Add, kVectors / 2>(block);
+    if constexpr (kPairs >= 8) JoinPairs<Add, kVectors / 4>(block);
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors / kPairs; ++i) lanes[sum * apart + i] = block[i];
   }
@@ -218,7 +250,7 @@ HWY_INLINE void FoldColumns(const T* HWY_RESTRICT tile, int count, const Add& ad
   }
 #pragma GCC unroll 3
   for (int sum = 0; sum < Add::kSums; ++sum) {
-    results[sum] = FoldLanes<kLaneVectors>(lanes + sum * kLaneVectors);
+    results[sum] = FoldLanes<Add, kLaneVectors>(lanes + sum * kLaneVectors);
   }
 }
 
@@ -237,39 +269,50 @@ HWY_INLINE void FoldTile(const T* HWY_RESTRICT tile, int count, const Add& add,
 
 template <typename T, bool kOmitsNan>
 struct Loops {
-  static double Sum(const T* tile, int count) {
-    double sum;
-    FoldTile<T, kRunningOfOne>(tile, count, AddSum<kOmitsNan>(), &sum);
-    return sum;
+  template <class Add>
+  static HWY_INLINE double FoldOne(const T* tile, int count, const Add& add) {
+    double result;
+    FoldTile<T, kRunningOfOne>(tile, count, add, &result);
+    return result;
   }
+  static double Sum(const T* tile, int count) { return FoldOne(tile, count, AddSum<kOmitsNan>()); }
   static FloatSums Sums(const T* tile, int count) {
     double sums[3];
     FoldTile<T, kRunningOfThree>(tile, count, AddSums<kOmitsNan>(), sums);
     return {sums[0], sums[1], sums[2]};
   }
+  static double Product(const T* tile, int count) {
+    return FoldOne(tile, count, MultiplyBy<kOmitsNan>());
+  }
+  static double Squares(const T* tile, int count) { return FoldOne(tile, count, AddSquare()); }
   static double Deviations(const T* tile, int count, double mean) {
-    double squares;
-    FoldTile<T, kRunningOfOne>(tile, count, AddDeviation<kOmitsNan>{hn::Set(D(), mean)}, &squares);
-    return squares;
+    return FoldOne(tile, count, AddDeviation<kOmitsNan>(mean));
   }
 };
 
 template <typename T, bool kOmitsNan>
-const FloatSumLoops<T, kOmitsNan>* LoopsFor() {
+const Float64Loops<T, kOmitsNan>* LoopsFor() {
   using L = Loops<T, kOmitsNan>;
-  static constexpr FloatSumLoops<T, kOmitsNan> kLoops{&L::Sum, &L::Sums, &L::Deviations};
-  return &kLoops;
+  if constexpr (kIsFloat<T>) {
+    static constexpr Float64Loops<T, kOmitsNan> kLoops{&L::Sum, &L::Sums, &L::Product, nullptr,
+                                                       &L::Deviations};
+    return &kLoops;
+  } else {
+    static constexpr Float64Loops<T, kOmitsNan> kLoops{nullptr, nullptr, nullptr, &L::Squares,
+                                                       &L::Deviations};
+    return &kLoops;
+  }
 }
 #else
 template <typename T, bool kOmitsNan>
-const FloatSumLoops<T, kOmitsNan>* LoopsFor() {
+const Float64Loops<T, kOmitsNan>* LoopsFor() {
   return nullptr;
 }
 #endif
 
 #define WARPFOLD_LOOPS(T, name, omits_nan) \
-  const FloatSumLoops<T, omits_nan>* LoopsFor##name() { return LoopsFor<T, omits_nan>(); }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS)
+  const Float64Loops<T, omits_nan>* LoopsFor##name() { return LoopsFor<T, omits_nan>(); }
+WARPFOLD_FOR_EACH_FLOAT64_LOOP(WARPFOLD_LOOPS)
 #undef WARPFOLD_LOOPS
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
@@ -278,13 +321,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_EXPORT(T, name, omits_nan)                             \
-  HWY_EXPORT(LoopsFor##name);                                           \
-  template <>                                                           \
-  const FloatSumLoops<T, omits_nan>* GetFloatSumLoops<T, omits_nan>() { \
-    return HWY_DYNAMIC_DISPATCH(LoopsFor##name)();                      \
+#define WARPFOLD_EXPORT(T, name, omits_nan)                           \
+  HWY_EXPORT(LoopsFor##name);                                         \
+  template <>                                                         \
+  const Float64Loops<T, omits_nan>* GetFloat64Loops<T, omits_nan>() { \
+    return HWY_DYNAMIC_DISPATCH(LoopsFor##name)();                    \
   }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXPORT)
+WARPFOLD_FOR_EACH_FLOAT64_LOOP(WARPFOLD_EXPORT)
 #undef WARPFOLD_EXPORT
 
 }  // namespace warpfold::cpu
