@@ -58,9 +58,7 @@ constexpr Bundle BundleOf(Op op) {
 // those and more, kArg the two indexed ones, kAll everything, kOmitNan everything of floats without
 // NaN.
 inline Bundle BundleFor(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy) {
-  const bool has_nan =
-      VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
-  if (has_nan && nan_policy == NanPolicy::kOmit) return Bundle::kOmitNan;
+  if (IsFloat(dtype) && nan_policy == NanPolicy::kOmit) return Bundle::kOmitNan;
   Bundle bundle = BundleOf(ops.front());
   for (const Op op : ops) {
     const Bundle other = BundleOf(op);

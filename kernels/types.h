@@ -102,6 +102,11 @@ constexpr std::size_t ElementBytes(DType dtype) {
   return VisitDType(dtype, [](auto tag) { return sizeof(typename decltype(tag)::type); });
 }
 
+// f16, bf16, f32 or f64: it has NaN, infinities and a zero of either sign.
+constexpr bool IsFloat(DType dtype) {
+  return VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
+}
+
 // "f32", "sum": as in flags, metrics and the proto, in lower case.
 const char* Name(DType dtype);
 const char* Name(Op op);

@@ -7,9 +7,6 @@
 namespace warpfold {
 namespace {
 
-bool IsFloat(DType dtype) {
-  return VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
-}
 bool SquaresExactly(DType dtype) {
   return VisitDType(dtype, [](auto tag) { return kSquaresExactly<typename decltype(tag)::type>; });
 }

@@ -111,9 +111,7 @@ std::vector<std::string> EmptyResults(const Plan& plan) {
 }
 
 bool MayOverflow(const Plan& plan) {
-  const bool is_float =
-      VisitDType(plan.dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
-  return !is_float && !plan.leaves_states &&
+  return !IsFloat(plan.dtype) && !plan.leaves_states &&
          std::any_of(plan.ops.begin(), plan.ops.end(),
                      [](Op op) { return op == Op::kSum || op == Op::kProd; });
 }

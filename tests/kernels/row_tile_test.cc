@@ -22,9 +22,7 @@ class RowTiles : public ::testing::TestWithParam<DType> {};
 // Every op by which tiles are told apart; PROD of integers has its own test.
 std::vector<Op> OpsOf(DType dtype) {
   std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
-  const bool is_float =
-      VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
-  if (!is_float) std::erase(ops, Op::kProd);
+  if (!IsFloat(dtype)) std::erase(ops, Op::kProd);
   return ops;
 }
 

@@ -64,7 +64,7 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
     result.spec.ops = {Op::kStd,          Op::kL1Norm, Op::kSum, Op::kVar,      Op::kMin,
                        Op::kCountNonzero, Op::kL2Norm, Op::kAny, Op::kNanCount, Op::kInfCount,
                        Op::kMean,         Op::kAll,    Op::kMax, Op::kArgMin,   Op::kArgMax};
-    if (VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; })) {
+    if (IsFloat(dtype)) {
       result.spec.ops.push_back(Op::kProd);
     }
     result.spec.correction = static_cast<std::int64_t>(random() % 3);
