@@ -93,6 +93,7 @@ def cpu_lines():
     for row in one:
         lines.append(f"| 2^{row['elements'].bit_length() - 1} | {time_text(row['warpfold_us'])} | "
                      f"{time_text(row['numpy_us'])} | {row['ratio']:.2f} |")
+    lines += axis_lines([row for row in data["results"] if row["case"] == "one axis"])
     names = list(dict.fromkeys(row["ops"] for row in many))
     lines += ["", f"| {data['threads']} threads, GB/s | a read | {' | '.join(names)} |",
               "| --- |" + " --- |" * (len(names) + 1)]
@@ -101,6 +102,23 @@ def cpu_lines():
         read = max(row["read_gbps"] for row in rows)
         cells = " | ".join(f"{row['warpfold_gbps']:.1f} ({row['ratio']:.2f})" for row in rows)
         lines.append(f"| {dtype} | {read:.1f} | {cells} |")
+    return lines
+
+
+def axis_lines(rows):
+    """NumPy's time over ours along one axis: a line an op and dtype, a column a shape."""
+    if not rows:
+        return []
+    first = rows[0]["dtype"]
+    shapes = list(dict.fromkeys((r["count"], r["inner"]) for r in rows if r["dtype"] == first))
+    heads = [f"rows of {count}" if inner == 1 else
+             f"columns of {count}" if count < inner else f"{inner} columns"
+             for count, inner in shapes]
+    lines = ["", f"| NumPy / ours, one core | {' | '.join(heads)} |",
+             "| --- |" + " --- |" * len(shapes)]
+    for key in dict.fromkeys((row["dtype"], row["ops"]) for row in rows):
+        ratios = [row["ratio"] for row in rows if (row["dtype"], row["ops"]) == key]
+        lines.append(f"| {' '.join(key)} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |")
     return lines
 
 

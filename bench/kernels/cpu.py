@@ -4,8 +4,10 @@
   bench/kernels/cpu.py [--json FILE] [--date DATE] [--commit SHA] [--max-log2 N]
 
 One core: f32 SUM of 2^4 to 2^28 elements, ours by ctypes and numpy.sum as Python calls them, the
-call included in both. All cores: SUM, the describe set and all ops of several dtypes in memory,
-2 GiB or what --max-log2 says, against a read of the same bytes that does nothing with them.
+call included in both; and 4 MiB along rows and columns, by several ops of several dtypes, against
+NumPy's functions of the same name. All cores: SUM, the describe set and all ops of several dtypes
+in memory, 2 GiB or what --bytes says, against a read of the same bytes that does nothing with
+them.
 Contestants take turns; a time is the least of the rounds, for what else a machine does only adds
 to it.
 
@@ -26,6 +28,10 @@ ALL = ("sum,min,max,mean,prod,var,std,l1_norm,l2_norm,count_nonzero,any,all,nan_
        "argmin,argmax")
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "i32": np.int32,
           "i64": np.int64}
+# Along one axis, against NumPy: [outer, count, inner] of so many elements, folded along count.
+AXES_BYTES = 4 << 20
+AXES_DTYPES = ("f32", "f64", "i32", "i8")
+NUMPY_OPS = {"sum": np.sum, "min": np.min, "argmax": np.argmax, "var": np.var}
 ROUNDS = 15
 
 
@@ -68,6 +74,29 @@ def one_core(cpu, log2, values):
     return row
 
 
+def axis_shapes(count):
+    """Rows from short to long, then columns from few to many, long and short."""
+    rows = [(count >> log2, 1 << log2, 1) for log2 in (2, 4, 6, 8, 10, 13)]
+    columns = [(1, count >> log2, 1 << log2) for log2 in (2, 4, 6, 10)]
+    return rows + columns + [(1, 16, count >> 4), (count >> 14, 128, 128)]
+
+
+def one_axis(cpu, dtype, op, shape, values):
+    results = np.zeros(shape[0] * shape[2])
+    reduction = native.Reduction(dtype, op, *shape)
+    data, to = values.ctypes.data, results.ctypes.data
+    tensor = values.reshape(shape)
+    ours, theirs = least_seconds([
+        timed(lambda: cpu.reduce(reduction, data, to), 1),
+        timed(lambda: NUMPY_OPS[op](tensor, axis=1), 1)], rounds=7)
+    row = {"case": "one axis", "dtype": dtype, "ops": op, "outer": shape[0], "count": shape[1],
+           "inner": shape[2], "warpfold_us": ours * 1e6, "numpy_us": theirs * 1e6,
+           "ratio": theirs / ours}
+    print(f"one core, {dtype:3} {op:6} {str(shape):20}: {ours * 1e6:10.2f} us, NumPy "
+          f"{theirs * 1e6:10.2f}  x{row['ratio']:.2f}", flush=True)
+    return row
+
+
 def all_cores(cpu, dtype, ops_name, ops, values, threads):
     results = np.zeros(64)
     reduction = native.Reduction(dtype, ops, 1, values.size, 1)
@@ -97,6 +126,10 @@ def main():
     random = np.random.default_rng(20261121)
     values = elements("f32", 4 << arguments.max_log2, random)
     rows = [one_core(cpu, log2, values) for log2 in range(4, arguments.max_log2 + 1, 2)]
+    for dtype in AXES_DTYPES:
+        values = elements(dtype, AXES_BYTES, random)
+        rows += [one_axis(cpu, dtype, op, shape, values)
+                 for op in NUMPY_OPS for shape in axis_shapes(values.size)]
     threads = len(os.sched_getaffinity(0))
     for dtype in DTYPES:
         values = elements(dtype, arguments.bytes, random)
