@@ -67,15 +67,17 @@ struct Fold {
       if constexpr (!kReadsTwice<C>) AddElement<Applied<C>>(Get<C>(acc), x, number);
     });
   }
-  // Counts that need no look at the elements of an `acc` whose extrema are finite: they are 0.
+  // Counts that need no look at the elements of an Acc or State whose extrema are finite: they are
+  // 0.
   static constexpr bool kSparesCounts = kIsFloat<T> && !kOmitsNan && kHas<Min<T>> && kHas<Max<T>> &&
                                         (kHas<NanCount<T>> || kHas<InfCount<T>>);
   template <class C>
   static constexpr bool kIsSparedCount = kSparesCounts && (std::is_same_v<C, NanCount<T>> ||
                                                            std::is_same_v<C, InfCount<T>>);
-  WARPFOLD_HD static bool AllFinite(const Acc& acc) {
-    return Get<Min<T>>(acc) > ToKey(Infinity<T>(true)) &&
-           Get<Max<T>>(acc) < ToKey(Infinity<T>(false));
+  template <typename Value>
+  WARPFOLD_HD static bool AllFinite(const Value& value) {
+    return Get<Min<T>>(value) > ToKey(Infinity<T>(true)) &&
+           Get<Max<T>>(value) < ToKey(Infinity<T>(false));
   }
 
   // Of `count` elements in an Acc or State those that take part.

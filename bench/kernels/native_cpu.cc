@@ -11,7 +11,7 @@
 
 #include "bench/kernels/native.h"
 #include "kernels/cpu/reduce.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/tile_loops.h"
 
 namespace {
 

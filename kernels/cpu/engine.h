@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/canonical.h"
+#include "kernels/cpu/column_loops.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/row_tile.h"
-#include "kernels/cpu/simd.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
@@ -132,9 +132,19 @@ class EngineOf {
     lock.store(0, std::memory_order_release);
   }
 
+  using Leaders = typename RowTile<F>::Leaders;
+
+  // Before the first tile of anything that becomes `output`.
+  static Leaders NoLeaders(const Output& output) {
+    const Op* end = output.targets.ops + output.targets.count;
+    const auto is_read = [&](Op op) {
+      return output.states != nullptr || std::find(output.targets.ops, end, op) != end;
+    };
+    return {.least = {is_read(Op::kArgMin)}, .greatest = {is_read(Op::kArgMax)}};
+  }
+
   static State FoldTiles(const T* row, std::int64_t row_elements, std::int64_t first_tile,
-                         std::int64_t count, std::int64_t first) {
-    typename RowTile<F>::Leaders leaders;
+                         std::int64_t count, std::int64_t first, Leaders leaders) {
     return Tree(first_tile, count, [&](std::int64_t tile) {  // from the first to the last
       const std::int64_t begin = tile * kTileElements<T>;
       const std::int64_t left = row_elements - begin;
@@ -149,6 +159,7 @@ class EngineOf {
     const std::int64_t row_bytes = extent.count * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t rows_per_task = std::max<std::int64_t>(1, kTaskBytes / row_bytes);
     constexpr std::int64_t kRowsAtOnce = 16;
+    const Leaders leaders = NoLeaders(output);
     const bool is_short = sizeof(T) >= 4 && extent.count <= kShortRow;
     parallel_for(CeilDiv(extent.outer, rows_per_task), [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
@@ -161,7 +172,7 @@ class EngineOf {
           states[i] = is_short
                           ? RowTile<F>::FoldShort(elements, static_cast<int>(extent.count), first)
                           : FoldTiles(elements, extent.count, 0,
-                                      CeilDiv(extent.count, kTileElements<T>), first);
+                                      CeilDiv(extent.count, kTileElements<T>), first, leaders);
         }
         EmitRun(output, row, states, rows);
       }
@@ -173,12 +184,13 @@ class EngineOf {
     const std::int64_t tiles = CeilDiv(extent.count, kTileElements<T>);
     const std::int64_t parts = CeilDiv(tiles, kTaskTiles);
     std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
+    const Leaders leaders = NoLeaders(output);
     parallel_for(extent.outer * parts, [&](std::int64_t task) {
       const std::int64_t row = task / parts;
       const std::int64_t first_tile = task % parts * kTaskTiles;
-      partials[static_cast<std::size_t>(task)] =
-          FoldTiles(data + row * extent.count, extent.count, first_tile,
-                    std::min(kTaskTiles, tiles - first_tile), extent.first + row * extent.count);
+      partials[static_cast<std::size_t>(task)] = FoldTiles(
+          data + row * extent.count, extent.count, first_tile,
+          std::min(kTaskTiles, tiles - first_tile), extent.first + row * extent.count, leaders);
     });
     FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
   }
@@ -240,7 +252,15 @@ class EngineOf {
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       using Acc = typename C::Acc;
-      const auto& loops = GetSimdLoops<T, typename F::template Applied<C>>();
+      if constexpr (F::template kIsSparedCount<C>) {
+        // Of columns whose extrema, which come first, are finite.
+        const auto is_finite = [](const State& state) { return F::AllFinite(state); };
+        if (std::all_of(states, states + columns, is_finite)) {
+          for (std::int64_t c = 0; c < columns; ++c) F::template Get<C>(states[c]) = 0;
+          return;
+        }
+      }
+      const auto& loops = GetColumnLoops<T, typename F::template Applied<C>>();
       // The tree's stack, a row a level.
       const auto stack = std::make_unique_for_overwrite<Acc[]>(
           static_cast<std::size_t>(StackLevels(leaves) * columns));

@@ -5,20 +5,9 @@
 #include <limits>
 #include <type_traits>
 
-#ifndef WARPFOLD_FOR_EACH_ELEMENT
-#define WARPFOLD_FOR_EACH_ELEMENT(do_one)                                                  \
-  do_one(Bool, Bool, false) do_one(std::int8_t, I8, false) do_one(std::uint8_t, U8, false) \
-      do_one(std::int16_t, I16, false) do_one(std::uint16_t, U16, false)                   \
-          do_one(std::int32_t, I32, false) do_one(std::uint32_t, U32, false)               \
-              do_one(std::int64_t, I64, false) do_one(std::uint64_t, U64, false)           \
-                  do_one(Half, F16, false) do_one(Half, F16OmitNan, true)                  \
-                      do_one(BFloat16, BF16, false) do_one(BFloat16, BF16OmitNan, true)    \
-                          do_one(float, F32, false) do_one(float, F32OmitNan, true)        \
-                              do_one(double, F64, false) do_one(double, F64OmitNan, true)
-#endif
+#include "kernels/cpu/each_loop.h"
 
-// Compiled once for each SIMD target, of those that simd.cc has.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+// Compiled once for each SIMD target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/extremes.cc"
 #include "hwy/foreach_target.h"
@@ -169,20 +158,53 @@ HWY_INLINE Extremes<T> BothOfIntegers(const T* HWY_RESTRICT data, int count) {
   return {ToKey(BitCast<T>(least)), ToKey(BitCast<T>(greatest))};
 }
 
-// The same in both for elements that ARGMIN and ARGMAX do not tell apart.
-template <typename T>
-HWY_INLINE auto PlaceKey(T x) {
-  if constexpr (kIsFloat<T>) {
-    using Key = internal::SameSizeInt<T>;
-    const Key key = internal::FlipNegative(BitCast<Key>(x));
-    const bool is_nan = key < ToKey(Infinity<T>(true)) || key > ToKey(Infinity<T>(false));
-    const Key number = key == -1 ? Key{0} : key;
-    return is_nan ? std::numeric_limits<Key>::min() : number;
-  } else if constexpr (std::is_same_v<T, Bool>) {
-    return x.byte != 0;
-  } else {
-    return x;
+// The first of `count` integers that `is` holds of, of a vector or of one alone. REQUIRES: there is
+// one.
+template <typename Lane, class Predicate>
+HWY_INLINE int FirstOf(const Lane* HWY_RESTRICT data, int count, const Predicate& is) {
+  const hn::ScalableTag<Lane> d;
+  const hn::CappedTag<Lane, 1> one;
+  const int width = static_cast<int>(hn::Lanes(d));
+  int first = 0;
+  for (; first + width <= count; first += width) {
+    const auto found = hn::FindFirstTrue(d, is(d, hn::LoadU(d, data + first)));
+    if (found >= 0) return first + static_cast<int>(found);
   }
+  while (!hn::AllTrue(one, is(one, hn::LoadU(one, data + first)))) ++first;
+  return first;
+}
+
+// ARGMIN and ARGMAX do not tell zeros of either sign apart, nor one NaN from another.
+template <typename T>
+HWY_INLINE int PlaceOfFloat(const T* HWY_RESTRICT data, int count, T wanted) {
+  using Bits = internal::SameSizeInt<T>;
+  constexpr Bits kMagnitude = internal::kAllButSign<Bits>;
+  const auto* bits = reinterpret_cast<const Bits*>(data);
+  const Bits wanted_bits = BitCast<Bits>(wanted);
+  if (IsNan(wanted)) {
+    return FirstOf(bits, count, [](auto d, auto x) {
+      return hn::Gt(hn::And(x, hn::Set(d, kMagnitude)),
+                    hn::Set(d, BitCast<Bits>(Infinity<T>(false))));
+    });
+  }
+  if ((wanted_bits & kMagnitude) == 0) {
+    return FirstOf(bits, count, [](auto d, auto x) {
+      return hn::Eq(hn::And(x, hn::Set(d, kMagnitude)), hn::Zero(d));
+    });
+  }
+  return FirstOf(bits, count,
+                 [wanted_bits](auto d, auto x) { return hn::Eq(x, hn::Set(d, wanted_bits)); });
+}
+
+template <typename T>
+HWY_INLINE int PlaceOfInteger(const T* HWY_RESTRICT data, int count, T wanted) {
+  using Lane = decltype(Integer(wanted));
+  const auto* integers = reinterpret_cast<const Lane*>(data);
+  const Lane lane = Integer(wanted);
+  if (std::is_same_v<T, Bool> && lane != 0) {
+    return FirstOf(integers, count, [](auto d, auto x) { return hn::Ne(x, hn::Zero(d)); });
+  }
+  return FirstOf(integers, count, [lane](auto d, auto x) { return hn::Eq(x, hn::Set(d, lane)); });
 }
 
 template <typename T, bool kOmitsNan>
@@ -203,29 +225,31 @@ struct ExtremesOf {
     return Both(data, count).greatest;
   }
   static int Place(const T* HWY_RESTRICT data, int count, OrderedKey<T> key) {
-    constexpr int kBlock = 64;
-    const auto wanted = PlaceKey(FromKey<T>(key));
-    int first = 0;
-    for (; first + kBlock < count; first += kBlock) {
-      int here = 0;
-      for (int i = 0; i < kBlock; ++i) here += PlaceKey(data[first + i]) == wanted ? 1 : 0;
-      if (here > 0) break;
+    const T wanted = FromKey<T>(key);
+    if constexpr (kIsFloat<T>) {
+      return PlaceOfFloat(data, count, wanted);
+    } else {
+      return PlaceOfInteger(data, count, wanted);
     }
-    while (PlaceKey(data[first]) != wanted) ++first;
-    return first;
   }
 };
 
-// Dispatch works on functions, not on templates: one for each element type and policy.
-#define WARPFOLD_LOOPS(T, name, omits_nan)                                                \
+// For each element type a function, with NaN and without.
+#define WARPFOLD_INTEGER_LOOPS(T, name) WARPFOLD_LOOP(T, name, false)
+#define WARPFOLD_FLOAT_LOOPS(T, name) \
+  WARPFOLD_LOOP(T, name, false) WARPFOLD_LOOP(T, name##OmitNan, true)
+#define WARPFOLD_ALL_LOOPS \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
+
+#define WARPFOLD_LOOP(T, name, omits_nan)                                                 \
   const ExtremeLoops<T, omits_nan>* ExtremeLoops##name() {                                \
     using L = ExtremesOf<T, omits_nan>;                                                   \
     static constexpr ExtremeLoops<T, omits_nan> kLoops{&L::Both, &L::Least, &L::Greatest, \
                                                        &L::Place};                        \
     return &kLoops;                                                                       \
   }
-WARPFOLD_FOR_EACH_ELEMENT(WARPFOLD_LOOPS)
-#undef WARPFOLD_LOOPS
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -233,14 +257,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_EXPORT(T, name, omits_nan)                           \
+#define WARPFOLD_LOOP(T, name, omits_nan)                             \
   HWY_EXPORT(ExtremeLoops##name);                                     \
   template <>                                                         \
   const ExtremeLoops<T, omits_nan>& GetExtremeLoops<T, omits_nan>() { \
     return *HWY_DYNAMIC_DISPATCH(ExtremeLoops##name)();               \
   }
-WARPFOLD_FOR_EACH_ELEMENT(WARPFOLD_EXPORT)
-#undef WARPFOLD_EXPORT
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

@@ -5,20 +5,10 @@
 #include <type_traits>
 
 #include "kernels/canonical.h"
+#include "kernels/cpu/each_loop.h"
 #include "kernels/element.h"
 
-#ifndef WARPFOLD_FOR_EACH_FLOAT64_LOOP
-#define WARPFOLD_FOR_EACH_FLOAT64_LOOP(do_one)                                          \
-  do_one(Half, F16, false) do_one(Half, F16OmitNan, true) do_one(BFloat16, BF16, false) \
-      do_one(BFloat16, BF16OmitNan, true) do_one(float, F32, false)                     \
-          do_one(float, F32OmitNan, true) do_one(double, F64, false)                    \
-              do_one(double, F64OmitNan, true) do_one(std::int32_t, I32, false)         \
-                  do_one(std::uint32_t, U32, false) do_one(std::int64_t, I64, false)    \
-                      do_one(std::uint64_t, U64, false)
-#endif
-
-// Compiled once for each SIMD target, of those that simd.cc has.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+// Compiled once for each SIMD target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/float64_sums.cc"
 #include "hwy/foreach_target.h"
@@ -310,10 +300,18 @@ const Float64Loops<T, kOmitsNan>* LoopsFor() {
 }
 #endif
 
-#define WARPFOLD_LOOPS(T, name, omits_nan) \
+// For each element type a function, with NaN and without.
+#define WARPFOLD_INTEGER_LOOPS(T, name) WARPFOLD_LOOP(T, name, false)
+#define WARPFOLD_FLOAT_LOOPS(T, name) \
+  WARPFOLD_LOOP(T, name, false) WARPFOLD_LOOP(T, name##OmitNan, true)
+#define WARPFOLD_ALL_LOOPS                               \
+  WARPFOLD_FOR_EACH_WIDE_INTEGER(WARPFOLD_INTEGER_LOOPS) \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
+
+#define WARPFOLD_LOOP(T, name, omits_nan) \
   const Float64Loops<T, omits_nan>* LoopsFor##name() { return LoopsFor<T, omits_nan>(); }
-WARPFOLD_FOR_EACH_FLOAT64_LOOP(WARPFOLD_LOOPS)
-#undef WARPFOLD_LOOPS
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -321,14 +319,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_EXPORT(T, name, omits_nan)                           \
+#define WARPFOLD_LOOP(T, name, omits_nan)                             \
   HWY_EXPORT(LoopsFor##name);                                         \
   template <>                                                         \
   const Float64Loops<T, omits_nan>* GetFloat64Loops<T, omits_nan>() { \
     return HWY_DYNAMIC_DISPATCH(LoopsFor##name)();                    \
   }
-WARPFOLD_FOR_EACH_FLOAT64_LOOP(WARPFOLD_EXPORT)
-#undef WARPFOLD_EXPORT
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

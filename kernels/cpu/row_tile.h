@@ -9,7 +9,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cpu/extremes.h"
 #include "kernels/cpu/float64_sums.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/tile_loops.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cpu {
@@ -20,11 +20,15 @@ class RowTile {
   using State = typename F::State;
 
  public:
-  // The best keys of the tiles before a tile: only in one that beats them is there a place to look
+  // The best key of the tiles before a tile: only in one that beats it is there a place to look
   // for, and of random elements that is rare.
+  struct Leader {
+    bool is_read = true;  // somebody asks for the place
+    std::optional<OrderedKey<T>> key = {};
+  };
   struct Leaders {
-    std::optional<OrderedKey<T>> least;
-    std::optional<OrderedKey<T>> greatest;
+    Leader least;
+    Leader greatest;
   };
 
   // The `count` elements of a tile, 1 to kTileElements<T>, the first of which is at linear offset
@@ -42,7 +46,7 @@ class RowTile {
       if constexpr (F::template kIsSparedCount<C>) {
         F::template Get<C>(acc) = C::Identity();
       } else if constexpr (!kIsInFloat64<C> && !kIsExtreme<C> && !kReadsTwice<C>) {
-        F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+        F::template Get<C>(acc) = LoopOf<C>()(tile, count);
       }
     });
     if constexpr (F::kSparesCounts) {
@@ -50,7 +54,7 @@ class RowTile {
         F::ForEach([&](auto tag) {
           using C = typename decltype(tag)::type;
           if constexpr (F::template kIsSparedCount<C>) {
-            F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+            F::template Get<C>(acc) = LoopOf<C>()(tile, count);
           }
         });
       }
@@ -93,12 +97,12 @@ class RowTile {
 
  private:
   template <class C>
-  using Loops = SimdLoops<T, typename F::template Applied<C>>;
-  template <class C>
-  static const Loops<C>& LoopsOf() {
-    return GetSimdLoops<T, typename F::template Applied<C>>();
+  static auto* LoopOf() {
+    return GetTileLoop<T, typename F::template Applied<C>>();
   }
 
+  template <class C>
+  static constexpr bool kIsExtreme = kJoinOf<C> == Join::kMin || kJoinOf<C> == Join::kMax;
   static constexpr bool kHasLeast = F::template kHas<Min<T>> || F::template kHas<ArgMin<T>>;
   static constexpr bool kHasGreatest = F::template kHas<Max<T>> || F::template kHas<ArgMax<T>>;
   // Components that come to a float64 with every element. Of floats they never are there without
@@ -133,16 +137,15 @@ class RowTile {
     }
   }
 
-  // The tile's best element, whose key is `key`, and where it is; the identity if it is none or
-  // does not beat the `leader`.
+  // The tile's best element, whose key is `key`, and where it is; the identity if it is none, does
+  // not beat the `leader` or is not read.
   template <class C>
-  static typename C::Acc PlaceOf(const T* tile, int count, OrderedKey<T> key,
-                                 std::optional<OrderedKey<T>>& leader) {
+  static typename C::Acc PlaceOf(const T* tile, int count, OrderedKey<T> key, Leader& leader) {
     const bool is_none = F::kOmitsNan && key == C::Value::Identity();
-    if (is_none || (leader.has_value() && C::Value::Combine(*leader, key) == *leader)) {
-      return C::Identity();
-    }
-    leader = key;
+    const bool is_beaten =
+        leader.key.has_value() && C::Value::Combine(*leader.key, key) == *leader.key;
+    if (is_none || is_beaten || !leader.is_read) return C::Identity();
+    leader.key = key;
     const auto& loops = GetExtremeLoops<T, F::kOmitsNan>();
     return C::At(FromKey<T>(key), loops.place(tile, count, key));
   }
@@ -153,7 +156,7 @@ class RowTile {
       F::ForEach([&](auto tag) {
         using C = typename decltype(tag)::type;
         if constexpr (kIsInFloat64<C>) {
-          F::template Get<C>(acc) = LoopsOf<C>().fold_tile(tile, count);
+          F::template Get<C>(acc) = LoopOf<C>()(tile, count);
         }
       });
     } else if constexpr (!kIsFloat<T>) {
@@ -174,7 +177,7 @@ class RowTile {
   static double FoldDeviations(const T* tile, int count, double mean) {
     const auto* loops = GetFloat64Loops<T, F::kOmitsNan>();
     if (loops != nullptr) return loops->deviations(tile, count, mean);
-    return LoopsOf<Moments<T>>().fold_tile(tile, count, mean);
+    return LoopOf<Moments<T>>()(tile, count, mean);
   }
 };
 

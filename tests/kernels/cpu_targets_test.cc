@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-// As the kernels' sources say: the widths that were compiled.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#include "kernels/cpu/each_loop.h"  // which widths are compiled
+// Which has to know.
 #include "hwy/targets.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/tile_loops.h"
 #include "tests/kernels/cpu_reduce.h"
 #include "tests/kernels/tensors.h"
 

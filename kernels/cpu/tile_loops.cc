@@ -1,59 +1,16 @@
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/tile_loops.h"
 
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "kernels/canonical.h"
-#include "kernels/components.h"
-
-#ifndef WARPFOLD_FOR_EACH_LOOP
-// do_one(T, name of T, name of the component, component) for every loop that a fold may ask for.
-#define WARPFOLD_FOR_EACH_COMPONENT(do_one, T, name)                                        \
-  do_one(T, name, Sum, Sum<T>) do_one(T, name, Min, Min<T>) do_one(T, name, Max, Max<T>)    \
-      do_one(T, name, NonzeroCount, NonzeroCount<T>) do_one(T, name, NanCount, NanCount<T>) \
-          do_one(T, name, InfCount, InfCount<T>) do_one(T, name, AbsSum, AbsSum<T>)         \
-              do_one(T, name, SquareSum, SquareSum<T>) do_one(T, name, Moments, Moments<T>) \
-                  do_one(T, name, Product, Product<T>) do_one(T, name, ArgMin, ArgMin<T>)   \
-                      do_one(T, name, ArgMax, ArgMax<T>)
-// And without NaN.
-#define WARPFOLD_FOR_EACH_OMITTING_COMPONENT(do_one, T, name)                               \
-  do_one(T, name, OmitNanSum, OmitNan<Sum<T>>) do_one(T, name, OmitNanMin, OmitNan<Min<T>>) \
-      do_one(T, name, OmitNanMax, OmitNan<Max<T>>)                                          \
-          do_one(T, name, OmitNanNonzeroCount, OmitNan<NonzeroCount<T>>)                    \
-              do_one(T, name, OmitNanNanCount, OmitNan<NanCount<T>>)                        \
-                  do_one(T, name, OmitNanInfCount, OmitNan<InfCount<T>>)                    \
-                      do_one(T, name, OmitNanAbsSum, OmitNan<AbsSum<T>>)                    \
-                          do_one(T, name, OmitNanSquareSum, OmitNan<SquareSum<T>>)          \
-                              do_one(T, name, OmitNanMoments, OmitNan<Moments<T>>)          \
-                                  do_one(T, name, OmitNanProduct, OmitNan<Product<T>>)      \
-                                      do_one(T, name, OmitNanArgMin, OmitNan<ArgMin<T>>)    \
-                                          do_one(T, name, OmitNanArgMax, OmitNan<ArgMax<T>>)
-#define WARPFOLD_FOR_EACH_FLOAT_LOOP(do_one, T, name) \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, T, name)        \
-  WARPFOLD_FOR_EACH_OMITTING_COMPONENT(do_one, T, name)
-#define WARPFOLD_FOR_EACH_LOOP(do_one)                    \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, Bool, Bool)         \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::int8_t, I8)    \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::uint8_t, U8)   \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::int16_t, I16)  \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::uint16_t, U16) \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::int32_t, I32)  \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::uint32_t, U32) \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::int64_t, I64)  \
-  WARPFOLD_FOR_EACH_COMPONENT(do_one, std::uint64_t, U64) \
-  WARPFOLD_FOR_EACH_FLOAT_LOOP(do_one, Half, F16)         \
-  WARPFOLD_FOR_EACH_FLOAT_LOOP(do_one, BFloat16, BF16)    \
-  WARPFOLD_FOR_EACH_FLOAT_LOOP(do_one, float, F32)        \
-  WARPFOLD_FOR_EACH_FLOAT_LOOP(do_one, double, F64)
-#endif
+#include "kernels/cpu/each_loop.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
 // vectorises them at that target's width.
-//
-// Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/simd.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/tile_loops.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/cache_control.h"
@@ -195,21 +152,8 @@ typename Product<T>::Acc ProductOfIntegers(const T* HWY_RESTRICT tile, int count
   return acc;
 }
 
-// visit(0) ... visit(rows - 1); straight code for the rows of a whole leaf.
-using WholeLeaf = std::integral_constant<int, kLeafRows>;
-template <class Visit>
-HWY_INLINE void ForEachRow(WholeLeaf, const Visit& visit) {
-#pragma GCC unroll 8
-  for (int row = 0; row < kLeafRows; ++row) visit(row);
-}
-template <class Visit>
-HWY_INLINE void ForEachRow(int rows, const Visit& visit) {
-  for (int row = 0; row < rows; ++row) visit(row);
-}
-
-// The loops of a component that reads its elements once.
 template <typename T, class C>
-struct LoopsOf {
+struct TileLoopOf {
   using Acc = typename C::Acc;
   template <template <typename> class Other>
   static constexpr bool kIs = std::is_same_v<C, Other<T>>;
@@ -237,71 +181,18 @@ struct LoopsOf {
         tile, count, C::Identity(), [](Acc& a, T x, int number) { AddElement<C>(a, x, number); },
         [](const Acc& a, const Acc& b) { return C::Combine(a, b); });
   }
-
-  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
-                       std::int64_t columns, Acc* HWY_RESTRICT out) {
-    data += first_row * stride;
-    if (rows == kLeafRows) {
-      // Whole leaves in registers: a column's running value is stored once.
-      for (std::int64_t c = 0; c < columns; ++c) {
-        Acc acc = C::Identity();
-        ForEachRow(WholeLeaf(),
-                   [&](int row) { AddElement<C>(acc, data[row * stride + c], first_row + row); });
-        out[c] = acc;
-      }
-      return;
-    }
-    for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
-    for (int row = 0; row < rows; ++row) {
-      const T* HWY_RESTRICT x = data + row * stride;
-      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], first_row + row);
-    }
-  }
 };
 
-// Of moments: sums, and then the squares of the deviations from their mean. kOmits: without NaN.
+// Of moments the second sweep. kOmits: without NaN.
 template <typename T, bool kOmits>
-struct MomentLoops {
-  using Acc = typename Moments<T>::Acc;
-  using Summed = std::conditional_t<kOmits, OmitNan<Sum<T>>, Sum<T>>;
-
+struct DeviationLoop {
   static double FoldTile(const T* HWY_RESTRICT tile, int count, double mean) {
     return FoldTileWith(
         tile, count, 0.0, [mean](double& a, T x, int) { AddDeviation(a, x, mean); },
         [](double a, double b) { return a + b; });
   }
 
-  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
-                       std::int64_t columns, Acc* HWY_RESTRICT out) {
-    data += first_row * stride;
-    // Whole leaves in registers.
-    if (rows == kLeafRows) {
-      FoldRows(data, stride, WholeLeaf(), columns, out);
-    } else {
-      FoldRows(data, stride, rows, columns, out);
-    }
-  }
-
  private:
-  template <typename Rows>
-  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, Rows rows,
-                                  std::int64_t columns, Acc* HWY_RESTRICT out) {
-    for (std::int64_t c = 0; c < columns; ++c) {
-      typename Sum<T>::Acc sum = Summed::Identity();
-      std::int32_t nans = 0;
-      ForEachRow(rows, [&](int row) {
-        const T x = data[row * stride + c];
-        AddElement<Summed>(sum, x, row);
-        if constexpr (kOmits) NanCount<T>::Add(nans, x);
-      });
-      const std::int64_t present = rows - nans;
-      const double mean = ToDouble(sum) / static_cast<double>(present);
-      double squares = 0;
-      ForEachRow(rows, [&](int row) { AddDeviation(squares, data[row * stride + c], mean); });
-      out[c] = present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
-    }
-  }
-
   static HWY_INLINE void AddDeviation(double& a, T x, double mean) {
     double added = a;
     Moments<T>::AddDeviation(added, x, mean);
@@ -309,35 +200,23 @@ struct MomentLoops {
   }
 };
 template <typename T>
-struct LoopsOf<T, Moments<T>> : MomentLoops<T, false> {};
+struct TileLoopOf<T, Moments<T>> : DeviationLoop<T, false> {};
 template <typename T>
-struct LoopsOf<T, OmitNan<Moments<T>>> : MomentLoops<T, true> {};
+struct TileLoopOf<T, OmitNan<Moments<T>>> : DeviationLoop<T, true> {};
 
-template <typename T, class C>
-void CombineColumns(const typename C::Acc* HWY_RESTRICT left, typename C::Acc* HWY_RESTRICT right,
-                    std::int64_t columns) {
-  for (std::int64_t c = 0; c < columns; ++c) right[c] = C::Combine(left[c], right[c]);
-}
+// For each element type and component a function, with NaN and without.
+#define WARPFOLD_INTEGER_LOOPS(T, name) \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
+#define WARPFOLD_FLOAT_LOOPS(T, name) \
+  WARPFOLD_INTEGER_LOOPS(T, name)     \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_ALL_LOOPS \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
 
-template <typename T, class C>
-const SimdLoops<T, C>* Loops() {
-  using L = LoopsOf<T, C>;
-  static constexpr auto kFoldTile = [] {
-    if constexpr (kIsExtreme<C>) {
-      return nullptr;
-    } else {
-      return &L::FoldTile;
-    }
-  }();
-  static constexpr SimdLoops<T, C> kLoops{kFoldTile, &L::FoldLeaf, &CombineColumns<T, C>};
-  return &kLoops;
-}
-
-// Dispatch works on functions, not on templates: one for each element type and component.
-#define WARPFOLD_SIMD_LOOP(T, name, component, C) \
-  const SimdLoops<T, C>* component##name() { return Loops<T, C>(); }
-WARPFOLD_FOR_EACH_LOOP(WARPFOLD_SIMD_LOOP)
-#undef WARPFOLD_SIMD_LOOP
+#define WARPFOLD_LOOP(T, name, component, C) \
+  TileLoop<T, C>* component##Of##name() { return &TileLoopOf<T, C>::FoldTile; }
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
@@ -347,14 +226,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_SIMD_EXPORT(T, name, component, C)  \
-  HWY_EXPORT(component##name);                       \
-  template <>                                        \
-  const SimdLoops<T, C>& GetSimdLoops<T, C>() {      \
-    return *HWY_DYNAMIC_DISPATCH(component##name)(); \
+#define WARPFOLD_LOOP(T, name, component, C)            \
+  HWY_EXPORT(component##Of##name);                      \
+  template <>                                           \
+  TileLoop<T, C>* GetTileLoop<T, C>() {                 \
+    return HWY_DYNAMIC_DISPATCH(component##Of##name)(); \
   }
-WARPFOLD_FOR_EACH_LOOP(WARPFOLD_SIMD_EXPORT)
-#undef WARPFOLD_SIMD_EXPORT
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
 
 HWY_EXPORT(TargetName);
 const char* SimdTargetName() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

@@ -1,0 +1,210 @@
+#include "kernels/cpu/column_loops.h"
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/canonical.h"
+#include "kernels/cpu/each_loop.h"
+
+// This file is compiled once for each SIMD target; the loops below are plain, and the compiler
+// vectorises them at that target's width.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/column_loops.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace warpfold::cpu::HWY_NAMESPACE {
+
+// visit(0) ... visit(rows - 1); straight code for the rows of a whole leaf.
+using WholeLeaf = std::integral_constant<int, kLeafRows>;
+template <class Visit>
+HWY_INLINE void ForEachRow(WholeLeaf, const Visit& visit) {
+#pragma GCC unroll 8
+  for (int row = 0; row < kLeafRows; ++row) visit(row);
+}
+template <class Visit>
+HWY_INLINE void ForEachRow(int rows, const Visit& visit) {
+  for (int row = 0; row < rows; ++row) visit(row);
+}
+
+template <class C>
+struct Combining {
+  using Acc = typename C::Acc;
+  static void Combine(const Acc* HWY_RESTRICT left, Acc* HWY_RESTRICT right, std::int64_t columns) {
+    for (std::int64_t c = 0; c < columns; ++c) right[c] = C::Combine(left[c], right[c]);
+  }
+};
+
+// The loops of a component that reads its elements once.
+template <typename T, class C>
+struct ColumnLoopsOf : Combining<C> {
+  using Acc = typename C::Acc;
+
+  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
+                       std::int64_t columns, Acc* HWY_RESTRICT out) {
+    data += first_row * stride;
+    if (rows == kLeafRows) {
+      // Whole leaves in registers: a column's running value is stored once.
+      for (std::int64_t c = 0; c < columns; ++c) {
+        Acc acc = C::Identity();
+        ForEachRow(WholeLeaf(),
+                   [&](int row) { AddElement<C>(acc, data[row * stride + c], first_row + row); });
+        out[c] = acc;
+      }
+      return;
+    }
+    for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
+    for (int row = 0; row < rows; ++row) {
+      const T* HWY_RESTRICT x = data + row * stride;
+      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], first_row + row);
+    }
+  }
+};
+
+// Of moments: sums, and then the squares of the deviations from their mean. kOmits: without NaN.
+template <typename T, bool kOmits>
+struct MomentLoops : Combining<Moments<T>> {
+  using Acc = typename Moments<T>::Acc;
+  using Summed = std::conditional_t<kOmits, OmitNan<Sum<T>>, Sum<T>>;
+
+  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
+                       std::int64_t columns, Acc* HWY_RESTRICT out) {
+    data += first_row * stride;
+    // Whole leaves in registers.
+    if (rows == kLeafRows) {
+      FoldRows(data, stride, WholeLeaf(), columns, out);
+    } else {
+      FoldRows(data, stride, rows, columns, out);
+    }
+  }
+
+ private:
+  template <typename Rows>
+  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, Rows rows,
+                                  std::int64_t columns, Acc* HWY_RESTRICT out) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      typename Sum<T>::Acc sum = Summed::Identity();
+      std::int32_t nans = 0;
+      ForEachRow(rows, [&](int row) {
+        const T x = data[row * stride + c];
+        AddElement<Summed>(sum, x, row);
+        if constexpr (kOmits) NanCount<T>::Add(nans, x);
+      });
+      const std::int64_t present = rows - nans;
+      const double mean = ToDouble(sum) / static_cast<double>(present);
+      double squares = 0;
+      ForEachRow(rows, [&](int row) { AddDeviation(squares, data[row * stride + c], mean); });
+      out[c] = present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
+    }
+  }
+
+  static HWY_INLINE void AddDeviation(double& a, T x, double mean) {
+    double added = a;
+    Moments<T>::AddDeviation(added, x, mean);
+    a = kOmits && IsNan(x) ? a : added;
+  }
+};
+template <typename T>
+struct ColumnLoopsOf<T, Moments<T>> : MomentLoops<T, false> {};
+template <typename T>
+struct ColumnLoopsOf<T, OmitNan<Moments<T>>> : MomentLoops<T, true> {};
+
+// ARGMIN and ARGMAX of 64-bit elements, of which a key and a number do not fit in one integer:
+// compilers have to be shown that each is chosen by itself. kOmits: without NaN.
+template <typename T, class Best, bool kOmits>
+struct PlaceLoops {
+  using Acc = typename Best::Acc;
+
+  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
+                       std::int64_t columns, Acc* HWY_RESTRICT out) {
+    data += first_row * stride;
+    if (rows == kLeafRows) {
+      FoldRows(data, stride, first_row, WholeLeaf(), columns, out);
+    } else {
+      FoldRows(data, stride, first_row, rows, columns, out);
+    }
+  }
+  static void Combine(const Acc* HWY_RESTRICT left, Acc* HWY_RESTRICT right, std::int64_t columns) {
+    for (std::int64_t c = 0; c < columns; ++c) right[c] = Better(left[c], right[c]);
+  }
+
+ private:
+  template <typename Rows>
+  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, int first_row,
+                                  Rows rows, std::int64_t columns, Acc* HWY_RESTRICT out) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      Acc best = Of(data[c], first_row);
+      ForEachRow(
+          rows, [&](int row) { best = Better(best, Of(data[row * stride + c], first_row + row)); });
+      out[c] = best;
+    }
+  }
+  static HWY_INLINE Acc Of(T x, int number) {
+    const Acc one = Best::At(x, number);
+    const bool is_missing = kOmits && IsNan(x);
+    return {is_missing ? Best::kNone : one.key, is_missing ? Best::kNone : one.index};
+  }
+  // Of `earlier` elements and ones behind them.
+  static HWY_INLINE Acc Better(const Acc& earlier, const Acc& later) {
+    const bool is_later = later.key < earlier.key;
+    return {is_later ? later.key : earlier.key, is_later ? later.index : earlier.index};
+  }
+};
+
+template <typename T>
+requires(sizeof(T) == 8) struct ColumnLoopsOf<T, ArgMin<T>> : PlaceLoops<T, ArgMin<T>, false> {
+};
+template <typename T>
+requires(sizeof(T) == 8) struct ColumnLoopsOf<T, ArgMax<T>> : PlaceLoops<T, ArgMax<T>, false> {
+};
+template <typename T>
+requires(sizeof(T) == 8) struct ColumnLoopsOf<T, OmitNan<ArgMin<T>>>
+    : PlaceLoops<T, ArgMin<T>, true> {
+};
+template <typename T>
+requires(sizeof(T) == 8) struct ColumnLoopsOf<T, OmitNan<ArgMax<T>>>
+    : PlaceLoops<T, ArgMax<T>, true> {
+};
+
+template <typename T, class C>
+const ColumnLoops<T, C>* Loops() {
+  using L = ColumnLoopsOf<T, C>;
+  static constexpr ColumnLoops<T, C> kLoops{&L::FoldLeaf, &L::Combine};
+  return &kLoops;
+}
+
+// For each element type and component a function, with NaN and without.
+#define WARPFOLD_INTEGER_LOOPS(T, name)                                     \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN) \
+  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
+#define WARPFOLD_FLOAT_LOOPS(T, name)                                                   \
+  WARPFOLD_INTEGER_LOOPS(T, name)                                                       \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN) \
+  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_ALL_LOOPS \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
+
+#define WARPFOLD_LOOP(T, name, component, C) \
+  const ColumnLoops<T, C>* component##ColumnsOf##name() { return Loops<T, C>(); }
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
+
+}  // namespace warpfold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace warpfold::cpu {
+
+#define WARPFOLD_LOOP(T, name, component, C)                    \
+  HWY_EXPORT(component##ColumnsOf##name);                       \
+  template <>                                                   \
+  const ColumnLoops<T, C>& GetColumnLoops<T, C>() {             \
+    return *HWY_DYNAMIC_DISPATCH(component##ColumnsOf##name)(); \
+  }
+WARPFOLD_ALL_LOOPS
+#undef WARPFOLD_LOOP
+
+}  // namespace warpfold::cpu
+#endif  // HWY_ONCE

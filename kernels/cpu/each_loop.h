@@ -1,0 +1,38 @@
+// What the sources of SIMD loops have in common: the widths that they are compiled for, and lists
+// of the functions to make, because Highway dispatches functions and not templates. Include it
+// before Highway.
+#ifndef WARPFOLD_KERNELS_CPU_EACH_LOOP_H_
+#define WARPFOLD_KERNELS_CPU_EACH_LOOP_H_
+
+#include <cstdint>
+
+#include "kernels/components.h"
+#include "kernels/element.h"
+
+// Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+
+// do_one(T, name of T) for each.
+#define WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)                                   \
+  do_one(std::int32_t, I32) do_one(std::uint32_t, U32) do_one(std::int64_t, I64) \
+      do_one(std::uint64_t, U64)
+#define WARPFOLD_FOR_EACH_INTEGER(do_one)                                                       \
+  do_one(Bool, Bool) do_one(std::int8_t, I8) do_one(std::uint8_t, U8) do_one(std::int16_t, I16) \
+      do_one(std::uint16_t, U16) WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)
+#define WARPFOLD_FOR_EACH_FLOAT(do_one) \
+  do_one(Half, F16) do_one(BFloat16, BF16) do_one(float, F32) do_one(double, F64)
+
+// do_one(T, name of T, name of the component, component) for each; `of` is what applies its policy.
+#define WARPFOLD_WITH_NAN(...) __VA_ARGS__
+#define WARPFOLD_WITHOUT_NAN(...) OmitNan<__VA_ARGS__>
+#define WARPFOLD_FOR_EACH_EXTREME(do_one, T, name, of)              \
+  do_one(T, name, Min, of(Min<T>)) do_one(T, name, Max, of(Max<T>)) \
+      do_one(T, name, ArgMin, of(ArgMin<T>)) do_one(T, name, ArgMax, of(ArgMax<T>))
+#define WARPFOLD_FOR_EACH_BUT_EXTREMES(do_one, T, name, of)                                   \
+  do_one(T, name, Sum, of(Sum<T>)) do_one(T, name, AbsSum, of(AbsSum<T>))                     \
+      do_one(T, name, SquareSum, of(SquareSum<T>)) do_one(T, name, Moments, of(Moments<T>))   \
+          do_one(T, name, Product, of(Product<T>)) do_one(T, name, NanCount, of(NanCount<T>)) \
+              do_one(T, name, InfCount, of(InfCount<T>))                                      \
+                  do_one(T, name, NonzeroCount, of(NonzeroCount<T>))
+
+#endif  // WARPFOLD_KERNELS_CPU_EACH_LOOP_H_
