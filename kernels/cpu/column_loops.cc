@@ -37,6 +37,23 @@ struct Combining {
   }
 };
 
+// out[c] = Column::Fold(the elements of column c, ...), in registers where the leaf is whole.
+template <class Column, typename T, typename Acc>
+HWY_INLINE void FoldEachColumn(const T* HWY_RESTRICT data, std::int64_t stride, int first_row,
+                               int rows, std::int64_t columns, Acc* HWY_RESTRICT out) {
+  const T* HWY_RESTRICT first = data + first_row * stride;
+  const auto fold = [&](auto rows_of_leaf) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      out[c] = Column::Fold(first + c, stride, first_row, rows_of_leaf);
+    }
+  };
+  if (rows == kLeafRows) {
+    fold(WholeLeaf());
+  } else {
+    fold(rows);
+  }
+}
+
 // The loops of a component that reads its elements once.
 template <typename T, class C>
 struct ColumnLoopsOf : Combining<C> {
@@ -44,22 +61,22 @@ struct ColumnLoopsOf : Combining<C> {
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
-    data += first_row * stride;
     if (rows == kLeafRows) {
-      // Whole leaves in registers: a column's running value is stored once.
-      for (std::int64_t c = 0; c < columns; ++c) {
-        Acc acc = C::Identity();
-        ForEachRow(WholeLeaf(),
-                   [&](int row) { AddElement<C>(acc, data[row * stride + c], first_row + row); });
-        out[c] = acc;
-      }
+      FoldEachColumn<ColumnLoopsOf>(data, stride, first_row, rows, columns, out);
       return;
     }
     for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
-    for (int row = 0; row < rows; ++row) {
+    for (int row = first_row; row < first_row + rows; ++row) {
       const T* HWY_RESTRICT x = data + row * stride;
-      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], first_row + row);
+      for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], row);
     }
+  }
+
+  template <typename Rows>
+  static HWY_INLINE Acc Fold(const T* column, std::int64_t stride, int first_row, Rows rows) {
+    Acc acc = C::Identity();
+    ForEachRow(rows, [&](int row) { AddElement<C>(acc, column[row * stride], first_row + row); });
+    return acc;
   }
 };
 
@@ -71,39 +88,22 @@ struct MomentLoops : Combining<Moments<T>> {
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
-    data += first_row * stride;
-    // Whole leaves in registers.
-    if (rows == kLeafRows) {
-      FoldRows(data, stride, WholeLeaf(), columns, out);
-    } else {
-      FoldRows(data, stride, rows, columns, out);
-    }
+    FoldEachColumn<MomentLoops>(data, stride, first_row, rows, columns, out);
   }
 
- private:
   template <typename Rows>
-  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, Rows rows,
-                                  std::int64_t columns, Acc* HWY_RESTRICT out) {
-    for (std::int64_t c = 0; c < columns; ++c) {
-      typename Sum<T>::Acc sum = Summed::Identity();
-      std::int32_t nans = 0;
-      ForEachRow(rows, [&](int row) {
-        const T x = data[row * stride + c];
-        AddElement<Summed>(sum, x, row);
-        if constexpr (kOmits) NanCount<T>::Add(nans, x);
-      });
-      const std::int64_t present = rows - nans;
-      const double mean = ToDouble(sum) / static_cast<double>(present);
-      double squares = 0;
-      ForEachRow(rows, [&](int row) { AddDeviation(squares, data[row * stride + c], mean); });
-      out[c] = present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
-    }
-  }
-
-  static HWY_INLINE void AddDeviation(double& a, T x, double mean) {
-    double added = a;
-    Moments<T>::AddDeviation(added, x, mean);
-    a = kOmits && IsNan(x) ? a : added;
+  static HWY_INLINE Acc Fold(const T* column, std::int64_t stride, int, Rows rows) {
+    typename Sum<T>::Acc sum = Summed::Identity();
+    std::int32_t nans = 0;
+    ForEachRow(rows, [&](int row) {
+      AddElement<Summed>(sum, column[row * stride], row);
+      if constexpr (kOmits) NanCount<T>::Add(nans, column[row * stride]);
+    });
+    const std::int64_t present = rows - nans;
+    const double mean = ToDouble(sum) / static_cast<double>(present);
+    double squares = 0;
+    ForEachRow(rows, [&](int row) { AddDeviation<kOmits>(squares, column[row * stride], mean); });
+    return present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
   }
 };
 template <typename T>
@@ -119,28 +119,21 @@ struct PlaceLoops {
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
-    data += first_row * stride;
-    if (rows == kLeafRows) {
-      FoldRows(data, stride, first_row, WholeLeaf(), columns, out);
-    } else {
-      FoldRows(data, stride, first_row, rows, columns, out);
-    }
+    FoldEachColumn<PlaceLoops>(data, stride, first_row, rows, columns, out);
   }
   static void Combine(const Acc* HWY_RESTRICT left, Acc* HWY_RESTRICT right, std::int64_t columns) {
     for (std::int64_t c = 0; c < columns; ++c) right[c] = Better(left[c], right[c]);
   }
 
- private:
   template <typename Rows>
-  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT data, std::int64_t stride, int first_row,
-                                  Rows rows, std::int64_t columns, Acc* HWY_RESTRICT out) {
-    for (std::int64_t c = 0; c < columns; ++c) {
-      Acc best = Of(data[c], first_row);
-      ForEachRow(
-          rows, [&](int row) { best = Better(best, Of(data[row * stride + c], first_row + row)); });
-      out[c] = best;
-    }
+  static HWY_INLINE Acc Fold(const T* column, std::int64_t stride, int first_row, Rows rows) {
+    Acc best = Of(column[0], first_row);
+    ForEachRow(rows,
+               [&](int row) { best = Better(best, Of(column[row * stride], first_row + row)); });
+    return best;
   }
+
+ private:
   static HWY_INLINE Acc Of(T x, int number) {
     const Acc one = Best::At(x, number);
     const bool is_missing = kOmits && IsNan(x);

@@ -8,6 +8,7 @@
 
 #include "kernels/components.h"
 #include "kernels/element.h"
+#include "kernels/host_device.h"
 
 // Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
@@ -34,5 +35,18 @@
           do_one(T, name, Product, of(Product<T>)) do_one(T, name, NanCount, of(NanCount<T>)) \
               do_one(T, name, InfCount, of(InfCount<T>))                                      \
                   do_one(T, name, NonzeroCount, of(NonzeroCount<T>))
+
+namespace warpfold::cpu {
+
+// Moments::AddDeviation; kOmits: but of NaN. Added first and chosen after, which compilers turn
+// into SIMD where they do not a branch.
+template <bool kOmits, typename T>
+WARPFOLD_HD void AddDeviation(double& squares, T x, double mean) {
+  double added = squares;
+  Moments<T>::AddDeviation(added, x, mean);
+  squares = kOmits && IsNan(x) ? squares : added;
+}
+
+}  // namespace warpfold::cpu
 
 #endif  // WARPFOLD_KERNELS_CPU_EACH_LOOP_H_

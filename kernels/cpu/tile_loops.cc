@@ -188,15 +188,8 @@ template <typename T, bool kOmits>
 struct DeviationLoop {
   static double FoldTile(const T* HWY_RESTRICT tile, int count, double mean) {
     return FoldTileWith(
-        tile, count, 0.0, [mean](double& a, T x, int) { AddDeviation(a, x, mean); },
+        tile, count, 0.0, [mean](double& a, T x, int) { AddDeviation<kOmits>(a, x, mean); },
         [](double a, double b) { return a + b; });
-  }
-
- private:
-  static HWY_INLINE void AddDeviation(double& a, T x, double mean) {
-    double added = a;
-    Moments<T>::AddDeviation(added, x, mean);
-    a = kOmits && IsNan(x) ? a : added;
   }
 };
 template <typename T>
