@@ -159,18 +159,22 @@ class RowTile {
           F::template Get<C>(acc) = LoopOf<C>()(tile, count);
         }
       });
-    } else if constexpr (!kIsFloat<T>) {
-      F::template Get<SquareSum<T>>(acc) = loops->square_sum(tile, count);
-    } else if constexpr (F::template kHas<SquareSum<T>>) {
-      const FloatSums sums = loops->sums(tile, count);
-      F::template Get<Sum<T>>(acc) = sums.sum;
-      F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
-      F::template Get<SquareSum<T>>(acc) = sums.square_sum;
-    } else {
-      F::template Get<Sum<T>>(acc) = loops->sum(tile, count);
+      return;
     }
-    if constexpr (kIsFloat<T> && F::template kHas<Product<T>>) {
-      if (loops != nullptr) F::template Get<Product<T>>(acc) = loops->product(tile, count);
+    if constexpr (kIsFloat<T>) {
+      if constexpr (F::template kHas<SquareSum<T>>) {
+        const FloatSums sums = loops->sums(tile, count);
+        F::template Get<Sum<T>>(acc) = sums.sum;
+        F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
+        F::template Get<SquareSum<T>>(acc) = sums.square_sum;
+      } else {
+        F::template Get<Sum<T>>(acc) = loops->sum(tile, count);
+      }
+      if constexpr (F::template kHas<Product<T>>) {
+        F::template Get<Product<T>>(acc) = loops->product(tile, count);
+      }
+    } else {
+      F::template Get<SquareSum<T>>(acc) = loops->square_sum(tile, count);
     }
   }
 
