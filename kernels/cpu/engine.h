@@ -248,42 +248,57 @@ class EngineOf {
   // time: the block stays in L2. The first column is at `place`.
   static void FoldColumnBlock(const T* data, const Place& place, std::int64_t rows,
                               std::int64_t columns, State* states) {
-    const std::int64_t leaves = CeilDiv(rows, kLeafRows);
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      using Acc = typename C::Acc;
-      if constexpr (F::template kIsSparedCount<C>) {
-        // Of columns whose extrema, which come first, are finite.
-        const auto is_finite = [](const State& state) { return F::AllFinite(state); };
-        if (std::all_of(states, states + columns, is_finite)) {
-          for (std::int64_t c = 0; c < columns; ++c) F::template Get<C>(states[c]) = 0;
-          return;
-        }
-      }
-      const auto& loops = GetColumnLoops<T, typename F::template Applied<C>>();
-      // The tree's stack, a row a level.
-      const auto stack = std::make_unique_for_overwrite<Acc[]>(
-          static_cast<std::size_t>(StackLevels(leaves) * columns));
-      const auto level_row = [&](int level) { return stack.get() + level * columns; };
-      for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
-        // A leaf goes where the tree that it completes will be.
-        const int level = std::countr_one(static_cast<std::uint64_t>(leaf));
-        const std::int64_t row = leaf * kLeafRows;
-        loops.fold_leaf(data, place.step, static_cast<int>(row),
-                        static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns,
-                        level_row(level));
-        for (int l = 0; l < level; ++l) loops.combine(level_row(l), level_row(level), columns);
-      }
-      const int lowest = std::countr_zero(static_cast<std::uint64_t>(leaves));
-      Acc* const top = level_row(lowest);
-      for (int level = lowest + 1; (leaves >> level) != 0; ++level) {
-        if ((leaves >> level) & 1) loops.combine(level_row(level), top, columns);
-      }
-      for (std::int64_t c = 0; c < columns; ++c) {
-        F::template Get<C>(states[c]) =
-            PromoteAt<C>(top[c], {.first = place.first + c, .step = place.step});
+      if constexpr (!F::template kIsSparedCount<C>) {
+        FoldColumnsOf<C>(data, place, rows, columns, states);
       }
     });
+    if constexpr (F::kSparesCounts) {
+      const bool all_finite = std::all_of(states, states + columns,
+                                          [](const State& state) { return F::AllFinite(state); });
+      F::ForEach([&](auto tag) {
+        using C = typename decltype(tag)::type;
+        if constexpr (F::template kIsSparedCount<C>) {
+          if (all_finite) {
+            for (std::int64_t c = 0; c < columns; ++c) F::template Get<C>(states[c]) = 0;
+          } else {
+            FoldColumnsOf<C>(data, place, rows, columns, states);
+          }
+        }
+      });
+    }
+  }
+
+  // The same of one component.
+  template <class C>
+  static void FoldColumnsOf(const T* data, const Place& place, std::int64_t rows,
+                            std::int64_t columns, State* states) {
+    using Acc = typename C::Acc;
+    const std::int64_t leaves = CeilDiv(rows, kLeafRows);
+    const auto& loops = GetColumnLoops<T, typename F::template Applied<C>>();
+    // The tree's stack, a row a level.
+    const auto stack = std::make_unique_for_overwrite<Acc[]>(
+        static_cast<std::size_t>(StackLevels(leaves) * columns));
+    const auto level_row = [&](int level) { return stack.get() + level * columns; };
+    for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+      // A leaf goes where the tree that it completes will be.
+      const int level = std::countr_one(static_cast<std::uint64_t>(leaf));
+      const std::int64_t row = leaf * kLeafRows;
+      loops.fold_leaf(data, place.step, static_cast<int>(row),
+                      static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns,
+                      level_row(level));
+      for (int l = 0; l < level; ++l) loops.combine(level_row(l), level_row(level), columns);
+    }
+    const int lowest = std::countr_zero(static_cast<std::uint64_t>(leaves));
+    Acc* const top = level_row(lowest);
+    for (int level = lowest + 1; (leaves >> level) != 0; ++level) {
+      if ((leaves >> level) & 1) loops.combine(level_row(level), top, columns);
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      F::template Get<C>(states[c]) =
+          PromoteAt<C>(top[c], {.first = place.first + c, .step = place.step});
+    }
   }
 };
 
