@@ -28,7 +28,7 @@ ALL = ("sum,min,max,mean,prod,var,std,l1_norm,l2_norm,count_nonzero,any,all,nan_
        "argmin,argmax")
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "i32": np.int32,
           "i64": np.int64}
-# Along one axis, against NumPy: [outer, count, inner] of so many elements, folded along count.
+# Along one axis, against NumPy: [outer, count, inner] of so many bytes, folded along count.
 AXES_BYTES = 4 << 20
 AXES_DTYPES = ("f32", "f64", "i32", "i8")
 NUMPY_OPS = {"sum": np.sum, "min": np.min, "argmax": np.argmax, "var": np.var}

@@ -168,20 +168,9 @@ const ColumnLoops<T, C>* Loops() {
   return &kLoops;
 }
 
-// For each element type and component a function, with NaN and without.
-#define WARPFOLD_INTEGER_LOOPS(T, name)                                     \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN) \
-  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
-#define WARPFOLD_FLOAT_LOOPS(T, name)                                                   \
-  WARPFOLD_INTEGER_LOOPS(T, name)                                                       \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN) \
-  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
-#define WARPFOLD_ALL_LOOPS \
-  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
-
 #define WARPFOLD_LOOP(T, name, component, C) \
   const ColumnLoops<T, C>* component##ColumnsOf##name() { return Loops<T, C>(); }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_COLUMNS
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
@@ -196,7 +185,7 @@ namespace warpfold::cpu {
   const ColumnLoops<T, C>& GetColumnLoops<T, C>() {             \
     return *HWY_DYNAMIC_DISPATCH(component##ColumnsOf##name)(); \
   }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_COLUMNS
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu

@@ -36,6 +36,35 @@
               do_one(T, name, InfCount, of(InfCount<T>))                                      \
                   do_one(T, name, NonzeroCount, of(NonzeroCount<T>))
 
+// What follows calls WARPFOLD_LOOP, which the source defines: once to make the functions and once
+// to export them.
+//
+// WARPFOLD_LOOP(T, name of T, omits NaN): of these integers and of floats.
+#define WARPFOLD_LOOP_WITH_NAN(T, name) WARPFOLD_LOOP(T, name, false)
+#define WARPFOLD_LOOP_WITHOUT_NAN(T, name) WARPFOLD_LOOP(T, name##OmitNan, true)
+#define WARPFOLD_LOOPS_OF_ELEMENTS(for_each_integer)                                       \
+  for_each_integer(WARPFOLD_LOOP_WITH_NAN) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN) \
+      WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
+
+// WARPFOLD_LOOP(T, name of T, name of the component, component): of tiles, and of columns.
+#define WARPFOLD_TILES_WITH_NAN(T, name) \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
+#define WARPFOLD_TILES_WITHOUT_NAN(T, name) \
+  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_EXTREMES_WITH_NAN(T, name) \
+  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
+#define WARPFOLD_EXTREMES_WITHOUT_NAN(T, name) \
+  WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_LOOPS_OF_TILES                      \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_TILES_WITH_NAN) \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_TILES_WITH_NAN)   \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_TILES_WITHOUT_NAN)
+#define WARPFOLD_LOOPS_OF_COLUMNS                       \
+  WARPFOLD_LOOPS_OF_TILES                               \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_EXTREMES_WITH_NAN) \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXTREMES_WITH_NAN)   \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXTREMES_WITHOUT_NAN)
+
 namespace warpfold::cpu {
 
 // Moments::AddDeviation; kOmits: but of NaN. Added first and chosen after, which compilers turn

@@ -1,6 +1,5 @@
 #include "kernels/cpu/extremes.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -234,13 +233,6 @@ struct ExtremesOf {
   }
 };
 
-// For each element type a function, with NaN and without.
-#define WARPFOLD_INTEGER_LOOPS(T, name) WARPFOLD_LOOP(T, name, false)
-#define WARPFOLD_FLOAT_LOOPS(T, name) \
-  WARPFOLD_LOOP(T, name, false) WARPFOLD_LOOP(T, name##OmitNan, true)
-#define WARPFOLD_ALL_LOOPS \
-  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
-
 #define WARPFOLD_LOOP(T, name, omits_nan)                                                 \
   const ExtremeLoops<T, omits_nan>* ExtremeLoops##name() {                                \
     using L = ExtremesOf<T, omits_nan>;                                                   \
@@ -248,7 +240,7 @@ struct ExtremesOf {
                                                        &L::Place};                        \
     return &kLoops;                                                                       \
   }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_INTEGER)
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
@@ -263,7 +255,7 @@ namespace warpfold::cpu {
   const ExtremeLoops<T, omits_nan>& GetExtremeLoops<T, omits_nan>() { \
     return *HWY_DYNAMIC_DISPATCH(ExtremeLoops##name)();               \
   }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_INTEGER)
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu

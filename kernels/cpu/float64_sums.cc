@@ -258,7 +258,7 @@ HWY_INLINE void FoldTile(const T* HWY_RESTRICT tile, int count, const Add& add,
 }
 
 template <typename T, bool kOmitsNan>
-struct Loops {
+struct LoopsInFloat64 {
   template <class Add>
   static HWY_INLINE double FoldOne(const T* tile, int count, const Add& add) {
     double result;
@@ -282,7 +282,7 @@ struct Loops {
 
 template <typename T, bool kOmitsNan>
 const Float64Loops<T, kOmitsNan>* LoopsFor() {
-  using L = Loops<T, kOmitsNan>;
+  using L = LoopsInFloat64<T, kOmitsNan>;
   if constexpr (kIsFloat<T>) {
     static constexpr Float64Loops<T, kOmitsNan> kLoops{&L::Sum, &L::Sums, &L::Product, nullptr,
                                                        &L::Deviations};
@@ -300,17 +300,9 @@ const Float64Loops<T, kOmitsNan>* LoopsFor() {
 }
 #endif
 
-// For each element type a function, with NaN and without.
-#define WARPFOLD_INTEGER_LOOPS(T, name) WARPFOLD_LOOP(T, name, false)
-#define WARPFOLD_FLOAT_LOOPS(T, name) \
-  WARPFOLD_LOOP(T, name, false) WARPFOLD_LOOP(T, name##OmitNan, true)
-#define WARPFOLD_ALL_LOOPS                               \
-  WARPFOLD_FOR_EACH_WIDE_INTEGER(WARPFOLD_INTEGER_LOOPS) \
-  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
-
 #define WARPFOLD_LOOP(T, name, omits_nan) \
   const Float64Loops<T, omits_nan>* LoopsFor##name() { return LoopsFor<T, omits_nan>(); }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_WIDE_INTEGER)
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
@@ -325,7 +317,7 @@ namespace warpfold::cpu {
   const Float64Loops<T, omits_nan>* GetFloat64Loops<T, omits_nan>() { \
     return HWY_DYNAMIC_DISPATCH(LoopsFor##name)();                    \
   }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_WIDE_INTEGER)
 #undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu

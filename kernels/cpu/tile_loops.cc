@@ -1,7 +1,6 @@
 #include "kernels/cpu/tile_loops.h"
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/canonical.h"
@@ -197,18 +196,9 @@ struct TileLoopOf<T, Moments<T>> : DeviationLoop<T, false> {};
 template <typename T>
 struct TileLoopOf<T, OmitNan<Moments<T>>> : DeviationLoop<T, true> {};
 
-// For each element type and component a function, with NaN and without.
-#define WARPFOLD_INTEGER_LOOPS(T, name) \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
-#define WARPFOLD_FLOAT_LOOPS(T, name) \
-  WARPFOLD_INTEGER_LOOPS(T, name)     \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
-#define WARPFOLD_ALL_LOOPS \
-  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_INTEGER_LOOPS) WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_FLOAT_LOOPS)
-
 #define WARPFOLD_LOOP(T, name, component, C) \
   TileLoop<T, C>* component##Of##name() { return &TileLoopOf<T, C>::FoldTile; }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_TILES
 #undef WARPFOLD_LOOP
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
@@ -225,7 +215,7 @@ namespace warpfold::cpu {
   TileLoop<T, C>* GetTileLoop<T, C>() {                 \
     return HWY_DYNAMIC_DISPATCH(component##Of##name)(); \
   }
-WARPFOLD_ALL_LOOPS
+WARPFOLD_LOOPS_OF_TILES
 #undef WARPFOLD_LOOP
 
 HWY_EXPORT(TargetName);
