@@ -30,6 +30,11 @@ constexpr int kWidth = static_cast<int>(hn::MaxLanes(D()));
 // sums in memory of 21 GB/s and 8 gave 15 (2026-11-21).
 constexpr int kRunningOfOne = 16;
 constexpr int kRunningOfThree = 8;
+// A line this far ahead for each line read. The processor's own prefetchers end with a page, which
+// is a tile, and see no stream in columns read apart. On Xeons (Sapphire Rapids) f32 sums of a GiB
+// came to 0.97 of a plain read on 16 threads (0.95 one tile ahead, 0.79 without) and to 1.00 on two
+// (0.92 without); from a cache to what they were (2026-11-22).
+constexpr int kPrefetchTiles = 2;
 
 template <typename T>
 HWY_INLINE V LoadWide(const T* from) {
@@ -181,12 +186,8 @@ HWY_INLINE void FoldBlock(const T* HWY_RESTRICT tile, int count, int first, cons
   const int rows = kColumns < kRow ? 0 : count / kRow;
   for (int row = 0; row < rows; ++row) {
     const T* from = tile + row * kRow + first;
-    // Columns read apart look to the processor like no stream that goes on. Whole rows do, and to
-    // prefetch those costs a fifth.
-    if constexpr (kBlock < kRow) {
-      for (int i = 0; i < kBlock; i += kLineElements) {
-        hwy::Prefetch(from + kTileElements<T> + i);
-      }
+    for (int i = 0; i < kBlock; i += kLineElements) {
+      hwy::Prefetch(from + kPrefetchTiles * kTileElements<T> + i);
     }
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) add(acc + v, kVectors, LoadWide(from + v * kWidth));
