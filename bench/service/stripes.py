@@ -21,9 +21,9 @@ from arguments import bench_parser
 from cases import KIB, MIB, print_table, size_text, write_results
 from servers import Server, find_programs, nvidia_smi
 
-SIZES = tuple(n * MIB for n in (16, 32, 64, 128, 256, 1024))
+SIZES = tuple(n * MIB for n in (4, 8, 16, 32, 64, 256, 1024))
 CONNECTIONS = (2, 4, 8)
-STRIPES = (4 * MIB, 16 * MIB, 64 * MIB)
+STRIPES = (MIB, 4 * MIB, 16 * MIB)
 CHUNKS = tuple(n * KIB for n in (256, 512, 1024, 2048, 4096))
 CHUNKED_SIZE = 256 * MIB
 

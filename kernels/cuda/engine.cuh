@@ -207,7 +207,7 @@ class EngineOf final : public Engine {
       case FirstPass::Kind::kColumns:
         if constexpr (constexpr int kVector = kColumnVector<F>; kVector != 1) {
           if (pass.columns.vector == kVector) {
-            return LaunchTree<2, 16>(
+            return LaunchTree<2, 8, 16>(
                 ColumnLeaves<F, kVector>{data, extent.count, extent.inner, extent.first},
                 extent.outer, pass.columns, sink, false, stream);
           }

@@ -100,6 +100,20 @@ TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
   EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 16);
 }
 
+TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, false, h200).leaves, 1);
+}
+
+TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, false, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, false, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, true, h200).leaves, 2);
+}
+
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
  protected:
   const bool heavy_ = GetParam();
