@@ -125,8 +125,8 @@ def axis_lines(rows):
 def plot_lines():
     """Links to the plots of the results that are there."""
     links = [f"[{path.stem}]({PLOTS}/{path.name})" for path in sorted((ROOT / PLOTS).glob("*.png"))]
-    return ["Plots of these results, by [bench/kernels/plot.py](bench/kernels/plot.py): "
-            f"{', '.join(links)}."]
+    return ["Plots of these results, by [bench/kernels/plot.py](bench/kernels/plot.py) and "
+            f"[bench/service/plot.py](bench/service/plot.py): {', '.join(links)}."]
 
 
 def accuracy_lines():
@@ -228,6 +228,26 @@ def batch_lines():
     return lines
 
 
+def client_lines():
+    """Python's client beside the C++ one, and the world's clients of KServe v2 beside ours."""
+    data = load("clients-h200.json")
+    forms = {"added_us": "{:.0f} us more", "time": "{:.2f} times the time",
+             "speed": "{:.2f} times the speed"}
+    lines = [
+        f"**Clients**, {data['gpu']}, {data['processors']} processors, {data['date']}, "
+        f"`{data['command']}`: one client beside another on the same path, in the same run. "
+        "Of 256 MiB C++ streams on one connection, and Python by itself sends on four.",
+        "",
+        "| case | one, p50 | the other, p50 | the other over the one |",
+        "| --- | --- | --- | --- |",
+    ]
+    for case in data["cases"]:
+        lines.append(f"| {case['case']} | {time_text(case['base']['p50_us'])} | "
+                     f"{time_text(case['other']['p50_us'])} | "
+                     f"{forms[case['figure']].format(case['value'])} |")
+    return lines
+
+
 def gpus_lines(name):
     data = load(name)
     lines = [
@@ -255,6 +275,7 @@ def measured():
     sections += [accuracy_lines(), batch_lines(),
                  service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
                  service_lines("service-h200-cpu.json", "CPU backend, the same host"),
+                 client_lines(),
                  *(gpus_lines(path.name) for path in sorted(RESULTS.glob("gpus-*.json"))),
                  plot_lines()]
     return "\n".join("\n".join(lines) + "\n" for lines in sections)

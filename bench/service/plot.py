@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Draws what run.py measured, from its JSON.
 
-  bench/service/plot.py FILE.json...    FILE.png beside each
+  bench/service/plot.py [--output FOLDER] FILE.json...    FILE.png beside each, or in FOLDER
 
 Left: each case's ratio to the wire; right: a tensor in, its sum out, on warpfold and on the peers.
 Needs matplotlib.
 """
 
+import argparse
 import json
 import pathlib
-import sys
 
 import matplotlib
 
@@ -51,8 +51,13 @@ def draw_peers(axes, results):
     axes.legend()
 
 
-def main(paths):
-    for path in map(pathlib.Path, paths):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--output", type=pathlib.Path, metavar="FOLDER")
+    arguments = parser.parse_args()
+    for path in arguments.files:
         data = json.loads(path.read_text(encoding="utf-8"))
         peers = data.get("peers", {}).get("results", [])
         figure, axes = plt.subplots(1, 2 if peers else 1, figsize=(16 if peers else 9, 6),
@@ -62,12 +67,10 @@ def main(paths):
             draw_peers(axes[0][1], peers)
         figure.suptitle(f"{data['gpu'] or 'no GPU'}, backend {data['backend']}, "
                         f"{data['processors']} processors, {data['date']}")
-        output = path.with_suffix(".png")
+        output = (arguments.output or path.parent) / path.with_suffix(".png").name
         figure.savefig(output, dpi=100)
         print(f"written: {output}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    main()
