@@ -154,7 +154,7 @@ sent = []
 def progress(done, total):
     sent.append(done)
     frame = sys._current_frames()[threading.main_thread().ident]
-    if frame.f_code.co_name == "_waited_for":  # it waits
+    if frame.f_code.co_name == "_taken_from":  # it waits
         started.set()
 x = numpy.ones(16 << 20)
 try:

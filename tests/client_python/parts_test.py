@@ -244,6 +244,29 @@ def test_a_stripe_that_fails_ends_the_others(fake, striping, either_client, axis
         client.sum(x, axis=axis, progress=lambda done, total: 1 / 0)
 
 
+def test_pieces_of_blocking_calls_give_the_bits_of_one_call(server, client, striping, monkeypatch):
+    monkeypatch.setattr("warpfold._blocking_io._BLOCKING_BYTES_MIN", 1)
+    x, told = floats((1 << 20,)), []
+    with warpfold.connect(server, connections=3, shared_memory_mode=None) as striped:
+        got = striped.reduce(x, ["sum", "std"], progress=lambda done, total: told.append(done))
+    assert_same_bits(got, client.reduce(x, ["sum", "std"]))
+    assert told[-1] == x.nbytes and sorted(told) == told
+
+
+def test_what_nothing_can_cancel_is_left_behind(fake, striping, monkeypatch):
+    monkeypatch.setattr("warpfold._blocking_io._BLOCKING_BYTES_MIN", 1)
+    monkeypatch.setattr("warpfold._blocking_io._GRACE_S", 0.05)
+    fake.failures = [HANG, HANG, Failure(grpc.StatusCode.INTERNAL)]
+    told = []
+    with warpfold.connect(fake.target, connections=3) as client:
+        with pytest.raises(warpfold.InternalError, match="planned"):
+            client.sum(np.ones((3000, 30)), progress=lambda done, total: told.append(done))
+        assert client.sum([1.0, 2.0]) == 3.0
+    # The end of the client ends them.
+    assert fake.left.acquire(timeout=20) and fake.left.acquire(timeout=20)
+    assert told == [] and len(fake.calls) == 4
+
+
 def test_a_running_event_loop_is_left_alone(server, striping):
     async def use():
         with warpfold.connect(server, connections=2) as client:

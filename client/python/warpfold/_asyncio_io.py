@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Callable, TypeVar
 
 import grpc
@@ -39,8 +39,14 @@ class AsyncioIo:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def parallel(self, work: Callable[[Io], Coroutine[Any, Any, T]]) -> T:
-        return await work(self)
+    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
+        tasks = [asyncio.ensure_future(work(self)) for work in works]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _finished(call: grpc.Future) -> bytes:

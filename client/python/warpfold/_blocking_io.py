@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Coroutine
-from concurrent import futures
+import time
+from collections.abc import Coroutine, Sequence
 from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._asyncio_io import AsyncioIo
 from ._rpcs import Io
 from ._request import Upload
 
 T = TypeVar("T")
 _SLICE_S = 0.1  # of a wait, for an interrupt that comes just before one does not end it
+# From here on a message of several at a time is sent by a blocking call, which nothing can cancel.
+# 256 MiB in 8 MiB over 4 connections took 80 ms so and 99 by futures, whose calls gRPC hands to a
+# thread of its own (H200 host, 2026-11-22; C++'s one stream 79).
+_BLOCKING_BYTES_MIN = 1 << 20
+# For what such a call may take to end after another's failure. It holds nothing but a copy.
+_GRACE_S = 1.0
 
 
 def run(flow: Coroutine[Any, Any, T]) -> T:
@@ -49,50 +53,87 @@ class BlockingIo:
     async def sleep(self, seconds: float) -> None:
         self._closing.wait(seconds)
 
-    async def parallel(self, work: Callable[[Io], Coroutine[Any, Any, T]]) -> T:
-        """On an event loop of its own, for the caller's thread may have one that runs."""
-        begun: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
+    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
+        """Each on a thread of its own."""
+        ended = threading.Event()
+        outcomes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
-        async def begin() -> T:
-            begun.put((asyncio.get_running_loop(), asyncio.current_task()))
-            return await work(AsyncioIo())
-
-        with futures.ThreadPoolExecutor(1, "warpfold") as thread:
-            working = thread.submit(asyncio.run, begin())
+        def begin(work: Callable[[Io], Coroutine[Any, Any, None]]) -> None:
             try:
-                outcome: T = _waited_for(working)
-                return outcome
-            except BaseException:
-                loop, task = begun.get()
-                with contextlib.suppress(RuntimeError):  # it is over
-                    loop.call_soon_threadsafe(task.cancel)
-                raise
+                run(work(_OneOfSeveral(ended)))
+                outcomes.put(None)
+            except BaseException as error:
+                outcomes.put(error)
+
+        threads = [
+            threading.Thread(target=begin, args=(work,), name="warpfold", daemon=True)
+            for work in works
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in threads:
+                error = _taken_from(outcomes)
+                if error is not None:
+                    raise error
+        except BaseException:
+            ended.set()
+            until = time.monotonic() + _GRACE_S
+            for thread in threads:
+                thread.join(max(0.0, until - time.monotonic()))
+            raise
 
 
-def _finished(call: grpc.Future) -> bytes:
-    """The call's answer; raises grpc.RpcError. An interrupt cancels the call.
+class _OneOfSeveral(BlockingIo):
+    """For one of several flows at a time, all of which end when `ended` is set."""
+
+    def __init__(self, ended: threading.Event) -> None:
+        super().__init__(closing=ended)
+        self._ended = ended
+
+    async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
+        self._go_on()
+        if len(message) < _BLOCKING_BYTES_MIN:
+            return _finished(method.future(message, timeout=timeout), self._ended)
+        answer: bytes = method(message, timeout=timeout)
+        self._go_on()
+        return answer
+
+    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
+        self._go_on()
+        return _finished(method.future(upload, timeout=timeout), self._ended)
+
+    def _go_on(self) -> None:
+        if self._ended.is_set():
+            raise _Ended
+
+
+class _Ended(Exception):
+    """Another flow failed, or was interrupted."""
+
+
+def _finished(call: grpc.Future, ended: threading.Event | None = None) -> bytes:
+    """The call's answer; raises grpc.RpcError. An interrupt cancels the call, and so does `ended`.
 
     A blocking stream that is interrupted leaves the thread behind that gRPC draws its messages
-    with.
+    with. And a call's own result() waits with a lock that gRPC takes for every message: an
+    interrupt can leave it locked (1 of some 80 did), and later streams of the client never end.
     """
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    call.add_done_callback(done.put)
     try:
-        answer: bytes = _waited_for(call)
+        _taken_from(done, ended)
+        answer: bytes = call.result()
         return answer
     except BaseException:
         call.cancel()
         raise
 
 
-def _waited_for(future: Any) -> Any:
-    """The outcome of a future of gRPC's or Python's.
-
-    Its own result() waits with a lock that gRPC takes for every message: an interrupt can leave it
-    locked (1 of some 80 did), and later streams of the client never end.
-    """
-    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    future.add_done_callback(done.put)
+def _taken_from(waiting: queue.SimpleQueue[T], ended: threading.Event | None = None) -> T:
+    """The next of a queue. An interrupt ends the wait, and so does `ended`, which raises _Ended."""
     while True:
         with contextlib.suppress(queue.Empty):
-            done.get(timeout=_SLICE_S)
-            break
-    return future.result()
+            return waiting.get(timeout=_SLICE_S)
+        if ended is not None and ended.is_set():
+            raise _Ended

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
-from ._rpcs import Io, Rpcs, together
+from ._rpcs import Io, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
 
@@ -190,7 +191,7 @@ class Flows:
         count = self._rpcs.options.connections if len(payload) >= STRIPE_THRESHOLD_BYTES else 1
         step = -(-len(payload) // count)
 
-        async def write(io: Io, channel: Channel, start: int) -> None:
+        async def write(channel: Channel, start: int, io: Io) -> None:
             part = payload[start : start + step]
             own = _contract.WriteTensorHeader()
             own.CopyFrom(header)
@@ -199,10 +200,10 @@ class Flows:
             await self._rpcs.streamed(io, channel.write_tensor, head, part, deadline, meter)
 
         if count == 1:
-            await write(self._rpcs.io, self._rpcs.channels.first, 0)
+            await write(self._rpcs.channels.first, 0, self._rpcs.io)
             return
         starts = range(0, len(payload), step)
         channels = self._rpcs.channels.several(len(starts))
         await self._rpcs.io.parallel(
-            lambda io: together([write(io, *where) for where in zip(channels, starts)])
+            [partial(write, channel, start) for channel, start in zip(channels, starts)]
         )

@@ -25,9 +25,9 @@ STRIPE_THRESHOLD_BYTES = 64 << 20
 # run each but the last is one node of the canonical tree.
 STRIPES_PER_CONNECTION = 4
 # And of at most so many bytes, so that each is one message: 256 MiB over 4 connections took 104 ms
-# on the H200 host as 16 streams of 1 MiB chunks, 81 as 4 streams of 4 MiB chunks, and 84, 72, 78
-# and 102 by threads that sent messages of 2, 4, 8 and 16 MiB. (C++'s one stream: 65.)
-STRIPE_BYTES_MAX = 4 << 20
+# on the H200 host as 16 streams of 1 MiB chunks, 81 as 4 streams of 4 MiB chunks, 96, 83 and 80 as
+# messages of 2, 4 and 8 MiB (C++'s one stream: 79), and, another time, 78 of 8 and 102 of 16.
+STRIPE_BYTES_MAX = 8 << 20
 # One on few processors, because several pay only where a connection is the limit: 256 MiB over
 # loopback on 2 busy cores went at 1.5, 1.3 and 0.9 GB/s over 1, 2 and 4 (grpcio 1.51, 2026-11-21).
 # Up to 4 on more: there, messages of 4 MiB over 1, 2, 3, 4, 6 and 8 took 263, 120, 79, 72, 72 and

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any, Callable
 
 from ._answer import Reduction, combined, parse_answer
 from ._attempts import Deadline
 from ._request import ReduceCall, call_of_state, plan_merge
-from ._rpcs import Io, Rpcs, together
+from ._rpcs import Io, Rpcs
 from ._stripes import Stripes, laid_together
 
 Sender = Callable[[Io, ReduceCall], Coroutine[Any, Any, Reduction]]
@@ -19,14 +21,17 @@ async def in_pieces(
 ) -> Reduction:
     """The answer to `call`, of which every sender takes a piece when it is done with the last."""
     answers: list[Any] = [None] * len(stripes.calls)
-    waiting = list(enumerate(stripes.calls))[::-1]
+    waiting = deque(enumerate(stripes.calls))
 
-    async def work(io: Io, send: Sender) -> None:
-        while waiting:
-            place, piece = waiting.pop()
+    async def work(send: Sender, io: Io) -> None:
+        while True:
+            try:
+                place, piece = waiting.popleft()
+            except IndexError:
+                return
             answers[place] = await send(io, piece)
 
-    await rpcs.io.parallel(lambda io: together([work(io, send) for send in senders]))
+    await rpcs.io.parallel([partial(work, send) for send in senders])
     if not stripes.are_parts:
         return combined(laid_together(call, answers), answers)
     states = [answer.state for answer in answers]

@@ -6,7 +6,6 @@ blocking client's Io waits inside, so that its flows never suspend.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, Callable, Protocol, TypeVar
 
@@ -39,8 +38,8 @@ class Io(Protocol):
     async def work(self, task: Callable[[], T]) -> T:
         """The outcome of a task that takes milliseconds without waiting for an RPC of ours."""
 
-    async def parallel(self, work: Callable[[Io], Coroutine[Any, Any, T]]) -> T:
-        """`work` with an Io that waits for several RPCs at a time."""
+    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
+        """All of them at a time, each with an Io for it. A failure or an interrupt ends the others."""
 
 
 class Rpcs:
@@ -131,14 +130,3 @@ class Rpcs:
                     raise attempts.error(failure) from failure
                 delay_s = attempts.delay_after_s(failure)
             await io.sleep(delay_s)
-
-
-async def together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """All of them at a time. The first failure, or a cancellation, ends the others."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
