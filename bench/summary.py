@@ -251,9 +251,9 @@ def client_lines():
 def gpus_lines(name):
     data = load(name)
     lines = [
-        f"**Several GPUs**, {data['gpu']}, {data['date']}, `{data['command']}`: a resident tensor "
-        f"of {data['bytes'] >> 30} GiB of f32, reduced by one client, the RPC included. SUM is "
-        "one op, describe nine.",
+        f"**Several GPUs**, {data['gpu']}, {data['date']}, `{data['command']}`, the RPC "
+        f"included. SUM, one op, and describe, nine: a resident tensor of {data['bytes'] >> 30} "
+        "GiB of f32, reduced by one client.",
         "",
         "| GPUs | case | result | speed-up |",
         "| --- | --- | --- | --- |",

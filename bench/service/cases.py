@@ -19,7 +19,7 @@ class Case:
 
 
 CASES = [
-    Case("4 KiB unary, 1 client", "unary", 4 * KIB, 1, "p50_us", ("<=", 1.6)),
+    Case("4 KiB unary, 1 client", "unary", 4 * KIB, 1, "p50_us", ("<=", 1.4)),
     Case("4 KiB unary, 1 client, on {cpus} processors", "unary", 4 * KIB, 1, "p50_us",
          ("<=", 1.4), few_processors=True),
     Case("4 KiB unary, 16 clients", "unary", 4 * KIB, 16, "rps"),

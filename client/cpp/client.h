@@ -74,7 +74,8 @@ inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
 
 // Above this a tensor goes in stripes. Measured on an H200 host, 16 processors, one client,
 // 2026-11-22, GB/s of one stream / stripes by the defaults below: 32 MiB 2.9 / 4.3, 64 MiB 3.0 /
-// 8.2, 256 MiB 2.9 / 8.4, 1 GiB 3.1 / 8.0; with the server on the same 2 cores stripes gain nothing.
+// 8.2, 256 MiB 2.9 / 8.4, 1 GiB 3.1 / 8.0; with the server on the same 2 cores stripes gain
+// nothing.
 inline constexpr std::int64_t kDefaultStripeThresholdBytes = 16 << 20;
 
 // 5 ms, or 0 where there are fewer than four processors, which looking would take from those who

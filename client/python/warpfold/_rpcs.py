@@ -39,7 +39,7 @@ class Io(Protocol):
         """The outcome of a task that takes milliseconds without waiting for an RPC of ours."""
 
     async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
-        """All of them at a time, each with an Io for it. A failure or an interrupt ends the others."""
+        """All of them at a time, by an Io each. A failure or an interrupt ends the others."""
 
 
 class Rpcs:
