@@ -24,7 +24,8 @@ absl::Status SplitReduction::Submit() {
   for (std::size_t i = 0; i < count; ++i) {
     const absl::Status queued = host_.SubmitTo(*task_.shards[i].device, &works_[i]);
     if (queued.ok()) continue;
-    if (GiveUp(i, count - i, queued)) return queued;
+    // A shard that failed meanwhile is why the device refused the next, and says more.
+    if (GiveUp(i, count - i, queued)) return failure();
     break;
   }
   return absl::OkStatus();
@@ -79,6 +80,11 @@ void SplitReduction::ShardDone(WorkReport report) {
 void SplitReduction::Fail(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   if (failure_.ok()) failure_ = why;
+}
+
+absl::Status SplitReduction::failure() const {
+  absl::MutexLock lock(&mutex_);
+  return failure_;
 }
 
 void SplitReduction::Note(WorkReport report) {

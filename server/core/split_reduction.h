@@ -53,6 +53,7 @@ class SplitReduction final : public SplitWork {
   void ShardDone(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   // The first time counts.
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status failure() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds a shard's report to that of all.
   void Note(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   WorkReport TakeReport() ABSL_LOCKS_EXCLUDED(mutex_);
