@@ -1,4 +1,6 @@
 // The C++ client's handles of shared memory, against the real server.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -16,8 +18,10 @@ namespace {
 
 class SharedTensorTest : public RegionFixture {
  protected:
+  // This process's own: others of these tests may run.
+  static std::string Prefix() { return "warpfold-client-test-" + std::to_string(getpid()) + "-"; }
   static void SetUpTestSuite() {
-    StartServer({"--shared-memory-prefix=/warpfold-client-test-", "--max-memory-regions=2"});
+    StartServer({"--shared-memory-prefix=/" + Prefix(), "--max-memory-regions=2"});
   }
   void SetUp() override {
     RegionFixture::SetUp();
@@ -26,7 +30,7 @@ class SharedTensorTest : public RegionFixture {
   void TearDown() override {
     client_ = nullptr;
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
-      EXPECT_NE(file.path().filename().string().rfind("warpfold-client-test-", 0), 0U)
+      EXPECT_NE(file.path().filename().string().rfind(Prefix(), 0), 0U)
           << "left behind: " << file;
     }
     RegionFixture::TearDown();
