@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "gtest/gtest.h"
 #include "server/config_options.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold {
 namespace {
@@ -21,14 +22,6 @@ Config Parse(std::vector<std::string> arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   app.parse(reversed);
   return config;
-}
-
-// Named after the test: ctest runs several at once.
-std::string WriteFile(const std::string& text) {
-  std::string path = testing::TempDir() + "warpfold_config_" +
-                     testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
-  std::ofstream(path) << text;
-  return path;
 }
 
 TEST(ConfigTest, DefaultsAreValid) {
@@ -44,7 +37,9 @@ TEST(ConfigTest, BytesTakeUnits) {
 }
 
 TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
-  const std::string file = WriteFile("streams = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
+  const UniqueTempFolder folder;
+  const std::string file =
+      folder.Write("config.toml", "streams = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
   setenv("WARPFOLD_QUEUE_DEPTH_MAX", "5", 1);
   setenv("WARPFOLD_SLABS_PER_STREAM", "6", 1);
   setenv("WARPFOLD_MAX_TENSOR_BYTES", "8KiB", 1);
@@ -60,7 +55,8 @@ TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
 }
 
 TEST(ConfigTest, UnknownKeysInTheFileAreRefused) {
-  EXPECT_THROW(Parse({"--config", WriteFile("strems = 3\n")}), CLI::ParseError);
+  const UniqueTempFolder folder;
+  EXPECT_THROW(Parse({"--config", folder.Write("config.toml", "strems = 3\n")}), CLI::ParseError);
 }
 
 TEST(ConfigTest, UnknownChoicesAreRefused) {
@@ -116,8 +112,9 @@ TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
   config.slab_bytes = 3 << 20;
   config.max_bytes_in_flight = 1234567;
   config.log_level = LogLevel::kError;
+  const UniqueTempFolder folder;
   for (const Config& printed : {config, Config()}) {
-    const std::string file = WriteFile(ToFile(printed));
+    const std::string file = folder.Write("config.toml", ToFile(printed));
     const absl::StatusOr<Config> read = Read({"--config", file.c_str()});
     ASSERT_TRUE(read.ok()) << read.status();
     for (const Change change : {Change::kAtStart, Change::kOnReload}) {
