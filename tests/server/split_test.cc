@@ -1,5 +1,5 @@
-// Tensors that lie split over three devices of the test's own: the same bits, and what becomes of a
-// work when one of its devices fails, is full or goes away.
+// Reductions of tensors that lie split over three devices of the test's own: the same bits, and
+// what becomes of a work when one of its devices fails, is full or goes away.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -8,92 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
-#include "tests/device/split_cases.h"
-#include "tests/server/faulty_device.h"
+#include "tests/server/split_fixture.h"
 
 namespace warpfold {
 namespace {
 
 using testing::ResidentWork;
-using testing::SplitDevices;
-
-class SplitTest : public ::testing::Test {
- protected:
-  static constexpr std::int64_t kElements = 96 << 10;  // i32: a third on each device
-  static constexpr std::int64_t kThird = kElements / 3 * 4;
-
-  SplitTest() {
-    for (const char* name : {"cuda:0", "cuda:1", "cuda:2"}) {
-      auto device = std::make_unique<FaultyDevice>(name);
-      faulty_.push_back(device.get());
-      executors_.push_back(std::move(device));
-    }
-    Start({.lanes = 1, .queue_depth_max = 1});
-  }
-  // Nothing is held when all is over.
-  ~SplitTest() override {
-    if (devices_ == nullptr) return;
-    for (FaultyDevice* device : faulty_) device->Release();  // a failed test's
-    devices_->scheduler = nullptr;
-    const TensorTableState state = devices_->table.state();
-    EXPECT_EQ(state.reductions, 0);
-    EXPECT_EQ(state.writes, 0);
-    EXPECT_EQ(state.ending.tensors, 0);
-  }
-
-  void Start(const SchedulerOptions& options) {
-    devices_ = std::make_unique<SplitDevices>(executors_, options);
-  }
-  Scheduler& scheduler() { return *devices_->scheduler; }
-  TensorTable& table() { return devices_->table; }
-  static absl::Span<const std::byte> Bytes(const std::vector<std::int32_t>& elements) {
-    return absl::MakeSpan(reinterpret_cast<const std::byte*>(elements.data()),
-                          elements.size() * sizeof(std::int32_t));
-  }
-  std::string PutOnes() {
-    std::string id = devices_->Create(DType::kI32, {kElements});
-    EXPECT_EQ(devices_->ShardCount(id), 3U);
-    EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
-    return id;
-  }
-  std::unique_ptr<ResidentWork> Sum(const std::string& id) {
-    return std::make_unique<ResidentWork>(*table().Read(id), plan_);
-  }
-  // A tensor that is on the device `name` alone.
-  std::string PutSmallOn(const std::string& name) {
-    while (true) {
-      std::string id = devices_->Create(DType::kI32, {8});
-      EXPECT_TRUE(devices_->Write(id, 0, Bytes({1, 1, 1, 1, 1, 1, 1, 1})).ok());
-      if (table().Read(id)->devices().name == name) return id;
-    }
-  }
-  std::unique_ptr<ResidentWork> SumSmall(const std::string& id) {
-    return std::make_unique<ResidentWork>(
-        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {8}, .ops = {Op::kSum}}));
-  }
-  // Fills the lane, and the queue, of `device`.
-  std::array<std::unique_ptr<ResidentWork>, 2> Fill(std::size_t device) {
-    const std::string id = PutSmallOn(executors_[device]->info().name);
-    std::array<std::unique_ptr<ResidentWork>, 2> works = {SumSmall(id), SumSmall(id)};
-    faulty_[device]->Hold();
-    EXPECT_TRUE(scheduler().Submit(works[0].get()).ok());
-    faulty_[device]->AwaitHeld(1);
-    EXPECT_TRUE(scheduler().Submit(works[1].get()).ok());
-    return works;
-  }
-  void ExpectSumOfOnes(const std::string& id) {
-    const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
-    ASSERT_TRUE(outcome.ok()) << outcome.status();
-    EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
-  }
-
-  std::vector<FaultyDevice*> faulty_;
-  std::vector<std::unique_ptr<Executor>> executors_;
-  std::unique_ptr<SplitDevices> devices_;
-  const std::vector<std::int32_t> ones_ = std::vector<std::int32_t>(kElements, 1);
-  const Plan plan_ = *MakePlan({.dtype = DType::kI32, .shape = {kElements}, .ops = {Op::kSum}});
-};
+using SplitTest = SplitFixture;
 
 TEST_F(SplitTest, ReducesToTheBitsOfOneDevice) {
   testing::SplitTensorsReduceToTheBitsOfOneDevice(executors_, 1);
@@ -301,63 +222,6 @@ TEST_F(SplitTest, ASchedulerThatGoesFinishesWhatItTook) {
   std::jthread going([this] { devices_->scheduler = nullptr; });
   faulty_[1]->Release();
   EXPECT_TRUE(work->Await().outcome.ok());
-}
-
-TEST_F(SplitTest, AWriteOverACutFillsBothSides) {
-  const std::string id = PutOnes();
-  const std::vector<std::int32_t> twos(1000, 2);
-  for (const std::int64_t at : {kThird - 400, 2 * kThird - 3600}) {
-    ASSERT_TRUE(devices_->Write(id, at, Bytes(twos)).ok());
-  }
-  EXPECT_EQ(devices_->Reduce(id, plan_)->results[0],
-            testing::BytesOf<std::int64_t>(kElements + 2000));
-  EXPECT_EQ(scheduler().state().load(), 0);
-}
-
-TEST_F(SplitTest, AWriteThatBreaksOffLeavesItsRangeNotWritten) {
-  const std::string id = PutOnes();
-  for (const std::size_t after : {std::size_t{100}, static_cast<std::size_t>(kThird) + 100}) {
-    ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
-    write.FailAfter(after);
-    ASSERT_TRUE(scheduler().Submit(&write).ok());
-    EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kFailedPrecondition);
-  }
-  EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
-  ExpectSumOfOnes(id);
-}
-
-TEST_F(SplitTest, AWriteIsRefusedByTheQueueOfALaterDevice) {
-  const std::string id = PutOnes();
-  const auto second = Fill(1);
-  EXPECT_EQ(devices_->Write(id, 0, Bytes(ones_)).code(), absl::StatusCode::kResourceExhausted);
-  faulty_[1]->Release();
-  for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
-  EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
-  ExpectSumOfOnes(id);
-}
-
-TEST_F(SplitTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
-  const std::string id = PutOnes();
-  const auto second = Fill(1);
-  ASSERT_TRUE(scheduler().Withdraw(second[1].get()));
-  second[1]->Release();
-  ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
-  ASSERT_TRUE(scheduler().Submit(&write).ok());
-  while (scheduler().state().queued != 1) std::this_thread::yield();
-  EXPECT_TRUE(scheduler().Withdraw(&write));
-  EXPECT_EQ(scheduler().state().queued, 0);
-  write.Release();
-  faulty_[1]->Release();
-  EXPECT_TRUE(second[0]->Await().outcome.ok());
-}
-
-TEST_F(SplitTest, AWriteToALostDeviceFailsAndGoesNoFurther) {
-  const std::string id = PutOnes();
-  faulty_[0]->Lose();
-  EXPECT_EQ(devices_->Write(id, 0, Bytes(ones_)).code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(scheduler().state().devices_lost, 1);
-  EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kNotFound);
 }
 
 // Whoever gets it back, by a refusal or by taking it back, is the only one to end it.

@@ -1,0 +1,99 @@
+// Three devices of the test's own, over all of which every tensor lies split, and ways to fill,
+// hold and break them. Shared by the tests of split reductions and of split writes.
+#ifndef WARPFOLD_TESTS_SERVER_SPLIT_FIXTURE_H_
+#define WARPFOLD_TESTS_SERVER_SPLIT_FIXTURE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/device/split_cases.h"
+#include "tests/server/faulty_device.h"
+
+namespace warpfold {
+
+class SplitFixture : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kElements = 96 << 10;  // i32: a third on each device
+  static constexpr std::int64_t kThird = kElements / 3 * 4;
+
+  SplitFixture() {
+    for (const char* name : {"cuda:0", "cuda:1", "cuda:2"}) {
+      auto device = std::make_unique<FaultyDevice>(name);
+      faulty_.push_back(device.get());
+      executors_.push_back(std::move(device));
+    }
+    Start({.lanes = 1, .queue_depth_max = 1});
+  }
+  // Nothing is held when all is over.
+  ~SplitFixture() override {
+    if (devices_ == nullptr) return;
+    for (FaultyDevice* device : faulty_) device->Release();  // a failed test's
+    devices_->scheduler = nullptr;
+    const TensorTableState state = devices_->table.state();
+    EXPECT_EQ(state.reductions, 0);
+    EXPECT_EQ(state.writes, 0);
+    EXPECT_EQ(state.ending.tensors, 0);
+  }
+
+  void Start(const SchedulerOptions& options) {
+    devices_ = std::make_unique<testing::SplitDevices>(executors_, options);
+  }
+  Scheduler& scheduler() { return *devices_->scheduler; }
+  TensorTable& table() { return devices_->table; }
+  static absl::Span<const std::byte> Bytes(const std::vector<std::int32_t>& elements) {
+    return absl::MakeSpan(reinterpret_cast<const std::byte*>(elements.data()),
+                          elements.size() * sizeof(std::int32_t));
+  }
+  std::string PutOnes() {
+    std::string id = devices_->Create(DType::kI32, {kElements});
+    EXPECT_EQ(devices_->ShardCount(id), 3U);
+    EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
+    return id;
+  }
+  std::unique_ptr<testing::ResidentWork> Sum(const std::string& id) {
+    return std::make_unique<testing::ResidentWork>(*table().Read(id), plan_);
+  }
+  // A tensor that is on the device `name` alone.
+  std::string PutSmallOn(const std::string& name) {
+    while (true) {
+      std::string id = devices_->Create(DType::kI32, {8});
+      EXPECT_TRUE(devices_->Write(id, 0, Bytes({1, 1, 1, 1, 1, 1, 1, 1})).ok());
+      if (table().Read(id)->devices().name == name) return id;
+    }
+  }
+  std::unique_ptr<testing::ResidentWork> SumSmall(const std::string& id) {
+    return std::make_unique<testing::ResidentWork>(
+        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {8}, .ops = {Op::kSum}}));
+  }
+  // Fills the lane, and the queue, of `device`.
+  std::array<std::unique_ptr<testing::ResidentWork>, 2> Fill(std::size_t device) {
+    const std::string id = PutSmallOn(executors_[device]->info().name);
+    std::array<std::unique_ptr<testing::ResidentWork>, 2> works = {SumSmall(id), SumSmall(id)};
+    faulty_[device]->Hold();
+    EXPECT_TRUE(scheduler().Submit(works[0].get()).ok());
+    faulty_[device]->AwaitHeld(1);
+    EXPECT_TRUE(scheduler().Submit(works[1].get()).ok());
+    return works;
+  }
+  void ExpectSumOfOnes(const std::string& id) {
+    const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
+  }
+
+  std::vector<FaultyDevice*> faulty_;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::unique_ptr<testing::SplitDevices> devices_;
+  const std::vector<std::int32_t> ones_ = std::vector<std::int32_t>(kElements, 1);
+  const Plan plan_ = *MakePlan({.dtype = DType::kI32, .shape = {kElements}, .ops = {Op::kSum}});
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_TESTS_SERVER_SPLIT_FIXTURE_H_
