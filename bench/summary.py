@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Quotes committed results in the README, so that no figure is typed by hand.
+"""Quotes committed results in README.md and docs/measurements.md: no figure is typed by hand.
 
-  bench/summary.py           rewrites the part of README.md between the two marks
-  bench/summary.py --check   exit status 1 when that part is not what bench/results say
+  bench/summary.py           rewrites the part of each page between the two marks
+  bench/summary.py --check   exit status 1 when such a part is not what bench/results say
 
 Needs python3 and nothing else.
 """
@@ -16,8 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
-PLOTS = "docs/plots"  # by bench/kernels/plot.py
-README = ROOT / "README.md"
+PLOTS = "docs/plots"  # by bench/kernels/plot.py and bench/service/plot.py
 BEGIN = "<!-- measured: written by bench/summary.py -->\n"
 END = "<!-- end of measured -->\n"
 
@@ -122,11 +121,14 @@ def axis_lines(rows):
     return lines
 
 
-def plot_lines():
-    """Links to the plots of the results that are there."""
-    links = [f"[{path.stem}]({PLOTS}/{path.name})" for path in sorted((ROOT / PLOTS).glob("*.png"))]
-    return ["Plots of these results, by [bench/kernels/plot.py](bench/kernels/plot.py) and "
-            f"[bench/service/plot.py](bench/service/plot.py): {', '.join(links)}."]
+def plot_lines(*names):
+    """Plots of the results, as a page in docs shows them, or those named, as the README does."""
+    if names:
+        return [f"![{name}]({PLOTS}/{name}.png)" for name in names]
+    plots = sorted((ROOT / PLOTS).glob("*.png"))
+    return ["Plots, by [bench/kernels/plot.py](../bench/kernels/plot.py) and "
+            "[bench/service/plot.py](../bench/service/plot.py):", "",
+            *(f"![{path.stem}](plots/{path.name})" for path in plots)]
 
 
 def accuracy_lines():
@@ -266,19 +268,19 @@ def gpus_lines(name):
     return lines
 
 
-def measured():
-    sections = [kernel_lines()]
-    if (RESULTS / "torch-shapes.json").exists():
-        sections.append(torch_lines())
-    if (RESULTS / "cpu.json").exists():
-        sections.append(cpu_lines())
-    sections += [accuracy_lines(), batch_lines(),
-                 service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
-                 service_lines("service-h200-cpu.json", "CPU backend, the same host"),
-                 client_lines(),
-                 *(gpus_lines(path.name) for path in sorted(RESULTS.glob("gpus-*.json"))),
-                 plot_lines()]
-    return "\n".join("\n".join(lines) + "\n" for lines in sections)
+def readme_sections():
+    return [kernel_lines(), torch_lines(),
+            service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
+            plot_lines("service-h200-cuda"), gpus_lines("gpus-h200x4.json")]
+
+
+def measurements_sections():
+    return [cpu_lines(), accuracy_lines(), batch_lines(),
+            service_lines("service-h200-cpu.json", "CPU backend, H200 host, 16 cores"),
+            client_lines(), plot_lines()]
+
+
+PAGES = {"README.md": readme_sections, "docs/measurements.md": measurements_sections}
 
 
 def main():
@@ -286,16 +288,18 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    wanted = before + BEGIN + measured() + END + after
-    if arguments.check:
-        if wanted != text:
-            sys.exit("README.md: the measured part is not what bench/results say; run "
+    for page, sections in PAGES.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        before, rest = text.split(BEGIN)
+        _, after = rest.split(END)
+        measured = "\n".join("\n".join(lines) + "\n" for lines in sections())
+        wanted = before + BEGIN + measured + END + after
+        if wanted == text:
+            continue
+        if arguments.check:
+            sys.exit(f"{page}: the measured part is not what bench/results say; run "
                      "bench/summary.py")
-        return
-    README.write_text(wanted, encoding="utf-8")
+        (ROOT / page).write_text(wanted, encoding="utf-8")
 
 
 if __name__ == "__main__":
