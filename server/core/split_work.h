@@ -35,7 +35,8 @@ class SplitWork {
   virtual ~SplitWork() = default;
 
   // As DeviceScheduler's. Where a device refuses while no other has begun, or all that began are
-  // done, the first failure is returned; otherwise it is in the report with which End ends the work.
+  // done, the first failure is returned; otherwise it is in the report with which End ends the
+  // work.
   virtual absl::Status Submit() = 0;
   // True when nothing of the work was running: End will not come.
   virtual bool Withdraw() = 0;

@@ -30,8 +30,7 @@ class SharedTensorTest : public RegionFixture {
   void TearDown() override {
     client_ = nullptr;
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
-      EXPECT_NE(file.path().filename().string().rfind(Prefix(), 0), 0U)
-          << "left behind: " << file;
+      EXPECT_NE(file.path().filename().string().rfind(Prefix(), 0), 0U) << "left behind: " << file;
     }
     RegionFixture::TearDown();
   }
