@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "client/cpp/first_wait.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -284,6 +285,7 @@ grpc::Status FakeService::GetServerInfo(grpc::ServerContext*, const v1::GetServe
 }
 
 FakeServer::FakeServer() {
+  HaveThreadsWait();  // some of its clients try once
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);

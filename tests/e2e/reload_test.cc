@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/channel.h"
 #include "tests/e2e/certificates.h"
 #include "tests/e2e/served_test.h"
 #include "tests/temp_folder.h"
@@ -120,13 +121,12 @@ class TlsReloadTest : public ReloadTest {
   bool Serves(const Authority& authority) const {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride("localhost");
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto stub = v1::ReductionService::NewStub(
-        grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->grpc_port()),
-                                  grpc::SslCredentials({.pem_root_certs = authority.certificate(),
-                                                        .pem_private_key = "",
-                                                        .pem_cert_chain = ""}),
-                                  arguments));
+        ConnectTo(server_->grpc_port(),
+                  grpc::SslCredentials({.pem_root_certs = authority.certificate(),
+                                        .pem_private_key = "",
+                                        .pem_cert_chain = ""}),
+                  arguments));
     grpc::ClientContext context;
     v1::ReduceResponse response;
     return stub->Reduce(&context, F32Ones(3), &response).ok();

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "tests/channel.h"
 #include "tests/e2e/served_test.h"
 
 namespace warpfold::e2e {
@@ -65,8 +66,7 @@ class ReplyFaultsTest : public testing::Test {
         {"--max-message-bytes=64MiB", "--drain-timeout-ms=3600000", "--drain-delay-ms=0"});
     ASSERT_NE(server, nullptr);
     {
-      DeafCall call(grpc::CreateChannel("127.0.0.1:" + std::to_string(server->grpc_port()),
-                                        grpc::InsecureChannelCredentials()));
+      DeafCall call(ConnectTo(server->grpc_port()));
       call.context().set_deadline(std::chrono::system_clock::now() + timeout);
       call.Start();
       // Counted just before the answer leaves.

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "grpcpp/generic/generic_stub.h"
+#include "tests/channel.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -95,9 +96,7 @@ double AwaitMetric(int port, const std::string& series, double value) {
 Client::Client(const ServerProcess& server) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  channel_ = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server.grpc_port()),
-                                       grpc::InsecureChannelCredentials(), arguments);
+  channel_ = ConnectTo(server.grpc_port(), grpc::InsecureChannelCredentials(), arguments);
   stub_ = v1::ReductionService::NewStub(channel_);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/channel.h"
 #include "tests/e2e/certificates.h"
 #include "tests/e2e/served_test.h"
 #include "tests/temp_folder.h"
@@ -35,9 +36,8 @@ class TlsTest : public testing::Test {
                               const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride("localhost");
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto stub = v1::ReductionService::NewStub(grpc::CreateCustomChannel(
-        "127.0.0.1:" + std::to_string(server.grpc_port()), credentials, arguments));
+    const auto stub =
+        v1::ReductionService::NewStub(ConnectTo(server.grpc_port(), credentials, arguments));
     grpc::ClientContext context;
     v1::ReduceResponse response;
     return stub->Reduce(&context, F32Ones(3), &response).error_code();

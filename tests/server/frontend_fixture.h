@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "server/frontend/grpc_server.h"
 #include "spdlog/sinks/null_sink.h"
+#include "tests/channel.h"
 #include "tests/server/gated_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
@@ -36,8 +37,7 @@ class FrontendTest : public testing::Test {
                                     metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
-                                   grpc::InsecureChannelCredentials());
+    channel_ = ConnectTo(server_->port());
     stub_ = v1::ReductionService::NewStub(channel_);
   }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "inference/grpc_service.grpc.pb.h"
+#include "tests/channel.h"
 #include "tests/server/frontend_fixture.h"
 
 namespace warpfold {
@@ -31,11 +32,7 @@ class KServeTest : public FrontendTest {
   }
 
   std::unique_ptr<inference::GRPCInferenceService::Stub> OnAConnectionOfItsOwn() {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return inference::GRPCInferenceService::NewStub(
-        grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->port()),
-                                  grpc::InsecureChannelCredentials(), arguments));
+    return inference::GRPCInferenceService::NewStub(ConnectTo(server_->port()));
   }
 
   static std::uint64_t Failures(inference::GRPCInferenceService::Stub& inference,

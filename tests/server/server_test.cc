@@ -10,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "spdlog/sinks/null_sink.h"
+#include "tests/channel.h"
 #include "tests/server/faulty_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
@@ -43,8 +44,7 @@ class ServerTest : public testing::Test {
     request.add_ops(v1::OP_SUM);
     request.set_data(std::string(8, '\1'));
     v1::ReduceResponse response;
-    const auto stub = v1::ReductionService::NewStub(grpc::CreateChannel(
-        "127.0.0.1:" + std::to_string(server.grpc_port()), grpc::InsecureChannelCredentials()));
+    const auto stub = v1::ReductionService::NewStub(ConnectTo(server.grpc_port()));
     const grpc::Status status = stub->Reduce(&context, request, &response);
     return status.ok() ? response.device() : std::to_string(status.error_code());
   }

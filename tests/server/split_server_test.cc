@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/server.h"
 #include "spdlog/sinks/null_sink.h"
+#include "tests/channel.h"
 #include "tests/server/faulty_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
@@ -38,8 +39,7 @@ class SplitServerTest : public testing::Test {
         config, log_, [] {}, std::move(devices));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    const auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->grpc_port()),
-                                             grpc::InsecureChannelCredentials());
+    const auto channel = ConnectTo(server_->grpc_port());
     reductions_ = v1::ReductionService::NewStub(channel);
     tensors_ = v1::TensorService::NewStub(channel);
     std::vector<float> elements;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "client/cpp/first_wait.h"
 #include "client/cpp/load/load_client.h"
 
 namespace warpfold::client {
@@ -162,6 +163,7 @@ void ServerTimes::Add(const ServerTimes& other) {
 
 absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const std::byte> payload,
                                    LoadCounters& counters) {
+  HaveThreadsWait();
   std::vector<ClientResult> results(static_cast<std::size_t>(options.clients));
   std::atomic<bool> failed = false;
   steady_clock::time_point start;

@@ -149,22 +149,13 @@ class Pipelined final : public LoadClient {
   absl::Status broken_;          // why the stream ended
 };
 
-// What is measured gets one attempt, its connection several: now and then gRPC 1.51 takes a
-// connect() that is under way for one that failed, for whatever reason errno holds by then (one of
-// some 10,000, 2026-11-21; github.com/grpc/grpc/pull/35064 ends it).
-absl::StatusOr<std::unique_ptr<Client>> Connect(const LoadOptions& options) {
-  for (int attempts_left = RetryPolicy().attempts_max;; --attempts_left) {
-    auto client = Client::Connect(options.target, ClientOptionsOf(options));
-    if (attempts_left <= 1 || !absl::IsUnavailable(client.status())) return client;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadClient>> LoadClient::Make(const LoadOptions& options,
                                                              std::span<const std::byte> payload) {
   if (options.path == LoadPath::kInfer) return MakeInferClient(options, payload);
-  absl::StatusOr<std::unique_ptr<Client>> connected = Connect(options);
+  absl::StatusOr<std::unique_ptr<Client>> connected =
+      Client::Connect(options.target, ClientOptionsOf(options));
   if (!connected.ok()) return connected.status();
   std::unique_ptr<Client> client = *std::move(connected);
   TensorView tensor = VectorOf(options, payload);
