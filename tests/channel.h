@@ -12,7 +12,8 @@ namespace warpfold {
 
 inline std::shared_ptr<grpc::Channel> ConnectTo(
     int port,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials = grpc::InsecureChannelCredentials(),
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials =
+        grpc::InsecureChannelCredentials(),
     grpc::ChannelArguments arguments = {}) {
   client::HaveThreadsWait();
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -3,9 +3,9 @@
 // When first one of Abseil's mutexes has two threads that wait, Abseil asks for the processor's
 // frequency: it opens a file that most machines do not have, which leaves ENOENT in errno, and
 // measures for 3 ms. gRPC 1.51 looks at the errno of a connect() only after calls of its own, which
-// take mutexes. Where one of those was that first wait, a connection under way counts as failed, "No
-// such file or directory": one of some 10,000 (github.com/grpc/grpc/pull/35064 ends it). Retries
-// get over it; this is for what calls by a bare stub, or gives a call one attempt.
+// take mutexes. Where one of those was that first wait, a connection under way counts as failed,
+// "No such file or directory": one of some 10,000 (github.com/grpc/grpc/pull/35064 ends it).
+// Retries get over it; this is for what calls by a bare stub, or gives a call one attempt.
 //
 // Thread safety: any thread. Failure: none.
 #ifndef WARPFOLD_CLIENT_CPP_FIRST_WAIT_H_
@@ -26,13 +26,15 @@ void WaitByTwo(const Before& before, const After& after) {
     absl::MutexLock lock(&mutex);
     ++waiting;
     before();
-    mutex.Await(absl::Condition(+[](int* count) { return *count == 3; }, &waiting));
+    mutex.Await(absl::Condition(
+        +[](int* count) { return *count == 3; }, &waiting));
     after();
   };
   const std::jthread one(wait);
   const std::jthread two(wait);
   absl::MutexLock lock(&mutex);
-  mutex.Await(absl::Condition(+[](int* count) { return *count == 2; }, &waiting));
+  mutex.Await(absl::Condition(
+      +[](int* count) { return *count == 2; }, &waiting));
   ++waiting;
 }
 

@@ -9,9 +9,10 @@ namespace {
 
 TEST(FirstWaitTest, ThreadsThatWaitFromThenOnLeaveErrnoAlone) {
   HaveThreadsWait();
-  WaitByTwo([] { errno = 0; }, [] {
-    EXPECT_TRUE(errno == 0 || errno == EAGAIN) << errno;  // EAGAIN: woken before it slept
-  });
+  WaitByTwo([] { errno = 0; },
+            [] {
+              EXPECT_TRUE(errno == 0 || errno == EAGAIN) << errno;  // EAGAIN: woken before it slept
+            });
 }
 
 }  // namespace
