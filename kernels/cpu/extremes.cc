@@ -175,15 +175,18 @@ HWY_INLINE int FirstOf(const Lane* HWY_RESTRICT data, int count, const Predicate
   // 2026-11-22).
   constexpr int kBits = hn::MaxLanes(d) < 8 ? 8 : static_cast<int>(hn::MaxLanes(d));
   constexpr int kVectors = kBits < 64 ? 64 / kBits : 1;
+  // As wide as what is stored: of an integer that is wider, GCC 12 with -fsanitize=thread took the
+  // rest for anything.
+  using Bits = hwy::UnsignedFromSize<kBits / 8>;
   int first = 0;
   for (; first + kVectors * width <= count; first += kVectors * width) {
     std::uint64_t found = 0;
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      std::uint64_t bits = 0;
+      Bits bits = 0;
       hn::StoreMaskBits(d, is(d, hn::LoadU(d, data + first + v * width)),
                         reinterpret_cast<std::uint8_t*>(&bits));
-      found |= bits << (v * kBits);
+      found |= std::uint64_t{bits} << (v * kBits);
     }
     if (found != 0) {
       const int bit = std::countr_zero(found);
