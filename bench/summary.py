@@ -121,14 +121,16 @@ def axis_lines(rows):
     return lines
 
 
-def plot_lines(*names):
-    """Plots of the results, as a page in docs shows them, or those named, as the README does."""
-    if names:
-        return [f"![{name}]({PLOTS}/{name}.png)" for name in names]
+def image(name, folder):
+    return f"![{name}]({folder}/{name}.png)"
+
+
+def plot_lines():
+    """All plots of the results, as a page in docs shows them."""
     plots = sorted((ROOT / PLOTS).glob("*.png"))
     return ["Plots, by [bench/kernels/plot.py](../bench/kernels/plot.py) and "
             "[bench/service/plot.py](../bench/service/plot.py):", "",
-            *(f"![{path.stem}](plots/{path.name})" for path in plots)]
+            *(image(path.stem, "plots") for path in plots)]
 
 
 def accuracy_lines():
@@ -271,7 +273,7 @@ def gpus_lines(name):
 def readme_sections():
     return [kernel_lines(), torch_lines(),
             service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
-            plot_lines("service-h200-cuda"), gpus_lines("gpus-h200x4.json")]
+            [image("service-h200-cuda", PLOTS)], gpus_lines("gpus-h200x4.json")]
 
 
 def measurements_sections():
