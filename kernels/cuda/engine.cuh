@@ -74,7 +74,8 @@ class EngineOf final : public Engine {
       sink.d_states = static_cast<State*>(d_scratch);
       sink.order = OrderForStates(extent.outputs(), pass.parts, kIsHeavy<F>);
     }
-    const cudaError_t error = LaunchFirstPass(data, extent, pass, sink, stream);
+    const cudaError_t error =
+        LaunchFirstPass(data, extent, pass, sink, device.overlaps_passes, stream);
     if (error != cudaSuccess || pass.parts == 1) return error;
     return FoldOrderedStates(
         {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), sink.order}, 1, output,
@@ -188,32 +189,31 @@ class EngineOf final : public Engine {
   }
 
   static cudaError_t LaunchFirstPass(const T* data, const Extent& extent, const FirstPass& pass,
-                                     const Sink<F>& sink, cudaStream_t stream) {
+                                     const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
     switch (pass.kind) {
       case FirstPass::Kind::kShortRows: {
         const auto kernel = ShortRowKernelFor(pass.row_vectors, pass.vectors);
-        kernel<<<static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, 0, stream>>>(
-            data, extent.first, extent.outer, static_cast<int>(extent.count), pass.short_rows,
-            sink);
-        return cudaGetLastError();
+        return LaunchPass(kernel, static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads,
+                          overlaps, stream, data, extent.first, extent.outer,
+                          static_cast<int>(extent.count), pass.short_rows, sink);
       }
       case FirstPass::Kind::kRows: {
         const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors);
         const int warps = pass.vectors && kIsLong<F> ? kPipelineWarps : pass.rows.tiles;
-        kernel<<<static_cast<unsigned>(pass.rows.blocks), warps * 32, 0, stream>>>(
-            data, extent.first, extent.outer, extent.count, pass.rows, sink);
-        return cudaGetLastError();
+        return LaunchPass(kernel, static_cast<unsigned>(pass.rows.blocks),
+                          static_cast<unsigned>(warps) * 32, overlaps, stream, data, extent.first,
+                          extent.outer, extent.count, pass.rows, sink);
       }
       case FirstPass::Kind::kColumns:
         if constexpr (constexpr int kVector = kColumnVector<F>; kVector != 1) {
           if (pass.columns.vector == kVector) {
             return LaunchTree<2, 8, 16>(
                 ColumnLeaves<F, kVector>{data, extent.count, extent.inner, extent.first},
-                extent.outer, pass.columns, sink, false, stream);
+                extent.outer, pass.columns, sink, overlaps, stream);
           }
         }
         return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
-                                extent.outer, pass.columns, sink, false, stream);
+                                extent.outer, pass.columns, sink, overlaps, stream);
     }
     __builtin_unreachable();
   }
@@ -242,15 +242,14 @@ class EngineOf final : public Engine {
   }
 
   // Launches the first instantiation of kLeaves that has room for launch.leaves a thread.
-  // `overlaps`: with the pass before it.
   template <int... kLeaves, class Leaves>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
                                 const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
     cudaError_t error = cudaErrorInvalidValue;
     const auto launch_one = [&](auto kernel) {
-      error = LaunchNextPass(kernel, static_cast<unsigned>(launch.blocks()),
-                             static_cast<unsigned>(launch.threads()), overlaps, stream, leaves,
-                             outer, launch, sink);
+      error = LaunchPass(kernel, static_cast<unsigned>(launch.blocks()),
+                         static_cast<unsigned>(launch.threads()), overlaps, stream, leaves, outer,
+                         launch, sink);
       return true;
     };
     if constexpr (kLoopsOverLeaves<Leaves>) {

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
                        std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
                        const __grid_constant__ Sink<F> sink) {
   using T = typename F::Element;
-  LetNextPassLaunch();
+  BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
   __shared__ typename F::State states[kLanes];
   __shared__ BestSoFar best_so_far[kLanes];

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
               std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
               const __grid_constant__ Sink<F> sink) {
   using T = typename F::Element;
-  LetNextPassLaunch();
+  BeginPass();
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const RowBlock block = RowBlockOf(rows, launch, kWarps);
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(kShortRowThreads)
                    std::int64_t rows, int row_elements, ShortRowLaunch launch,
                    const __grid_constant__ Sink<F> sink) {
   constexpr int kBatch = ShortRowBatch<F>(kVectors);
-  LetNextPassLaunch();
+  BeginPass();
   if (kBatch == 1 || launch.batch == 1) {
     FoldShortRows<F, kVectors, kAligned, 1>(data, first_element, rows, row_elements,
                                             launch.lanes_log2, sink);

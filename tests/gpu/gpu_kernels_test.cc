@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/cpu/reduce.h"
-#include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
+#include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
@@ -27,33 +27,15 @@ class GpuKernelsTest : public GpuFixture {
   template <typename T>
   std::vector<std::string> OnGpu(const Plan& plan, const T* data, std::size_t offset,
                                  const cuda::DeviceShape& device) {
-    const Geometry& g = plan.geometry;
-    const Extent extent{g.outer, g.reduce, g.inner};
-    const cuda::Job job{plan.dtype, plan.bundle(), device};
-    const ResultLayout layout(plan);
+    const DeviceReduction reduction(plan, device);
     const std::size_t bytes = static_cast<std::size_t>(plan.input_bytes);
     auto d_data = *cuda::AllocateDevice(bytes + offset);
-    auto d_results = *cuda::AllocateDevice(layout.total_bytes() + sizeof(Overflow));
-    auto d_scratch = *cuda::AllocateDevice(cuda::ElementsScratchBytes(job, extent) + 1);
-    const Overflow none;
-    Output output;
-    output.targets = layout.Targets(plan, d_results.get() + sizeof(Overflow));
-    output.overflow = reinterpret_cast<Overflow*>(d_results.get());
-    std::vector<char> block(layout.total_bytes() + sizeof(Overflow));
-    EXPECT_EQ(cudaMemset(d_results.get(), 0xab, block.size()),
-              cudaSuccess);  // unwritten results must show
-    EXPECT_EQ(cudaMemcpy(d_results.get(), &none, sizeof(none), cudaMemcpyHostToDevice),
-              cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(d_data.get() + offset, data, bytes, cudaMemcpyHostToDevice), cudaSuccess);
-    // The stream does not wait for the legacy stream that filled the memory.
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cuda::FoldElements(job, d_data.get() + offset, extent, output, d_scratch.get(),
-                                 stream_.get()),
-              cudaSuccess);
+    EXPECT_EQ(
+        cudaMemcpyAsync(d_data.get() + offset, data, bytes, cudaMemcpyHostToDevice, stream_.get()),
+        cudaSuccess);
+    reduction.Enqueue(d_data.get() + offset, stream_.get());
     EXPECT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(block.data(), d_results.get(), block.size(), cudaMemcpyDeviceToHost),
-              cudaSuccess);
-    return layout.Extract(block.data() + sizeof(Overflow));
+    return reduction.Results();
   }
 
   template <typename T>
@@ -75,7 +57,6 @@ class GpuKernelsTest : public GpuFixture {
 };
 
 // The launch shape follows the device; the bits must not.
-constexpr cuda::DeviceShape kHopper = {.sm_count = 132, .overlaps_passes = true};
 constexpr cuda::DeviceShape kSmall = {.sm_count = 1, .overlaps_passes = false};
 
 // Shapes as [outer, count, inner].
@@ -263,24 +244,10 @@ TEST_F(GpuKernelsTest, CountsPastFourBillionElements) {
 
   const Plan plan =
       *MakePlan({.dtype = DType::kI32, .shape = {count}, .ops = {Op::kSum, Op::kMin, Op::kMax}});
-  const cuda::Job job{plan.dtype, plan.bundle(), kHopper};
-  const Extent extent{1, count, 1};
-  const ResultLayout layout(plan);
-  auto d_results = *cuda::AllocateDevice(layout.total_bytes() + sizeof(Overflow));
-  auto d_scratch = *cuda::AllocateDevice(cuda::ElementsScratchBytes(job, extent) + 1);
-  const Overflow none;
-  ASSERT_EQ(cudaMemcpy(d_results.get(), &none, sizeof(none), cudaMemcpyHostToDevice), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  Output output;
-  output.targets = layout.Targets(plan, d_results.get() + sizeof(Overflow));
-  output.overflow = reinterpret_cast<Overflow*>(d_results.get());
-  ASSERT_EQ(cuda::FoldElements(job, d_data.get(), extent, output, d_scratch.get(), stream_.get()),
-            cudaSuccess);
+  const DeviceReduction reduction(plan, kHopper);
+  reduction.Enqueue(d_data.get(), stream_.get());
   ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
-  std::vector<char> block(layout.total_bytes() + sizeof(Overflow));
-  ASSERT_EQ(cudaMemcpy(block.data(), d_results.get(), block.size(), cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  const std::vector<std::string> results = layout.Extract(block.data() + sizeof(Overflow));
+  const std::vector<std::string> results = reduction.Results();
   std::int64_t sum = 0;
   std::int32_t low = 0, high = 0;
   std::memcpy(&sum, results[0].data(), 8);

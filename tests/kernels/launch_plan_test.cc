@@ -59,6 +59,13 @@ TEST(PlanRows, GivesARowOneBlockWhereItHasRoom) {
   EXPECT_EQ(PlanRows(1, 17, kTileAWarp, h200).tiles, 4);
 }
 
+TEST(PlanRows, TakesLargeBlocksWhereMostSmsGetOne) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanRows(1, 1 << 10, kTileAWarp, h200).tiles, 4);
+  EXPECT_EQ(PlanRows(1, 1 << 11, kTileAWarp, h200).tiles, 16);
+  EXPECT_EQ(PlanRows(1 << 7, 1 << 4, kTileAWarp, h200).tiles, 16);
+}
+
 TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
