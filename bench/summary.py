@@ -58,6 +58,41 @@ def kernel_lines():
     return lines
 
 
+def size_text(size):
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >> shift:
+            return f"{size >> shift} {unit}"
+    return f"{size} B"
+
+
+def dtype_lines():
+    """Every dtype against CUB, sets of ops against our own sum: a line each, a column a size."""
+    data = load("kernels-h200.json")
+    sizes = list(dict.fromkeys(row["bytes"] for row in data["results"]))
+    heads = f"{' | '.join(map(size_text, sizes))} |\n| --- |" + " --- |" * len(sizes)
+    lines = [
+        f"**Every dtype**, {data['gpu']}, {data['date']}, commit {data['commit']}, "
+        f"`{data['command']}`. CUB's time over ours; of two ops, that of the worse.",
+        "",
+        f"| CUB's time / ours | {heads}",
+    ]
+
+    def table(key, ops_by_name, worst):
+        for dtype in dict.fromkeys(row["dtype"] for row in data["results"]):
+            for name, ops in ops_by_name.items():
+                cells = (worst(row[key] for row in data["results"]
+                               if (row["dtype"], row["bytes"]) == (dtype, size)
+                               and row["ops"] in ops)
+                         for size in sizes)
+                yield f"| {dtype} {name} | {' | '.join(f'{cell:.2f}' for cell in cells)} |"
+
+    lines += table("ratio", {"SUM": ["sum"], "MIN, MAX": ["min", "max"],
+                             "ARGMIN, ARGMAX": ["argmin", "argmax"]}, min)
+    lines += ["", "Nine ops, and all sixteen, in one pass:", "", f"| their time / SUM's | {heads}"]
+    lines += table("times_own_sum", {"nine": ["describe"], "sixteen": ["all"]}, max)
+    return lines
+
+
 def torch_lines():
     data = load("torch-shapes.json")
     lines = [
@@ -167,9 +202,8 @@ def peer_lines(peers):
              "",
              f"| request | {' | '.join(names)} |", "| --- |" + " --- |" * len(names)]
     for size, clients in requests:
-        size_text = f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
         row = " | ".join(cells.get((name, size, clients), "-") for name in names)
-        lines.append(f"| {size_text}, {clients} client{'s' if clients > 1 else ''} | {row} |")
+        lines.append(f"| {size_text(size)}, {clients} client{'s' if clients > 1 else ''} | {row} |")
     return lines
 
 
@@ -277,7 +311,7 @@ def readme_sections():
 
 
 def measurements_sections():
-    return [cpu_lines(), accuracy_lines(), batch_lines(),
+    return [dtype_lines(), cpu_lines(), accuracy_lines(), batch_lines(),
             service_lines("service-h200-cpu.json", "CPU backend, H200 host, 16 cores"),
             client_lines(), plot_lines()]
 

@@ -24,23 +24,24 @@
 namespace warpfold::bench {
 
 template <typename T>
-inline constexpr DType kDType = std::is_same_v<T, float>          ? DType::kF32
-                                : std::is_same_v<T, double>       ? DType::kF64
-                                : std::is_same_v<T, Half>         ? DType::kF16
-                                : std::is_same_v<T, BFloat16>     ? DType::kBF16
-                                : std::is_same_v<T, std::int8_t>  ? DType::kI8
-                                : std::is_same_v<T, std::int32_t> ? DType::kI32
-                                                                  : DType::kI64;
+inline constexpr DType kDType = std::is_same_v<T, float>           ? DType::kF32
+                                : std::is_same_v<T, double>        ? DType::kF64
+                                : std::is_same_v<T, Half>          ? DType::kF16
+                                : std::is_same_v<T, BFloat16>      ? DType::kBF16
+                                : std::is_same_v<T, std::int8_t>   ? DType::kI8
+                                : std::is_same_v<T, std::int16_t>  ? DType::kI16
+                                : std::is_same_v<T, std::int32_t>  ? DType::kI32
+                                : std::is_same_v<T, std::int64_t>  ? DType::kI64
+                                : std::is_same_v<T, std::uint8_t>  ? DType::kU8
+                                : std::is_same_v<T, std::uint16_t> ? DType::kU16
+                                : std::is_same_v<T, std::uint32_t> ? DType::kU32
+                                                                   : DType::kU64;
 
 // The same elements as CUB knows them.
 template <typename T>
 using CubElement =
     std::conditional_t<std::is_same_v<T, Half>, __half,
                        std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
-
-inline cuda::DeviceShape ShapeOf(const cudaDeviceProp& gpu) {
-  return {.sm_count = gpu.multiProcessorCount, .overlaps_passes = gpu.major >= 9};
-}
 
 // All of `ops` over `extent` in one pass.
 template <typename T>
@@ -106,7 +107,7 @@ class Warpfold {
   DeviceBuffer results_;
 };
 
-// `op` over `count` elements: SUM, MIN, MAX, and of 4-byte elements ARGMIN and ARGMAX.
+// `op` over `count` elements: SUM, MIN, MAX, ARGMIN or ARGMAX.
 template <typename T>
 class Cub {
  public:
@@ -136,13 +137,11 @@ class Cub {
     const E* in = reinterpret_cast<const E*>(d_in);
     E* out = static_cast<E*>(result_.data);
     if (op_ == Op::kSum) return cub::DeviceReduce::Sum(temp, bytes, in, out, count_, stream);
-    if constexpr (sizeof(T) == 4) {  // those that are compared
-      if (op_ == Op::kArgMin) {
-        return cub::DeviceReduce::ArgMin(temp, bytes, in, out, IndexAt(), count_, stream);
-      }
-      if (op_ == Op::kArgMax) {
-        return cub::DeviceReduce::ArgMax(temp, bytes, in, out, IndexAt(), count_, stream);
-      }
+    if (op_ == Op::kArgMin) {
+      return cub::DeviceReduce::ArgMin(temp, bytes, in, out, IndexAt(), count_, stream);
+    }
+    if (op_ == Op::kArgMax) {
+      return cub::DeviceReduce::ArgMax(temp, bytes, in, out, IndexAt(), count_, stream);
     }
     if (op_ == Op::kMin) return cub::DeviceReduce::Min(temp, bytes, in, out, count_, stream);
     return cub::DeviceReduce::Max(temp, bytes, in, out, count_, stream);

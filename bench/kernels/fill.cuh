@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "bench/kernels/timing.h"
 #include "kernels/element.h"
@@ -20,7 +21,9 @@ __global__ void FillKernel(T* data, std::size_t count, std::uint32_t seed) {
     x ^= x >> 15;
     x *= 2246822519u;
     x ^= x >> 13;
-    const int number = static_cast<std::int32_t>(x % 2001) - 1000;
+    // Of both signs where T has them: sums of the others' wrapped negatives would not fit.
+    const int least = std::is_unsigned_v<T> ? 0 : -1000;
+    const int number = static_cast<std::int32_t>(x % 2001) + least;
     if constexpr (kIsFloat<T>) {
       data[i] = RoundFromDouble<T>(number / 7.0);
     } else {
@@ -29,7 +32,7 @@ __global__ void FillKernel(T* data, std::size_t count, std::uint32_t seed) {
   }
 }
 
-// Numbers from a fixed seed, of both signs; returns when they are there.
+// Numbers from a fixed seed; returns when they are there.
 template <typename T>
 void Fill(T* d_data, std::int64_t count) {
   FillKernel<<<1024, 256>>>(d_data, static_cast<std::size_t>(count), 12345u);

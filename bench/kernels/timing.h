@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/cuda/launch_plan.h"
+
 namespace warpfold::bench {
 
 // Ends the process unless `error` is cudaSuccess.
@@ -38,6 +40,10 @@ inline cudaDeviceProp RequireGpu() {
   cudaDeviceProp properties;
   Check(cudaGetDeviceProperties(&properties, 0));
   return properties;
+}
+
+inline cuda::DeviceShape ShapeOf(const cudaDeviceProp& gpu) {
+  return {.sm_count = gpu.multiProcessorCount, .overlaps_passes = gpu.major >= 9};
 }
 
 struct DeviceBuffer {

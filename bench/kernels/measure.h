@@ -1,0 +1,43 @@
+// What warpfold_bench_kernels does for each dtype and size.
+#ifndef WARPFOLD_BENCH_KERNELS_MEASURE_H_
+#define WARPFOLD_BENCH_KERNELS_MEASURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bench/kernels/report.h"
+#include "kernels/cuda/launch_plan.h"
+#include "kernels/types.h"
+
+namespace warpfold::bench {
+
+// What one request asks for, and, where it is one op, the op that CUB is asked for.
+struct Entry {
+  const char* name;
+  std::vector<Op> ops;
+  bool has_cub = true;
+};
+std::vector<Entry> Entries();
+
+// Of one launch.
+struct Seconds {
+  double ours;
+  double our_sum;
+  double cub;
+};
+
+struct KernelReport : Report {
+  // Prints a line and adds a row.
+  void Add(const Entry& entry, DType dtype, std::int64_t elements, std::size_t bytes,
+           const Seconds& seconds);
+};
+
+// Times every entry over 2^log2_bytes bytes of T. Ends the process with a message when an answer is
+// wrong or CUDA fails.
+template <typename T>
+void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
+
+}  // namespace warpfold::bench
+
+#endif  // WARPFOLD_BENCH_KERNELS_MEASURE_H_
