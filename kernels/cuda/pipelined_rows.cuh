@@ -88,10 +88,9 @@ struct SharedVectors {
   }
 };
 
-// The best extremum so far among the tiles of a row that a block folds, for each indexed component:
-// only a tile that is better has its elements searched for the place, and the best one always is.
-// Of elements of up to 32 bits the value and the tile's index, of others the value alone, whose
-// equals are all searched.
+// The best extremum so far among tiles of a row, for each indexed component: only a tile that is
+// better has its elements searched for the place, and the best one always is. Of elements of up to
+// 32 bits the value and the tile's index, of others the value alone.
 struct BestSoFar {
   long long arg_min = std::numeric_limits<long long>::max();
   long long arg_max = std::numeric_limits<long long>::max();
@@ -100,20 +99,27 @@ inline constexpr long long kUnbeatable = std::numeric_limits<long long>::min();
 
 // The warp's lanes, which hold the tile `index` of a row.
 struct AcrossTile : AcrossLanes {
-  BestSoFar& best_so_far;
+  BestSoFar& of_block;  // shared
+  BestSoFar& of_warp;   // in registers, the same in all lanes
   int index;
+  bool is_first;  // of the warp's tiles of the row
 
   template <class C, typename T>
   __device__ bool Seeks(T best) const {
-    long long& so_far = std::is_same_v<C, ArgMin<T>> ? best_so_far.arg_min : best_so_far.arg_max;
+    constexpr bool kIsMin = std::is_same_v<C, ArgMin<T>>;
+    long long& of_all = kIsMin ? of_block.arg_min : of_block.arg_max;
     long long mine;
     if constexpr (C::kIsPacked) {
       mine = C::At(best, index);
     } else {
+      // Of equals the first counts, and the warp's earlier tiles lie before this one.
       mine = C::At(best, index).key;
+      long long& of_earlier = kIsMin ? of_warp.arg_min : of_warp.arg_max;
+      if (!is_first && !Any(mine < of_earlier)) return false;
+      of_earlier = mine;
     }
-    if (!Any(mine <= *const_cast<volatile long long*>(&so_far))) return false;
-    if (threadIdx.x % kLanes == 0) atomicMin(&so_far, mine);
+    if (!Any(mine <= *const_cast<volatile long long*>(&of_all))) return false;
+    if (threadIdx.x % kLanes == 0) atomicMin(&of_all, mine);
     return true;
   }
 };
@@ -123,9 +129,25 @@ struct AcrossTile : AcrossLanes {
 template <class F>
 inline constexpr int kBlockOverhead = kHasIndices<F> ? 7 : 1;
 
-// Block: kPipelineWarps warps; launch.tiles tiles. Five blocks an SM are what shared memory holds
-// with states of every size; 96 registers a thread are what that leaves.
-template <class F>
+// What `Swept` has folded, as what F folds: the components that only F has are the identity.
+template <class F, class Swept>
+__device__ __forceinline__ typename F::Acc AccOf(const typename Swept::Acc& swept) {
+  if constexpr (std::is_same_v<F, Swept>) {
+    return swept;
+  } else {
+    typename F::Acc acc = F::Identity();
+    Swept::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      F::template Get<C>(acc) = Swept::template Get<C>(swept);
+    });
+    return acc;
+  }
+}
+
+// Swept: F, or those of its components that anybody reads. Block: kPipelineWarps warps;
+// launch.tiles tiles. Five blocks an SM are what shared memory holds with states of every size; 96
+// registers a thread are what that leaves.
+template <class F, class Swept>
 __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     PipelinedRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
                        std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
@@ -168,6 +190,8 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   if (next.IsWhole()) shared[warp][0].Request(data + next.offset, lane);
   __pipeline_commit();
   int turn = 0;
+  BestSoFar best_of_warp;
+  int row_of_best = -1;
 #pragma unroll 1
   for (int index = warp; index < launch.tiles; index += kPipelineWarps) {
     const Tile tile = next;
@@ -183,8 +207,10 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
         return mine.template Fold<often.value>(identity, add, combine);
       };
       const int row_of_block = index >> launch.tiles_per_row_log2;
-      folded = FoldSweeps<F>(kTileElements<T>, sweep,
-                             AcrossTile{{kLanes}, best_so_far[row_of_block], index});
+      const AcrossTile across{
+          {kLanes}, best_so_far[row_of_block], best_of_warp, index, row_of_block != row_of_best};
+      row_of_best = row_of_block;
+      folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
     } else {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/reduce.h"
@@ -181,13 +183,21 @@ TEST_F(GpuKernelsTest, FindsTheFirstOfEqualExtrema) {
       const auto element = [](std::size_t number) {
         return testing::ElementOf<T>(static_cast<double>(number));
       };
-      std::vector<std::vector<T>> tensors(5, std::vector<T>(count));
+      std::vector<std::vector<T>> tensors(7, std::vector<T>(count));
       for (std::size_t i = 0; i < count; ++i) {
         tensors[0][i] = element(1);
         tensors[1][i] = element(i * 100 / count);
         tensors[2][i] = element((count - i) * 100 / count);
         tensors[3][i] = element(random() % 3);
         tensors[4][i] = element(i / 4096 % 7);
+        // The best and the worst there are.
+        if constexpr (kIsFloat<T>) {
+          tensors[5][i] = testing::ElementOf<T>(-HUGE_VAL);
+          tensors[6][i] = testing::ElementOf<T>(HUGE_VAL);
+        } else if constexpr (std::is_integral_v<T>) {
+          tensors[5][i] = std::numeric_limits<T>::min();
+          tensors[6][i] = std::numeric_limits<T>::max();
+        }
       }
       if constexpr (kIsFloat<T>) {
         for (const std::size_t i : {std::size_t{9000}, std::size_t{100000}}) {
@@ -197,9 +207,11 @@ TEST_F(GpuKernelsTest, FindsTheFirstOfEqualExtrema) {
       }
       for (const std::vector<T>& data : tensors) {
         for (const std::vector<Op>& ops :
-             {std::vector<Op>{Op::kArgMin, Op::kArgMax},
+             {std::vector<Op>{Op::kArgMin}, std::vector<Op>{Op::kArgMax},
+              std::vector<Op>{Op::kArgMin, Op::kArgMax},
               std::vector<Op>{Op::kArgMin, Op::kArgMax, Op::kMin, Op::kMax, Op::kVar}}) {
-          for (const std::int64_t rows : {1, 8}) {
+          // Many blocks a row, one, several rows a block.
+          for (const std::int64_t rows : {1, 8, 40}) {
             ExpectTheCpusBits({.dtype = dtype,
                                .shape = {rows, static_cast<std::int64_t>(count) / rows, 1},
                                .ops = ops,
