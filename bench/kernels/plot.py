@@ -111,6 +111,7 @@ def plot_lines(report, rows, key, label, figure_names):
     figure, axes = panels(len(ops), 6, 4)
     for axis, name in zip(axes, ops):
         of_name = [row for row in rows if row["ops"] == name]
+        axis.set_prop_cycle(color=matplotlib.colormaps["Paired"].colors)  # as many as dtypes
         for dtype in distinct(of_name, "dtype"):
             line = sorted((row for row in of_name if row["dtype"] == dtype),
                           key=lambda row: row["elements"])
@@ -128,7 +129,7 @@ def plot_lines(report, rows, key, label, figure_names):
         axis.set_xlabel("elements")
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
+        axis.legend(fontsize=6, ncols=2)
     title, path = figure_names
     save(figure, report, title, path)
 
