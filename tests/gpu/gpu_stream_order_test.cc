@@ -12,13 +12,17 @@
 #include "server/device/cuda/cuda_resources.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/kernels/effort.h"
 
 namespace warpfold {
 namespace {
 
-constexpr int kRounds = 40;
+const int kRounds = testing::Rounds(40);
 // One launch, two with few and with many partials, three.
-constexpr std::int64_t kCounts[] = {1000, 1 << 16, 1 << 20, 1 << 25};
+std::vector<std::int64_t> Counts() {
+  return testing::IsBrief() ? std::vector<std::int64_t>{1000, 1 << 15}
+                            : std::vector<std::int64_t>{1000, 1 << 16, 1 << 20, 1 << 25};
+}
 
 // A light fold, one with places, a heavy one.
 std::vector<std::vector<Op>> OpSets() {
@@ -76,7 +80,7 @@ std::vector<std::string> Alone(const Plan& plan, const void* d_data, cudaStream_
 }
 
 TEST_F(GpuStreamOrderTest, ReadsWhatCopiesBeforeItHaveWritten) {
-  for (const std::int64_t count : kCounts) {
+  for (const std::int64_t count : Counts()) {
     const TwoTensors tensors(count);
     auto d_input = *cuda::AllocateDevice(tensors.bytes);
     for (const std::vector<Op>& ops : OpSets()) {
@@ -114,7 +118,7 @@ TEST_F(GpuStreamOrderTest, ReadsWhatCopiesBeforeItHaveWritten) {
 
 // A sum of rows, whose results are the next sum's elements; all rounds share the memory between.
 TEST_F(GpuStreamOrderTest, ReadsWhatReductionsBeforeItHaveWritten) {
-  for (const std::int64_t rows : {std::int64_t{100}, std::int64_t{1} << 14}) {
+  for (const std::int64_t rows : {100, testing::IsBrief() ? 200 : 1 << 14}) {
     for (const std::int64_t columns : {4, 1000, 5000}) {
       const Plan of_rows = *MakePlan(
           {.dtype = DType::kI32, .shape = {rows, columns}, .ops = {Op::kMax}, .axes = {1}});
