@@ -116,7 +116,7 @@ TEST_F(GpuStreamOrderTest, ReadsWhatCopiesBeforeItHaveWritten) {
   }
 }
 
-// A sum of rows, whose results are the next sum's elements; all rounds share the memory between.
+// The maxima of rows, which are the next reduction's elements; all rounds share the memory between.
 TEST_F(GpuStreamOrderTest, ReadsWhatReductionsBeforeItHaveWritten) {
   for (const std::int64_t rows : {100, testing::IsBrief() ? 200 : 1 << 14}) {
     for (const std::int64_t columns : {4, 1000, 5000}) {
