@@ -58,14 +58,6 @@ void KernelReport::Add(const Entry& entry, DType dtype, std::int64_t elements, s
   results.push_back(row);
 }
 
-namespace {
-
-template <typename... T>
-void MeasureEach(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
-  (Measure<T>(log2_bytes, device, report), ...);
-}
-
-}  // namespace
 }  // namespace warpfold::bench
 
 int main(int argc, char** argv) {
@@ -81,10 +73,9 @@ int main(int argc, char** argv) {
   const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOf(gpu);
   for (const int log2 : {10, 14, 17, 20, 22, 24, 26, 28, 30, 32}) {
     if (log2 > max_log2) break;
-    warpfold::bench::MeasureEach<float, double, warpfold::Half, warpfold::BFloat16, std::int8_t,
-                                 std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
-                                 std::uint16_t, std::uint32_t, std::uint64_t>(log2 + 2, device,
-                                                                              report);
+    warpfold::bench::MeasureFloats(log2 + 2, device, report);
+    warpfold::bench::MeasureSigned(log2 + 2, device, report);
+    warpfold::bench::MeasureUnsigned(log2 + 2, device, report);
   }
   report.Write(gpu, argc, argv);
   return 0;

@@ -1,8 +1,7 @@
 // Measures one dtype at one size, each set of ops against CUB where CUB has it and against our own
 // sum: first the answer is checked, then all are timed.
 //
-// Each of the three measure_*.cu has the instances of a few dtypes, so that they compile side by
-// side.
+// Each of the three measure_*.cu has a few dtypes, so that they compile side by side.
 #ifndef WARPFOLD_BENCH_KERNELS_MEASURE_CUH_
 #define WARPFOLD_BENCH_KERNELS_MEASURE_CUH_
 
@@ -63,6 +62,11 @@ void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& repo
     report.Add(entry, kDType<T>, n, bytes, {seconds[0], seconds[1], seconds[2]});
   }
   Check(cudaStreamDestroy(stream));
+}
+
+template <typename... T>
+void MeasureEach(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
+  (Measure<T>(log2_bytes, device, report), ...);
 }
 
 }  // namespace warpfold::bench

@@ -33,10 +33,11 @@ struct KernelReport : Report {
            const Seconds& seconds);
 };
 
-// Times every entry over 2^log2_bytes bytes of T. Ends the process with a message when an answer is
-// wrong or CUDA fails.
-template <typename T>
-void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
+// Time every entry over 2^log2_bytes bytes of each of some dtypes. End the process with a message
+// when an answer is wrong or CUDA fails.
+void MeasureFloats(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
+void MeasureSigned(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
+void MeasureUnsigned(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
 
 }  // namespace warpfold::bench
 

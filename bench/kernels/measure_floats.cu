@@ -2,11 +2,8 @@
 
 namespace warpfold::bench {
 
-template void Measure<float>(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
-template void Measure<double>(int log2_bytes, const cuda::DeviceShape& device,
-                              KernelReport& report);
-template void Measure<Half>(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report);
-template void Measure<BFloat16>(int log2_bytes, const cuda::DeviceShape& device,
-                                KernelReport& report);
+void MeasureFloats(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
+  MeasureEach<float, double, Half, BFloat16>(log2_bytes, device, report);
+}
 
 }  // namespace warpfold::bench

@@ -2,13 +2,8 @@
 
 namespace warpfold::bench {
 
-template void Measure<std::int8_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                   KernelReport& report);
-template void Measure<std::int16_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                    KernelReport& report);
-template void Measure<std::int32_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                    KernelReport& report);
-template void Measure<std::int64_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                    KernelReport& report);
+void MeasureSigned(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
+  MeasureEach<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(log2_bytes, device, report);
+}
 
 }  // namespace warpfold::bench

@@ -2,13 +2,9 @@
 
 namespace warpfold::bench {
 
-template void Measure<std::uint8_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                    KernelReport& report);
-template void Measure<std::uint16_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                     KernelReport& report);
-template void Measure<std::uint32_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                     KernelReport& report);
-template void Measure<std::uint64_t>(int log2_bytes, const cuda::DeviceShape& device,
-                                     KernelReport& report);
+void MeasureUnsigned(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
+  MeasureEach<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(log2_bytes, device,
+                                                                         report);
+}
 
 }  // namespace warpfold::bench
