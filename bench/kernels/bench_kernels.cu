@@ -1,7 +1,8 @@
 // Measures the kernels against CUB in one run: first checks the answer, then times both,
 // interleaved, on inputs rotated past the L2, and writes JSON.
 //
-//   warpfold_bench_kernels [--max-log2 N] [--json FILE] [--commit SHA] [--date DATE]
+//   warpfold_bench_kernels [--max-log2 N] [--dtypes f32,i64] [--ops sum,describe] [--json FILE]
+//                          [--commit SHA] [--date DATE]
 //
 // Times are medians over repetitions of a CUDA graph that holds several launches, so that a
 // launch's cost on the host is not counted; each size gets enough launches to make a repetition
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include "bench/kernels/measure.h"
@@ -33,6 +35,25 @@ std::vector<Entry> Entries() {
            false},
           {"all", {std::begin(kAllOps), std::end(kAllOps)}, false}};
 }
+
+namespace {
+
+std::vector<std::string> EntryNames() {
+  std::vector<std::string> names;
+  for (const Entry& entry : Entries()) names.push_back(entry.name);
+  return names;
+}
+
+// Of the dtypes that CUB has.
+std::vector<std::string> DTypeNames() {
+  std::vector<std::string> names;
+  for (const DType dtype : kAllDTypes) {
+    if (dtype != DType::kBool) names.push_back(Name(dtype));
+  }
+  return names;
+}
+
+}  // namespace
 
 void KernelReport::Add(const Entry& entry, DType dtype, std::int64_t elements, std::size_t bytes,
                        const Seconds& seconds) {
@@ -66,6 +87,12 @@ int main(int argc, char** argv) {
   warpfold::bench::KernelReport report;
   app.add_option("--max-log2", max_log2, "largest size, as the logarithm of the f32 element count")
       ->check(CLI::Range(10, 32));
+  app.add_option("--dtypes", report.dtypes, "only these, such as f32,i64")
+      ->delimiter(',')
+      ->check(CLI::IsMember(warpfold::bench::DTypeNames()));
+  app.add_option("--ops", report.ops, "only these, such as sum,describe")
+      ->delimiter(',')
+      ->check(CLI::IsMember(warpfold::bench::EntryNames()));
   report.AddFlags(app);
   CLI11_PARSE(app, argc, argv);
 

@@ -47,6 +47,7 @@ void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& repo
   const Warpfold<T> sum({Op::kSum}, {1, n, 1}, device);
   sum.Enqueue(input(0), stream);
   for (const Entry& entry : Entries()) {
+    if (!report.Covers(entry)) continue;
     const Warpfold<T> ours(entry.ops, {1, n, 1}, device);
     const Cub<T> cub(entry.has_cub ? entry.ops[0] : Op::kSum, n);
     ours.Enqueue(input(0), stream);
@@ -66,7 +67,7 @@ void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& repo
 
 template <typename... T>
 void MeasureEach(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
-  (Measure<T>(log2_bytes, device, report), ...);
+  ((report.Covers(kDType<T>) ? Measure<T>(log2_bytes, device, report) : void()), ...);
 }
 
 }  // namespace warpfold::bench
