@@ -50,7 +50,8 @@ RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const BlockTiles& 
 
 // Of folds whose kPipelineWarps warps take one tile after another (pipelined_rows.cuh).
 // `block_overhead`: what a block takes beside its tiles, in times of a tile.
-inline constexpr int kPipelineWarps = 4;
+inline constexpr int kPipelineWarpsLog2 = 2;
+inline constexpr int kPipelineWarps = 1 << kPipelineWarpsLog2;
 inline constexpr int kPipelineBlocksPerSm = 5;
 inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
 RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,

@@ -88,38 +88,58 @@ struct SharedVectors {
   }
 };
 
-// The best extremum so far among tiles of a row, for each indexed component: only a tile that is
-// better has its elements searched for the place, and the best one always is. Of elements of up to
-// 32 bits the value and the tile's index, of others the value alone.
-struct BestSoFar {
-  long long arg_min = std::numeric_limits<long long>::max();
-  long long arg_max = std::numeric_limits<long long>::max();
-};
-inline constexpr long long kUnbeatable = std::numeric_limits<long long>::min();
+// The best key among some tiles of a row, for each indexed component: only a tile that may hold the
+// extremum has its elements searched for the place.
+template <typename T>
+struct BestKeys {
+  using Key = std::conditional_t<sizeof(T) == 8, long long, int>;
+  static constexpr Key kNone = std::numeric_limits<Key>::max();
+  static constexpr Key kUnbeatable = std::numeric_limits<Key>::min();
+  Key arg_min = kNone;
+  Key arg_max = kNone;
 
-// The warp's lanes, which hold the tile `index` of a row.
-struct AcrossTile : AcrossLanes {
-  BestSoFar& of_block;  // shared
-  BestSoFar& of_warp;   // in registers, the same in all lanes
-  int index;
-  bool is_first;  // of the warp's tiles of the row
-
-  template <class C, typename T>
-  __device__ bool Seeks(T best) const {
-    constexpr bool kIsMin = std::is_same_v<C, ArgMin<T>>;
-    long long& of_all = kIsMin ? of_block.arg_min : of_block.arg_max;
-    long long mine;
-    if constexpr (C::kIsPacked) {
-      mine = C::At(best, index);
+  template <class C>
+  __device__ Key& Of() {
+    if constexpr (std::is_same_v<C, ArgMin<T>>) {
+      return arg_min;
     } else {
-      // Of equals the first counts, and the warp's earlier tiles lie before this one.
-      mine = C::At(best, index).key;
-      long long& of_earlier = kIsMin ? of_warp.arg_min : of_warp.arg_max;
-      if (!is_first && !Any(mine < of_earlier)) return false;
-      of_earlier = mine;
+      return arg_max;
     }
-    if (!Any(mine <= *const_cast<volatile long long*>(&of_all))) return false;
-    if (threadIdx.x % kLanes == 0) atomicMin(&of_all, mine);
+  }
+  // Of what other warps may be writing.
+  template <class C>
+  __device__ Key Now() {
+    return const_cast<volatile Key&>(Of<C>());
+  }
+};
+
+// The warp's lanes, which hold a tile. Warps take a row's tiles in turns, and what an earlier turn
+// has found lies before this tile.
+template <typename T>
+struct AcrossTile : AcrossLanes {
+  BestKeys<T>& of_turn;       // shared
+  BestKeys<T>* of_last_turn;  // the same of the turn before; null in a row's first
+  BestKeys<T>& of_earlier;    // in registers, the same in all lanes: of all turns before
+
+  template <class C>
+  __device__ bool Seeks(T best) const {
+    using Key = typename BestKeys<T>::Key;
+    Key mine;
+    if constexpr (C::kIsPacked) {
+      mine = static_cast<Key>(C::At(best, 0) >> C::kNumberBits);
+    } else {
+      mine = C::At(best, 0).key;
+    }
+    Key& earlier = of_earlier.template Of<C>();
+    if (of_last_turn == nullptr) {
+      earlier = BestKeys<T>::kNone;
+    } else {
+      earlier = min(earlier, of_last_turn->template Now<C>());
+      // Of equals the first counts.
+      if (!Any(mine < earlier)) return false;
+    }
+    if (!Any(mine <= of_turn.template Now<C>())) return false;
+    if (threadIdx.x % kLanes == 0) atomicMin(&of_turn.template Of<C>(), mine);
     return true;
   }
 };
@@ -156,7 +176,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
   __shared__ typename F::State states[kLanes];
-  __shared__ BestSoFar best_so_far[kLanes];
+  __shared__ BestKeys<T> best_of_turns[kLanes];  // a row's turns, then the next row's
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const RowBlock block = RowBlockOf(rows, launch, launch.tiles);
@@ -176,40 +196,48 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     return Tile{row * row_elements + first,
                 static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>)};
   };
-  if constexpr (kHasIndices<F>) {
-    if (threadIdx.x < kLanes) {
-      // What nobody reads is never found: its place is not searched.
-      BestSoFar& best = best_so_far[threadIdx.x];
-      best = BestSoFar{};
-      if (!sink.reads_arg_min) best.arg_min = kUnbeatable;
-      if (!sink.reads_arg_max) best.arg_max = kUnbeatable;
-    }
-    __syncthreads();
-  }
   Tile next = tile_at(warp);
   if (next.IsWhole()) shared[warp][0].Request(data + next.offset, lane);
   __pipeline_commit();
-  int turn = 0;
-  BestSoFar best_of_warp;
-  int row_of_best = -1;
+  // Where the warp's other tiles are, made out by its lanes at once and kept in shared memory: in
+  // registers it would not stay, and 64-bit arithmetic for each tile is a tenth of what a warp does
+  // for one.
+  __shared__ Tile tiles[kLanes + kPipelineWarps];
+  if (lane % kPipelineWarps == warp) tiles[lane] = tile_at(lane);
+  if (lane == 0) tiles[kLanes + warp] = Tile{0, 0};
+  __syncwarp();
+  if constexpr (kHasIndices<F>) {
+    if (threadIdx.x < kLanes) {
+      // What nobody reads is never found: its place is not searched.
+      BestKeys<T>& best = best_of_turns[threadIdx.x];
+      best = BestKeys<T>{};
+      if (!sink.reads_arg_min) best.arg_min = BestKeys<T>::kUnbeatable;
+      if (!sink.reads_arg_max) best.arg_max = BestKeys<T>::kUnbeatable;
+    }
+    __syncthreads();
+  }
+  // A turn is kPipelineWarps neighbouring tiles, or the row's where those are fewer.
+  const int turn_log2 = min(launch.tiles_per_row_log2, kPipelineWarpsLog2);
+  int buffer = 0;
+  BestKeys<T> best_of_earlier;
 #pragma unroll 1
   for (int index = warp; index < launch.tiles; index += kPipelineWarps) {
     const Tile tile = next;
-    next = tile_at(index + kPipelineWarps);
-    if (next.IsWhole()) shared[warp][turn ^ 1].Request(data + next.offset, lane);
+    next = tiles[index + kPipelineWarps];
+    if (next.IsWhole()) shared[warp][buffer ^ 1].Request(data + next.offset, lane);
     __pipeline_commit();
     typename F::Acc folded;
     if (tile.IsWhole()) {
       __pipeline_wait_prior(1);
-      const SharedVectors<T> mine{shared[warp][turn], lane};
+      const SharedVectors<T> mine{shared[warp][buffer], lane};
       const auto sweep = [&](auto often, const auto& identity, const auto& add,
                              const auto& combine) {
         return mine.template Fold<often.value>(identity, add, combine);
       };
-      const int row_of_block = index >> launch.tiles_per_row_log2;
-      const AcrossTile across{
-          {kLanes}, best_so_far[row_of_block], best_of_warp, index, row_of_block != row_of_best};
-      row_of_best = row_of_block;
+      BestKeys<T>* const best = best_of_turns + (index >> turn_log2);
+      const bool is_first_turn = (index & (tiles_per_row - 1)) < kPipelineWarps;
+      const AcrossTile<T> across{
+          {kLanes}, *best, is_first_turn ? nullptr : best - 1, best_of_earlier};
       folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
@@ -217,7 +245,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
       folded = F::Identity();
     }
     if (lane == 0) states[index] = F::Promote(folded, {.first = first_element + tile.offset});
-    turn ^= 1;
+    buffer ^= 1;
   }
   __syncthreads();
   if (warp != 0) return;

@@ -82,6 +82,35 @@ struct RunningFloatExtremum {
   }
 };
 
+// An indexed extremum of float64, as a float64: two comparisons and two selections an element,
+// where an ordered key takes eleven instructions. Zeros of either sign are equal, as their indices
+// need.
+template <bool kIsMin, bool kOmits>
+struct RunningDoubleExtremum {
+  struct Value {
+    double best;  // of those that are not NaN
+    bool is_met;  // a NaN, or where NaN is omitted a number
+  };
+  __device__ static Value Identity() { return {Infinity<double>(!kIsMin), false}; }
+  __device__ static void Add(Value& value, double x, int) {
+    value.best = Better(value.best, x);
+    value.is_met |= IsNan(x) != kOmits;
+  }
+  __device__ static Value Combine(const Value& a, const Value& b) {
+    return {Better(a.best, b.best), a.is_met || b.is_met};
+  }
+  __device__ static OrderedKey<double> Settle(const Value& value) {
+    if (value.is_met == kOmits) return ToKey(value.best);
+    return kIsMin != kOmits ? kLowestKey<double> : kHighestKey<double>;
+  }
+
+ private:
+  __device__ static double Better(double a, double b) {
+    if constexpr (kIsMin) return b < a ? b : a;
+    return b > a ? b : a;
+  }
+};
+
 // An extremum of bytes, as two of 16 bits. Without elements it is beyond every byte.
 template <typename T, bool kIsMin>
 struct RunningByteExtremum {
@@ -119,14 +148,19 @@ template <typename T>
 struct Running<OmitNan<Max<T>>> : RunningExtremum<T, false, true> {};
 
 // Of an indexed extremum the first sweep finds the value, and another one its place.
+template <typename T, bool kIsMin, bool kOmits>
+using RunningIndexed =
+    std::conditional_t<std::is_same_v<T, double>, RunningDoubleExtremum<kIsMin, kOmits>,
+                       RunningExtremum<T, kIsMin, kOmits>>;
+
 template <typename T>
-struct Running<ArgMin<T>> : Running<Min<T>> {};
+struct Running<ArgMin<T>> : RunningIndexed<T, true, false> {};
 template <typename T>
-struct Running<ArgMax<T>> : Running<Max<T>> {};
+struct Running<ArgMax<T>> : RunningIndexed<T, false, false> {};
 template <typename T>
-struct Running<OmitNan<ArgMin<T>>> : Running<OmitNan<Min<T>>> {};
+struct Running<OmitNan<ArgMin<T>>> : RunningIndexed<T, true, true> {};
 template <typename T>
-struct Running<OmitNan<ArgMax<T>>> : Running<OmitNan<Max<T>>> {};
+struct Running<OmitNan<ArgMax<T>>> : RunningIndexed<T, false, true> {};
 
 // Of a product of integers the first sweep of a warp takes the sign alone: an exclusive or, in
 // whose sign bits the signs are. Zeros and sums of absolute values say most often what the product

@@ -62,7 +62,7 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
     return sweep(
         kSweeps, Number::Identity(),
         [&](std::int32_t& first, T x, int number) {
-          if (is_best(x)) first = Number::Combine(first, number);
+          first = Number::Combine(first, is_best(x) ? number : Number::Identity());
         },
         combine);
   };

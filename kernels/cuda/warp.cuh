@@ -42,16 +42,35 @@ __device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
   return BitCast<Value>(BitCast<ValueWords>(value).ShuffledXor(lane_mask));
 }
 
+// The least of the warp's: the high words decide, and the low words among those that share the
+// least.
+__device__ __forceinline__ std::int64_t LeastOfWarp(std::int64_t mine) {
+  const auto high = static_cast<std::int32_t>(mine >> 32);
+  const auto low = static_cast<std::uint32_t>(mine);
+  const std::int32_t least_high = __reduce_min_sync(kFullWarp, high);
+  const std::uint32_t least_low =
+      __reduce_min_sync(kFullWarp, high == least_high ? low : ~std::uint32_t{0});
+  return std::int64_t{least_high} << 32 | least_low;
+}
+
 // Lanes by halves: the fold inside a row tile. `lanes` is a power of two; every group of that many
 // neighbouring lanes folds on its own and all its lanes get the result.
 template <class C>
 __device__ __forceinline__ typename C::Acc FoldLanesByHalves(typename C::Acc acc, int lanes) {
-  // Of int32 the order does not matter, and a warp has an instruction for it.
+  // Of integers the order does not matter, and a warp has instructions for some.
   if constexpr (std::is_same_v<typename C::Acc, std::int32_t> && kJoinOf<C> != Join::kOther) {
     if (lanes == kLanes) {
       if constexpr (kJoinOf<C> == Join::kAdd) return __reduce_add_sync(kFullWarp, acc);
       if constexpr (kJoinOf<C> == Join::kMin) return __reduce_min_sync(kFullWarp, acc);
       if constexpr (kJoinOf<C> == Join::kMax) return __reduce_max_sync(kFullWarp, acc);
+    }
+  }
+  if constexpr (std::is_same_v<typename C::Acc, std::int64_t>) {
+    if constexpr (kJoinOf<C> == Join::kMin) {
+      if (lanes == kLanes) return LeastOfWarp(acc);
+    }
+    if constexpr (kJoinOf<C> == Join::kMax) {
+      if (lanes == kLanes) return ~LeastOfWarp(~acc);
     }
   }
   for (int half = lanes / 2; half > 0; half /= 2) acc = C::Combine(acc, ShuffleXor(acc, half));

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/canonical.h"
 #include "kernels/cpu/reduce.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
@@ -221,6 +222,31 @@ TEST_F(GpuKernelsTest, FindsTheFirstOfEqualExtrema) {
             if (HasFatalFailure()) return;
           }
         }
+      }
+    });
+  }
+}
+
+// A block has several rows of several tiles a warp, and what is best in one row says nothing of the
+// next.
+TEST_F(GpuKernelsTest, FindsTheExtremaOfEachRowOfABlock) {
+  std::mt19937_64 random(5);
+  for (const DType dtype : testing::DTypesToTest()) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      // As few rows as make the launch plan give a block two.
+      const std::int64_t rows = 257, row_elements = 8 * kTileElements<T>;
+      std::vector<T> data(static_cast<std::size_t>(rows * row_elements));
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        const bool is_high = i / static_cast<std::size_t>(row_elements) % 2 != 0;
+        data[i] = testing::ElementOf<T>(static_cast<double>(random() % 50 + (is_high ? 50 : 0)));
+      }
+      for (const std::vector<Op>& ops :
+           {std::vector<Op>{Op::kArgMin}, std::vector<Op>{Op::kArgMax},
+            std::vector<Op>{Op::kArgMin, Op::kArgMax, Op::kMin, Op::kMax, Op::kVar}}) {
+        ExpectTheCpusBits(
+            {.dtype = dtype, .shape = {rows, row_elements, 1}, .ops = ops, .axes = {1}}, data);
+        if (HasFatalFailure() || testing::IsBrief()) return;
       }
     });
   }

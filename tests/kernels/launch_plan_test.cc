@@ -75,6 +75,17 @@ TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
 }
 
+// The shape of GpuKernelsTest.FindsTheExtremaOfEachRowOfABlock.
+TEST(PlanPipelinedRows, GivesABlockSeveralRowsWhereThereAreMany) {
+  for (const int sms : {1, 132}) {
+    for (const int overhead : {1, 7}) {
+      const RowLaunch launch = PlanPipelinedRows(257, 8, overhead, {.sm_count = sms});
+      EXPECT_EQ(launch.tiles, 16);
+      EXPECT_EQ(launch.tiles_per_row_log2, 3);
+    }
+  }
+}
+
 void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t leaves) {
   EXPECT_LE(launch.threads(), 512);
   EXPECT_EQ(launch.threads() % 32, 0);
