@@ -67,16 +67,13 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
         combine);
   };
   if constexpr (sizeof(T) == 1) {
-    struct Add {
-      T best;
-      __device__ void operator()(std::int32_t& first, T x, int number) const {
-        if (Widen(x) == Widen(best)) first = Number::Combine(first, number);
-      }
-      __device__ void operator()(std::int32_t& first, const Packed<T>& x, int number) const {
-        first = Number::Combine(first, FirstEqual(x, best, number, Number::Identity()));
-      }
-    };
-    return sweep(kSweeps, Number::Identity(), Add{best}, combine);
+    return sweep(
+               kSweeps, FirstEqualByte::Identity(),
+               [best](FirstEqualByte& first, const auto& x, int number) {
+                 first.Add(x, best, number);
+               },
+               FirstEqualByte::Combine)
+        .Number();
   }
   if constexpr (kIsFloat<T> && !F::kOmitsNan) {
     if (IsNan(best)) return locate([](T x) { return IsNan(x); });
