@@ -103,29 +103,27 @@ __device__ __forceinline__ void AddExtremum(HalfWords& best, const Packed<T>& x)
 // others' rate, and with a branch.
 struct FirstEqualByte {
   std::int32_t number;   // of the word's first element; the largest there is while none is found
-  std::uint32_t equals;  // the high bit of each byte that equals
+  std::uint32_t equals;  // the high bit of each byte that equals; 0: it is the first
 
   __device__ static FirstEqualByte Identity() { return {kHighestKey<std::int32_t>, 0}; }
   template <typename T>
   __device__ void Add(const Packed<T>& x, T sought, int number_of_x) {
     const std::uint32_t byte = static_cast<std::uint8_t>(Widen(sought));
     const std::uint32_t differs = NumberBytes(x) ^ (byte * 0x01010101u);
-    Add(~(((differs & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differs) & 0x80808080u, number_of_x);
+    const std::uint32_t equals_of_x =
+        ~(((differs & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differs) & 0x80808080u;
+    if (equals_of_x != 0 && number_of_x < number) *this = {number_of_x, equals_of_x};
   }
+  // Where elements come one by one only, the compiler knows that `equals` stays 0.
   template <typename T>
   __device__ void Add(T x, T sought, int number_of_x) {
-    Add(Widen(x) == Widen(sought) ? 0x80u : 0, number_of_x);
+    if (Widen(x) == Widen(sought) && number_of_x < number) *this = {number_of_x, 0};
   }
   __device__ static FirstEqualByte Combine(const FirstEqualByte& a, const FirstEqualByte& b) {
     return b.number < a.number ? b : a;
   }
   __device__ std::int32_t Number() const {
     return equals == 0 ? number : number + (__ffs(static_cast<int>(equals)) - 1) / 8;
-  }
-
- private:
-  __device__ void Add(std::uint32_t equals_of_x, int number_of_x) {
-    if (equals_of_x != 0 && number_of_x < number) *this = {number_of_x, equals_of_x};
   }
 };
 
