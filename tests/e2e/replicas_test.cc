@@ -125,5 +125,30 @@ TEST(RestartTest, ARetryingClientOutlivesAKillAndARestart) {
   EXPECT_GT(load.tried_again(), 0);
 }
 
+TEST(RestartTest, AClientConnectsAgainWhileItWaitsToTryAgain) {
+  client::ClientOptions options;
+  options.retry = {.attempts_max = 40,
+                   .backoff_first = std::chrono::milliseconds(100),
+                   .backoff_max = std::chrono::milliseconds(100)};
+  auto server = ServerProcess::Start();
+  ASSERT_NE(server, nullptr);
+  const int port = server->grpc_port();
+  auto client = client::Client::Connect(Address(port), options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const std::vector<float> ones(16, 1.0F);
+  const client::TensorView view{v1::DTYPE_F32, {16}, std::as_bytes(std::span(ones))};
+  ASSERT_TRUE((*client)->Reduce(view, {.ops = {v1::OP_SUM}}).ok());
+
+  server->Signal(SIGKILL);
+  EXPECT_EQ(server->Wait(), -SIGKILL);
+  const auto timeout = std::chrono::milliseconds(200);
+  EXPECT_FALSE((*client)->Reduce(view, {.ops = {v1::OP_SUM}, .timeout = timeout}).ok());
+
+  server = ServerProcess::Start({"--listen-address=" + Address(port)});
+  ASSERT_NE(server, nullptr);
+  const auto back = (*client)->Reduce(view, {.ops = {v1::OP_SUM}});
+  EXPECT_TRUE(back.ok()) << back.status();
+}
+
 }  // namespace
 }  // namespace warpfold::e2e
