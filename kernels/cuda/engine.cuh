@@ -125,7 +125,7 @@ class EngineOf final : public Engine {
         sink.order = OrderForStates(outputs, launch.parts, kIsHeavy<F>);
       }
       const cudaError_t error =
-          LaunchTree<1, 8, 32>(states, outer, launch, sink, device.overlaps_passes, stream);
+          LaunchStates(states, outer, launch, sink, device.overlaps_passes, stream);
       if (error != cudaSuccess || launch.parts == 1) return error;
       // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer *
       // inner].
@@ -205,15 +205,17 @@ class EngineOf final : public Engine {
                           extent.outer, extent.count, pass.rows, sink);
       }
       case FirstPass::Kind::kColumns:
-        if constexpr (constexpr int kVector = kColumnVector<F>; kVector != 1) {
-          if (pass.columns.vector == kVector) {
-            return LaunchTree<2, 8, 16>(
-                ColumnLeaves<F, kVector>{data, extent.count, extent.inner, extent.first},
-                extent.outer, pass.columns, sink, overlaps, stream);
+        if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
+          if (!sink.reads_arg_max) {
+            return LaunchColumns<PlainFold<T, ArgMin<T>>>(data, extent, pass.columns, sink,
+                                                          overlaps, stream);
+          }
+          if (!sink.reads_arg_min) {
+            return LaunchColumns<PlainFold<T, ArgMax<T>>>(data, extent, pass.columns, sink,
+                                                          overlaps, stream);
           }
         }
-        return LaunchTree<1, 8>(ColumnLeaves<F, 1>{data, extent.count, extent.inner, extent.first},
-                                extent.outer, pass.columns, sink, overlaps, stream);
+        return LaunchColumns<F>(data, extent, pass.columns, sink, overlaps, stream);
     }
     __builtin_unreachable();
   }
@@ -247,6 +249,39 @@ class EngineOf final : public Engine {
     }
   }
 
+  // Swept: F, or those of its components that anybody reads.
+  template <class Swept>
+  static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
+                                   const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
+    const auto launch_of = [&]<int kVector>() {
+      if constexpr (kIsLong<F>) {
+        return LaunchTree<1, 32>(
+            LongColumnLeaves<F, Swept, kVector>{data, extent.count, extent.inner, extent.first},
+            extent.outer, launch, sink, overlaps, stream);
+      } else {
+        const ColumnLeaves<F, kVector> leaves{data, extent.count, extent.inner, extent.first};
+        if constexpr (kVector > 1) {
+          return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
+        } else {
+          return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
+        }
+      }
+    };
+    constexpr int kVector = kColumnVector<F>;
+    if (launch.vector == kVector) return launch_of.template operator()<kVector>();
+    return launch_of.template operator()<1>();
+  }
+
+  static cudaError_t LaunchStates(const StateLeaves<F>& states, std::int64_t outer,
+                                  const TreeLaunch& launch, const Sink<F>& sink, bool overlaps,
+                                  cudaStream_t stream) {
+    if constexpr (kIsHeavy<F>) {
+      return LaunchTree<32>(states, outer, launch, sink, overlaps, stream);
+    } else {
+      return LaunchTree<1, 8, 32>(states, outer, launch, sink, overlaps, stream);
+    }
+  }
+
   // Launches the first instantiation of kLeaves that has room for launch.leaves a thread.
   template <int... kLeaves, class Leaves>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
@@ -258,11 +293,7 @@ class EngineOf final : public Engine {
                          launch, sink);
       return true;
     };
-    if constexpr (kLoopsOverLeaves<Leaves>) {
-      launch_one(TreeKernel<Leaves, std::max({kLeaves...})>);
-    } else {
-      (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);
-    }
+    (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);
     return error;
   }
 };

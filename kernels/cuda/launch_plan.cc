@@ -80,12 +80,11 @@ RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block
 
 namespace {
 
-constexpr int kTreeThreads = 512;
-
-// `groups`: outputs divided by those of one thread. `tree_threads`: of a block that folds over its
-// threads y.
+// `groups`: outputs divided by those of one thread. Of a block that folds over its threads y,
+// `tree_threads` are its threads, `tree_threads_x` at most its threads x.
 TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_count,
-                          std::int64_t tree_threads = kTreeThreads) {
+                          std::int64_t tree_threads = kTreeThreads,
+                          std::int64_t tree_threads_x = 32) {
   TreeLaunch launch;
   launch.leaves = leaves;
   const std::int64_t y_needed = PowerOfTwoAtLeast(CeilDiv(leaf_count, leaves));
@@ -94,7 +93,7 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
   if (y_needed > 1) {
     // At most a warp of outputs, so that threads y fold through shuffles and one row of shared
     // memory a warp.
-    threads_x = std::min<std::int64_t>(PowerOfTwoAtLeast(groups), 32);
+    threads_x = std::min(PowerOfTwoAtLeast(groups), tree_threads_x);
     launch.threads_y = static_cast<int>(std::min(y_needed, tree_threads / threads_x));
     threads_x = std::max<std::int64_t>(threads_x, 32 / launch.threads_y);  // whole warps only
   }
@@ -119,10 +118,10 @@ constexpr ColumnWay kVectorWays[] = {{true, 16, kDeepThreads, 256},
                                      {true, 2, kDeepThreads, 64},
                                      {false, 1, kTreeThreads, 0}};
 constexpr ColumnWay kScalarWays[] = {{false, 8, kDeepThreads, 256}, {false, 1, kTreeThreads, 0}};
-constexpr ColumnWay kLongWays[] = {{false, 8, kTreeThreads, 1024},
-                                   {false, 8, kTreeThreads / 2, 512},
-                                   {false, 8, kTreeThreads / 4, 256},
-                                   {false, 1, kTreeThreads, 0}};
+constexpr ColumnWay kLongWays[] = {{true, 16, kLongThreads, 1024},
+                                   {true, 8, kLongThreads, 512},
+                                   {true, 8, kLongThreads / 2, 256},
+                                   {false, 1, kLongThreads, 0}};
 
 }  // namespace
 
@@ -148,16 +147,23 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
 }
 
 TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {
-  // Long work spreads over as many threads as there are, where outputs are so few that a block has
-  // many for each.
-  constexpr std::int64_t kFewOutputs = 8;
-  if (heavy && outputs <= kFewOutputs) return TreeWithLeaves(1, outputs, state_count);
   // Every pass is a launch, so the fewest passes win: the shortest run that ends in this one.
-  for (const int leaves : {1, 8}) {
-    const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count);
+  if (!heavy) {
+    for (const int leaves : {1, 8}) {
+      const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count);
+      if (launch.parts == 1) return launch;
+    }
+    return TreeWithLeaves(32, outputs, state_count);
+  }
+  // Long work spreads over as many blocks, and threads y, as there are outputs for.
+  constexpr std::int64_t kBlocks = 128;
+  const std::int64_t threads_x =
+      std::clamp<std::int64_t>(PowerOfTwoAtLeast(outputs) / kBlocks, 1, 32);
+  for (const int leaves : {1, 2, 4, 8}) {
+    const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count, kTreeThreads, threads_x);
     if (launch.parts == 1) return launch;
   }
-  return TreeWithLeaves(32, outputs, state_count);
+  return TreeWithLeaves(outputs <= kBlocks ? 1 : 8, outputs, state_count, kTreeThreads, threads_x);
 }
 
 PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {

@@ -71,8 +71,11 @@ struct TreeLaunch {
   int threads() const { return threads_y << threads_x_log2; }
   std::int64_t blocks() const { return blocks_x * parts; }
 };
-// The most threads of a block of columns that are straight code for several leaves a thread.
+// The most threads of a block; of columns that are straight code for several leaves a thread; and
+// of columns whose threads loop over their leaves.
+inline constexpr int kTreeThreads = 512;
 inline constexpr int kDeepThreads = 128;
+inline constexpr int kLongThreads = 256;
 
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
 // `leaf_count`: leaves along the count; `is_long`: threads loop over their leaves (pairs.cuh).

@@ -15,6 +15,10 @@ namespace warpfold::cuda {
 template <typename T>
 struct Packed {
   std::uint32_t word;
+
+  __device__ __forceinline__ T Byte(int i) const {
+    return BitCast<T>(static_cast<std::uint8_t>(word >> (8 * i)));
+  }
 };
 
 // What a sweep that adds by `Add` goes over: elements, or packed ones where it takes them.

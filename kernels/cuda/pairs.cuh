@@ -39,23 +39,36 @@ __device__ __forceinline__ Value FoldPairs(std::int64_t first, const Leaf& leaf,
 template <int kCount>
 inline constexpr int kPairLevels = StackLevels(kCount);
 
-// The same for `count` <= kCountMax leaves, both powers of two, as a loop with one value for each
-// level of the tree.
+// The same in a loop: one value for each level of the tree over up to kCountMax leaves.
+template <typename Value, int kCountMax>
+struct PairStack {
+  Value levels[kPairLevels<kCountMax>];
+
+  // Of the kCount leaves from `first` on, a multiple of it and the number of leaves so far: their
+  // fold.
+  template <int kCount, class Combine>
+  __device__ __forceinline__ void Push(int first, Value value, const Combine& combine) {
+    int level = kPairLevels<kCount> - 1;
+#pragma unroll 1
+    for (; (first >> level) & 1; ++level) value = combine(levels[level], value);
+    levels[level] = value;
+  }
+  // Of `count` leaves, a power of two.
+  __device__ __forceinline__ const Value& Top(int count) const {
+    int top = 0;
+    while ((1 << top) < count) ++top;
+    return levels[top];
+  }
+};
+
+// leaf(first) ... leaf(first + count - 1) in a loop; `count` <= kCountMax, both powers of two.
 template <int kCountMax, typename Value, class Leaf, class Combine>
 __device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, const Leaf& leaf,
                                                  const Combine& combine) {
-  Value levels[kPairLevels<kCountMax>];
+  PairStack<Value, kCountMax> stack;
 #pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    Value value = leaf(first + i);
-    int level = 0;
-#pragma unroll 1
-    for (; (i >> level) & 1; ++level) value = combine(levels[level], value);
-    levels[level] = value;
-  }
-  int top = 0;
-  while ((1 << top) < count) ++top;
-  return levels[top];
+  for (int i = 0; i < count; ++i) stack.template Push<1>(i, leaf(first + i), combine);
+  return stack.Top(count);
 }
 
 }  // namespace warpfold::cuda

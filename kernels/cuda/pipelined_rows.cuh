@@ -149,21 +149,6 @@ struct AcrossTile : AcrossLanes {
 template <class F>
 inline constexpr int kBlockOverhead = kHasIndices<F> ? 7 : 1;
 
-// What `Swept` has folded, as what F folds: the components that only F has are the identity.
-template <class F, class Swept>
-__device__ __forceinline__ typename F::Acc AccOf(const typename Swept::Acc& swept) {
-  if constexpr (std::is_same_v<F, Swept>) {
-    return swept;
-  } else {
-    typename F::Acc acc = F::Identity();
-    Swept::ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      F::template Get<C>(acc) = Swept::template Get<C>(swept);
-    });
-    return acc;
-  }
-}
-
 // Swept: F, or those of its components that anybody reads. Block: kPipelineWarps warps;
 // launch.tiles tiles. Five blocks an SM are what shared memory holds with states of every size; 96
 // registers a thread are what that leaves.

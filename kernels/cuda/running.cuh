@@ -54,11 +54,15 @@ struct Running {
     AddElement<C>(value, x, number);
   }
   template <typename T>
-  __device__ static void Add(Value& value, const Packed<T>& x, int) {
+  __device__ static void Add(Value& value, const Packed<T>& x, int number) {
     if constexpr (std::is_same_v<C, Sum<T>>) AddSum(value, x);
     if constexpr (std::is_same_v<C, AbsSum<T>>) AddAbsSum(value, x);
     if constexpr (std::is_same_v<C, SquareSum<T>>) AddSquares(value, x);
     if constexpr (std::is_same_v<C, NonzeroCount<T>>) AddNonzeroCount(value, x);
+    if constexpr (std::is_same_v<C, Product<T>>) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) AddElement<C>(value, x.Byte(i), number + i);
+    }
     // Bytes are never NaN nor infinite.
   }
   __device__ static Value Combine(const Value& a, const Value& b) { return C::Combine(a, b); }

@@ -213,6 +213,21 @@ __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sw
   return acc;
 }
 
+// What `Swept` has folded, as what F folds: the components that only F has are the identity.
+template <class F, class Swept>
+__device__ __forceinline__ typename F::Acc AccOf(const typename Swept::Acc& swept) {
+  if constexpr (std::is_same_v<F, Swept>) {
+    return swept;
+  } else {
+    typename F::Acc acc = F::Identity();
+    Swept::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      F::template Get<C>(acc) = Swept::template Get<C>(swept);
+    });
+    return acc;
+  }
+}
+
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_

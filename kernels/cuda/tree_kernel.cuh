@@ -13,103 +13,14 @@
 #include <cstdint>
 
 #include "kernels/canonical.h"
+#include "kernels/cuda/column_leaves.cuh"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
-#include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 
 namespace warpfold::cuda {
-
-// Neighbouring columns of a thread: a 16-byte vector of them while what it keeps for them takes few
-// registers, fewer for fusions of several components, one for long folds.
-template <class F>
-inline constexpr int kColumnVector = [] {
-  constexpr std::size_t kRunningBytesMax = 32;
-  constexpr std::size_t kStateBytesMax = 64;
-  int columns = kIsLong<F> ? 1 : kVectorElements<typename F::Element>;
-  while (columns > 1 && (columns * sizeof(typename F::Acc) > kRunningBytesMax ||
-                         columns * sizeof(typename F::State) > kStateBytesMax)) {
-    columns /= 2;
-  }
-  return columns;
-}();
-
-// Leaves of a tensor's columns: kLeafRows elements in order, for kVector neighbouring columns at a
-// time.
-template <class F, int kVectorWidth>
-struct ColumnLeaves {
-  using Fold = F;
-  using Value = typename F::Acc;
-  using T = typename F::Element;
-  static constexpr bool kReadsStates = false;
-  static constexpr int kVector = kVectorWidth;
-  static constexpr int kRows = kLeafRows;
-
-  const T* data;  // the first of the columns, at count 0
-  std::int64_t count;
-  std::int64_t inner;
-  std::int64_t first;  // the linear offset of data[0]
-
-  __device__ void Advance(std::int64_t elements) {
-    data += elements;
-    first += elements;
-  }
-  __device__ static Value Identity() { return F::Identity(); }
-  // Of column v, from leaf `leaf` on.
-  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(value, {.first = first + leaf * kRows * inner + v, .step = inner});
-  }
-
-  // `number`: of the leaf's first element. Past the end, the identity.
-  __device__ void Fold1(std::int64_t leaf, int number, Value (&out)[kVector]) const {
-    const std::int64_t first_row = leaf * kRows;
-    const T* rows = data + first_row * inner;
-    if (count - first_row >= kRows) {
-      FoldRows<true>(rows, kRows, number, out);
-    } else if (count > first_row) {
-      FoldRows<false>(rows, static_cast<int>(count - first_row), number, out);
-    } else {
-#pragma unroll
-      for (Value& value : out) value = Identity();
-    }
-  }
-
- private:
-  // kWhole: `rows_left` is kRows.
-  template <bool kWhole>
-  __device__ __forceinline__ void FoldRows(const T* rows, int rows_left, int number,
-                                           Value (&out)[kVector]) const {
-    struct alignas(sizeof(T) * kVector) Vector {
-      T x[kVector];
-    };
-    const auto load = [&](int r) { return *reinterpret_cast<const Vector*>(rows + r * inner); };
-    Vector vectors[kRows];
-    if constexpr (kWhole || !kIsHeavy<F>) {
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        if (kWhole || r < rows_left) vectors[r] = load(r);
-      }
-    }
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
-        if constexpr (kWhole || !kIsHeavy<F>) {
-#pragma unroll
-          for (int r = 0; r < kRows; ++r) {
-            if (kWhole || r < rows_left) add(value, vectors[r].x[v], number + r);
-          }
-        } else {
-#pragma unroll 1
-          for (int r = 0; r < rows_left; ++r) add(value, load(r).x[v], number + r);
-        }
-        return value;
-      };
-      out[v] = FoldSweeps<F>(rows_left, sweep, WithinThread{});
-    }
-  }
-};
 
 // Leaves of a state array: one state each.
 template <class F>
@@ -138,6 +49,12 @@ struct StateLeaves {
   }
 };
 
+// Threads of a block at most, and how many such blocks an SM is to hold.
+struct TreeBounds {
+  int threads;
+  int blocks_per_sm;
+};
+
 // Columns of a thread, and their values.
 template <class Leaves>
 struct ThreadColumns {
@@ -159,41 +76,60 @@ inline constexpr int kStatesOnTheirWay =
 template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
                                                             std::int64_t first, int count) {
-  using F = typename Leaves::Fold;
   using Columns = ThreadColumns<Leaves>;
-  const auto leaf = [&](std::int64_t index) {
+  if constexpr (kLoopsOverLeaves<Leaves> && !Leaves::kReadsStates) {
     Columns columns;
-    leaves.Fold1(index, static_cast<int>(index - first) * Leaves::kRows, columns.of);
+    leaves.template FoldInLoop<kLeaves>(first, count, columns.of);
     return columns;
-  };
-  const auto combine = [](const Columns& left, const Columns& right) {
-    Columns columns;
-#pragma unroll
-    for (int v = 0; v < Leaves::kVector; ++v) {
-      columns.of[v] = F::Combine(left.of[v], right.of[v]);
-    }
-    return columns;
-  };
-  if constexpr (kLoopsOverLeaves<Leaves>) {
-    return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
-  } else if constexpr (Leaves::kReadsStates) {
-    constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
-    const auto batch = [&](std::int64_t index) {
-      Columns states[kBatch];
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
-      return FoldPairs<kBatch, Columns>(
-          0, [&](std::int64_t i) { return states[i]; }, combine);
-    };
-    return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
   } else {
-    // Straight code: the next leaf's rows are on their way while one is added up.
-    return FoldPairs<kLeaves, Columns>(first, leaf, combine);
+    using F = typename Leaves::Fold;
+    const auto leaf = [&](std::int64_t index) {
+      Columns columns;
+      leaves.Fold1(index, static_cast<int>(index - first) * Leaves::kRows, columns.of);
+      return columns;
+    };
+    const auto combine = [](const Columns& left, const Columns& right) {
+      Columns columns;
+#pragma unroll
+      for (int v = 0; v < Leaves::kVector; ++v) {
+        columns.of[v] = F::Combine(left.of[v], right.of[v]);
+      }
+      return columns;
+    };
+    if constexpr (kLoopsOverLeaves<Leaves>) {
+      return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
+    } else if constexpr (Leaves::kReadsStates) {
+      constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
+      const auto batch = [&](std::int64_t index) {
+        Columns states[kBatch];
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
+        return FoldPairs<kBatch, Columns>(
+            0, [&](std::int64_t i) { return states[i]; }, combine);
+      };
+      return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
+    } else {
+      // Straight code: the next leaf's rows are on their way while one is added up.
+      return FoldPairs<kLeaves, Columns>(first, leaf, combine);
+    }
   }
 }
 
-inline constexpr int kTreeThreadsMax = 512;
-inline constexpr int kComponentStateBytesMax = 24;
+// Columns as straight code, several leaves a thread: small blocks, so that others read while one
+// folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
+// one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
+// so (H200, 2026-11-21). In a loop: 80 registers, or 64 where a thread's rows are few; the
+// statistics of 32,768 by 2,048 f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200,
+// 2026-11-22).
+template <class Leaves, int kLeaves>
+inline constexpr TreeBounds kTreeBounds = [] {
+  if (Leaves::kReadsStates) return TreeBounds{kTreeThreads, 1};
+  if (kLoopsOverLeaves<Leaves>) {
+    return TreeBounds{kLongThreads,
+                      kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
+  }
+  return kLeaves > 1 ? TreeBounds{kDeepThreads, 4} : TreeBounds{kTreeThreads, 1};
+}();
 
 // The states of neighbouring outputs.
 template <class F, int kCount>
@@ -202,12 +138,12 @@ struct StateRow {
 };
 
 // Folds the states of the threads y of a block; what threads y = 0 return is their fold. Those of
-// one warp through shuffles, then those of the warps through shared memory. Light folds.
-template <class F, int kCount>
+// one warp through shuffles, then those of the warps through shared memory.
+template <class F, int kThreadsMax, int kCount>
 __device__ __forceinline__ StateRow<F, kCount> FoldThreadsY(StateRow<F, kCount> row, int x,
                                                             const TreeLaunch& launch) {
   // In each step half of the warps that are left give, and the others take.
-  __shared__ StateRow<F, kCount> given[kTreeThreadsMax / 2];
+  __shared__ StateRow<F, kCount> given[kThreadsMax / 2];
   const int warp = threadIdx.x / 32;
   const int threads_x = 1 << launch.threads_x_log2;
   const int warps = (launch.threads_y << launch.threads_x_log2) / 32;
@@ -227,42 +163,11 @@ __device__ __forceinline__ StateRow<F, kCount> FoldThreadsY(StateRow<F, kCount> 
   return row;
 }
 
-// The same of heavy folds: one component at a time, so that the code and the shared memory are
-// those of one.
-template <class F>
-__device__ __forceinline__ StateRow<F, 1> FoldThreadsYByComponent(StateRow<F, 1> row, int x,
-                                                                  const TreeLaunch& launch) {
-  __shared__ __align__(16) unsigned char shared[kTreeThreadsMax * kComponentStateBytesMax];
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int threads_x = 1 << launch.threads_x_log2;
-  const int warps = (launch.threads_y << launch.threads_x_log2) / 32;
-  F::ForEach([&](auto tag) {
-    using C = typename decltype(tag)::type;
-    static_assert(sizeof(typename C::State) <= kComponentStateBytesMax);
-    typename C::State& mine = F::template Get<C>(row.of[0]);
-    mine = FoldLanesByNeighbours<C>(mine, threads_x, 32);
-    if (warps == 1) return;
-    typename C::State* warp_states = reinterpret_cast<typename C::State*>(shared) + x;
-    if (lane < threads_x) warp_states[warp * 32] = mine;
-    for (int step = 1; step < warps; step *= 2) {
-      __syncthreads();
-      if (warp % (2 * step) == 0 && lane < threads_x) {
-        warp_states[warp * 32] =
-            C::Combine(warp_states[warp * 32], warp_states[(warp + step) * 32]);
-      }
-    }
-    if (warp == 0 && lane < threads_x) mine = warp_states[0];
-    __syncthreads();  // before the next component overwrites the states
-  });
-  return row;
-}
-
 // The same of blocks with one x, as after the first pass over a long row: all components at a time,
 // so that their shuffles overlap, and with one barrier, where a light fold's steps have two each.
 template <class F>
 __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, int threads) {
-  __shared__ typename F::State warp_states[kTreeThreadsMax / 32];
+  __shared__ typename F::State warp_states[kLanes];
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const int warps = threads / 32;
@@ -274,33 +179,21 @@ __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, i
 }
 
 // The states of the threads y of a block, folded; threads y = 0 return them.
-template <class Leaves>
+template <class Leaves, int kThreadsMax>
 __device__ __forceinline__ auto FoldThreads(
     const StateRow<typename Leaves::Fold, Leaves::kVector>& row, int x, const TreeLaunch& launch) {
   using F = typename Leaves::Fold;
   if constexpr (Leaves::kReadsStates) {
     if (launch.threads_x_log2 == 0) return FoldBlock<F>(row, launch.threads_y);
   }
-  if constexpr (kIsHeavy<F>) {
-    return FoldThreadsYByComponent<F>(row, x, launch);
-  } else {
-    return FoldThreadsY<F>(row, x, launch);
-  }
+  return FoldThreadsY<F, kThreadsMax>(row, x, launch);
 }
-
-// Columns as straight code, several leaves a thread: small blocks, so that others read while one
-// folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
-// one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
-// so (H200, 2026-11-21).
-template <class Leaves, int kLeaves>
-inline constexpr bool kIsDeep = !kLoopsOverLeaves<Leaves> && !Leaves::kReadsStates && kLeaves > 1;
-inline constexpr int kDeepBlocksPerSm = 4;
 
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
 // the array's base here.
 template <class Leaves, int kLeaves>
-__global__ void __launch_bounds__(kIsDeep<Leaves, kLeaves> ? kDeepThreads : kTreeThreadsMax,
-                                  kIsDeep<Leaves, kLeaves> ? kDeepBlocksPerSm : 1)
+__global__ void __launch_bounds__(kTreeBounds<Leaves, kLeaves>.threads,
+                                  kTreeBounds<Leaves, kLeaves>.blocks_per_sm)
     TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
@@ -328,7 +221,9 @@ __global__ void __launch_bounds__(kIsDeep<Leaves, kLeaves> ? kDeepThreads : kTre
   StateRow<F, kVector> row;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) row.of[v] = leaves.Promote(columns.of[v], first_leaf, v);
-  if (launch.threads_y > 1) row = FoldThreads<Leaves>(row, x, launch);
+  if (launch.threads_y > 1) {
+    row = FoldThreads<Leaves, kTreeBounds<Leaves, kLeaves>.threads>(row, x, launch);
+  }
   if (y == 0 && in_range) sink.Put(part, group * kVector, row.of);
 }
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/canonical.h"
@@ -67,11 +68,41 @@ struct Shape {
   std::int64_t outer, count, inner;
 };
 constexpr Shape kShapes[] = {
-    {1, 1, 1},       {1, 1000, 1},    {1, 1 << 14, 1},  {1, 16385, 1},   {1, 1 << 20, 1},
-    {1, 3000001, 1}, {1 << 18, 3, 1}, {100001, 16, 1},  {20000, 65, 1},  {3000, 1000, 1},
-    {1000, 1023, 1}, {313, 4097, 1},  {3, 300001, 1},   {1, 1 << 20, 2}, {1, 12345, 16},
-    {1, 777, 1024},  {3, 9, 50003},   {1, 64, 1 << 14}, {200, 100, 33},  {1, 1 << 14, 100},
-    {2, 300003, 3},  {1, 8, 1 << 17}, {1, 500, 4096},
+    {1, 1, 1},
+    {1, 1000, 1},
+    {1, 1 << 14, 1},
+    {1, 16385, 1},
+    {1, 1 << 20, 1},
+    {1, 3000001, 1},
+    {1 << 18, 3, 1},
+    {100001, 16, 1},
+    {20000, 65, 1},
+    {3000, 1000, 1},
+    {1000, 1023, 1},
+    {313, 4097, 1},
+    {3, 300001, 1},
+    {1, 1 << 20, 2},
+    {1, 12345, 16},
+    {1, 777, 1024},
+    {3, 9, 50003},
+    {1, 64, 1 << 14},
+    {200, 100, 33},
+    {1, 1 << 14, 100},
+    {2, 300003, 3},
+    {1, 8, 1 << 17},
+    {1, 500, 4096},
+    // As large as the large fusions are tested with.
+    {30000, 3, 1},
+    {10000, 8, 1},
+    {9001, 16, 1},
+    {5000, 32, 1},
+    {4001, 65, 1},
+    {2000, 128, 1},
+    {1100, 256, 1},
+    {3, 100, 333},
+    {1, 300, 1000},
+    {2, 20, 5000},
+    {1, 60000, 4},
 };
 
 std::vector<std::vector<Op>> OpsOfEachBundle() {
@@ -80,6 +111,8 @@ std::vector<std::vector<Op>> OpsOfEachBundle() {
           {Op::kMax},
           {Op::kAny, Op::kCountNonzero},
           {Op::kSum, Op::kMin, Op::kMax, Op::kMean},
+          {Op::kArgMin},
+          {Op::kArgMax},
           {Op::kArgMax, Op::kArgMin},
           {Op::kVar, Op::kL1Norm, Op::kL2Norm, Op::kNanCount, Op::kInfCount},
           {std::begin(kAllOps), std::end(kAllOps)}};
@@ -211,14 +244,15 @@ TEST_F(GpuKernelsTest, FindsTheFirstOfEqualExtrema) {
              {std::vector<Op>{Op::kArgMin}, std::vector<Op>{Op::kArgMax},
               std::vector<Op>{Op::kArgMin, Op::kArgMax},
               std::vector<Op>{Op::kArgMin, Op::kArgMax, Op::kMin, Op::kMax, Op::kVar}}) {
-          // Many blocks a row, one, several rows a block.
-          for (const std::int64_t rows : {1, 8, 40}) {
-            if (testing::IsBrief() && rows == 1) continue;
-            ExpectTheCpusBits({.dtype = dtype,
-                               .shape = {rows, static_cast<std::int64_t>(count) / rows, 1},
-                               .ops = ops,
-                               .axes = {1}},
-                              data);
+          // Many blocks a row, one, several rows a block; columns by words and one by one.
+          for (const auto& [outer, inner] : {std::pair{1, 1}, {8, 1}, {40, 1}, {1, 40}, {1, 5}}) {
+            if (testing::IsBrief() && outer == 1) continue;
+            ExpectTheCpusBits(
+                {.dtype = dtype,
+                 .shape = {outer, static_cast<std::int64_t>(count) / outer / inner, inner},
+                 .ops = ops,
+                 .axes = {1}},
+                data);
             if (HasFatalFailure()) return;
           }
         }
