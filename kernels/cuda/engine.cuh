@@ -14,6 +14,7 @@
 #include "kernels/cuda/pipelined_rows.cuh"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row_kernels.cuh"
+#include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/stack_kernels.cuh"
 #include "kernels/cuda/tree_kernel.cuh"
 
@@ -149,6 +150,7 @@ class EngineOf final : public Engine {
     Kind kind = Kind::kRows;
     bool vectors = false;  // loads of 16 bytes
     int row_vectors = 1;   // of a short row, a lane
+    int row_lanes = 1;     // of a short row, a thread
     ShortRowLaunch short_rows;
     RowLaunch rows;
     TreeLaunch columns;
@@ -175,8 +177,17 @@ class EngineOf final : public Engine {
       pass.kind = FirstPass::Kind::kShortRows;
       pass.vectors = whole_vectors;
       pass.row_vectors = RowVectors(CeilDiv(extent.count, kRowElements<T>));
-      pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector,
-                                      ShortRowBatch<F>(pass.row_vectors), device);
+      if constexpr (kIsLong<F>) {
+        if (whole_vectors && pass.row_vectors == 1) {
+          const std::int64_t vectors = CeilDiv(extent.count, kVector);
+          pass.row_lanes = static_cast<int>(std::min(PowerOfTwoAtLeast(vectors), kRowLanesMax));
+        }
+        pass.short_rows =
+            PlanLongShortRows(extent.outer, extent.count, kVector * pass.row_lanes, device);
+      } else {
+        pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector,
+                                        ShortRowBatch(pass.row_vectors), device);
+      }
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
@@ -192,7 +203,7 @@ class EngineOf final : public Engine {
                                      const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
     switch (pass.kind) {
       case FirstPass::Kind::kShortRows: {
-        const auto kernel = ShortRowKernelFor(pass.row_vectors, pass.vectors);
+        const auto kernel = ShortRowKernelFor(pass);
         return LaunchPass(kernel, static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads,
                           overlaps, stream, data, extent.first, extent.outer,
                           static_cast<int>(extent.count), pass.short_rows, sink);
@@ -220,18 +231,29 @@ class EngineOf final : public Engine {
     __builtin_unreachable();
   }
 
+  // The most lanes of a short row that a thread holds in a long fold.
+  static constexpr std::int64_t kRowLanesMax = 4;
+
   // Vectors a lane, of rows that take a warp `needed` of them: one of the numbers that are
   // compiled, of which long folds have two.
   static int RowVectors(std::int64_t needed) {
     if (needed == 1) return 1;
     return needed == 2 && !kIsLong<F> ? 2 : 4;
   }
-  static auto ShortRowKernelFor(int row_vectors, bool vectors) {
-    if (!vectors) return ShortRowKernel<F, 1, false>;
-    if constexpr (!kIsLong<F>) {
-      if (row_vectors == 2) return ShortRowKernel<F, 2, true>;
+  static auto ShortRowKernelFor(const FirstPass& pass) {
+    if constexpr (kIsLong<F>) {
+      const bool is_alone = pass.short_rows.threads_log2 == 0;
+      if (!pass.vectors && is_alone) return LongShortRowKernel<F, 1, 1, false, true>;
+      if (!pass.vectors) return LongShortRowKernel<F, 1, 1, false, false>;
+      if (pass.row_vectors > 1) return LongShortRowKernel<F, 4, 1, true, false>;
+      if (pass.row_lanes == 1) return LongShortRowKernel<F, 1, 1, true, true>;
+      return pass.row_lanes == 2 ? LongShortRowKernel<F, 1, 2, true, true>
+                                 : LongShortRowKernel<F, 1, kRowLanesMax, true, false>;
+    } else {
+      if (!pass.vectors) return ShortRowKernel<F, 1, false>;
+      if (pass.row_vectors == 2) return ShortRowKernel<F, 2, true>;
+      return pass.row_vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
     }
-    return row_vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
   }
 
   static auto RowKernelFor(int tiles, bool vectors, const Sink<F>& sink) {

@@ -14,19 +14,36 @@ int CeilLog2(std::int64_t n) {
   return std::countr_zero(static_cast<std::uint64_t>(PowerOfTwoAtLeast(n)));
 }
 
-}  // namespace
-
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
-                             int batch, const DeviceShape& device) {
+ShortRowLaunch ShortRowsOf(std::int64_t rows, int threads_log2, int batch,
+                           const DeviceShape& device) {
   ShortRowLaunch launch;
-  launch.lanes_log2 = std::min(CeilLog2(CeilDiv(row_elements, vector_elements)), 5);
-  const std::int64_t step_rows = kShortRowThreads >> launch.lanes_log2;
-  // Several rows a thread keep more loads on their way; few rows are better spread over the SMs:
-  // 256 rows of 64 f32 took 1.6 us instead of 2.4 (H200, 2026-11-21).
+  launch.threads_log2 = threads_log2;
+  const std::int64_t step_rows = kShortRowThreads >> threads_log2;
   const bool fills = rows >= 2LL * device.sm_count * step_rows * batch;
   launch.batch = fills ? batch : 1;
   launch.blocks = CeilDiv(rows, step_rows * launch.batch);
   return launch;
+}
+
+int ThreadsLog2(std::int64_t row_elements, int thread_elements) {
+  return std::min(CeilLog2(CeilDiv(row_elements, thread_elements)), 5);
+}
+
+}  // namespace
+
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
+                             int batch, const DeviceShape& device) {
+  // Several rows a thread keep more loads on their way; few rows are better spread over the SMs:
+  // 256 rows of 64 f32 took 1.6 us instead of 2.4 (H200, 2026-11-21).
+  return ShortRowsOf(rows, ThreadsLog2(row_elements, thread_elements), batch, device);
+}
+
+ShortRowLaunch PlanLongShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
+                                 const DeviceShape& device) {
+  // As many rows a block as a warp finishes.
+  const int threads_log2 = ThreadsLog2(row_elements, thread_elements);
+  const int step_rows = kShortRowThreads >> threads_log2;
+  return ShortRowsOf(rows, threads_log2, std::max(32 / step_rows, 1), device);
 }
 
 namespace {

@@ -17,16 +17,19 @@ struct DeviceShape {
   bool overlaps_passes = false;  // see dependent_launch.cuh; compute capability 9.0 and up
 };
 
-// Rows of at most half a tile: 2^lanes_log2 lanes fold a row, each thread serves `batch` rows.
+// Rows of at most half a tile: 2^threads_log2 threads fold a row, and each thread serves `batch`
+// rows, at once or, in long folds, one after another.
 inline constexpr int kShortRowThreads = 256;
 struct ShortRowLaunch {
-  int lanes_log2 = 0;
+  int threads_log2 = 0;
   int batch = 1;
   std::int64_t blocks = 1;
 };
-// `batch`: the most rows that a thread has room for.
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int vector_elements,
+// `thread_elements`: of a row that a thread holds. `batch`: the most rows at once.
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
                              int batch, const DeviceShape& device);
+ShortRowLaunch PlanLongShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
+                                 const DeviceShape& device);
 
 // Longer rows, in tiles: a block folds `tiles` of them. It gives each row 2^tiles_per_row_log2 and
 // takes as many whole rows as it has tiles for, or, when a row has more tiles than a block, one of

@@ -208,64 +208,6 @@ __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
   }
 }
 
-// The most rows of a thread: as many as keep four vectors on their way.
-template <class F>
-__host__ __device__ constexpr int ShortRowBatch(int row_vectors) {
-  return kIsLong<F> ? 1 : 4 / row_vectors;
-}
-
-// kBatch rows of a thread, as many apart as the block has at a time. The lanes of a row hold it in
-// kVectors vectors each. kAligned: every row starts on 16 bytes and is whole vectors.
-template <class F, int kVectors, bool kAligned, int kBatch>
-__device__ __forceinline__ void FoldShortRows(const typename F::Element* __restrict__ data,
-                                              std::int64_t first_element, std::int64_t rows,
-                                              int row_elements, int lanes_log2,
-                                              const Sink<F>& sink) {
-  using T = typename F::Element;
-  const int lanes = 1 << lanes_log2;
-  const int rows_per_step = kShortRowThreads >> lanes_log2;
-  const std::int64_t first_row =
-      std::int64_t{blockIdx.x} * rows_per_step * kBatch + (threadIdx.x >> lanes_log2);
-  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-
-  using Vectors = LaneVectors<T, kVectors, kAligned ? Presence::kVectors : Presence::kAny,
-                              kAligned || !kIsHeavy<F>>;
-  Vectors batch[kBatch];
-#pragma unroll
-  for (int b = 0; b < kBatch; ++b) {
-    const std::int64_t row = first_row + b * rows_per_step;
-    Vectors& mine = batch[b];
-    mine.first = lane * kVectorElements<T>;
-    mine.count = row < rows ? row_elements : 0;
-    mine.Load(data + row * row_elements);
-  }
-#pragma unroll
-  for (int b = 0; b < kBatch; ++b) {
-    const std::int64_t row = first_row + b * rows_per_step;
-    const typename F::Acc folded = FoldByLanes<F>(batch[b], lanes);
-    if (lane == 0 && row < rows) {
-      sink.Put(0, row, F::Promote(folded, {.first = first_element + row * row_elements}));
-    }
-  }
-}
-
-// Rows of at most half a tile. A thread serves one row or ShortRowBatch of them.
-template <class F, int kVectors, bool kAligned>
-__global__ void __launch_bounds__(kShortRowThreads)
-    ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
-                   std::int64_t rows, int row_elements, ShortRowLaunch launch,
-                   const __grid_constant__ Sink<F> sink) {
-  constexpr int kBatch = ShortRowBatch<F>(kVectors);
-  BeginPass();
-  if (kBatch == 1 || launch.batch == 1) {
-    FoldShortRows<F, kVectors, kAligned, 1>(data, first_element, rows, row_elements,
-                                            launch.lanes_log2, sink);
-  } else {
-    FoldShortRows<F, kVectors, kAligned, kBatch>(data, first_element, rows, row_elements,
-                                                 launch.lanes_log2, sink);
-  }
-}
-
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_

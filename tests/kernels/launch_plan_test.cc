@@ -173,9 +173,21 @@ TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {
     for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
       const ShortRowLaunch launch = PlanShortRows(rows, elements, 4, 2, {});
-      EXPECT_GE(4 << launch.lanes_log2, elements);
+      EXPECT_GE(4 << launch.threads_log2, elements);
       EXPECT_TRUE(launch.batch == 1 || launch.batch == 2);
-      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.lanes_log2) * launch.batch, rows);
+      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.threads_log2) * launch.batch, rows);
+    }
+  }
+}
+
+TEST(PlanLongShortRows, GivesABlockNoMoreRowsThanItFinishes) {
+  for (const std::int64_t rows : kSizes) {
+    for (const std::int64_t elements : {1, 4, 5, 16, 17, 128, 129, 512}) {
+      const ShortRowLaunch launch = PlanLongShortRows(rows, elements, 16, {});
+      EXPECT_GE(16 << launch.threads_log2, elements);
+      const int block_rows = (kShortRowThreads >> launch.threads_log2) * launch.batch;
+      EXPECT_TRUE(launch.batch == 1 || block_rows == 32);
+      EXPECT_GE(launch.blocks * block_rows, rows);
     }
   }
 }
