@@ -33,9 +33,13 @@ inline constexpr int kColumnVector = [] {
   return columns;
 }();
 
-// `count` rows of `inner` columns.
-template <typename T>
+// `count` rows of `inner` columns, of which kVector neighbours are folded at a time.
+template <typename T, int kVectorWidth>
 struct RowsOfColumns {
+  static constexpr bool kReadsStates = false;
+  static constexpr int kVector = kVectorWidth;
+  static constexpr int kRows = kLeafRows;  // of a leaf
+
   const T* data;  // the first of the columns, at count 0
   std::int64_t count;
   std::int64_t inner;
@@ -47,22 +51,19 @@ struct RowsOfColumns {
   }
   // Of column v, from leaf `leaf` on.
   __device__ Place PlaceOf(std::int64_t leaf, int v) const {
-    return {.first = first + leaf * kLeafRows * inner + v, .step = inner};
+    return {.first = first + leaf * kRows * inner + v, .step = inner};
   }
 };
 
 // Leaves of columns: kLeafRows elements in order, for kVector neighbouring columns at a time. Light
 // folds.
 template <class F, int kVectorWidth>
-struct ColumnLeaves : RowsOfColumns<typename F::Element> {
+struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   using Fold = F;
   using Value = typename F::Acc;
   using T = typename F::Element;
-  using Rows = RowsOfColumns<T>;
-  using Rows::count, Rows::data, Rows::inner;
-  static constexpr bool kReadsStates = false;
-  static constexpr int kVector = kVectorWidth;
-  static constexpr int kRows = kLeafRows;
+  using Rows = RowsOfColumns<T, kVectorWidth>;
+  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector;
 
   __device__ static Value Identity() { return F::Identity(); }
   __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
@@ -114,15 +115,12 @@ struct ColumnLeaves : RowsOfColumns<typename F::Element> {
 // The same of long folds, one of a thread's columns after another. Swept: F, or those of its
 // components that anybody reads.
 template <class F, class Swept, int kVectorWidth>
-struct LongColumnLeaves : RowsOfColumns<typename F::Element> {
+struct LongColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   using Fold = F;
   using Value = typename Swept::Acc;
   using T = typename F::Element;
-  using Rows = RowsOfColumns<T>;
-  using Rows::count, Rows::data, Rows::inner;
-  static constexpr bool kReadsStates = false;
-  static constexpr int kVector = kVectorWidth;
-  static constexpr int kRows = kLeafRows;
+  using Rows = RowsOfColumns<T, kVectorWidth>;
+  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector;
 
   struct alignas(sizeof(T) * kVector) Vector {
     T x[kVector];

@@ -216,19 +216,23 @@ class EngineOf final : public Engine {
                           extent.outer, extent.count, pass.rows, sink);
       }
       case FirstPass::Kind::kColumns:
-        if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
-          if (!sink.reads_arg_max) {
-            return LaunchColumns<PlainFold<T, ArgMin<T>>>(data, extent, pass.columns, sink,
-                                                          overlaps, stream);
-          }
-          if (!sink.reads_arg_min) {
-            return LaunchColumns<PlainFold<T, ArgMax<T>>>(data, extent, pass.columns, sink,
-                                                          overlaps, stream);
-          }
-        }
-        return LaunchColumns<F>(data, extent, pass.columns, sink, overlaps, stream);
+        return VisitSwept(sink, [&]<class Swept>() {
+          return LaunchColumns<Swept>(data, extent, pass.columns, sink, overlaps, stream);
+        });
     }
     __builtin_unreachable();
+  }
+
+  // What visit.operator()<Swept>() returns: Swept is F, or the one of two indices that anybody
+  // reads. Most ask for one: that of the smallest of 2^21 f64 took 9.8 us with the largest's beside
+  // it, 8.7 alone (H200, 2026-11-22).
+  template <class Visit>
+  static auto VisitSwept(const Sink<F>& sink, const Visit& visit) {
+    if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
+      if (!sink.reads_arg_max) return visit.template operator()<PlainFold<T, ArgMin<T>>>();
+      if (!sink.reads_arg_min) return visit.template operator()<PlainFold<T, ArgMax<T>>>();
+    }
+    return visit.template operator()<F>();
   }
 
   // The most lanes of a short row that a thread holds in a long fold.
@@ -259,19 +263,12 @@ class EngineOf final : public Engine {
   static auto RowKernelFor(int tiles, bool vectors, const Sink<F>& sink) {
     if (!vectors) return RowKernel<F, 8, false>;
     if constexpr (kIsLong<F>) {
-      if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
-        // Most ask for one place: that of the smallest of 2^21 f64 took 9.8 us with the largest's
-        // beside it, 8.7 alone (H200, 2026-11-22).
-        if (!sink.reads_arg_max) return PipelinedRowKernel<F, PlainFold<T, ArgMin<T>>>;
-        if (!sink.reads_arg_min) return PipelinedRowKernel<F, PlainFold<T, ArgMax<T>>>;
-      }
-      return PipelinedRowKernel<F, F>;
+      return VisitSwept(sink, [&]<class Swept>() { return PipelinedRowKernel<F, Swept>; });
     } else {
       return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
     }
   }
 
-  // Swept: F, or those of its components that anybody reads.
   template <class Swept>
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
                                    const Sink<F>& sink, bool overlaps, cudaStream_t stream) {

@@ -115,14 +115,14 @@ struct LaneVectors {
   }
 };
 
-// What `lanes` neighbouring lanes (a power of two) hold of a tile or short row, folded; they all
-// return it.
-template <class F, class Vectors>
-__device__ __forceinline__ typename F::Acc FoldByLanes(const Vectors& mine, int lanes) {
+// What `lanes` neighbouring lanes (a power of two) hold of a tile or short row of `count` elements,
+// folded; they all return it.
+template <class F, class Held>
+__device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int count, int lanes) {
   const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
     return mine.Fold(identity, add, combine);
   };
-  return FoldSweeps<F>(mine.count > 0 ? mine.count : 0, sweep, AcrossLanes{lanes});
+  return FoldSweeps<F>(count, sweep, AcrossLanes{lanes});
 }
 
 // A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
@@ -134,7 +134,7 @@ __device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Element*
   mine.first = lane * kVectorElements<T>;
   mine.count = count;
   mine.Load(tile);
-  return FoldByLanes<F>(mine, kLanes);
+  return FoldByLanes<F>(mine, count > 0 ? count : 0, kLanes);
 }
 template <class F, bool kAligned>
 __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* tile, int count,

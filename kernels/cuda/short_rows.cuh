@@ -47,15 +47,6 @@ struct RowShare {
   }
 };
 
-// The row that `threads` neighbouring threads, a power of two, hold; they all return its fold.
-template <class F, class Share>
-__device__ __forceinline__ typename F::Acc FoldRow(const Share& mine, int count, int threads) {
-  const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
-    return mine.Fold(identity, add, combine);
-  };
-  return FoldSweeps<F>(count, sweep, AcrossLanes{threads});
-}
-
 // The most rows of a thread: as many as keep four vectors on their way.
 __host__ __device__ constexpr int ShortRowBatch(int row_vectors) { return 4 / row_vectors; }
 
@@ -81,7 +72,7 @@ __device__ __forceinline__ void FoldShortRows(const typename F::Element* __restr
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
-    const typename F::Acc folded = FoldRow<F>(batch[b], count_of(row), threads);
+    const typename F::Acc folded = FoldByLanes<F>(batch[b], count_of(row), threads);
     if (thread == 0 && row < rows) {
       sink.Put(0, row, F::Promote(folded, {.first = first_element + row * row_elements}));
     }
@@ -130,8 +121,8 @@ __global__ void __launch_bounds__(kShortRowThreads)
     const int count = row < rows ? row_elements : 0;
     RowShare<typename F::Element, kVectors, kLanes, kAligned> mine;
     mine.Load(data + row * row_elements, count, thread, threads);
-    state =
-        F::Promote(FoldRow<F>(mine, count, threads), {.first = first_element + row * row_elements});
+    state = F::Promote(FoldByLanes<F>(mine, count, threads),
+                       {.first = first_element + row * row_elements});
     if (threads > 1 && thread == 0) states[row_of_block] = state;
   }
   const bool finishes = static_cast<int>(threadIdx.x) < rows_per_step * steps;
