@@ -12,6 +12,13 @@
 #define WARPFOLD_HD inline __attribute__((always_inline))  // into loops compiled for wider SIMD
 #endif
 
+// In front of a loop whose rounds have to be one after another in a GPU's code.
+#ifdef __CUDACC__
+#define WARPFOLD_UNROLL _Pragma("unroll")
+#else
+#define WARPFOLD_UNROLL
+#endif
+
 namespace warpfold {
 
 __extension__ typedef __int128 int128;

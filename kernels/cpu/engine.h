@@ -110,7 +110,7 @@ class EngineOf {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t index = output.first_result + first + i;
       Misfit misfit;
-      if (!WriteResults<F>(output.targets, index, states[i], &misfit)) {
+      if (WriteResults<F, 1>(output.targets, index, &states[i], &misfit) != 1) {
         ReportOverflow(output.overflow, index, misfit);
       }
     }

@@ -35,7 +35,7 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       targets.ops[0] = item.ops[i];
       targets.arrays[0] = static_cast<char*>(item.d_out) + std::int64_t{item.op_stride} * i;
       Misfit misfit;
-      if (WriteResults<F>(targets, item.output_index, state, &misfit)) continue;
+      if (WriteResults<F, 1>(targets, item.output_index, &state, &misfit) == 1) continue;
       verdict = {BatchVerdict::Outcome::kOverflows, misfit.op,
                  static_cast<std::int64_t>(misfit.sum >> 64),
                  static_cast<std::uint64_t>(misfit.sum)};

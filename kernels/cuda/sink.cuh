@@ -54,14 +54,10 @@ struct Sink {
       for (int i = 0; i < kCount; ++i) slot[i] = states[i];
       return;
     }
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      Misfit misfit;
-      const std::int64_t index = first_result + first_output + i;
-      if (!WriteResults<F>(targets, index, states[i], &misfit)) {
-        ReportOverflow(d_overflow, index, misfit);
-      }
-    }
+    const std::int64_t index = first_result + first_output;
+    Misfit misfit;
+    const int at = WriteResults<F, kCount>(targets, index, states, &misfit);
+    if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
   }
 };
 

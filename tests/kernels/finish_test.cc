@@ -1,0 +1,123 @@
+// Results of neighbouring outputs are those of each by itself, wherever they lie, and of several
+// that do not fit the first is told.
+#include "kernels/finish.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+
+#include "kernels/fold.h"
+#include "kernels/types.h"
+
+namespace warpfold {
+namespace {
+
+constexpr int kNeighbours = 8;
+constexpr std::int64_t kOutputs = 2 * kNeighbours;
+
+// Of all ops, each with an array of 8-byte results, which lie at the start of a cache line.
+struct Arrays {
+  Arrays() {
+    std::memset(bytes, 0xcd, sizeof(bytes));
+    for (const Op op : kAllOps) {
+      targets.ops[targets.count] = op;
+      targets.arrays[targets.count] = bytes[targets.count];
+      ++targets.count;
+    }
+    targets.reduced_count = 3;
+    targets.reduced_run_count = 1;
+    targets.reduced_runs[0] = {kOutputs, 3};
+  }
+
+  ResultTargets targets;
+  alignas(64) char bytes[kOpCount][kOutputs * 8];
+};
+
+// States of three elements each, other ones for each output; where they are floats one has a NaN.
+template <class F>
+std::array<typename F::State, kNeighbours> StatesOfThree() {
+  using T = typename F::Element;
+  std::array<typename F::State, kNeighbours> states;
+  for (int k = 0; k < kNeighbours; ++k) {
+    typename F::Acc acc = F::Identity();
+    for (int i = 0; i < 3; ++i) {
+      if constexpr (kIsFloat<T>) {
+        F::Add(acc, k == 5 ? QuietNan<T>() : RoundFromDouble<T>(k * 3 - i * 2), i);
+      } else {
+        F::Add(acc, static_cast<T>(k * 3 + i * 2), i);
+      }
+    }
+    if constexpr (F::kHasMoments) F::SetMoments(acc, 3, k, k + 0.25);
+    states[k] = F::Promote(acc, Place{.first = k, .step = kOutputs});
+  }
+  return states;
+}
+
+template <typename T>
+class FinishTest : public ::testing::Test {};
+using Elements = ::testing::Types<std::int8_t, std::int64_t, Half, float, double>;
+TYPED_TEST_SUITE(FinishTest, Elements);
+
+TYPED_TEST(FinishTest, NeighboursAreAsOneByOneWhereverTheyLie) {
+  using F = FullFold<TypeParam, NanPolicy::kPropagate>;
+  const auto states = StatesOfThree<F>();
+  for (int first = 0; first <= kNeighbours; ++first) {
+    Arrays expected;
+    Arrays together;
+    Misfit misfit;
+    for (int k = 0; k < kNeighbours; ++k) {
+      ASSERT_EQ((WriteResults<F, 1>(expected.targets, first + k, &states[k], &misfit)), 1);
+    }
+    ASSERT_EQ((WriteResults<F, kNeighbours>(together.targets, first, states.data(), &misfit)),
+              kNeighbours);
+    for (int i = 0; i < expected.targets.count; ++i) {
+      EXPECT_EQ(std::memcmp(together.bytes[i], expected.bytes[i], sizeof(expected.bytes[i])), 0)
+          << "op " << i << " at " << first;
+    }
+  }
+}
+
+TEST(MisfitTest, TellsTheFirstOutputThatDoesNotFit) {
+  using F = FullFold<std::int64_t, NanPolicy::kPropagate>;
+  using SumOf = Sum<std::int64_t>;
+  using ProductOf = Product<std::int64_t>;
+  const int128 past = int128{std::numeric_limits<std::int64_t>::max()} + 1;
+  Arrays arrays;
+  Misfit misfit;
+
+  auto states = StatesOfThree<F>();
+  F::Get<SumOf>(states[6]) = past;
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 6);
+  EXPECT_EQ(misfit.op, Op::kSum);
+  EXPECT_TRUE(misfit.sum == past);
+
+  // The lower output, though its op comes later, and of a product no number.
+  F::Get<ProductOf>(states[2]).past = 1;
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 2);
+  EXPECT_EQ(misfit.op, Op::kProd);
+  EXPECT_TRUE(misfit.sum == 0);
+
+  F::Get<SumOf>(states[1]) = -past - 1;
+  F::Get<SumOf>(states[0]) = -past;  // fits
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 1);
+  EXPECT_EQ(misfit.op, Op::kSum);
+  EXPECT_TRUE(misfit.sum == -past - 1);
+}
+
+TEST(MisfitTest, AProductPast64BitsFitsNoType) {
+  using F = FullFold<std::uint64_t, NanPolicy::kPropagate>;
+  auto states = StatesOfThree<F>();
+  Arrays arrays;
+  Misfit misfit;
+  F::Get<Product<std::uint64_t>>(states[3]).magnitude = ~std::uint64_t{0};
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), kNeighbours);
+  F::Get<Product<std::uint64_t>>(states[3]).past = 1;
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 3);
+}
+
+}  // namespace
+}  // namespace warpfold
