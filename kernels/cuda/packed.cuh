@@ -47,6 +47,28 @@ __device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
   return result;
 }
 
+// Of 4 rows of kColumns bytes, the words of one row after another, to one word a column, the first
+// row in its lowest byte: two instructions a word.
+template <int kColumns>
+__device__ __forceinline__ void TransposeBytes(std::uint32_t (&words)[kColumns]) {
+  constexpr int kRowWords = kColumns / 4;
+  std::uint32_t columns[kColumns];
+#pragma unroll
+  for (int w = 0; w < kRowWords; ++w) {
+    const auto row = [&](int r) { return words[r * kRowWords + w]; };
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const unsigned of_both = half == 0 ? 0x5140 : 0x7362;
+      const std::uint32_t upper = __byte_perm(row(0), row(1), of_both);
+      const std::uint32_t lower = __byte_perm(row(2), row(3), of_both);
+      columns[w * 4 + half * 2] = __byte_perm(upper, lower, 0x5410);
+      columns[w * 4 + half * 2 + 1] = __byte_perm(upper, lower, 0x7632);
+    }
+  }
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) words[c] = columns[c];
+}
+
 // The bytes as numbers: those of Bool are 0 or 1.
 template <typename T>
 __device__ __forceinline__ std::uint32_t NumberBytes(const Packed<T>& x) {

@@ -42,10 +42,10 @@ struct StateLeaves {
   }
   // Loads something in any case: behind a branch, each load would wait for the one before it.
   // 16,384 partials of a sum took 5.7 us so (H200, 2026-11-22).
-  __device__ void Fold1(std::int64_t leaf, int, Value (&out)[1]) const {
+  __device__ Value Load(std::int64_t leaf) const {
     const bool exists = leaf < count;
     const Value loaded = data[order.Slot(exists ? leaf : 0) * inner];
-    out[0] = exists ? loaded : Identity();
+    return exists ? loaded : Identity();
   }
 };
 
@@ -70,6 +70,9 @@ inline constexpr bool kLoopsOverLeaves = kIsHeavy<typename Leaves::Fold> ||
 template <class State, int kLeaves>
 inline constexpr int kStatesOnTheirWay =
     std::min(kLeaves, static_cast<int>(std::bit_floor(256 / sizeof(State))));
+// The same of a thread's leaves of columns.
+template <class Leaves, int kLeaves>
+inline constexpr int kLeavesOnTheirWay = std::min(kLeaves, Leaves::kLeavesAtOnce);
 
 // `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
 // kLeaves, or where there is a loop anything up to that.
@@ -83,11 +86,6 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
     return columns;
   } else {
     using F = typename Leaves::Fold;
-    const auto leaf = [&](std::int64_t index) {
-      Columns columns;
-      leaves.Fold1(index, static_cast<int>(index - first) * Leaves::kRows, columns.of);
-      return columns;
-    };
     const auto combine = [](const Columns& left, const Columns& right) {
       Columns columns;
 #pragma unroll
@@ -96,31 +94,42 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
       }
       return columns;
     };
-    if constexpr (kLoopsOverLeaves<Leaves>) {
-      return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
-    } else if constexpr (Leaves::kReadsStates) {
-      constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
-      const auto batch = [&](std::int64_t index) {
-        Columns states[kBatch];
+    if constexpr (Leaves::kReadsStates) {
+      const auto leaf = [&](std::int64_t index) { return Columns{{leaves.Load(index)}}; };
+      if constexpr (kLoopsOverLeaves<Leaves>) {
+        return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
+      } else {
+        constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
+        const auto batch = [&](std::int64_t index) {
+          Columns states[kBatch];
 #pragma unroll
-        for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
-        return FoldPairs<kBatch, Columns>(
-            0, [&](std::int64_t i) { return states[i]; }, combine);
+          for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
+          return FoldPairs<kBatch, Columns>(
+              0, [&](std::int64_t i) { return states[i]; }, combine);
+        };
+        return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
+      }
+    } else {
+      // Straight code: the next leaves' rows are on their way while some are added up.
+      constexpr int kBatch = kLeavesOnTheirWay<Leaves, kLeaves>;
+      const auto batch = [&](std::int64_t index) {
+        Columns columns;
+        const int number = static_cast<int>(index) * kBatch;
+        leaves.template FoldLeaves<kBatch>(first + number, number * Leaves::kRows, columns.of);
+        return columns;
       };
       return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
-    } else {
-      // Straight code: the next leaf's rows are on their way while one is added up.
-      return FoldPairs<kLeaves, Columns>(first, leaf, combine);
     }
   }
 }
 
-// Columns as straight code, several leaves a thread: small blocks, so that others read while one
-// folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
-// one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
-// so (H200, 2026-11-21). In a loop: 80 registers, or 64 where a thread's rows are few; the
-// statistics of 32,768 by 2,048 f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200,
-// 2026-11-22).
+// Columns as straight code, several leaves a thread: two blocks an SM, so that one reads while the
+// other folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while
+// the one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512
+// and 972 in ones of 128 (H200, 2026-11-21); of 2^20 columns of 2^10 rows 992 in those and 944 in
+// ones of 256, which leave no partials there (H200, 2026-11-23). Of one leaf or two, 80
+// registers. In a loop: 80, or 64 where a thread's rows are few; the statistics of 32,768 by 2,048
+// f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200, 2026-11-22).
 template <class Leaves, int kLeaves>
 inline constexpr TreeBounds kTreeBounds = [] {
   if (Leaves::kReadsStates) return TreeBounds{kTreeThreads, 1};
@@ -128,7 +137,8 @@ inline constexpr TreeBounds kTreeBounds = [] {
     return TreeBounds{kLongThreads,
                       kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
   }
-  return kLeaves > 1 ? TreeBounds{kDeepThreads, 4} : TreeBounds{kTreeThreads, 1};
+  if (kLeaves > 2) return TreeBounds{kDeepThreads, 2};
+  return Leaves::kVector > 1 ? TreeBounds{kDeepThreads, 3} : TreeBounds{kTreeThreads, 1};
 }();
 
 // The states of neighbouring outputs.
