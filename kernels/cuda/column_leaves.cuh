@@ -33,11 +33,6 @@ inline constexpr int kColumnVector = [] {
   return columns;
 }();
 
-// The most leaves of columns that are straight code. 32 leave fewer partials: sums of f32 took 0.6
-// % less time in the mean of 207 shapes, but of f16 23 % more (H200, 2026-11-23).
-template <class F>
-inline constexpr int kDeepLeaves = sizeof(typename F::Element) < 4 ? 16 : 32;
-
 // `count` rows of `inner` columns, of which kVector neighbours are folded at a time.
 template <typename T, int kVectorWidth>
 struct RowsOfColumns {
@@ -94,32 +89,55 @@ struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   template <int kCount>
   __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int number,
                                              Value (&out)[kVector]) const {
-    const T* const rows = data + leaf * kRows * inner;
-    const std::int64_t left = count - leaf * kRows;
-    if (left >= kCount * kRows) {
-      FoldWhole<kCount>(rows, number, out);
-    } else if (left <= 0) {
+    const std::int64_t first_row = leaf * kRows;
+    const T* rows = data + first_row * inner;
+    if constexpr (kCount > 1) {
+      if (count - first_row >= kCount * kRows) {
+        FoldWhole<kCount>(rows, number, out);
+      } else {
+        FoldOneByOne<kCount>(leaf, number, out);
+      }
+    } else if (count - first_row >= kRows) {
+      FoldRows<true>(rows, kRows, number, out);
+    } else if (count > first_row) {
+      FoldRows<false>(rows, static_cast<int>(count - first_row), number, out);
+    } else {
 #pragma unroll
       for (Value& value : out) value = Identity();
-    } else if constexpr (kCount == 1) {
-      FoldEnd(rows, static_cast<int>(left), number, out);
-    } else {
-      PairStack<Value, kCount> stacks[kVector];
-#pragma unroll 1
-      for (int i = 0; i < kCount; ++i) {
-        Value values[kVector];
-        FoldLeaves<1>(leaf + i, number + i * kRows, values);
-#pragma unroll
-        for (int v = 0; v < kVector; ++v) stacks[v].template Push<1>(i, values[v], Combine);
-      }
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) out[v] = stacks[v].Top(kCount);
     }
   }
 
  private:
   static constexpr bool kPacksRows = sizeof(T) == 1 && kVector % 4 == 0;
 
+  // Of one leaf. kWhole: `rows_left` is kRows.
+  template <bool kWhole>
+  __device__ __forceinline__ void FoldRows(const T* rows, int rows_left, int number,
+                                           Value (&out)[kVector]) const {
+    // A type of its own: nvcc 13.0 merges loads of one type for both kWhole, and keeps fewer on
+    // their way (of f64 72 registers instead of 96).
+    struct alignas(sizeof(T) * kVector) Row {
+      T x[kVector];
+    };
+    Row loaded[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (kWhole || r < rows_left) loaded[r] = *reinterpret_cast<const Row*>(rows + r * inner);
+    }
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) {
+      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          if (kWhole || r < rows_left) add(value, loaded[r].x[v], number + r);
+        }
+        return value;
+      };
+      out[v] = FoldSweeps<F>(rows_left, sweep, WithinThread{});
+    }
+  }
+
+  // Of whole leaves.
   template <int kCount>
   __device__ __forceinline__ void FoldWhole(const T* rows, int number,
                                             Value (&out)[kVector]) const {
@@ -158,25 +176,20 @@ struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
     }
   }
 
-  // The `left` rows of the leaf that has the end of the columns in it.
-  __device__ __forceinline__ void FoldEnd(const T* rows, int left, int number,
-                                          Value (&out)[kVector]) const {
-    Vector loaded[kRows];
+  // Of leaves that have the end of the columns among them; in a loop, as they are few of many.
+  template <int kCount>
+  __device__ __forceinline__ void FoldOneByOne(std::int64_t leaf, int number,
+                                               Value (&out)[kVector]) const {
+    PairStack<Value, kCount> stacks[kVector];
+#pragma unroll 1
+    for (int i = 0; i < kCount; ++i) {
+      Value values[kVector];
+      FoldLeaves<1>(leaf + i, number + i * kRows, values);
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (r < left) loaded[r] = Load(rows, r);
+      for (int v = 0; v < kVector; ++v) stacks[v].template Push<1>(i, values[v], Combine);
     }
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          if (r < left) add(value, loaded[r].x[v], number + r);
-        }
-        return value;
-      };
-      out[v] = FoldSweeps<F>(left, sweep, WithinThread{});
-    }
+    for (int v = 0; v < kVector; ++v) out[v] = stacks[v].Top(kCount);
   }
 };
 

@@ -164,11 +164,8 @@ class EngineOf final : public Engine {
     if (extent.inner > 1) {
       pass.kind = FirstPass::Kind::kColumns;
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
-      const ColumnThread thread = {.vector = has_vectors ? kColumnVector<F> : 1,
-                                   .leaves = kDeepLeaves<F>,
-                                   .is_long = kIsLong<F>};
-      pass.columns =
-          PlanColumns(extent.outputs(), thread, CeilDiv(extent.count, kLeafRows), device);
+      pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
+                                 CeilDiv(extent.count, kLeafRows), kIsLong<F>, device);
       pass.parts = pass.columns.parts;
       return pass;
     }
@@ -283,8 +280,7 @@ class EngineOf final : public Engine {
       } else {
         const ColumnLeaves<F, kVector> leaves{data, extent.count, extent.inner, extent.first};
         if constexpr (kVector > 1) {
-          return LaunchTree<1, 2, 8, kDeepLeaves<F>>(leaves, extent.outer, launch, sink, overlaps,
-                                                     stream);
+          return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
         } else {
           return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
         }

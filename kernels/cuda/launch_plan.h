@@ -77,18 +77,12 @@ struct TreeLaunch {
 // The most threads of a block; of columns that are straight code for several leaves a thread; and
 // of columns whose threads loop over their leaves.
 inline constexpr int kTreeThreads = 512;
-inline constexpr int kDeepThreads = 256;
+inline constexpr int kDeepThreads = 128;
 inline constexpr int kLongThreads = 256;
 
-// What a thread can do of columns.
-struct ColumnThread {
-  int vector = 1;        // load so many neighbours at a time
-  int leaves = 16;       // fold up to so many leaves of them in straight code
-  bool is_long = false;  // or any number, in a loop (pairs.cuh)
-};
-
-// First pass over `outputs` columns of `leaf_count` leaves.
-TreeLaunch PlanColumns(std::int64_t outputs, const ColumnThread& thread, std::int64_t leaf_count,
+// First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
+// `leaf_count`: leaves along the count; `is_long`: threads loop over their leaves (pairs.cuh).
+TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool is_long,
                        const DeviceShape& device);
 
 // Second pass over `state_count` states for each of `outputs` outputs. `heavy`: joining two states

@@ -114,22 +114,22 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
       constexpr int kBatch = kLeavesOnTheirWay<Leaves, kLeaves>;
       const auto batch = [&](std::int64_t index) {
         Columns columns;
-        const int number = static_cast<int>(index) * kBatch;
-        leaves.template FoldLeaves<kBatch>(first + number, number * Leaves::kRows, columns.of);
+        const std::int64_t leaf = index * kBatch;
+        const int number = static_cast<int>(leaf - first) * Leaves::kRows;
+        leaves.template FoldLeaves<kBatch>(leaf, number, columns.of);
         return columns;
       };
-      return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
+      return FoldPairs<kLeaves / kBatch, Columns>(first / kBatch, batch, combine);
     }
   }
 }
 
-// Columns as straight code, several leaves a thread: two blocks an SM, so that one reads while the
-// other folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while
-// the one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512
-// and 972 in ones of 128 (H200, 2026-11-21); of 2^20 columns of 2^10 rows 992 in those and 944 in
-// ones of 256, which leave no partials there (H200, 2026-11-23). Of one leaf or two, 80
-// registers. In a loop: 80, or 64 where a thread's rows are few; the statistics of 32,768 by 2,048
-// f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200, 2026-11-22).
+// Columns as straight code, several leaves a thread: small blocks, so that others read while one
+// folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
+// one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
+// so (H200, 2026-11-21). In a loop: 80 registers, or 64 where a thread's rows are few; the
+// statistics of 32,768 by 2,048 f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200,
+// 2026-11-22).
 template <class Leaves, int kLeaves>
 inline constexpr TreeBounds kTreeBounds = [] {
   if (Leaves::kReadsStates) return TreeBounds{kTreeThreads, 1};
@@ -137,8 +137,7 @@ inline constexpr TreeBounds kTreeBounds = [] {
     return TreeBounds{kLongThreads,
                       kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
   }
-  if (kLeaves > 2) return TreeBounds{kDeepThreads, 2};
-  return Leaves::kVector > 1 ? TreeBounds{kDeepThreads, 3} : TreeBounds{kTreeThreads, 1};
+  return kLeaves > 1 ? TreeBounds{kDeepThreads, 4} : TreeBounds{kTreeThreads, 1};
 }();
 
 // The states of neighbouring outputs.

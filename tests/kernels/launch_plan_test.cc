@@ -33,8 +33,6 @@ void ExpectSoundRows(const RowLaunch& launch, std::int64_t rows, std::int64_t ro
   }
 }
 
-constexpr DeviceShape kH200 = {.sm_count = 132};
-
 TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
   for (const int sms : {1, 20, 132}) {
     const DeviceShape device = {.sm_count = sms};
@@ -54,24 +52,27 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
 }
 
 TEST(PlanRows, GivesARowOneBlockWhereItHasRoom) {
-  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, kH200).blocks_per_row, 1);
-  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, kH200).tiles, 16);
-  EXPECT_EQ(PlanRows(64, 4, kTileAWarp, kH200).tiles, 4);
-  EXPECT_EQ(PlanRows(1, 17, kTileAWarp, kH200).tiles, 4);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, h200).blocks_per_row, 1);
+  EXPECT_EQ(PlanRows(64, 16, kTileAWarp, h200).tiles, 16);
+  EXPECT_EQ(PlanRows(64, 4, kTileAWarp, h200).tiles, 4);
+  EXPECT_EQ(PlanRows(1, 17, kTileAWarp, h200).tiles, 4);
 }
 
 TEST(PlanRows, TakesLargeBlocksWhereMostSmsGetOne) {
-  EXPECT_EQ(PlanRows(1, 1 << 10, kTileAWarp, kH200).tiles, 4);
-  EXPECT_EQ(PlanRows(1, 1 << 11, kTileAWarp, kH200).tiles, 16);
-  EXPECT_EQ(PlanRows(1 << 7, 1 << 4, kTileAWarp, kH200).tiles, 16);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanRows(1, 1 << 10, kTileAWarp, h200).tiles, 4);
+  EXPECT_EQ(PlanRows(1, 1 << 11, kTileAWarp, h200).tiles, 16);
+  EXPECT_EQ(PlanRows(1 << 7, 1 << 4, kTileAWarp, h200).tiles, 16);
 }
 
 TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, kH200).tiles, 4);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 12, 1, kH200).tiles, 16);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, kH200).tiles, 32);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, kH200).tiles, 8);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, kH200).tiles, 32);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 12, 1, h200).tiles, 16);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, h200).tiles, 32);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, h200).tiles, 8);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
 }
 
 // The shape of GpuKernelsTest.FindsTheExtremaOfEachRowOfABlock.
@@ -98,52 +99,43 @@ void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t
 TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
-      const TreeLaunch in_loop = PlanColumns(outputs, {.is_long = true}, leaves, {});
-      ExpectSoundTree(in_loop, outputs, leaves);
-      EXPECT_LE(in_loop.threads(), kLongThreads);
-      for (const int vector : {1, 4}) {
-        for (const int deepest : {16, 32}) {
-          const TreeLaunch launch =
-              PlanColumns(outputs * vector, {.vector = vector, .leaves = deepest}, leaves, {});
-          ExpectSoundTree(launch, outputs * vector / launch.vector, leaves);
-          EXPECT_LE(launch.leaves, deepest);
-          EXPECT_TRUE(launch.leaves == 1 || launch.threads() <= kDeepThreads);
-        }
+      for (const bool is_long : {false, true}) {
+        const TreeLaunch launch = PlanColumns(outputs, 1, leaves, is_long, {});
+        ExpectSoundTree(launch, outputs, leaves);
+        EXPECT_TRUE(is_long || launch.leaves == 1 || launch.threads() <= kDeepThreads);
       }
+      const TreeLaunch launch = PlanColumns(outputs * 4, 4, leaves, false, {});
+      ExpectSoundTree(launch, outputs * 4 / launch.vector, leaves);
+      EXPECT_TRUE(launch.leaves == 1 || launch.threads() <= kDeepThreads);
     }
   }
 }
 
-constexpr ColumnThread kFourColumns = {.vector = 4, .leaves = 32};
-
 TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
-  EXPECT_EQ(PlanColumns(16, kFourColumns, 2, kH200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 15, kFourColumns, 1 << 12, kH200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 15, kFourColumns, 1 << 12, kH200).leaves, 32);
-  EXPECT_EQ(PlanColumns(1 << 15, {.vector = 4, .leaves = 16}, 1 << 12, kH200).leaves, 16);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(16, 4, 2, false, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 16);
 }
 
 TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
-  EXPECT_EQ(PlanColumns(1 << 16, kFourColumns, 1 << 5, kH200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 10, kFourColumns, 1 << 9, kH200).leaves, 2);
-  EXPECT_EQ(PlanColumns(1 << 10, kFourColumns, 1 << 3, kH200).leaves, 1);
-}
-
-TEST(PlanColumns, LeavesNoPartialsWhereABlockCanFoldItsColumns) {
-  EXPECT_EQ(PlanColumns(1 << 12, kFourColumns, 1 << 5, kH200).parts, 1);
-  EXPECT_EQ(PlanColumns(1 << 4, kFourColumns, 1 << 8, kH200).parts, 1);
-  EXPECT_GT(PlanColumns(1 << 12, kFourColumns, 1 << 7, kH200).parts, 1);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, false, h200).leaves, 1);
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
-  EXPECT_EQ(PlanColumns(1 << 24, kFourColumns, 1, kH200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 24, kFourColumns, 1, kH200).leaves, 1);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, false, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, false, h200).leaves, 1);
 }
 
 TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
-  EXPECT_EQ(PlanColumns(1 << 24, kFourColumns, 2, kH200).leaves, 2);
-  EXPECT_EQ(PlanColumns(1 << 24, kFourColumns, 7, kH200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 24, {.is_long = true}, 2, kH200).leaves, 2);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, false, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, false, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, true, h200).leaves, 2);
 }
 
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
@@ -207,8 +199,9 @@ TEST(PlanLongShortRows, GivesABlockNoMoreRowsThanItFinishes) {
 }
 
 TEST(PlanShortRows, SpreadsFewRowsOverTheDevice) {
-  EXPECT_EQ(PlanShortRows(256, 64, 4, 4, kH200).batch, 1);
-  EXPECT_EQ(PlanShortRows(1 << 20, 64, 4, 4, kH200).batch, 4);
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_EQ(PlanShortRows(256, 64, 4, 4, h200).batch, 1);
+  EXPECT_EQ(PlanShortRows(1 << 20, 64, 4, 4, h200).batch, 4);
 }
 
 }  // namespace
