@@ -90,7 +90,7 @@ constexpr Shape kShapes[] = {
     {1, 1 << 14, 100},
     {2, 300003, 3},
     {1, 8, 1 << 17},
-    {3, 5, 1 << 14},
+    {3, 5, 1 << 10},
     {1, 500, 4096},
     // As large as the large fusions are tested with.
     {30000, 3, 1},
