@@ -42,10 +42,11 @@ struct StateLeaves {
   }
   // Loads something in any case: behind a branch, each load would wait for the one before it.
   // 16,384 partials of a sum took 5.7 us so (H200, 2026-11-22).
-  __device__ Value Load(std::int64_t leaf) const {
+  // Not by value: nvcc 13.0 then loads a state's padding too, which nobody has written.
+  __device__ void Load(std::int64_t leaf, Value (&out)[1]) const {
     const bool exists = leaf < count;
     const Value loaded = data[order.Slot(exists ? leaf : 0) * inner];
-    return exists ? loaded : Identity();
+    out[0] = exists ? loaded : Identity();
   }
 };
 
@@ -95,7 +96,11 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
       return columns;
     };
     if constexpr (Leaves::kReadsStates) {
-      const auto leaf = [&](std::int64_t index) { return Columns{{leaves.Load(index)}}; };
+      const auto leaf = [&](std::int64_t index) {
+        Columns columns;
+        leaves.Load(index, columns.of);
+        return columns;
+      };
       if constexpr (kLoopsOverLeaves<Leaves>) {
         return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
       } else {
