@@ -45,10 +45,11 @@ std::array<typename F::State, kNeighbours> StatesOfThree() {
   for (int k = 0; k < kNeighbours; ++k) {
     typename F::Acc acc = F::Identity();
     for (int i = 0; i < 3; ++i) {
+      const int number = k * 3 + i * 2;
       if constexpr (kIsFloat<T>) {
-        F::Add(acc, k == 5 ? QuietNan<T>() : RoundFromDouble<T>(k * 3 - i * 2), i);
+        F::Add(acc, k == 5 ? QuietNan<T>() : RoundFromDouble<T>(-number), i);
       } else {
-        F::Add(acc, static_cast<T>(k * 3 + i * 2), i);
+        F::Add(acc, static_cast<T>(number), i);
       }
     }
     if constexpr (F::kHasMoments) F::SetMoments(acc, 3, k, k + 0.25);
