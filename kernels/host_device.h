@@ -12,7 +12,8 @@
 #define WARPFOLD_HD inline __attribute__((always_inline))  // into loops compiled for wider SIMD
 #endif
 
-// In front of a loop whose rounds have to be one after another in a GPU's code.
+// In front of a loop that is to be straight code on a GPU, so that what it indexes stays in
+// registers.
 #ifdef __CUDACC__
 #define WARPFOLD_UNROLL _Pragma("unroll")
 #else
