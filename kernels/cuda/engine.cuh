@@ -278,9 +278,14 @@ class EngineOf final : public Engine {
             LongColumnLeaves<F, Swept, kVector>{data, extent.count, extent.inner, extent.first},
             extent.outer, launch, sink, overlaps, stream);
       } else {
-        const ColumnLeaves<F, kVector> leaves{data, extent.count, extent.inner, extent.first};
+        using Leaves = ColumnLeaves<F, kVector>;
+        const Leaves leaves{data, extent.count, extent.inner, extent.first};
         if constexpr (kVector > 1) {
-          return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
+          // One leaf goes with two where those are loaded one after another.
+          constexpr int kFewest = Leaves::kLeavesAtOnce > 1 ? 1 : 2;
+          constexpr int kMost = std::min(32, kStraightLeavesMax / kVector);
+          return LaunchTree<kFewest, 2, 8, 16, kMost>(leaves, extent.outer, launch, sink, overlaps,
+                                                      stream);
         } else {
           return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
         }

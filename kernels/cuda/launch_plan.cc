@@ -128,13 +128,14 @@ struct ColumnWay {
   int threads_per_sm;
 };
 // From the one that leaves the fewest partials to the one that spreads the fewest columns over the
-// most threads. Of sums of f32 in 276 shapes of 2^8 to 2^30 elements these took 1.5 % longer in the
-// mean than the fastest of 12 ways did, 29 % at most (H200, 2026-11-22).
-constexpr ColumnWay kVectorWays[] = {{true, 16, kDeepThreads, 256},
-                                     {true, 8, kDeepThreads, 128},
-                                     {true, 2, kDeepThreads, 64},
-                                     {false, 1, kTreeThreads, 0}};
-constexpr ColumnWay kScalarWays[] = {{false, 8, kDeepThreads, 256}, {false, 1, kTreeThreads, 0}};
+// most threads. Of sums, minima and a fusion of seven element types, in 1,933 cases of 1 MiB to
+// 4 GiB, these took 3 % longer in the mean than the fastest of 17 ways did, 49 % at most (H200,
+// graph replays, 2026-11-23).
+constexpr ColumnWay kVectorWays[] = {
+    {true, 32, kDeepThreads, 384},    {true, 16, kDeepThreads / 2, 256},
+    {true, 8, kDeepThreads / 2, 128}, {false, 8, kDeepThreads / 2, 96},
+    {true, 2, kDeepThreads / 2, 96},  {false, 1, kTreeThreads, 0}};
+constexpr ColumnWay kScalarWays[] = {{false, 8, kDeepThreads / 2, 96}, {false, 1, kTreeThreads, 0}};
 constexpr ColumnWay kLongWays[] = {{true, 16, kLongThreads, 1024},
                                    {true, 8, kLongThreads, 512},
                                    {true, 8, kLongThreads / 2, 256},
@@ -149,17 +150,21 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
                                                        : kScalarWays;
   TreeLaunch launch;
   for (const ColumnWay& way : ways) {
-    // Straight code is for so many leaves, and others beat it where there are fewer; but beside one
-    // leaf a second that is not there costs less than columns one by one: sums of 4 rows of 2^24
-    // f32 took 199 us so, and now 103. Not of fusions, which have fewer columns a thread: sums and
-    // extrema of those 172 and 237 (H200, 2026-11-23). A loop ends.
+    const int columns = way.has_vectors ? vector : 1;
     const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
-    if (!is_long && way.leaves > std::max<std::int64_t>(leaves_max, vector >= 4 ? 2 : 1)) {
+    // Straight code is for so many leaves, and others beat it where there are fewer; but beside one
+    // leaf a second that is not there costs less than columns one by one. A loop ends.
+    if (!is_long && (way.leaves > std::max<std::int64_t>(leaves_max, 2) ||
+                     way.leaves * columns > kStraightLeavesMax)) {
       continue;
     }
     const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
-    const int columns = way.has_vectors ? vector : 1;
     launch = TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads);
+    if (!is_long && launch.parts == 2 && 2 * way.block_threads <= kDeepThreads) {
+      // Small blocks overlap better, but two in a row need a second pass: sums of 2^10 rows of 2^14
+      // f32 took 22.0 us in those and 19.2 in larger ones, of 2^20 995 and 946 (H200, 2026-11-23).
+      launch = TreeWithLeaves(leaves, outputs / columns, leaf_count, 2 * way.block_threads);
+    }
     launch.vector = columns;
     if (launch.blocks() * launch.threads() >= std::int64_t{way.threads_per_sm} * device.sm_count) {
       break;

@@ -142,7 +142,7 @@ inline constexpr TreeBounds kTreeBounds = [] {
     return TreeBounds{kLongThreads,
                       kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
   }
-  return kLeaves > 1 ? TreeBounds{kDeepThreads, 4} : TreeBounds{kTreeThreads, 1};
+  return kLeaves > 1 ? TreeBounds{kDeepThreads, 2} : TreeBounds{kTreeThreads, 1};
 }();
 
 // The states of neighbouring outputs.

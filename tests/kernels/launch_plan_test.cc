@@ -115,14 +115,34 @@ TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanColumns(16, 4, 2, false, h200).vector, 1);
   EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 16);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 32);
+}
+
+TEST(PlanColumns, TakesFewerLeavesOfMoreColumns) {
+  const TreeLaunch launch = PlanColumns(1 << 16, 8, 1 << 12, false, {.sm_count = 132});
+  EXPECT_EQ(launch.vector, 8);
+  EXPECT_EQ(launch.leaves, 16);
 }
 
 TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).vector, 1);
   EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, false, h200).leaves, 1);
+}
+
+TEST(PlanColumns, LeavesNoPartialsWhereTwiceTheThreadsAreEnough) {
+  const DeviceShape h200 = {.sm_count = 132};
+  const TreeLaunch one = PlanColumns(1 << 15, 4, 128, false, h200);
+  EXPECT_EQ(one.leaves, 16);
+  EXPECT_EQ(one.threads(), 256);
+  EXPECT_EQ(one.parts, 1);
+  const TreeLaunch four = PlanColumns(1 << 14, 4, 256, false, h200);
+  EXPECT_EQ(four.leaves, 16);
+  EXPECT_EQ(four.threads(), 128);
+  EXPECT_EQ(four.parts, 4);
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
