@@ -105,7 +105,9 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
   TreeLaunch launch;
   launch.leaves = leaves;
   const std::int64_t y_needed = PowerOfTwoAtLeast(CeilDiv(leaf_count, leaves));
-  std::int64_t threads_x = std::min<std::int64_t>(tree_threads, 256);
+  // Small blocks where nothing is folded over threads: of columns 2 to 4 % faster than twice as
+  // large ones in the mean (H200, 2026-11-23).
+  std::int64_t threads_x = std::min<std::int64_t>(tree_threads, 128);
   launch.threads_y = 1;
   if (y_needed > 1) {
     // At most a warp of outputs, so that threads y fold through shuffles and one row of shared
@@ -126,46 +128,47 @@ struct ColumnWay {
   int leaves;
   int block_threads;
   int threads_per_sm;
+  bool ends = false;  // taken only where it leaves no partials
 };
 // From the one that leaves the fewest partials to the one that spreads the fewest columns over the
-// most threads. Of sums, minima and a fusion of seven element types, in 1,933 cases of 1 MiB to
-// 4 GiB, these took 3 % longer in the mean than the fastest of 17 ways did, 49 % at most (H200,
-// graph replays, 2026-11-23).
+// most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
+// a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
+// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Code for 32
+// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on.
 constexpr ColumnWay kVectorWays[] = {
-    {true, 32, kDeepThreads, 384},    {true, 16, kDeepThreads / 2, 256},
-    {true, 8, kDeepThreads / 2, 128}, {false, 8, kDeepThreads / 2, 96},
-    {true, 2, kDeepThreads / 2, 96},  {false, 1, kTreeThreads, 0}};
-constexpr ColumnWay kScalarWays[] = {{false, 8, kDeepThreads / 2, 96}, {false, 1, kTreeThreads, 0}};
-constexpr ColumnWay kLongWays[] = {{true, 16, kLongThreads, 1024},
-                                   {true, 8, kLongThreads, 512},
-                                   {true, 8, kLongThreads / 2, 256},
-                                   {false, 1, kLongThreads, 0}};
+    {true, 16, 256, 256, true}, {true, 32, 256, 384, true}, {true, 32, 256, 6000},
+    {true, 16, 128, 256},       {true, 8, 256, 128, true},  {true, 8, 128, 128},
+    {false, 8, 256, 96, true},  {false, 8, 128, 96},        {true, 2, 256, 96, true},
+    {true, 2, 128, 96},         {false, 1, 512, 0}};
+constexpr ColumnWay kScalarWays[] = {
+    {false, 8, 256, 96, true}, {false, 8, 128, 96}, {false, 1, 512, 0}};
+constexpr ColumnWay kLongWays[] = {
+    {true, 16, 256, 1024}, {true, 8, 256, 512}, {true, 8, 128, 256}, {false, 1, 256, 0}};
+
+// Whether `way` is one of a light fold, which is straight code for so many leaves: others beat it
+// where there are fewer; but beside one leaf a second that is not there costs less than columns one
+// by one.
+bool FitsColumns(const ColumnWay& way, int columns, std::int64_t leaves_max) {
+  return way.leaves <= std::max<std::int64_t>(leaves_max, 2) &&
+         way.leaves * columns <= kStraightLeavesMax;
+}
 
 }  // namespace
 
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool is_long,
                        const DeviceShape& device) {
-  const std::span<const ColumnWay> ways = is_long      ? std::span(kLongWays)
+  const std::span<const ColumnWay> ways = is_long      ? std::span<const ColumnWay>(kLongWays)
                                           : vector > 1 ? std::span<const ColumnWay>(kVectorWays)
                                                        : kScalarWays;
+  const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
   TreeLaunch launch;
   for (const ColumnWay& way : ways) {
     const int columns = way.has_vectors ? vector : 1;
-    const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
-    // Straight code is for so many leaves, and others beat it where there are fewer; but beside one
-    // leaf a second that is not there costs less than columns one by one. A loop ends.
-    if (!is_long && (way.leaves > std::max<std::int64_t>(leaves_max, 2) ||
-                     way.leaves * columns > kStraightLeavesMax)) {
-      continue;
-    }
+    if (!is_long && !FitsColumns(way, columns, leaves_max)) continue;
     const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
     launch = TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads);
-    if (!is_long && launch.parts == 2 && 2 * way.block_threads <= kDeepThreads) {
-      // Small blocks overlap better, but two in a row need a second pass: sums of 2^10 rows of 2^14
-      // f32 took 22.0 us in those and 19.2 in larger ones, of 2^20 995 and 946 (H200, 2026-11-23).
-      launch = TreeWithLeaves(leaves, outputs / columns, leaf_count, 2 * way.block_threads);
-    }
     launch.vector = columns;
+    if (way.ends && launch.parts > 1) continue;
     if (launch.blocks() * launch.threads() >= std::int64_t{way.threads_per_sm} * device.sm_count) {
       break;
     }

@@ -139,6 +139,14 @@ TEST(PlanColumns, LeavesNoPartialsWhereTwiceTheThreadsAreEnough) {
   EXPECT_EQ(one.leaves, 16);
   EXPECT_EQ(one.threads(), 256);
   EXPECT_EQ(one.parts, 1);
+  const TreeLaunch most = PlanColumns(1 << 16, 4, 256, false, h200);
+  EXPECT_EQ(most.leaves, 32);
+  EXPECT_EQ(most.threads(), 256);
+  EXPECT_EQ(most.parts, 1);
+  const TreeLaunch eight = PlanColumns(1 << 16, 4, 512, false, h200);
+  EXPECT_EQ(eight.leaves, 16);
+  EXPECT_EQ(eight.threads(), 128);
+  EXPECT_EQ(eight.parts, 8);
   const TreeLaunch four = PlanColumns(1 << 14, 4, 256, false, h200);
   EXPECT_EQ(four.leaves, 16);
   EXPECT_EQ(four.threads(), 128);
