@@ -94,6 +94,15 @@ class EngineOf {
     stack[level * width + column] = state;
   }
 
+  // The results of kCount outputs one after another, from output `first` on.
+  template <int kCount>
+  static void WriteRun(const Output& output, std::int64_t first, const State* states) {
+    const std::int64_t index = output.first_result + first;
+    Misfit misfit;
+    const int at = WriteResults<F, kCount>(output.targets, index, states, &misfit);
+    if (at < kCount) ReportOverflow(output.overflow, index + at, misfit);
+  }
+
   // The states of outputs one after another, from output `first` on.
   //
   // Not for interprocedural analysis: GCC 12 found that some instances write nothing, and dropped
@@ -107,13 +116,10 @@ class EngineOf {
       std::copy_n(states, count, static_cast<State*>(output.states) + first);
       return;
     }
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t index = output.first_result + first + i;
-      Misfit misfit;
-      if (WriteResults<F, 1>(output.targets, index, &states[i], &misfit) != 1) {
-        ReportOverflow(output.overflow, index, misfit);
-      }
-    }
+    constexpr int kAtOnce = 8;
+    std::int64_t i = 0;
+    for (; i + kAtOnce <= count; i += kAtOnce) WriteRun<kAtOnce>(output, first + i, states + i);
+    for (; i < count; ++i) WriteRun<1>(output, first + i, states + i);
   }
   static void Emit(const Output& output, std::int64_t index, const State& state) {
     EmitRun(output, index, &state, 1);
@@ -204,9 +210,13 @@ class EngineOf {
     std::int64_t parts;
 
     explicit ColumnTasks(const Extent& extent) {
-      constexpr std::int64_t kMaxColumns = 512;
+      // Few rows are read in longer runs.
+      constexpr std::int64_t kColumns = 512;
+      constexpr std::int64_t kColumnsMax = 4096;
       constexpr std::int64_t kLeavesMax = kAccElementsMax / kLeafRows;
-      columns = std::min(extent.inner, kMaxColumns);
+      const std::int64_t column_bytes = extent.count * static_cast<std::int64_t>(sizeof(T));
+      columns =
+          std::min(extent.inner, std::clamp(kTaskBytes / column_bytes, kColumns, kColumnsMax));
       blocks_per_plane = CeilDiv(extent.inner, columns);
       const std::int64_t leaf_bytes = kLeafRows * columns * static_cast<std::int64_t>(sizeof(T));
       leaves = PowerOfTwoAtLeast(std::clamp<std::int64_t>(kTaskBytes / leaf_bytes, 1, kLeavesMax));
@@ -227,16 +237,17 @@ class EngineOf {
       const std::int64_t columns = std::min(tasks.columns, extent.inner - first_column);
       const std::int64_t first_row = part * tasks.leaves * kLeafRows;
       const std::int64_t rows = std::min(tasks.leaves * kLeafRows, extent.count - first_row);
-      std::vector<State> states(static_cast<std::size_t>(columns));
+      const auto states =
+          std::make_unique_for_overwrite<State[]>(static_cast<std::size_t>(columns));
       const std::int64_t first = (plane * extent.count + first_row) * extent.inner + first_column;
       FoldColumnBlock(data + first, {extent.first + first, extent.inner}, rows, columns,
-                      states.data());
+                      states.get());
       const std::int64_t first_output = plane * extent.inner + first_column;
       if (tasks.parts > 1) {
-        std::copy(states.begin(), states.end(),
-                  partials.begin() + part * extent.outputs() + first_output);
+        std::copy_n(states.get(), columns,
+                    partials.begin() + part * extent.outputs() + first_output);
       } else {
-        EmitRun(output, first_output, states.data(), columns);
+        EmitRun(output, first_output, states.get(), columns);
       }
     });
     if (tasks.parts > 1) {

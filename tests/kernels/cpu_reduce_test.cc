@@ -103,6 +103,30 @@ TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
   EXPECT_EQ(results.overflow.low, static_cast<std::uint64_t>(big) + 3);
 }
 
+TEST(CpuReduceOverflow, ReportsTheLowestOfManyOutputs) {
+  const std::int64_t big = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kOutputs = 43;
+  for (const std::int64_t lowest : {0, 7, 8, 13, 39, 40, 42}) {
+    for (const bool is_rows : {false, true}) {
+      std::vector<std::int64_t> data(2 * kOutputs, 1);
+      for (std::int64_t o = lowest; o < kOutputs; o += 3) {
+        const std::int64_t first = is_rows ? 2 * o : o;
+        data[static_cast<std::size_t>(first)] = big;
+        data[static_cast<std::size_t>(first + (is_rows ? 1 : kOutputs))] = 1 + o;
+      }
+      const std::vector<std::int64_t> shape =
+          is_rows ? std::vector<std::int64_t>{kOutputs, 2} : std::vector<std::int64_t>{2, kOutputs};
+      const ReduceSpec spec{
+          .dtype = DType::kI64, .shape = shape, .ops = {Op::kSum}, .axes = {is_rows ? 1 : 0}};
+      const Results results = Reduce(*MakePlan(spec), data.data(), Shuffled(5));
+      EXPECT_EQ(results.overflow.output_index, lowest) << "rows: " << is_rows;
+      EXPECT_EQ(results.overflow.high, 0);
+      EXPECT_EQ(results.overflow.low,
+                static_cast<std::uint64_t>(big) + 1 + static_cast<std::uint64_t>(lowest));
+    }
+  }
+}
+
 // What elements add up in is as narrow as a tile allows; no fold may leave more to it.
 TEST(CpuReduceOverflow, NarrowIntegersAddUpWithoutWrapping) {
   const auto sums = [](auto largest, DType dtype, std::vector<std::int64_t> shape) {
