@@ -91,6 +91,8 @@ constexpr Shape kShapes[] = {
     {2, 300003, 3},
     {1, 8, 1 << 17},
     {3, 5, 1 << 10},
+    {1, 400, 128},
+    {1, 1100, 256},
     {1, 500, 4096},
     // As large as the large fusions are tested with.
     {30000, 3, 1},

@@ -133,24 +133,19 @@ TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
   EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, false, h200).leaves, 1);
 }
 
-TEST(PlanColumns, LeavesNoPartialsWhereTwiceTheThreadsAreEnough) {
-  const DeviceShape h200 = {.sm_count = 132};
-  const TreeLaunch one = PlanColumns(1 << 15, 4, 128, false, h200);
-  EXPECT_EQ(one.leaves, 16);
-  EXPECT_EQ(one.threads(), 256);
-  EXPECT_EQ(one.parts, 1);
-  const TreeLaunch most = PlanColumns(1 << 16, 4, 256, false, h200);
-  EXPECT_EQ(most.leaves, 32);
-  EXPECT_EQ(most.threads(), 256);
-  EXPECT_EQ(most.parts, 1);
-  const TreeLaunch eight = PlanColumns(1 << 16, 4, 512, false, h200);
-  EXPECT_EQ(eight.leaves, 16);
-  EXPECT_EQ(eight.threads(), 128);
-  EXPECT_EQ(eight.parts, 8);
-  const TreeLaunch four = PlanColumns(1 << 14, 4, 256, false, h200);
-  EXPECT_EQ(four.leaves, 16);
-  EXPECT_EQ(four.threads(), 128);
-  EXPECT_EQ(four.parts, 4);
+TEST(PlanColumns, LeavesNoPartialsWhereLargerBlocksOrMoreLeavesAreEnough) {
+  const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int leaves, int threads,
+                         std::int64_t parts) {
+    const TreeLaunch launch = PlanColumns(outputs, 4, leaf_count, false, {.sm_count = 132});
+    EXPECT_EQ(launch.leaves, leaves) << leaf_count << " leaves";
+    EXPECT_EQ(launch.threads(), threads) << leaf_count << " leaves";
+    EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
+  };
+  expect(1 << 16, 64, 16, 128, 1);
+  expect(1 << 16, 128, 16, 256, 1);
+  expect(1 << 16, 256, 32, 256, 1);
+  expect(1 << 16, 512, 16, 128, 8);
+  expect(1 << 14, 256, 16, 128, 4);  // 32 a thread would leave SMs idle
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
