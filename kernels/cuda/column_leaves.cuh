@@ -39,6 +39,7 @@ struct RowsOfColumns {
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
   static constexpr int kRows = kLeafRows;  // of a leaf
+  static constexpr int kSharedBytesPerThread = 0;
 
   struct alignas(sizeof(T) * kVector) Vector {
     T x[kVector];
@@ -73,6 +74,8 @@ struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   using Rows = RowsOfColumns<T, kVectorWidth>;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using Vector = typename Rows::Vector;
+  // Whether a thread folds its leaves in a loop: one kernel then serves any number of them.
+  static constexpr bool kLoops = false;
 
   // Leaves that a thread loads before it adds any: as many bytes of narrow elements on their way as
   // of wide ones.
@@ -203,6 +206,7 @@ struct LongColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   using Rows = RowsOfColumns<T, kVectorWidth>;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using Vector = typename Rows::Vector;
+  static constexpr bool kLoops = true;
 
   __device__ static Value Identity() { return Swept::Identity(); }
   __device__ static Value Combine(const Value& a, const Value& b) { return Swept::Combine(a, b); }

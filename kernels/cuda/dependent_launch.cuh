@@ -9,6 +9,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 namespace warpfold::cuda {
 
 // What every thread of a pass does before it reads or writes memory: waits until the kernel before
@@ -23,20 +25,34 @@ __device__ __forceinline__ void BeginPass() {
 #endif
 }
 
-// Launches `kernel`, which must call BeginPass, behind what is in the stream. `overlaps`: whether
-// the GPU can overlap passes.
+// How a pass is launched.
+struct PassLaunch {
+  unsigned blocks;
+  unsigned threads;
+  bool overlaps;         // whether the GPU can overlap passes
+  int shared_bytes = 0;  // of each block, beside what the kernel declares
+};
+
+// Launches `kernel`, which must call BeginPass, behind what is in the stream.
 template <class... Parameters, class... Arguments>
-cudaError_t LaunchPass(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-                       bool overlaps, cudaStream_t stream, const Arguments&... arguments) {
+cudaError_t LaunchPass(void (*kernel)(Parameters...), const PassLaunch& launch, cudaStream_t stream,
+                       const Arguments&... arguments) {
+  constexpr int kUnasked = 48 << 10;  // what a kernel may have without saying so
+  if (launch.shared_bytes > kUnasked) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.shared_bytes);
+    if (error != cudaSuccess) return error;
+  }
   cudaLaunchAttribute attribute;
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
+  config.gridDim = dim3(launch.blocks);
+  config.blockDim = dim3(launch.threads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(launch.shared_bytes);
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = overlaps ? 1 : 0;
+  config.numAttrs = launch.overlaps ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cuda/batch_kernel.cuh"
 #include "kernels/cuda/engine.h"
+#include "kernels/cuda/pipelined_columns.cuh"
 #include "kernels/cuda/pipelined_rows.cuh"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row_kernels.cuh"
@@ -164,8 +165,11 @@ class EngineOf final : public Engine {
     if (extent.inner > 1) {
       pass.kind = FirstPass::Kind::kColumns;
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
+      constexpr ColumnLoop kLoop = kIsLong<F>             ? ColumnLoop::kLong
+                                   : kPipelinesColumns<F> ? ColumnLoop::kPipelined
+                                                          : ColumnLoop::kStraight;
       pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
-                                 CeilDiv(extent.count, kLeafRows), kIsLong<F>, device);
+                                 CeilDiv(extent.count, kLeafRows), kLoop, device);
       pass.parts = pass.columns.parts;
       return pass;
     }
@@ -204,16 +208,18 @@ class EngineOf final : public Engine {
     switch (pass.kind) {
       case FirstPass::Kind::kShortRows: {
         const auto kernel = ShortRowKernelFor(pass);
-        return LaunchPass(kernel, static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads,
-                          overlaps, stream, data, extent.first, extent.outer,
-                          static_cast<int>(extent.count), pass.short_rows, sink);
+        return LaunchPass(
+            kernel, {static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, overlaps},
+            stream, data, extent.first, extent.outer, static_cast<int>(extent.count),
+            pass.short_rows, sink);
       }
       case FirstPass::Kind::kRows: {
         const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors, sink);
         const int warps = pass.vectors && kIsLong<F> ? kPipelineWarps : pass.rows.tiles;
-        return LaunchPass(kernel, static_cast<unsigned>(pass.rows.blocks),
-                          static_cast<unsigned>(warps) * 32, overlaps, stream, data, extent.first,
-                          extent.outer, extent.count, pass.rows, sink);
+        return LaunchPass(
+            kernel,
+            {static_cast<unsigned>(pass.rows.blocks), static_cast<unsigned>(warps) * 32, overlaps},
+            stream, data, extent.first, extent.outer, extent.count, pass.rows, sink);
       }
       case FirstPass::Kind::kColumns:
         return VisitSwept(sink, [&]<class Swept>() {
@@ -280,14 +286,20 @@ class EngineOf final : public Engine {
       } else {
         using Leaves = ColumnLeaves<F, kVector>;
         const Leaves leaves{data, extent.count, extent.inner, extent.first};
-        if constexpr (kVector > 1) {
+        if constexpr (kVector == 1) {
+          return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
+        } else if constexpr (kPipelinesColumns<F>) {
+          if (launch.is_pipelined) {
+            return LaunchTree<kPipelinedLeaves>(PipelinedColumnLeaves<F>{leaves}, extent.outer,
+                                                launch, sink, overlaps, stream);
+          }
+          return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
+        } else {
           // One leaf goes with two where those are loaded one after another.
           constexpr int kFewest = Leaves::kLeavesAtOnce > 1 ? 1 : 2;
           constexpr int kMost = std::min(32, kStraightLeavesMax / kVector);
           return LaunchTree<kFewest, 2, 8, 16, kMost>(leaves, extent.outer, launch, sink, overlaps,
                                                       stream);
-        } else {
-          return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
         }
       }
     };
@@ -312,9 +324,11 @@ class EngineOf final : public Engine {
                                 const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
     cudaError_t error = cudaErrorInvalidValue;
     const auto launch_one = [&](auto kernel) {
-      error = LaunchPass(kernel, static_cast<unsigned>(launch.blocks()),
-                         static_cast<unsigned>(launch.threads()), overlaps, stream, leaves, outer,
-                         launch, sink);
+      error = LaunchPass(
+          kernel,
+          {static_cast<unsigned>(launch.blocks()), static_cast<unsigned>(launch.threads()),
+           overlaps, launch.threads() * Leaves::kSharedBytesPerThread},
+          stream, leaves, outer, launch, sink);
       return true;
     };
     (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);

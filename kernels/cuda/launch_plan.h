@@ -68,6 +68,7 @@ struct TreeLaunch {
   int threads_x_log2 = 5;
   int threads_y = 8;  // a power of two
   int leaves = 8;
+  bool is_pipelined = false;  // the leaves of columns
   std::int64_t blocks_x = 1;
   std::int64_t parts = 1;
 
@@ -84,9 +85,19 @@ inline constexpr int kLongThreads = 256;
 // (H200, 2026-11-23).
 inline constexpr int kStraightLeavesMax = 128;
 
+// Leaves of a thread that are pipelined.
+inline constexpr int kPipelinedLeaves = 16;
+
+// How threads can go over their leaves of columns.
+enum class ColumnLoop {
+  kStraight,   // as straight code only
+  kPipelined,  // also in a loop that has the next leaf on its way, of vectors
+               // (pipelined_columns.cuh)
+  kLong        // in a loop, as they are long work (pairs.cuh)
+};
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
-// `leaf_count`: leaves along the count; `is_long`: threads loop over their leaves (pairs.cuh).
-TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, bool is_long,
+// `leaf_count`: leaves along the count.
+TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
                        const DeviceShape& device);
 
 // Second pass over `state_count` states for each of `outputs` outputs. `heavy`: joining two states

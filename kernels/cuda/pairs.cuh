@@ -61,6 +61,35 @@ struct PairStack {
   }
 };
 
+// The same of one value at a time, with the levels in registers: straight code for each.
+template <typename Value, int kCountMax>
+struct RegisterPairStack {
+  static constexpr int kLevels = kPairLevels<kCountMax>;
+  Value levels[kLevels];
+
+  template <class Combine>
+  __device__ __forceinline__ void Push(int index, Value value, const Combine& combine) {
+    const int free = __ffs(~index) - 1;
+#pragma unroll
+    for (int level = 0; level < kLevels; ++level) {
+      if (level < free) {
+        value = combine(levels[level], value);
+      } else if (level == free) {
+        levels[level] = value;
+      }
+    }
+  }
+  // Of `count` values, a power of two.
+  __device__ __forceinline__ Value Top(int count) const {
+    Value top = levels[0];
+#pragma unroll
+    for (int level = 1; level < kLevels; ++level) {
+      if (count >> level != 0) top = levels[level];
+    }
+    return top;
+  }
+};
+
 // leaf(first) ... leaf(first + count - 1) in a loop; `count` <= kCountMax, both powers of two.
 template <int kCountMax, typename Value, class Leaf, class Combine>
 __device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, const Leaf& leaf,

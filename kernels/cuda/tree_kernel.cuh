@@ -28,8 +28,10 @@ struct StateLeaves {
   using Fold = F;
   using Value = typename F::State;
   static constexpr bool kReadsStates = true;
+  static constexpr bool kLoops = kIsHeavy<F>;
   static constexpr int kVector = 1;
   static constexpr int kRows = 1;
+  static constexpr int kSharedBytesPerThread = 0;
   const typename F::State* data;
   std::int64_t count;
   std::int64_t inner;
@@ -62,11 +64,6 @@ struct ThreadColumns {
   typename Leaves::Value of[Leaves::kVector];
 };
 
-// Whether a thread folds its leaves in a loop: one kernel then serves any number of them.
-template <class Leaves>
-inline constexpr bool kLoopsOverLeaves = kIsHeavy<typename Leaves::Fold> ||
-                                         (kIsLong<typename Leaves::Fold> && !Leaves::kReadsStates);
-
 // Of `kLeaves` states, those that a thread loads before it joins any: what 64 registers hold.
 template <class State, int kLeaves>
 inline constexpr int kStatesOnTheirWay =
@@ -81,7 +78,7 @@ template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
                                                             std::int64_t first, int count) {
   using Columns = ThreadColumns<Leaves>;
-  if constexpr (kLoopsOverLeaves<Leaves> && !Leaves::kReadsStates) {
+  if constexpr (Leaves::kLoops && !Leaves::kReadsStates) {
     Columns columns;
     leaves.template FoldInLoop<kLeaves>(first, count, columns.of);
     return columns;
@@ -101,7 +98,7 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
         leaves.Load(index, columns.of);
         return columns;
       };
-      if constexpr (kLoopsOverLeaves<Leaves>) {
+      if constexpr (Leaves::kLoops) {
         return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
       } else {
         constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
@@ -134,11 +131,12 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
 // one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
 // so (H200, 2026-11-21). In a loop: 80 registers, or 64 where a thread's rows are few; the
 // statistics of 32,768 by 2,048 f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200,
-// 2026-11-22).
+// 2026-11-22). Through shared memory: as many blocks as that holds.
 template <class Leaves, int kLeaves>
 inline constexpr TreeBounds kTreeBounds = [] {
   if (Leaves::kReadsStates) return TreeBounds{kTreeThreads, 1};
-  if (kLoopsOverLeaves<Leaves>) {
+  if (Leaves::kSharedBytesPerThread > 0) return TreeBounds{kLongThreads, 3};
+  if (Leaves::kLoops) {
     return TreeBounds{kLongThreads,
                       kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
   }

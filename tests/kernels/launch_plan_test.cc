@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "kernels/canonical.h"
@@ -99,44 +100,47 @@ void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t
 TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
-      for (const bool is_long : {false, true}) {
-        const TreeLaunch launch = PlanColumns(outputs, 1, leaves, is_long, {});
-        ExpectSoundTree(launch, outputs, leaves);
-        EXPECT_TRUE(is_long || launch.leaves == 1 || launch.threads() <= kDeepThreads);
+      for (const ColumnLoop loop :
+           {ColumnLoop::kStraight, ColumnLoop::kPipelined, ColumnLoop::kLong}) {
+        for (const int vector : {1, 4}) {
+          const TreeLaunch launch = PlanColumns(outputs * vector, vector, leaves, loop, {});
+          ExpectSoundTree(launch, outputs * vector / launch.vector, leaves);
+          EXPECT_TRUE(launch.leaves == 1 || launch.threads() <= kDeepThreads);
+          EXPECT_TRUE(launch.leaves == kPipelinedLeaves || !launch.is_pipelined);
+        }
       }
-      const TreeLaunch launch = PlanColumns(outputs * 4, 4, leaves, false, {});
-      ExpectSoundTree(launch, outputs * 4 / launch.vector, leaves);
-      EXPECT_TRUE(launch.leaves == 1 || launch.threads() <= kDeepThreads);
     }
   }
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(16, 4, 2, false, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, false, h200).leaves, 32);
+  EXPECT_EQ(PlanColumns(16, 4, 2, ColumnLoop::kStraight, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kStraight, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kStraight, h200).leaves, 32);
 }
 
 TEST(PlanColumns, TakesFewerLeavesOfMoreColumns) {
-  const TreeLaunch launch = PlanColumns(1 << 16, 8, 1 << 12, false, {.sm_count = 132});
+  const TreeLaunch launch =
+      PlanColumns(1 << 16, 8, 1 << 12, ColumnLoop::kStraight, {.sm_count = 132});
   EXPECT_EQ(launch.vector, 8);
   EXPECT_EQ(launch.leaves, 16);
 }
 
 TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, false, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, false, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, false, h200).leaves, 1);
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kStraight, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kStraight, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kStraight, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kStraight, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, ColumnLoop::kStraight, h200).leaves, 1);
 }
 
 TEST(PlanColumns, LeavesNoPartialsWhereLargerBlocksOrMoreLeavesAreEnough) {
   const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int leaves, int threads,
                          std::int64_t parts) {
-    const TreeLaunch launch = PlanColumns(outputs, 4, leaf_count, false, {.sm_count = 132});
+    const TreeLaunch launch =
+        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kStraight, {.sm_count = 132});
     EXPECT_EQ(launch.leaves, leaves) << leaf_count << " leaves";
     EXPECT_EQ(launch.threads(), threads) << leaf_count << " leaves";
     EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
@@ -148,17 +152,55 @@ TEST(PlanColumns, LeavesNoPartialsWhereLargerBlocksOrMoreLeavesAreEnough) {
   expect(1 << 14, 256, 16, 128, 4);  // 32 a thread would leave SMs idle
 }
 
+TEST(PlanColumns, PipelinesLongColumnsOfManyElements) {
+  const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int threads_x_log2,
+                         int threads_y, std::int64_t parts) {
+    const TreeLaunch launch =
+        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kPipelined, {.sm_count = 132});
+    EXPECT_TRUE(launch.is_pipelined) << leaf_count << " leaves";
+    EXPECT_EQ(launch.vector, 4) << leaf_count << " leaves";
+    EXPECT_EQ(launch.threads_x_log2, threads_x_log2) << leaf_count << " leaves";
+    EXPECT_EQ(launch.threads_y, threads_y) << leaf_count << " leaves";
+    EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
+  };
+  expect(1 << 19, 17, 5, 2, 1);
+  expect(1 << 18, 128, 5, 8, 1);
+  expect(1 << 15, 129, 4, 16, 1);  // half as many columns a block: no partials, and more blocks
+  expect(1 << 15, 512, 4, 16, 2);
+}
+
+TEST(PlanColumns, PipelinesNeitherShortColumnsNorFewElementsNorColumnsOneByOne) {
+  const DeviceShape h200 = {.sm_count = 132};
+  EXPECT_FALSE(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).is_pipelined);
+  EXPECT_EQ(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).leaves, 16);
+  EXPECT_FALSE(PlanColumns(1 << 12, 4, 64, ColumnLoop::kPipelined, h200).is_pipelined);
+  EXPECT_FALSE(PlanColumns(1 << 18, 1, 512, ColumnLoop::kPipelined, h200).is_pipelined);
+  EXPECT_FALSE(PlanColumns(1 << 18, 4, 512, ColumnLoop::kStraight, h200).is_pipelined);
+}
+
+// The shapes of GpuKernelsTest.GivesTheCpusBitsOnAnyShapeAndAlignment that are for this.
+TEST(PlanColumns, PipelinesColumnsThatTheGpuTestsHave) {
+  for (const int vector : {2, 4}) {
+    for (const auto& [count, outputs] : {std::pair{300, 1000}, {1100, 256}, {500, 4096}}) {
+      const std::int64_t leaves = CeilDiv(count, kLeafRows);
+      EXPECT_TRUE(PlanColumns(outputs, vector, leaves, ColumnLoop::kPipelined, {.sm_count = 1})
+                      .is_pipelined)
+          << count << " rows of " << outputs;
+    }
+  }
+}
+
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, false, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, false, h200).leaves, 1);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kStraight, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kStraight, h200).leaves, 1);
 }
 
 TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, false, h200).leaves, 2);
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, false, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, true, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, ColumnLoop::kStraight, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, ColumnLoop::kStraight, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, ColumnLoop::kLong, h200).leaves, 2);
 }
 
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
