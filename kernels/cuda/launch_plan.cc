@@ -122,9 +122,9 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
   return launch;
 }
 
-// Which columns a way is for: all, those that it leaves no partials of, or those that one thread
-// folds.
-enum class WayFor { kAll, kOnePass, kOneThread };
+// Which columns a way is for: all, those that it leaves partials of, those that it leaves none of,
+// or those that one thread folds.
+enum class WayFor { kAll, kPartials, kOnePass, kOneThread };
 // A way to go over columns, and the threads it has to give each SM to be taken.
 struct ColumnWay {
   bool has_vectors;
@@ -152,17 +152,26 @@ constexpr ColumnWay kStraightWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
                                        {true, 2, 128, 96},
                                        {false, 1, 512, 0}};
 // The same with pipelined leaves: of sums of f32, f64 and i64 and minima of f32, in 342 cases of 4
-// MiB to 4 GiB, 2.3 % longer than the fastest of 19 ways, 39 % at most, and 2.1 % shorter than
-// those above (H200, graph replays, 2026-11-23).
-constexpr ColumnWay kPipelinedWays[] = {{true, 16, 256, 256, WayFor::kOneThread},
-                                        {true, kPipelinedLeaves, 256, 1024, WayFor::kOnePass, true},
-                                        {true, kPipelinedLeaves, 256, 192, WayFor::kAll, true, 16},
-                                        {true, 8, 256, 192, WayFor::kOnePass},
-                                        {false, 8, 256, 96, WayFor::kOnePass},
-                                        {false, 8, 128, 96},
-                                        {true, 2, 256, 96, WayFor::kOnePass},
-                                        {true, 2, 128, 96},
-                                        {false, 1, 512, 0}};
+// MiB to 4 GiB, 2.2 % longer than the fastest of 19 ways, 39 % at most, and 2.2 % shorter than
+// those above (H200, graph replays, 2026-11-23). In one pass they are for columns that the SMs have
+// room for twice or not at once: behind a pass that takes more than half of the room and leaves
+// some, a pass's blocks come to lie unevenly, and 2^15 columns of 2^10 f32 took 41.6 us instead
+// of 32.9.
+constexpr ColumnWay kPipelinedWays[] = {
+    {true, 16, 256, 256, WayFor::kOneThread},
+    {true, kPipelinedLeaves, 256, 1024, WayFor::kOnePass, true},
+    {true, kPipelinedLeaves, 256, 1024, WayFor::kOnePass, true, 16},
+    {true, 16, 256, 384, WayFor::kOnePass},
+    {true, kPipelinedLeaves, 256, 192, WayFor::kPartials, true, 16},
+    {true, 16, 128, 384},
+    {true, kPipelinedLeaves, 256, 192, WayFor::kAll, true, 16},
+    {true, 8, 128, 384},
+    {true, 8, 256, 192, WayFor::kOnePass},
+    {false, 8, 256, 96, WayFor::kOnePass},
+    {false, 8, 128, 96},
+    {true, 2, 256, 96, WayFor::kOnePass},
+    {true, 2, 128, 96},
+    {false, 1, 512, 0}};
 constexpr ColumnWay kScalarWays[] = {
     {false, 8, 256, 96, WayFor::kOnePass}, {false, 8, 128, 96}, {false, 1, 512, 0}};
 constexpr ColumnWay kLongWays[] = {{true, 16, 256, 1024, WayFor::kOnePass},
@@ -184,10 +193,23 @@ bool FitsColumns(const ColumnWay& way, int columns, std::int64_t leaves_max) {
          (way.is_pipelined || way.leaves * columns <= kStraightLeavesMax);
 }
 
-// Whether `launch`, by `way`, is of columns that it is for.
+// Whether `launch`, by `way`, is of columns that it is for. Neighbouring threads that are pipelined
+// have to read 128 bytes side by side: with 64, 16 columns of f32, they were 15 % slower than
+// straight code (H200, 2026-11-23).
 bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
-  if (way.is_for == WayFor::kAll) return true;
-  return launch.parts == 1 && (way.is_for == WayFor::kOnePass || launch.threads_y == 1);
+  constexpr int kPipelinedThreadsXLog2Min = 3;
+  if (way.is_pipelined && launch.threads_x_log2 < kPipelinedThreadsXLog2Min) return false;
+  switch (way.is_for) {
+    case WayFor::kAll:
+      return true;
+    case WayFor::kPartials:
+      return launch.parts > 1;
+    case WayFor::kOnePass:
+      return launch.parts == 1;
+    case WayFor::kOneThread:
+      return launch.parts == 1 && launch.threads_y == 1;
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace

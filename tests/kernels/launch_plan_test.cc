@@ -165,15 +165,18 @@ TEST(PlanColumns, PipelinesLongColumnsOfManyElements) {
   };
   expect(1 << 19, 17, 5, 2, 1);
   expect(1 << 18, 128, 5, 8, 1);
-  expect(1 << 15, 129, 4, 16, 1);  // half as many columns a block: no partials, and more blocks
+  expect(1 << 17, 129, 4, 16, 1);  // half as many columns a block: no partials, and more blocks
   expect(1 << 15, 512, 4, 16, 2);
+  expect(1 << 14, 128, 4, 8, 1);  // leaves half of the SMs' room to the pass behind
 }
 
-TEST(PlanColumns, PipelinesNeitherShortColumnsNorFewElementsNorColumnsOneByOne) {
+TEST(PlanColumns, PipelinesOnlyWhereStraightCodeIsSlower) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_FALSE(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_EQ(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).leaves, 16);
   EXPECT_FALSE(PlanColumns(1 << 12, 4, 64, ColumnLoop::kPipelined, h200).is_pipelined);
+  EXPECT_FALSE(PlanColumns(1 << 4, 4, 1 << 20, ColumnLoop::kPipelined, h200).is_pipelined);
+  EXPECT_FALSE(PlanColumns(1 << 15, 4, 128, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_FALSE(PlanColumns(1 << 18, 1, 512, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_FALSE(PlanColumns(1 << 18, 4, 512, ColumnLoop::kStraight, h200).is_pipelined);
 }
