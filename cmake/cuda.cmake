@@ -10,8 +10,8 @@ if(NOT WARPFOLD_CUDA STREQUAL "OFF")
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Hopper machine code, and PTX that later GPUs compile from; add older
-    # ones, from 80 on (a block may take 72 KiB of shared memory), with -DCMAKE_CUDA_ARCHITECTURES.
+    # Hopper machine code, and PTX that later GPUs compile from. Add older ones, from 80 on (a block
+    # takes up to 72 KiB of shared memory), with -DCMAKE_CUDA_ARCHITECTURES.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES 90)
     endif()
