@@ -139,7 +139,8 @@ struct ColumnWay {
 // most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
 // mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Code for 32
-// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on.
+// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on. Of few
+// elements one pass of few threads beats two of many: two take about 1 us longer.
 constexpr ColumnWay kStraightWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
                                        {true, 32, 256, 384, WayFor::kOnePass},
                                        {true, 32, 256, 6000},
@@ -150,9 +151,11 @@ constexpr ColumnWay kStraightWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
                                        {false, 8, 128, 96},
                                        {true, 2, 256, 96, WayFor::kOnePass},
                                        {true, 2, 128, 96},
+                                       {false, 1, 512, 0, WayFor::kOnePass},
+                                       {true, 2, 256, 0, WayFor::kOnePass},
                                        {false, 1, 512, 0}};
 // The same with pipelined leaves: of sums of f32, f64 and i64 and minima of f32, in 342 cases of 4
-// MiB to 4 GiB, 2.2 % longer than the fastest of 19 ways, 39 % at most, and 2.2 % shorter than
+// MiB to 4 GiB, 2.4 % longer than the fastest of 19 ways, 39 % at most, and 2.0 % shorter than
 // those above (H200, graph replays, 2026-11-23). In one pass they are for columns that the SMs have
 // room for twice or not at once: behind a pass that takes more than half of the room and leaves
 // some, a pass's blocks come to lie unevenly, and 2^15 columns of 2^10 f32 took 41.6 us instead
@@ -171,6 +174,8 @@ constexpr ColumnWay kPipelinedWays[] = {
     {false, 8, 128, 96},
     {true, 2, 256, 96, WayFor::kOnePass},
     {true, 2, 128, 96},
+    {false, 1, 512, 0, WayFor::kOnePass},
+    {true, 2, 256, 0, WayFor::kOnePass},
     {false, 1, 512, 0}};
 constexpr ColumnWay kScalarWays[] = {
     {false, 8, 256, 96, WayFor::kOnePass}, {false, 8, 128, 96}, {false, 1, 512, 0}};

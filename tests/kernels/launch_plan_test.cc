@@ -193,6 +193,17 @@ TEST(PlanColumns, PipelinesColumnsThatTheGpuTestsHave) {
   }
 }
 
+TEST(PlanColumns, SpreadsFewElementsOverFewerThreadsWhereThatSavesASecondPass) {
+  for (const ColumnLoop loop : {ColumnLoop::kStraight, ColumnLoop::kPipelined}) {
+    const TreeLaunch launch = PlanColumns(1 << 5, 4, 32, loop, {.sm_count = 132});
+    EXPECT_EQ(launch.parts, 1);
+    EXPECT_EQ(launch.vector, 4);
+    EXPECT_EQ(launch.leaves, 2);
+    EXPECT_EQ(PlanColumns(1 << 5, 4, 16, loop, {.sm_count = 132}).leaves, 1);
+    EXPECT_EQ(PlanColumns(1 << 5, 4, 128, loop, {.sm_count = 132}).leaves, 1);
+  }
+}
+
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kStraight, h200).vector, 4);
