@@ -1,6 +1,7 @@
 #include "kernels/cuda/launch_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <span>
@@ -139,21 +140,13 @@ struct ColumnWay {
 // most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
 // mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Code for 32
-// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on. Of few
-// elements one pass of few threads beats two of many: two take about 1 us longer.
+// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on.
 constexpr ColumnWay kStraightWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
                                        {true, 32, 256, 384, WayFor::kOnePass},
                                        {true, 32, 256, 6000},
                                        {true, 16, 128, 256},
                                        {true, 8, 256, 128, WayFor::kOnePass},
-                                       {true, 8, 128, 128},
-                                       {false, 8, 256, 96, WayFor::kOnePass},
-                                       {false, 8, 128, 96},
-                                       {true, 2, 256, 96, WayFor::kOnePass},
-                                       {true, 2, 128, 96},
-                                       {false, 1, 512, 0, WayFor::kOnePass},
-                                       {true, 2, 256, 0, WayFor::kOnePass},
-                                       {false, 1, 512, 0}};
+                                       {true, 8, 128, 128}};
 // The same with pipelined leaves: of sums of f32, f64 and i64 and minima of f32, in 342 cases of 4
 // MiB to 4 GiB, 2.4 % longer than the fastest of 19 ways, 39 % at most, and 2.0 % shorter than
 // those above (H200, graph replays, 2026-11-23). In one pass they are for columns that the SMs have
@@ -169,33 +162,41 @@ constexpr ColumnWay kPipelinedWays[] = {
     {true, 16, 128, 256},
     {true, 8, 256, 192, WayFor::kOnePass},
     {true, kPipelinedLeaves, 256, 192, WayFor::kAll, true, 16},
-    {true, 8, 128, 384},
-    {false, 8, 256, 96, WayFor::kOnePass},
-    {false, 8, 128, 96},
-    {true, 2, 256, 96, WayFor::kOnePass},
-    {true, 2, 128, 96},
-    {false, 1, 512, 0, WayFor::kOnePass},
-    {true, 2, 256, 0, WayFor::kOnePass},
-    {false, 1, 512, 0}};
-constexpr ColumnWay kScalarWays[] = {
-    {false, 8, 256, 96, WayFor::kOnePass}, {false, 8, 128, 96}, {false, 1, 512, 0}};
+    {true, 8, 128, 384}};
+// Either goes on with these. Of few elements one pass of few threads beats two of many: two take
+// about 1 us longer.
+constexpr ColumnWay kSmallWays[] = {{false, 8, 256, 96, WayFor::kOnePass},
+                                    {false, 8, 128, 96},
+                                    {true, 2, 256, 96, WayFor::kOnePass},
+                                    {true, 2, 128, 96},
+                                    {false, 1, 512, 0, WayFor::kOnePass},
+                                    {true, 2, 256, 0, WayFor::kOnePass},
+                                    {false, 1, 512, 0}};
 constexpr ColumnWay kLongWays[] = {{true, 16, 256, 1024, WayFor::kOnePass},
                                    {true, 8, 256, 512},
                                    {true, 8, 128, 256},
                                    {false, 1, 256, 0}};
 
-std::span<const ColumnWay> WaysOf(ColumnLoop loop, int vector) {
-  if (loop == ColumnLoop::kLong) return kLongWays;
-  if (vector == 1) return kScalarWays;
-  if (loop == ColumnLoop::kPipelined) return kPipelinedWays;
-  return kStraightWays;
+// The ways to choose from, in order; the last one suits all columns.
+std::array<std::span<const ColumnWay>, 2> WaysOf(ColumnLoop loop) {
+  switch (loop) {
+    case ColumnLoop::kStraight:
+      return {kStraightWays, kSmallWays};
+    case ColumnLoop::kPipelined:
+      return {kPipelinedWays, kSmallWays};
+    case ColumnLoop::kLong:
+      return {kLongWays, {}};
+  }
+  __builtin_unreachable();
 }
 
-// Whether `way` is one of a light fold, which goes over so many leaves: others beat it where there
-// are fewer; but beside one leaf a second that is not there costs less than columns one by one.
-bool FitsColumns(const ColumnWay& way, int columns, std::int64_t leaves_max) {
+// Whether there is code for `way` of a light fold, and a use for it: others beat it where there are
+// fewer leaves; but beside one leaf a second that is not there costs less than columns one by one.
+bool FitsColumns(const ColumnWay& way, int vector, std::int64_t leaves_max) {
+  if (way.has_vectors && vector == 1) return false;
+  const int columns = way.has_vectors ? vector : 1;
   return way.leaves <= std::max<std::int64_t>(leaves_max, 2) &&
-         (way.is_pipelined || way.leaves * columns <= kStraightLeavesMax);
+         way.leaves * columns <= kStraightLeavesMax;
 }
 
 // Whether `launch`, by `way`, is of columns that it is for. Neighbouring threads that are pipelined
@@ -212,7 +213,7 @@ bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
     case WayFor::kOnePass:
       return launch.parts == 1;
     case WayFor::kOneThread:
-      return launch.parts == 1 && launch.threads_y == 1;
+      return launch.threads_y == 1;
   }
   __builtin_unreachable();
 }
@@ -222,21 +223,21 @@ bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
                        const DeviceShape& device) {
   const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
-  TreeLaunch launch;
-  for (const ColumnWay& way : WaysOf(loop, vector)) {
-    const int columns = way.has_vectors ? vector : 1;
-    if (loop != ColumnLoop::kLong && !FitsColumns(way, columns, leaves_max)) continue;
-    const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
-    launch =
-        TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
-    launch.vector = columns;
-    launch.is_pipelined = way.is_pipelined;
-    if (!IsFor(way, launch)) continue;
-    if (launch.blocks() * launch.threads() >= std::int64_t{way.threads_per_sm} * device.sm_count) {
-      break;
+  for (const std::span<const ColumnWay> ways : WaysOf(loop)) {
+    for (const ColumnWay& way : ways) {
+      if (loop != ColumnLoop::kLong && !FitsColumns(way, vector, leaves_max)) continue;
+      const int columns = way.has_vectors ? vector : 1;
+      const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
+      TreeLaunch launch =
+          TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
+      launch.vector = columns;
+      launch.is_pipelined = way.is_pipelined;
+      if (!IsFor(way, launch)) continue;
+      const std::int64_t threads = launch.blocks() * launch.threads();
+      if (threads >= std::int64_t{way.threads_per_sm} * device.sm_count) return launch;
     }
   }
-  return launch;
+  __builtin_unreachable();
 }
 
 TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {
