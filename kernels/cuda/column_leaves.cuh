@@ -33,9 +33,13 @@ inline constexpr int kColumnVector = [] {
   return columns;
 }();
 
-// `count` rows of `inner` columns, of which kVector neighbours are folded at a time.
-template <typename T, int kVectorWidth>
+// `count` rows of `inner` columns, of which kVector neighbours are folded at a time. Swept: F, or
+// those of its components that anybody reads.
+template <class F, class Swept, int kVectorWidth>
 struct RowsOfColumns {
+  using Fold = F;
+  using Value = typename Swept::Acc;
+  using T = typename F::Element;
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
   static constexpr int kRows = kLeafRows;  // of a leaf
@@ -58,34 +62,47 @@ struct RowsOfColumns {
   __device__ Place PlaceOf(std::int64_t leaf, int v) const {
     return {.first = first + leaf * kRows * inner + v, .step = inner};
   }
+  __device__ static Value Identity() { return Swept::Identity(); }
+  __device__ static Value Combine(const Value& a, const Value& b) { return Swept::Combine(a, b); }
+  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
+    return F::Promote(AccOf<F, Swept>(value), PlaceOf(leaf, v));
+  }
   // Row `row` from `rows` on.
   __device__ __forceinline__ Vector Load(const T* rows, int row) const {
     return *reinterpret_cast<const Vector*>(rows + row * inner);
   }
 };
 
+// Columns of a thread, and their values.
+template <class Leaves>
+struct ThreadColumns {
+  typename Leaves::Value of[Leaves::kVector];
+
+  __device__ __forceinline__ static ThreadColumns Combine(const ThreadColumns& left,
+                                                          const ThreadColumns& right) {
+    ThreadColumns columns;
+#pragma unroll
+    for (int v = 0; v < Leaves::kVector; ++v) {
+      columns.of[v] = Leaves::Fold::Combine(left.of[v], right.of[v]);
+    }
+    return columns;
+  }
+};
+
 // Leaves of columns: kLeafRows elements in order, for kVector neighbouring columns at a time. Light
 // folds.
 template <class F, int kVectorWidth>
-struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
-  using Fold = F;
-  using Value = typename F::Acc;
-  using T = typename F::Element;
-  using Rows = RowsOfColumns<T, kVectorWidth>;
+struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
+  using Rows = RowsOfColumns<F, F, kVectorWidth>;
+  using Rows::Combine, Rows::Identity;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
-  using Vector = typename Rows::Vector;
+  using typename Rows::T, typename Rows::Value, typename Rows::Vector;
   // Whether a thread folds its leaves in a loop: one kernel then serves any number of them.
   static constexpr bool kLoops = false;
 
   // Leaves that a thread loads before it adds any: as many bytes of narrow elements on their way as
   // of wide ones.
   static constexpr int kLeavesAtOnce = sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4;
-
-  __device__ static Value Identity() { return F::Identity(); }
-  __device__ static Value Combine(const Value& a, const Value& b) { return F::Combine(a, b); }
-  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(value, Rows::PlaceOf(leaf, v));
-  }
 
   // kCount neighbouring leaves from `leaf` on, the first of whose elements is number `number`. Past
   // the end, the identity.
@@ -196,23 +213,14 @@ struct ColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
   }
 };
 
-// The same of long folds, one of a thread's columns after another. Swept: F, or those of its
-// components that anybody reads.
+// The same of long folds, one of a thread's columns after another.
 template <class F, class Swept, int kVectorWidth>
-struct LongColumnLeaves : RowsOfColumns<typename F::Element, kVectorWidth> {
-  using Fold = F;
-  using Value = typename Swept::Acc;
-  using T = typename F::Element;
-  using Rows = RowsOfColumns<T, kVectorWidth>;
+struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
+  using Rows = RowsOfColumns<F, Swept, kVectorWidth>;
+  using Rows::Combine;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
-  using Vector = typename Rows::Vector;
+  using typename Rows::T, typename Rows::Value, typename Rows::Vector;
   static constexpr bool kLoops = true;
-
-  __device__ static Value Identity() { return Swept::Identity(); }
-  __device__ static Value Combine(const Value& a, const Value& b) { return Swept::Combine(a, b); }
-  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(AccOf<F, Swept>(value), Rows::PlaceOf(leaf, v));
-  }
 
   // `leaves` neighbouring leaves from `leaf` on, a power of two up to kLeavesMax, in a loop over
   // kStraightLeaves at a time.

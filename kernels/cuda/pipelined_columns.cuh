@@ -23,22 +23,13 @@ inline constexpr bool kPipelinesColumns = [] {
 }();
 
 template <class F>
-struct PipelinedColumnLeaves : RowsOfColumns<typename F::Element, kColumnVector<F>> {
-  using Fold = F;
-  using Value = typename F::Acc;
-  using T = typename F::Element;
-  using Rows = RowsOfColumns<T, kColumnVector<F>>;
-  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector;
-  using Vector = typename Rows::Vector;
+struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
+  using Rows = RowsOfColumns<F, F, kColumnVector<F>>;
+  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Identity;
+  using typename Rows::T, typename Rows::Value, typename Rows::Vector;
   static constexpr bool kLoops = true;
   // Two leaves.
   static constexpr int kSharedBytesPerThread = 2 * kRows * static_cast<int>(sizeof(Vector));
-
-  __device__ static Value Identity() { return F::Identity(); }
-  __device__ static Value Combine(const Value& a, const Value& b) { return F::Combine(a, b); }
-  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(value, Rows::PlaceOf(leaf, v));
-  }
 
   // `leaves` neighbouring leaves from `leaf` on, a power of two up to kLeavesMax.
   template <int kLeavesMax>
@@ -70,6 +61,7 @@ struct PipelinedColumnLeaves : RowsOfColumns<typename F::Element, kColumnVector<
       __pipeline_commit();
     };
 
+    using Columns = ThreadColumns<PipelinedColumnLeaves>;
     RegisterPairStack<Columns, kLeavesMax> stack;
     request(0);
 #pragma unroll 1
@@ -90,17 +82,6 @@ struct PipelinedColumnLeaves : RowsOfColumns<typename F::Element, kColumnVector<
   }
 
  private:
-  struct Columns {
-    Value of[kVector];
-
-    __device__ static Columns Combine(const Columns& left, const Columns& right) {
-      Columns columns;
-#pragma unroll
-      for (int v = 0; v < kVector; ++v) columns.of[v] = F::Combine(left.of[v], right.of[v]);
-      return columns;
-    }
-  };
-
   // A whole leaf, whose rows are `threads` vectors apart.
   __device__ __forceinline__ static void FoldWhole(const Vector* rows, int threads, int number,
                                                    Value (&out)[kVector]) {

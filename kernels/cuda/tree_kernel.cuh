@@ -58,12 +58,6 @@ struct TreeBounds {
   int blocks_per_sm;
 };
 
-// Columns of a thread, and their values.
-template <class Leaves>
-struct ThreadColumns {
-  typename Leaves::Value of[Leaves::kVector];
-};
-
 // Of `kLeaves` states, those that a thread loads before it joins any: what 64 registers hold.
 template <class State, int kLeaves>
 inline constexpr int kStatesOnTheirWay =
@@ -83,14 +77,8 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
     leaves.template FoldInLoop<kLeaves>(first, count, columns.of);
     return columns;
   } else {
-    using F = typename Leaves::Fold;
     const auto combine = [](const Columns& left, const Columns& right) {
-      Columns columns;
-#pragma unroll
-      for (int v = 0; v < Leaves::kVector; ++v) {
-        columns.of[v] = F::Combine(left.of[v], right.of[v]);
-      }
-      return columns;
+      return Columns::Combine(left, right);
     };
     if constexpr (Leaves::kReadsStates) {
       const auto leaf = [&](std::int64_t index) {
@@ -101,7 +89,7 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
       if constexpr (Leaves::kLoops) {
         return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
       } else {
-        constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
+        constexpr int kBatch = kStatesOnTheirWay<typename Leaves::Fold::State, kLeaves>;
         const auto batch = [&](std::int64_t index) {
           Columns states[kBatch];
 #pragma unroll
