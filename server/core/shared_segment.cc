@@ -65,10 +65,11 @@ absl::StatusOr<SharedSegment> SharedSegment::Open(absl::string_view key, absl::s
   if (!name.ok()) return name.status();
   SharedSegment segment;
   segment.key_ = *std::move(name);
-  segment.descriptor_ = shm_open(segment.key_.c_str(), O_RDWR, 0);
+  // O_NONBLOCK: of a pipe, which anybody may put there, reading alone waits for somebody to write.
+  segment.descriptor_ = shm_open(segment.key_.c_str(), O_RDWR | O_NONBLOCK, 0);
   segment.is_writable_ = segment.descriptor_ >= 0;
   if (!segment.is_writable_ && (errno == EACCES || errno == EPERM)) {
-    segment.descriptor_ = shm_open(segment.key_.c_str(), O_RDONLY, 0);
+    segment.descriptor_ = shm_open(segment.key_.c_str(), O_RDONLY | O_NONBLOCK, 0);
   }
   if (segment.descriptor_ < 0) return OpenError(errno);
   const std::int64_t bytes = SizeOf(segment.descriptor_);

@@ -2,6 +2,7 @@
 #include "server/core/region_table.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -116,6 +117,21 @@ TEST_F(RegionTableTest, WhatIsNoSegmentIsNotOpened) {
   unlink(path.c_str());
   ASSERT_EQ(symlink("/etc/passwd", path.c_str()), 0);
   ExpectStatus(table_->RegisterShared("r", name, 0, 8), StatusCode::kPermissionDenied, "key: ");
+  unlink(path.c_str());
+}
+
+// Opening it to read alone would wait for a writer.
+TEST_F(RegionTableTest, APipeThatMayOnlyBeReadHoldsUpNobody) {
+  const std::string name = std::string(ShmSegment::kPrefix) + "pipe";
+  const std::string path = "/dev/shm" + name;
+  unlink(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0444), 0);
+  constexpr uid_t kNobody = 65534;
+  const bool is_root = geteuid() == 0;  // who may write all the same
+  ASSERT_TRUE(!is_root || seteuid(kNobody) == 0);
+  const absl::Status refused = table_->RegisterShared("r", name, 0, 8);
+  ASSERT_TRUE(!is_root || seteuid(0) == 0);
+  ExpectStatus(refused, StatusCode::kPermissionDenied, "key: is no shared memory segment");
   unlink(path.c_str());
 }
 
