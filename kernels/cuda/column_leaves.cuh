@@ -278,10 +278,10 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
     const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
       if constexpr (kTakesPacked<T, decltype(value), std::remove_cvref_t<decltype(add)>>) {
 #pragma unroll
-        for (int r = 0; r < kRows; r += 4) add(value, PackedOf(rows + r, v), number + r);
+        for (int r = 0; r < Rows::kRows; r += 4) add(value, PackedOf(rows + r, v), number + r);
       } else {
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) add(value, ElementOf(rows[r], v), number + r);
+        for (int r = 0; r < Rows::kRows; ++r) add(value, ElementOf(rows[r], v), number + r);
       }
       return value;
     };

@@ -29,11 +29,11 @@ __device__ __forceinline__ void BeginPass() {
 struct PassLaunch {
   unsigned blocks;
   unsigned threads;
-  bool overlaps;         // whether the GPU can overlap passes
-  int shared_bytes = 0;  // of each block, beside what the kernel declares
+  bool overlaps = false;  // whether the GPU can overlap it with the pass before
+  int shared_bytes = 0;   // of each block, beside what the kernel declares
 };
 
-// Launches `kernel`, which must call BeginPass, behind what is in the stream.
+// Launches `kernel`, which must call BeginPass if it overlaps, behind what is in the stream.
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchPass(void (*kernel)(Parameters...), const PassLaunch& launch, cudaStream_t stream,
                        const Arguments&... arguments) {

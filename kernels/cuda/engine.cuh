@@ -86,8 +86,7 @@ class EngineOf final : public Engine {
 
   cudaError_t FoldBatch(const BatchItem* d_items, const BatchLaunch& launch,
                         cudaStream_t stream) const override {
-    BatchKernel<F><<<launch.blocks(), kBatchWarps * 32, 0, stream>>>(d_items, launch);
-    return cudaGetLastError();
+    return LaunchPass(BatchKernel<F>, {launch.blocks(), kBatchWarps * 32}, stream, d_items, launch);
   }
 
   cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
@@ -100,16 +99,15 @@ class EngineOf final : public Engine {
 
   cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
                          void* d_stack, cudaStream_t stream) const override {
-    PushKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
-        static_cast<const State*>(d_states), width, index, static_cast<State*>(d_stack));
-    return cudaGetLastError();
+    return LaunchPass(PushKernel<F>, {StackBlocks(width), kStackThreads}, stream,
+                      static_cast<const State*>(d_states), width, index,
+                      static_cast<State*>(d_stack));
   }
 
   cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
                          const Output& output, cudaStream_t stream) const override {
-    DrainKernel<F><<<StackBlocks(width), kStackThreads, 0, stream>>>(
-        static_cast<const State*>(d_stack), width, count, SinkFor<F>(output, width));
-    return cudaGetLastError();
+    return LaunchPass(DrainKernel<F>, {StackBlocks(width), kStackThreads}, stream,
+                      static_cast<const State*>(d_stack), width, count, SinkFor<F>(output, width));
   }
 
  private:

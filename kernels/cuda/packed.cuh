@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/element.h"
 
 namespace warpfold::cuda {
@@ -36,15 +37,6 @@ using ItemOf = std::conditional_t<kTakesPacked<T, Value, Add>, Packed<T>, T>;
 // In the low bit of each byte: whether that byte is not zero.
 __device__ __forceinline__ std::uint32_t NonzeroBytes(std::uint32_t word) {
   return ((((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7) & 0x01010101u;
-}
-// Byte i of the result is byte s of `word`, s the i-th hexadecimal digit of kSelector from the
-// right, or of s - 8 the highest bit, eight times; 4 is a byte of zeros. __byte_perm does not know
-// the sign.
-template <std::uint32_t kSelector>
-__device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
-  std::uint32_t result;
-  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "n"(kSelector));
-  return result;
 }
 
 // Of 4 rows of kColumns bytes, the words of one row after another, to one word a column, the first

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/column_leaves.cuh"
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sweeps.cuh"
 
@@ -36,9 +37,8 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
   __device__ __forceinline__ void FoldInLoop(std::int64_t leaf, int leaves,
                                              Value (&out)[kVector]) const {
     // A thread copies and reads its own vectors only, so that none waits for another.
-    extern __shared__ uint4 ring[];
     const int threads = static_cast<int>(blockDim.x);
-    Vector* const mine = reinterpret_cast<Vector*>(ring) + threadIdx.x;
+    Vector* const mine = reinterpret_cast<Vector*>(DynamicSharedMemory()) + threadIdx.x;
     const auto slot = [&](int i) { return mine + (i & 1) * kRows * threads; };
     // Of the thread's rows, those that there are.
     const int rows = static_cast<int>(

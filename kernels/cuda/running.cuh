@@ -8,35 +8,18 @@
 #include <type_traits>
 
 #include "kernels/components.h"
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/element.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
 
-// One instruction each. -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either
-// is.
-template <bool kIsMin, bool kOmitsNan>
-__device__ __forceinline__ float Extreme(float a, float b) {
-  float result;
-  if constexpr (kIsMin && kOmitsNan) asm("min.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  if constexpr (!kIsMin && kOmitsNan) asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  if constexpr (kIsMin && !kOmitsNan) {
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  }
-  if constexpr (!kIsMin && !kOmitsNan) {
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  }
-  return result;
-}
-
 // The inverse of Widen, of a float that is a T.
 template <typename T>
 __device__ __forceinline__ T Narrow(float x) {
   if constexpr (std::is_same_v<T, Half>) {
-    Half half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
-    return half;
+    return Half{HalfBits(x)};
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     return BFloat16{static_cast<std::uint16_t>(BitCast<std::uint32_t>(x) >> 16)};
   } else {

@@ -1,0 +1,51 @@
+// Instructions that CUDA C++ has no name for: PTX, a function each.
+//
+// Source: Parallel Thread Execution ISA.
+#ifndef WARPFOLD_KERNELS_CUDA_INSTRUCTIONS_CUH_
+#define WARPFOLD_KERNELS_CUDA_INSTRUCTIONS_CUH_
+
+#include <cstdint>
+
+namespace warpfold::cuda {
+
+// prmt: byte i of the result is byte s of `word`, s the i-th hexadecimal digit of kSelector from
+// the right, or of s - 8 the highest bit, eight times; 4 is a byte of zeros. __byte_perm does not
+// know the sign.
+template <std::uint32_t kSelector>
+__device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
+  std::uint32_t result;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "n"(kSelector));
+  return result;
+}
+
+// min, max: -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either is.
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ float Extreme(float a, float b) {
+  float result;
+  if constexpr (kIsMin && kOmitsNan) asm("min.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  if constexpr (!kIsMin && kOmitsNan) asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  if constexpr (kIsMin && !kOmitsNan) {
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  }
+  if constexpr (!kIsMin && !kOmitsNan) {
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  }
+  return result;
+}
+
+// cvt: the bits of the half nearest to `x`, ties to even.
+__device__ __forceinline__ std::uint16_t HalfBits(float x) {
+  std::uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+
+// The shared memory that a block has beside what its kernel declares (LaunchPass).
+__device__ __forceinline__ uint4* DynamicSharedMemory() {
+  extern __shared__ uint4 dynamic_shared_memory[];
+  return dynamic_shared_memory;
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_INSTRUCTIONS_CUH_
