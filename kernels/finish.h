@@ -164,7 +164,7 @@ WARPFOLD_HD double Variance(const ResultTargets& targets, std::int64_t count,
                             const typename F::State& state) {
   // In float64: the difference of two int64 may not fit in one.
   const double divisor = static_cast<double>(count) - static_cast<double>(targets.correction);
-  if (F::kOmitsNan && divisor <= 0) return QuietNan<double>();
+  if (F::kOmitsNan && (count == 0 || divisor <= 0)) return QuietNan<double>();
   return SquaredDeviations<F>(count, state) / (divisor > 0 ? divisor : 0.0);
 }
 

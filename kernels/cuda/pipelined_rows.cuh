@@ -122,7 +122,7 @@ struct AcrossTile : AcrossLanes {
   BestKeys<T>& of_earlier;    // in registers, the same in all lanes: of all turns before
 
   template <class C>
-  __device__ bool Seeks(T best) const {
+  __device__ bool Seeks(T best, bool has_best) const {
     using Key = typename BestKeys<T>::Key;
     Key mine;
     if constexpr (C::kIsPacked) {
@@ -138,7 +138,7 @@ struct AcrossTile : AcrossLanes {
       // Of equals the first counts.
       if (!Any(mine < earlier)) return false;
     }
-    if (!Any(mine <= of_turn.template Now<C>())) return false;
+    if (!has_best || !Any(mine <= of_turn.template Now<C>())) return false;
     if (threadIdx.x % kLanes == 0) atomicMin(&of_turn.template Of<C>(), mine);
     return true;
   }

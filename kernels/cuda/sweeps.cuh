@@ -31,9 +31,9 @@ struct AcrossLanes {
   }
   // For some lane of the warp.
   __device__ bool Any(bool is) const { return __any_sync(kFullWarp, is); }
-  // Whether the place of `best`, their extremum, is asked for.
+  // Whether the place of `best`, their extremum if `has_best`, is asked for.
   template <class C, typename T>
-  __device__ bool Seeks(T) const {
+  __device__ bool Seeks(T, bool /*has_best*/) const {
     return true;
   }
 };
@@ -46,7 +46,7 @@ struct WithinThread {
   }
   __device__ bool Any(bool is) const { return is; }
   template <class C, typename T>
-  __device__ bool Seeks(T) const {
+  __device__ bool Seeks(T, bool /*has_best*/) const {
     return true;
   }
 };
@@ -136,7 +136,10 @@ __device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Val
     }
   }();
   const T best = FromKey<T>(key);
-  if (!across.template Seeks<C>(best)) return C::Identity();
+  // Where NaN is left out, nothing but NaN has no best element; its key would beat all others.
+  bool has_best = true;
+  if constexpr (kIsFloat<T> && F::kOmitsNan) has_best = !IsNan(best);
+  if (!across.template Seeks<C>(best, has_best)) return C::Identity();
   const std::int32_t number = across.template Fold<Number>(Locate<F>(best, sweep));
   return number == Number::Identity() ? C::Identity() : C::At(best, number);
 }

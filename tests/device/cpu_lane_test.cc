@@ -29,6 +29,7 @@ TEST_F(CpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(
 TEST_F(CpuLaneTest, AnswersWhereAllElementsAreNan) {
   testing::AnswersWhereAllElementsAreNan(*lane_);
 }
+TEST_F(CpuLaneTest, FindsExtremaBesideTilesOfNan) { testing::FindsExtremaBesideTilesOfNan(*lane_); }
 TEST_F(CpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
   testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
 }

@@ -47,12 +47,13 @@ void ExpectEverywhere(Lane& lane, const ReduceSpec& spec, const std::vector<T>& 
 }
 
 template <typename T>
-void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec) {
+void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, std::int64_t correction) {
   const std::string zero = BytesOf<T>(0.0), nan = BytesOf<T>(std::nan(""));
   const std::string none = BytesOf<std::int64_t>(0), nowhere = BytesOf<std::int64_t>(-1);
   const Plan plan = *MakePlan(spec);
   const std::string all = BytesOf<std::int64_t>(plan.reduced_count);
   spec.nan_policy = NanPolicy::kOmit;
+  spec.correction = correction;
   spec.ops = {Op::kSum, Op::kL1Norm,       Op::kL2Norm,   Op::kProd,    Op::kMean,   Op::kVar,
               Op::kStd, Op::kMin,          Op::kMax,      Op::kArgMin,  Op::kArgMax, Op::kAny,
               Op::kAll, Op::kCountNonzero, Op::kNanCount, Op::kInfCount};
@@ -70,10 +71,41 @@ inline void AnswersWhereAllElementsAreNan(Lane& lane) {
       spec.dtype = dtype;
       VisitDType(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (kIsFloat<T>) ExpectAllNanOmitted<T>(lane, spec);
+        if constexpr (kIsFloat<T>) {
+          // One below 0 leaves a divisor, and still no variance.
+          for (const std::int64_t correction : {0, 1, -1}) {
+            ExpectAllNanOmitted<T>(lane, spec, correction);
+          }
+        }
       });
       if (::testing::Test::HasFatalFailure()) return;
     }
+  }
+}
+
+// Many NaN in a row say nothing of the numbers beside them.
+inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
+  std::mt19937_64 random(62);
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kIsFloat<T>) {
+        for (const std::int64_t tiles : {2, 7, 40}) {
+          const std::int64_t rows = 80 / tiles, row_elements = tiles * kTileElements<T>;
+          const ReduceSpec spec{.dtype = dtype,
+                                .shape = {rows, row_elements},
+                                .ops = {Op::kArgMin, Op::kArgMax, Op::kMin, Op::kMax},
+                                .axes = {1},
+                                .nan_policy = NanPolicy::kOmit};
+          const Plan plan = *MakePlan(spec);
+          const std::vector<T> data = RowsWithTilesOfNan<T>(rows, row_elements, random);
+          const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+          ASSERT_TRUE(outcome.ok()) << outcome.status();
+          EXPECT_EQ(outcome->results, ExpectedResults<T>(plan, spec, data))
+              << Case{spec}.ToString();
+        }
+      }
+    });
   }
 }
 

@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "kernels/canonical.h"
-#include "kernels/cpu/reduce.h"
 #include "server/device/cuda/cuda_resources.h"
-#include "server/device/results.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/kernels/cpu_results.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
@@ -40,20 +39,6 @@ class GpuKernelsTest : public GpuFixture {
     reduction.Enqueue(d_data.get() + offset, stream_.get());
     EXPECT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
     return reduction.Results();
-  }
-
-  template <typename T>
-  static std::vector<std::string> OnCpu(const Plan& plan, const T* data) {
-    const Geometry& g = plan.geometry;
-    const ResultLayout layout(plan);
-    std::vector<char> block(layout.total_bytes());
-    Overflow overflow;
-    Output output;
-    output.targets = layout.Targets(plan, block.data());
-    output.overflow = &overflow;
-    cpu::FoldElements({plan.dtype, plan.bundle()}, data, {g.outer, g.reduce, g.inner}, output,
-                      cpu::Serial);
-    return layout.Extract(block.data());
   }
 
   template <typename T>
@@ -109,23 +94,10 @@ constexpr Shape kShapes[] = {
     {1, 60000, 4},
 };
 
-std::vector<std::vector<Op>> OpsOfEachBundle() {
-  return {{Op::kSum, Op::kMean},
-          {Op::kMin},
-          {Op::kMax},
-          {Op::kAny, Op::kCountNonzero},
-          {Op::kSum, Op::kMin, Op::kMax, Op::kMean},
-          {Op::kArgMin},
-          {Op::kArgMax},
-          {Op::kArgMax, Op::kArgMin},
-          {Op::kVar, Op::kL1Norm, Op::kL2Norm, Op::kNanCount, Op::kInfCount},
-          {std::begin(kAllOps), std::end(kAllOps)}};
-}
-
 template <typename T>
 void GpuKernelsTest::ExpectTheCpusBits(const ReduceSpec& spec, const std::vector<T>& data) {
   const Plan plan = *MakePlan(spec);
-  const std::vector<std::string> expected = OnCpu(plan, data.data());
+  const std::vector<std::string> expected = testing::ResultsOnCpu(plan, data.data());
   for (const std::size_t offset : {std::size_t{0}, sizeof(T)}) {
     for (const cuda::DeviceShape& device : {kHopper, kSmall}) {
       const std::vector<std::string> actual = OnGpu(plan, data.data(), offset, device);
@@ -158,7 +130,7 @@ TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
           data[random() % data.size()] = testing::ElementOf<T>(std::nan(""));
           data[random() % data.size()] = testing::ElementOf<T>(-HUGE_VAL);
         }
-        for (const std::vector<Op>& ops : OpsOfEachBundle()) {
+        for (const std::vector<Op>& ops : testing::OpsOfEachBundle()) {
           // The large fusions where the CPU does not take minutes over them.
           if (ops.size() > 4 && count > 300000) continue;
           spec.ops = ops;
@@ -285,6 +257,33 @@ TEST_F(GpuKernelsTest, FindsTheExtremaOfEachRowOfABlock) {
         ExpectTheCpusBits(
             {.dtype = dtype, .shape = {rows, row_elements, 1}, .ops = ops, .axes = {1}}, data);
         if (HasFatalFailure() || testing::IsBrief()) return;
+      }
+    });
+  }
+}
+
+// A tile of nothing but NaN has no best element, which no other's has to be better than.
+TEST_F(GpuKernelsTest, FindsTheExtremaBesideTilesOfNan) {
+  std::mt19937_64 random(6);
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kIsFloat<T>) {
+        // One row and several in a block, and a row in many blocks.
+        for (const auto& [rows, tiles] : {std::pair{257, 8}, {40, 5}, {3, 100}}) {
+          const std::int64_t row_elements = tiles * kTileElements<T>;
+          const std::vector<T> data = testing::RowsWithTilesOfNan<T>(rows, row_elements, random);
+          for (const std::vector<Op>& ops : {std::vector<Op>{Op::kArgMin},
+                                             std::vector<Op>{Op::kArgMin, Op::kArgMax, Op::kMin}}) {
+            ExpectTheCpusBits({.dtype = dtype,
+                               .shape = {rows, row_elements, 1},
+                               .ops = ops,
+                               .axes = {1},
+                               .nan_policy = NanPolicy::kOmit},
+                              data);
+            if (HasFatalFailure() || testing::IsBrief()) return;
+          }
+        }
       }
     });
   }

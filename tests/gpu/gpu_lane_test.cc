@@ -41,6 +41,7 @@ TEST_P(GpuLaneTest, RefusesSumsThatDoNotFit) { testing::RefusesSumsThatDoNotFit(
 TEST_P(GpuLaneTest, AnswersWhereAllElementsAreNan) {
   testing::AnswersWhereAllElementsAreNan(*lane_);
 }
+TEST_P(GpuLaneTest, FindsExtremaBesideTilesOfNan) { testing::FindsExtremaBesideTilesOfNan(*lane_); }
 TEST_P(GpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
   testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
 }

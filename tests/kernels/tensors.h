@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/canonical.h"
 #include "kernels/plan.h"
 #include "tests/kernels/numbers.h"
 #include "tests/kernels/reference.h"
@@ -102,6 +103,23 @@ void StrewNan(std::vector<T>& x, std::mt19937_64& random) {
       if (random() % 5 == 0 || i / 100 % 7 == 3) x[i] = ElementOf<T>(std::nan(""));
     }
   }
+}
+
+// Rows of which a third of the tiles are NaN throughout; every other row has larger numbers than
+// those beside it, and all have equal ones.
+template <typename T>
+std::vector<T> RowsWithTilesOfNan(std::int64_t rows, std::int64_t row_elements,
+                                  std::mt19937_64& random) {
+  std::vector<T> x;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    bool is_nan = false;
+    for (std::int64_t i = 0; i < row_elements; ++i) {
+      if (i % kTileElements<T> == 0) is_nan = random() % 3 == 0;
+      const double number = static_cast<double>(random() % 50 + (row % 2 != 0 ? 50 : 0));
+      x.push_back(ElementOf<T>(is_nan ? std::nan("") : number));
+    }
+  }
+  return x;
 }
 
 namespace internal {
