@@ -98,6 +98,26 @@ TEST(MakePlan, RefusesBadOps) {
   ExpectRefused(Spec({3, 0}, {1}, {Op::kMin}), "ops: min of no elements");
 }
 
+// Squares of 16 bits, times their count, fill 128 bits then.
+TEST(MakePlan, RefusesTheVarianceOfMoreNarrowIntegersThanAreExact) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 47;
+  for (const DType dtype : {DType::kBool, DType::kI8, DType::kU16}) {
+    for (const Op op : {Op::kVar, Op::kStd}) {
+      ReduceSpec spec = Spec({kMost, 2}, {0}, {Op::kSum, op});
+      spec.dtype = dtype;
+      EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
+      spec.shape[0] += 1;
+      ExpectRefused(spec,
+                    std::string("tensor.shape: ") + Name(op) + " of 140737488355329 elements");
+      spec.ops = {Op::kSum, Op::kL2Norm};
+      EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
+    }
+  }
+  ReduceSpec wide = Spec({kMost + 1}, {}, {Op::kVar});
+  wide.dtype = DType::kI32;
+  EXPECT_TRUE(MakePlan(wide).ok()) << "in float64";
+}
+
 TEST(MakePlan, RefusesBadAxes) {
   ExpectRefused(Spec({3, 4}, {2}), "axes: 2 is out of range");
   ExpectRefused(Spec({3, 4}, {-3}), "axes: -3 is out of range");
