@@ -75,6 +75,8 @@ struct Plan {
   std::int64_t output_count = 0;   // elements of one op's result
   std::int64_t reduced_count = 0;  // elements behind each of them
   std::int64_t correction = 0;     // of VAR and STD
+  // Of a slice of planes: the number of its first output in the whole, for whoever names one.
+  std::int64_t first_output = 0;
   // A device leaves the state of each output, finish.h's F::State of the bundle, and no results.
   bool leaves_states = false;
 

@@ -14,6 +14,7 @@ absl::StatusOr<ShardResults> ReducePlanes(Lane& lane, const Plan& whole, const S
   const std::int64_t plane_bytes = whole.input_bytes / PlaneCount(whole);
   Plan plan = SlicePlan(whole, shard.size_bytes / plane_bytes, {0, whole.outer_run.length});
   plan.leaves_states = false;
+  plan.first_output = shard.offset_bytes / plane_bytes * (whole.output_count / PlaneCount(whole));
   absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
   if (!outcome.ok()) return outcome.status();
   return ShardResults{{}, {}, std::move(outcome->results), outcome->times};

@@ -39,7 +39,7 @@ bool SplitReduction::Withdraw() {
 
 bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
                             const absl::Status& why) {
-  Fail(why);
+  Fail(submitted, why);
   std::size_t given_back = never_submitted;
   for (std::size_t i = 0; i < submitted; ++i) {
     if (host_.WithdrawFrom(*task_.shards[i].device, &works_[i])) ++given_back;
@@ -51,7 +51,7 @@ bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
 absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
   absl::StatusOr<ShardResults> shard = ReduceShard(lane, works_[index], task_.shards[index]);
   if (!shard.ok()) {
-    Fail(shard.status());  // before the lane takes the next work
+    Fail(index, shard.status());  // before the lane takes the next work
     return shard.status();
   }
   Outcome outcome{.results = {}, .times = shard->times};
@@ -70,16 +70,21 @@ absl::Status SplitReduction::Wanted() const {
   return failure_.ok() ? absl::OkStatus() : absl::CancelledError("another shard has failed");
 }
 
-void SplitReduction::ShardDone(WorkReport report) {
-  Note(std::move(report));
+void SplitReduction::ShardDone(std::size_t index, WorkReport report) {
+  Note(index, std::move(report));
   // The mutex is let go of before: the last one destroys it.
   if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   host_.End(work_, TakeReport());
 }
 
-void SplitReduction::Fail(const absl::Status& why) {
+void SplitReduction::Fail(std::size_t index, const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
-  if (failure_.ok()) failure_ = why;
+  if (!absl::IsOutOfRange(why)) {
+    if (failure_.ok()) failure_ = why;
+  } else if (overflow_.ok() || index < overflow_shard_) {
+    overflow_ = why;
+    overflow_shard_ = index;
+  }
 }
 
 absl::Status SplitReduction::failure() const {
@@ -87,14 +92,12 @@ absl::Status SplitReduction::failure() const {
   return failure_;
 }
 
-void SplitReduction::Note(WorkReport report) {
+void SplitReduction::Note(std::size_t index, WorkReport report) {
+  if (!report.outcome.ok()) Fail(index, report.outcome.status());
   absl::MutexLock lock(&mutex_);
   // Shards are reduced at the same time: the slowest one's times are the reduction's.
   report_.queue = std::max(report_.queue, report.queue);
-  if (!report.outcome.ok()) {
-    if (failure_.ok()) failure_ = report.outcome.status();
-    return;
-  }
+  if (!report.outcome.ok()) return;
   DeviceTimes& times = report_.outcome->times;
   const DeviceTimes& shard = report.outcome->times;
   times.kernel = std::max(times.kernel, shard.kernel);
@@ -107,6 +110,7 @@ void SplitReduction::Note(WorkReport report) {
 WorkReport SplitReduction::TakeReport() {
   absl::MutexLock lock(&mutex_);
   WorkReport report = std::move(report_);
+  if (!overflow_.ok()) report.outcome = overflow_;
   if (!failure_.ok()) report.outcome = failure_;
   return report;
 }

@@ -40,7 +40,7 @@ class SplitReduction final : public SplitWork {
     PayloadSource& payload() override { return all_.work_.payload(); }
     bool waits_for_client() const override { return false; }
     absl::Status Wanted() const override { return all_.Wanted(); }
-    void Done(WorkReport report) override { all_.ShardDone(std::move(report)); }
+    void Done(WorkReport report) override { all_.ShardDone(index_, std::move(report)); }
 
    private:
     SplitReduction& all_;
@@ -50,12 +50,13 @@ class SplitReduction final : public SplitWork {
   // Runs on a lane's thread; the outcome has results when it was the last shard's.
   absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
-  void ShardDone(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The first time counts.
-  void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ShardDone(std::size_t index, WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A result of shard `index` that does not fit is the answer if no shard before it has one, as on
+  // one device, so the others go on; of other failures the first in time, and they stop.
+  void Fail(std::size_t index, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status failure() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds a shard's report to that of all.
-  void Note(WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Note(std::size_t index, WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   WorkReport TakeReport() ABSL_LOCKS_EXCLUDED(mutex_);
   // Fails with `why` and takes back what waits of the first `submitted` works; `never_submitted`
   // others will not come. True when none is left.
@@ -72,8 +73,10 @@ class SplitReduction final : public SplitWork {
   std::atomic<std::size_t> not_reduced_;  // shards
 
   mutable absl::Mutex mutex_;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // the first
-  WorkReport report_ ABSL_GUARDED_BY(mutex_);     // of all works so far
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);   // the first
+  absl::Status overflow_ ABSL_GUARDED_BY(mutex_);  // of the first shard that has one
+  std::size_t overflow_shard_ ABSL_GUARDED_BY(mutex_) = 0;
+  WorkReport report_ ABSL_GUARDED_BY(mutex_);  // of all works so far
 };
 
 }  // namespace warpfold

@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
                         cpu::Serial);
       });
   if (!merged.ok()) return merged;
-  if (absl::Status fits = OverflowStatus(overflow, whole.dtype); !fits.ok()) return fits;
+  if (absl::Status fits = OverflowStatus(overflow, whole); !fits.ok()) return fits;
   return layout.Extract(block.get());
 }
 

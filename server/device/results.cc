@@ -116,16 +116,16 @@ bool MayOverflow(const Plan& plan) {
                      [](Op op) { return op == Op::kSum || op == Op::kProd; });
 }
 
-absl::Status OverflowStatus(const Overflow& overflow, DType dtype) {
+absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan) {
   if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
-  const char* result = Name(ResultDType(overflow.op, dtype));
+  const char* result = Name(ResultDType(overflow.op, plan.dtype));
+  const std::int64_t output = plan.first_output + overflow.output_index;
   if (overflow.op == Op::kProd) {
-    return absl::OutOfRangeError(absl::StrCat("ops: the product of output element ",
-                                              overflow.output_index, " does not fit in ", result));
+    return absl::OutOfRangeError(
+        absl::StrCat("ops: the product of output element ", output, " does not fit in ", result));
   }
   const std::string sum = Decimal(absl::MakeInt128(overflow.high, overflow.low));
-  return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ",
-                                            overflow.output_index, " is ", sum,
+  return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ", output, " is ", sum,
                                             ", which does not fit in ", result));
 }
 

@@ -43,9 +43,9 @@ std::vector<std::string> EmptyResults(const Plan& plan);
 // Whether a result of `plan` may not fit its dtype: integer sums and products.
 bool MayOverflow(const Plan& plan);
 
-// OUT_OF_RANGE when `overflow`, of a tensor of `dtype`, holds something, with the exact sum if it
+// OUT_OF_RANGE when `overflow`, of a reduction by `plan`, holds something, with the exact sum if it
 // is one; OK otherwise.
-absl::Status OverflowStatus(const Overflow& overflow, DType dtype);
+absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan);
 
 }  // namespace warpfold
 

@@ -38,6 +38,10 @@ TEST_F(GpuSplitTest, ReducesToTheBitsOfOneGpu) {
   testing::SplitTensorsReduceToTheBitsOfOneDevice(executors(), 3);
 }
 
+TEST_F(GpuSplitTest, SumsThatDoNotFitAreNamedAsOnOneGpu) {
+  testing::SplitSumsThatDoNotFitAreNamedAsOnOneDevice(executors());
+}
+
 // The current device is a thread's: lanes of all GPUs at work in turns on one thread.
 TEST_F(GpuSplitTest, OneThreadUsesLanesOfAllGpusInTurns) {
   std::mt19937_64 random(52);

@@ -20,6 +20,10 @@ TEST_F(SplitTest, ReducesToTheBitsOfOneDevice) {
   testing::SplitTensorsReduceToTheBitsOfOneDevice(executors_, 1);
 }
 
+TEST_F(SplitTest, SumsThatDoNotFitAreNamedAsOnOneDevice) {
+  testing::SplitSumsThatDoNotFitAreNamedAsOnOneDevice(executors_);
+}
+
 TEST_F(SplitTest, AnAnswerNamesAllOfItsDevices) {
   const std::string id = PutOnes();
   const auto work = Sum(id);

@@ -142,7 +142,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
     const std::chrono::nanoseconds took = watch.elapsed();
     outcome.times.kernel = r.kernel_time + took;
     use_.AddKernels(0, took);
-    if (status.ok()) status = OverflowStatus(r.overflow, plan_->dtype);
+    if (status.ok()) status = OverflowStatus(r.overflow, *plan_);
     outcome.results = r.result_layout.Extract(
         reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
   }

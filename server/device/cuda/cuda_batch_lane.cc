@@ -229,7 +229,7 @@ absl::StatusOr<Outcome> CudaBatchLane::Collect(const Tensor& tensor) const {
     overflow.high = verdict.high;
     overflow.low = verdict.low;
     overflow.op = verdict.op;
-    return OverflowStatus(overflow, plan.dtype);
+    return OverflowStatus(overflow, plan);
   }
   Outcome outcome;
   const char* results =

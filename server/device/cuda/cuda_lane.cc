@@ -260,7 +260,7 @@ absl::Status CudaLane::AwaitCopies() {
 absl::Status CudaLane::CheckOverflow() const {
   Overflow overflow;
   std::memcpy(&overflow, pinned_overflow_, sizeof(overflow));
-  return OverflowStatus(overflow, plan_->dtype);
+  return OverflowStatus(overflow, *plan_);
 }
 
 // Results that are not in pinned memory come through the slabs: nothing else uses them once the
