@@ -166,9 +166,10 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
   if (!spec.ok()) return InState(0, spec.status());
   absl::StatusOr<Plan> whole = MakePlan(*spec);
   if (!whole.ok()) return InState(0, whole.status());
-  if (absl::Status fits = CheckResultSize(*whole, limits); !fits.ok()) {
-    return InState(0, fits);
-  }
+  // Of a state only that no count below overflows: what there is of it is not known yet.
+  absl::Status fits = request.return_state() ? CheckStateSize(*whole, Range{}, limits)
+                                             : CheckResultSize(*whole, limits);
+  if (!fits.ok()) return InState(0, fits);
 
   for (std::size_t i = 0; i < merging.messages.size(); ++i) {
     const v1::PartialState& state = merging.messages[i];
@@ -189,9 +190,8 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
   }
   const Range merged{merging.parts.front().range.begin, merging.parts.back().range.end};
   if (request.return_state()) {
-    if (absl::Status fits = CheckStateSize(*whole, merged, limits); !fits.ok()) {
-      return InState(0, fits);
-    }
+    fits = CheckStateSize(*whole, merged, limits);
+    if (!fits.ok()) return InState(0, fits);
   } else if (merged != Range{0, whole->outer_run.length}) {
     return absl::InvalidArgumentError(absl::StrCat("states: are of indices ", merged.begin, " to ",
                                                    merged.end, " of ", whole->outer_run.length,

@@ -180,6 +180,19 @@ TEST_F(StateMessageTest, ResultsAndStatesAboveTheLimitNeverFit) {
   EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+// SUM and MEAN have one component, so that a state of one node has half the bytes of their results.
+TEST_F(StateMessageTest, ResultsThatNobodyAsksForAreNotMeasured) {
+  v1::MergeRequest request = States(
+      {.dtype = DType::kF64, .shape = {50, 3}, .ops = {Op::kSum, Op::kMean}, .axes = {0}}, 8);
+  request.mutable_states()->DeleteSubrange(1, 2);
+  request.set_return_state(true);
+  Limits limits;
+  limits.max_result_bytes = 3 * 8;
+  EXPECT_TRUE(DecodeStates(request, limits).ok()) << DecodeStates(request, limits).status();
+  limits.max_result_bytes -= 1;
+  EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 // Flips, cuts, doubles and swaps bytes: whatever comes, merging ends with a status that is right.
 TEST_F(StateMessageTest, SurvivesMutatedStates) {
   int merged = 0;
