@@ -45,6 +45,19 @@ absl::Status CheckRange(std::int64_t offset_bytes, std::int64_t size_bytes,
   return absl::OkStatus();
 }
 
+// Whether a call may write `range`. One that joins ranges, or takes their place, may when no more
+// are allowed: the upload could not be completed otherwise. Until it is written it may cut one in
+// two, so that the bound is then twice as many.
+bool HasRoomFor(const ResidentTensor& tensor, const ByteRange& range) {
+  const std::size_t pieces = tensor.written.count() + tensor.being_written.count();
+  if (pieces + 2 <= kTensorPiecesMax) return true;
+  ByteRanges after = tensor.written;
+  after.Remove(range);
+  if (after.count() + tensor.being_written.count() < kTensorPiecesMax) return true;
+  after.Add(range);
+  return after.count() <= tensor.written.count() && pieces < 2 * kTensorPiecesMax;
+}
+
 }  // namespace
 
 TensorTable::TensorTable(const std::vector<std::unique_ptr<Executor>>& executors,
@@ -172,7 +185,7 @@ absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
   if (tensor.being_written.Overlaps(range)) {
     return absl::AbortedError("offset_bytes: another call writes some of these bytes");
   }
-  if (tensor.written.count() + tensor.being_written.count() >= kTensorPiecesMax) {
+  if (!HasRoomFor(tensor, range)) {
     return RefusalStatus(NeverFits{}, absl::StrCat("offset_bytes: the tensor is in ",
                                                    kTensorPiecesMax, " pieces already"));
   }

@@ -106,6 +106,23 @@ TEST_F(TensorTableTest, AnUploadInTooManyPiecesIsRefused) {
   EXPECT_TRUE(table_->Delete(id).ok());
 }
 
+TEST_F(TensorTableTest, AnUploadInAsManyPiecesAsMayBeCanBeCompleted) {
+  ResidentLimits limits = kLimits;
+  limits.bytes_max = limits.tensor_bytes_max = 1 << 20;
+  table_->SetLimits(limits);
+  constexpr auto kBytes = static_cast<std::int64_t>(3 * kTensorPiecesMax);
+  const std::string id = Create(kBytes);
+  for (std::int64_t at = 0; at < kBytes; at += 3) ASSERT_TRUE(Write(id, at, 2).ok());
+  EXPECT_TRUE(Write(id, 1, 1).ok()) << "a byte again";
+  EXPECT_TRUE(Write(id, 2, 1).ok()) << "a gap";
+  // Calls that fail leave a piece less, or cut it: that is bounded, too.
+  std::size_t begun = 0;
+  for (std::int64_t at = 6; at < kBytes && table_->Write(id, at + 1, 1).ok(); at += 3) ++begun;
+  EXPECT_LT(begun, kTensorPiecesMax);
+  EXPECT_EQ(*Write(id, 0, kBytes), 0) << "all of it";
+  EXPECT_TRUE(table_->Delete(id).ok());
+}
+
 TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
   const std::string id = CreateWhole(10);
   absl::StatusOr<TensorReadLease> first = table_->Read(id);
