@@ -1,9 +1,11 @@
 #include "server/config.h"
 
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_options.h"
 
@@ -27,10 +29,26 @@ absl::Status InRange(const ConfigOption& option, const Config& config) {
       option.field);
 }
 
+// gRPC takes what is above 16 bits off a port, and serves another one.
+absl::Status CheckPort(const char* name, const std::string& address) {
+  constexpr int kPortMax = 65535;
+  const std::size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon != std::string::npos && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+      port >= 0 && port <= kPortMax) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": '", address, "' is no host:port with a port of 0 to ", kPortMax));
+}
+
 }  // namespace
 
 absl::Status Config::Validate() const {
-  if (listen_address.empty()) return absl::InvalidArgumentError("listen-address: is empty");
+  if (absl::Status port = CheckPort("listen-address", listen_address); !port.ok()) return port;
+  if (serves_metrics()) {
+    if (absl::Status port = CheckPort("metrics-address", metrics_address); !port.ok()) return port;
+  }
   if (slab_bytes % kSlabUnit != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("slab-bytes: ", slab_bytes, " is not a multiple of ", kSlabUnit));

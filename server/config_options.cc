@@ -1,10 +1,12 @@
 #include "server/config_options.h"
 
 #include <cctype>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -239,9 +241,26 @@ absl::Span<const ConfigOption> ConfigOptions() { return kOptions; }
 
 void AddFlags(CLI::App& app, Config& config) {
   for (const ConfigOption& option : kOptions) AddFlag(app, option, config);
-  app.set_config("--config", "", "TOML or INI file with any of these options, without dashes")
-      ->envname("WARPFOLD_CONFIG");
+  // Not by envname: CLI11 reads the file before it looks at the environment.
+  const char* const file = std::getenv("WARPFOLD_CONFIG");
+  const bool has_file = file != nullptr && *file != '\0';
+  app.set_config("--config", has_file ? file : "",
+                 "TOML or INI file with any of these options, without dashes (Env:WARPFOLD_CONFIG)",
+                 /*config_required=*/has_file);
   app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> arguments;  // the last one first, as CLI11 takes them
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string argument = argv[i];
+    // CLI11 takes what follows "--option=" for its value: as two arguments it is the empty one.
+    const bool is_empty = argument.size() > 3 && argument.rfind("--", 0) == 0 &&
+                          argument.find('=') == argument.size() - 1;
+    if (is_empty) arguments.emplace_back();
+    arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
+  }
+  app.parse(std::move(arguments));
 }
 
 absl::StatusOr<Config> ReadConfig(int argc, const char* const* argv) {
@@ -249,7 +268,7 @@ absl::StatusOr<Config> ReadConfig(int argc, const char* const* argv) {
   Config config;
   AddFlags(app, config);
   try {
-    app.parse(argc, argv);
+    ParseFlags(app, argc, argv);
   } catch (const CLI::Error& error) {
     return absl::InvalidArgumentError(error.what());
   }

@@ -41,8 +41,12 @@ struct ConfigOption {
 
 absl::Span<const ConfigOption> ConfigOptions();
 
-// Declares the flags and --config on `app`, bound to `config`, which must outlive the parse.
+// Declares the flags and --config, or WARPFOLD_CONFIG, on `app`, bound to `config`, which must
+// outlive the parse.
 void AddFlags(CLI::App& app, Config& config);
+
+// Parses the flags after argv[0]. Throws CLI::ParseError.
+void ParseFlags(CLI::App& app, int argc, const char* const* argv);
 
 // Reads the flags after argv[0], the environment and the file again, and validates.
 // INVALID_ARGUMENT names what is wrong.

@@ -119,14 +119,15 @@ int Main(int argc, char** argv) {
       "Reduces tensors on GPUs, as a gRPC service (warpfold.v1).\n"
       "Every option can also come from the environment (WARPFOLD_SLAB_BYTES for --slab-bytes) or\n"
       "from the file of --config; flags win over the file, the file over the environment.\n"
-      "Bytes take units: 4MiB."};
+      "Bytes take units: 4MiB.",
+      "warpfold-server"};
   app.set_version_flag("--version", std::string("warpfold-server ") + kVersion);
   Config config;
   Printing printing;
   AddFlags(app, config);
   AddPrinting(app, printing);
   try {
-    app.parse(argc, argv);
+    ParseFlags(app, argc, argv);
   } catch (const CLI::ParseError& error) {  // also how --help and --version leave
     return app.exit(error) == 0 ? 0 : kExitBadConfig;
   }

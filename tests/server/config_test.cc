@@ -66,6 +66,11 @@ TEST(ConfigTest, UnknownChoicesAreRefused) {
 
 TEST(ConfigTest, ValidateNamesTheBadField) {
   const std::vector<std::pair<std::string, std::string>> bad = {
+      {"--listen-address=127.0.0.1:70000", "listen-address: "},
+      {"--listen-address=localhost", "listen-address: "},
+      {"--listen-address=[::1]:", "listen-address: "},
+      {"--metrics-address=127.0.0.1:-1", "metrics-address: "},
+      {"--metrics-address=:65536", "metrics-address: "},
       {"--slab-bytes=65537", "slab-bytes: "},
       {"--slab-bytes=0", "slab-bytes: "},
       {"--slabs-per-stream=1", "slabs-per-stream: "},
@@ -103,6 +108,29 @@ TEST(ConfigTest, AnUnreadableFileIsRefusedByName) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << file;
     EXPECT_NE(std::string(status.message()).find(file), std::string::npos) << status;
   }
+}
+
+TEST(ConfigTest, TheVariableNamesAFileAndTheFlagAnother) {
+  const UniqueTempFolder folder;
+  const std::string file = folder.Write("a.toml", "streams = 3\n");
+  const std::string other = folder.Write("b.toml", "streams = 4\n");
+  setenv("WARPFOLD_CONFIG", file.c_str(), 1);
+  EXPECT_EQ(Read({})->streams, 3);
+  EXPECT_EQ(Read({"--config", other.c_str()})->streams, 4);
+  setenv("WARPFOLD_CONFIG", "/no/such/file", 1);
+  EXPECT_EQ(Read({}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Read({"--config", other.c_str()})->streams, 4);
+  setenv("WARPFOLD_CONFIG", "", 1);
+  EXPECT_EQ(Read({})->streams, Config().streams);
+  unsetenv("WARPFOLD_CONFIG");
+}
+
+TEST(ConfigTest, AnEmptyValueIsNotTheNextFlag) {
+  const absl::StatusOr<Config> config = Read({"--shared-memory-prefix=", "--streams=5"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->shared_memory_prefix, "");
+  EXPECT_EQ(config->streams, 5);
+  EXPECT_EQ(Read({"--config=", "--streams=5"})->streams, 5);
 }
 
 TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
