@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/config.h"
 #include "server/config_options.h"
+#include "server/frontend/library_log.h"
 #include "server/observe/log.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -75,6 +76,7 @@ int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
   Log log(config.log_options());
+  const LibraryLog library_log(log);
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });

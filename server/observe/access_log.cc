@@ -7,6 +7,8 @@
 namespace warpfold {
 namespace {
 
+constexpr std::size_t kRequestIdBytesMax = 256;
+
 // Our own faults and the device's are for the operator to see; the client's are the client's.
 LogLevel LevelOf(absl::StatusCode code) {
   if (code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown) {
@@ -18,18 +20,6 @@ LogLevel LevelOf(absl::StatusCode code) {
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
 
 }  // namespace
-
-bool AccessLog::Rate::Takes(std::int64_t per_s) {
-  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
-                               std::chrono::steady_clock::now().time_since_epoch())
-                               .count();
-  std::int64_t second = second_.load(std::memory_order_relaxed);
-  if (second != now && second_.compare_exchange_strong(second, now, std::memory_order_relaxed)) {
-    taken_.store(0, std::memory_order_relaxed);
-  }
-  return taken_.load(std::memory_order_relaxed) < per_s &&
-         taken_.fetch_add(1, std::memory_order_relaxed) < per_s;
-}
 
 void AccessLog::SetOptions(const AccessLogOptions& options) {
   fast_per_s_.store(options.fast_per_s, std::memory_order_relaxed);
@@ -50,6 +40,7 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id,
                       std::string_view peer, absl::Span<const std::int64_t> shape,
                       const absl::Status& status) {
   const LogLevel level = LevelOf(record.code);
+  request_id = request_id.substr(0, kRequestIdBytesMax);  // refused for its size, it has any
   const auto stage_ns = [&record](Stage stage) {
     return Nanoseconds(record.stages[static_cast<std::size_t>(stage)]);
   };

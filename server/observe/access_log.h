@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/observe/line_rate.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 
@@ -42,23 +43,12 @@ class AccessLog {
              absl::Span<const std::int64_t> shape, const absl::Status& status);
 
  private:
-  // How many lines went out in the current second; loses count of a few when two threads meet at
-  // its start.
-  class Rate {
-   public:
-    bool Takes(std::int64_t per_s);
-
-   private:
-    std::atomic<std::int64_t> second_{-1};
-    std::atomic<std::int64_t> taken_{0};
-  };
-
   Log& log_;
   std::atomic<std::int64_t> fast_per_s_{0};
   std::atomic<std::int64_t> failed_per_s_{0};
   std::atomic<std::int64_t> slow_ns_{0};
-  Rate fast_;
-  Rate failed_;
+  LineRate fast_;
+  LineRate failed_;
 };
 
 }  // namespace warpfold

@@ -102,6 +102,29 @@ TEST(LogFaultTest, ALogThatNobodyReadsHoldsUpNeitherRequestsNorTheEnd) {
   close(reader);
 }
 
+// The libraries' own lines go the same way: a client that gives them cause holds up nobody.
+TEST(LogFaultTest, LinesOfLibrariesThatNobodyReadsHoldUpNoRequest) {
+  const UniqueTempFolder folder;
+  const std::string pipe = folder.Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // which never reads
+  const auto server = ServerProcess::Start({}, pipe);
+  ASSERT_NE(server, nullptr);
+  Client client(*server);
+  // An id that is no UTF-8, of which protobuf tells: 300 bytes a line.
+  const std::string request = "\x0a\x02\xff\xfe" + F32Ones(10).SerializeAsString();
+  for (int i = 0; i < 1000; ++i) {
+    const RawReply reply =
+        RawCall(client.channel(), "/warpfold.v1.ReductionService/Reduce", request);
+    ASSERT_EQ(reply.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  v1::ReduceResponse response;
+  EXPECT_TRUE(client.Reduce(F32Ones(10), &response).ok());
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0);
+  close(reader);
+}
+
 TEST(PortFaultTest, ASecondServerOnTheSamePortEndsAndTheFirstServesOn) {
   const auto server = ServerProcess::Start();
   ASSERT_NE(server, nullptr);

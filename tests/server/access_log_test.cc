@@ -65,6 +65,13 @@ TEST_F(AccessLogTest, OptionsAndLevelChangeWhileItRuns) {
   EXPECT_EQ(Taken(10, StatusCode::kInternal), 10);
 }
 
+TEST_F(AccessLogTest, AnIdThatWasRefusedForItsSizeIsNotWrittenWhole) {
+  Make({});
+  access_log_->Write({.code = StatusCode::kInvalidArgument}, std::string(1 << 20, '\x01'), "peer",
+                     {}, absl::InvalidArgumentError("request_id: too long"));
+  EXPECT_EQ(Line().at("request_id").get<std::string>().size(), 256U);
+}
+
 TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
   Make({});
   const Plan plan = *MakePlan(
