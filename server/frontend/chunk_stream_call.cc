@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/frontend/deadline.h"
 #include "server/frontend/status.h"
 
 namespace warpfold {
@@ -14,7 +15,7 @@ ChunkStreamCall::ChunkStreamCall(Submission& work, Method method,
       context_(context),
       record_(work.services().metrics, method),
       chunks_(*this, work.ticket(), work.services().limits.Get().stream_idle_timeout,
-              context->deadline()) {}
+              DeadlineOf(*context)) {}
 
 void ChunkStreamCall::BeginReading() {
   header_alarm_.Set(
@@ -59,7 +60,7 @@ absl::Status ChunkStreamCall::ReadHeader(bool ok) {
     if (context_->IsCancelled()) return absl::CancelledError("the client cancelled the request");
     return absl::InvalidArgumentError("header: the stream ended without one");
   }
-  absl::StatusOr<WireMessage> wire = WireMessage::Split(&message_, "chunk");
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(&message_, kChunkField);
   if (!wire.ok()) return wire.status();
   absl::StatusOr<bool> has_header = TakeHeader(*wire);
   if (!has_header.ok()) return has_header.status();
@@ -80,7 +81,7 @@ void ChunkStreamCall::OnChunkMessage(bool ok) {
   }
   grpc::ByteBuffer buffer;
   buffer.Swap(&message_);
-  absl::StatusOr<WireMessage> wire = WireMessage::Split(&buffer, "chunk");
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(&buffer, kChunkField);
   if (!wire.ok()) return chunks_.Fail(wire.status());
   absl::StatusOr<bool> has_header = TakeHeader(*wire);
   if (!has_header.ok()) return chunks_.Fail(has_header.status());

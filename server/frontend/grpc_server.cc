@@ -15,12 +15,11 @@
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
 #include "server/frontend/tensor_service.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 namespace {
 
-// A message may be as large as its payload and the header around it: 32 dimensions, 32 axes, an id.
-constexpr int kHeaderSlackBytes = 64 << 10;
 // The names that Kubernetes' documentation gives to the services of its gRPC probes.
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
@@ -42,7 +41,8 @@ v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
 
 int MaxReceiveBytes(const Limits& limits) {
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-  return static_cast<int>(std::min(kMax, limits.max_message_bytes + kHeaderSlackBytes));
+  return static_cast<int>(
+      std::min(kMax, limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
 }
 
 // Received messages that gRPC may hold for all connections: those of admitted requests, as much
@@ -51,7 +51,8 @@ int MaxReceiveBytes(const Limits& limits) {
 std::size_t ReceivedBytesMax(const Limits& limits) {
   constexpr std::int64_t kConnectionsBytes = std::int64_t{64} << 20;
   const std::int64_t arriving =
-      std::max(limits.max_bytes_in_flight, 2 * (limits.max_message_bytes + kHeaderSlackBytes));
+      std::max(limits.max_bytes_in_flight,
+               2 * (limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
   return static_cast<std::size_t>(limits.max_bytes_in_flight + arriving + kConnectionsBytes);
 }
 
@@ -82,6 +83,11 @@ class GrpcServerImpl final : public GrpcServer {
     received_.Resize(ReceivedBytesMax(options.limits));
     builder.SetResourceQuota(received_);
     builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
+    // gRPC would decompress a whole message before it looks at its size: a thousand times what was
+    // sent, of 3 MB 3 GB.
+    for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+      builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+    }
     // Only reflection uses the synchronous API.
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);

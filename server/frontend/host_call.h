@@ -12,10 +12,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "google/protobuf/message_lite.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/core/work.h"
 #include "server/frontend/call_record.h"
+#include "server/frontend/deadline.h"
 #include "server/frontend/message_payload.h"
 #include "server/frontend/services.h"
 #include "server/frontend/submission.h"
@@ -24,11 +26,14 @@ namespace warpfold {
 
 class HostCall final : public grpc::ServerUnaryReactor, private Submission {
  public:
-  // Begins to serve the call and returns its reactor; never waits. `run` is called once at most,
+  // Begins to serve the call and returns its reactor; never waits. `request`, whose id is
+  // `request_id`, waits with the call, and is small or refused. `run` is called once at most,
   // and its status is the call's; UNAVAILABLE from it says nothing of the lane's device, since the
   // work may have been another's.
   static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
-                                         Method method, const std::string& request_id,
+                                         Method method,
+                                         const google::protobuf::MessageLite& request,
+                                         const std::string& request_id,
                                          std::function<absl::Status()> run);
 
   void OnCancel() override { Cancel(); }
@@ -37,7 +42,7 @@ class HostCall final : public grpc::ServerUnaryReactor, private Submission {
  private:
   HostCall(Services& services, grpc::CallbackServerContext* context, Method method,
            std::string request_id, std::function<absl::Status()> run)
-      : Submission(services, context->deadline()),
+      : Submission(services, DeadlineOf(*context)),
         context_(context),
         method_(method),
         request_id_(std::move(request_id)),

@@ -1,5 +1,6 @@
 #include "server/frontend/job.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,14 @@ absl::Status Job::Accept(const v1::ReduceRequest& header) {
 }
 
 void Job::Identify(const v1::ReduceRequest& header) {
-  request_.request_id = header.request_id().substr(0, 256);
+  const std::string& id = header.request_id();
+  std::size_t size = static_cast<std::size_t>(services().limits.Get().max_request_id_bytes);
+  // Never within a character: a stream's answer has it, and without the rest it is no UTF-8.
+  const auto is_within = [&](std::size_t at) {
+    return (static_cast<unsigned char>(id[at]) & 0xC0U) == 0x80U;
+  };
+  while (size > 0 && size < id.size() && is_within(size)) --size;
+  request_.request_id = id.substr(0, size);
 }
 
 absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {

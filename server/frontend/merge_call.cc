@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/device/merge.h"
+#include "server/frontend/deadline.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/plain_call.h"
 #include "server/frontend/response.h"
@@ -15,7 +16,7 @@ namespace warpfold {
 
 MergeCall::MergeCall(Services& services, grpc::CallbackServerContext* context,
                      const v1::MergeRequest* request, v1::ReduceResponse* response)
-    : Submission(services, context->deadline()),
+    : Submission(services, DeadlineOf(*context)),
       context_(context),
       request_(request),
       response_(response),

@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "server/frontend/deadline.h"
 #include "server/frontend/status.h"
 
 namespace warpfold {
 
 ReduceCall::ReduceCall(Services& services, Method method, std::unique_ptr<Exchange> exchange,
                        grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
-    : MessageJob(services, method, context->deadline(), std::move(exchange)),
+    : MessageJob(services, method, DeadlineOf(*context), std::move(exchange)),
       context_(context),
       response_(response),
       record_(services.metrics, method) {}

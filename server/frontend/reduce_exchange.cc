@@ -9,9 +9,12 @@
 namespace warpfold {
 
 absl::Status ReduceExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* message) {
-  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, "data");
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, kDataField);
   if (!wire.ok()) return wire.status();
-  if (absl::Status parsed = wire->ParseHeader(&message->header); !parsed.ok()) return parsed;
+  if (absl::Status parsed = wire->ParseHeader(&message->header); !parsed.ok()) {
+    message->header.Clear();  // what was read of it may be no UTF-8, and no answer can tell it
+    return parsed;
+  }
   if (!wire->has_payload()) return absl::OkStatus();
   if (message->header.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
     return absl::InvalidArgumentError("data: a request has one source, and another one is set too");

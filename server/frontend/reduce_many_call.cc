@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/frontend/deadline.h"
 #include "server/frontend/message_job.h"
 #include "server/frontend/plain_call.h"
 #include "warpfold/v1/reduction.pb.h"
@@ -13,7 +14,7 @@ namespace warpfold {
 class ReduceManyCall::Item final : public MessageJob {
  public:
   explicit Item(ReduceManyCall& stream)
-      : MessageJob(stream.services_, stream.protocol_.method, stream.context_->deadline(),
+      : MessageJob(stream.services_, stream.protocol_.method, DeadlineOf(*stream.context_),
                    stream.protocol_.new_exchange()),
         stream_(stream) {}
 
@@ -57,7 +58,10 @@ void ReduceManyCall::OnReadDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    if (!ok) ended_ = true;
+    if (!ok) {
+      ended_ = true;
+      if (context_->IsCancelled()) cancelled_ = true;  // OnCancel may come only after
+    }
     steps = NextSteps();
   }
   Take(steps);

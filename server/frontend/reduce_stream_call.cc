@@ -1,12 +1,13 @@
 #include "server/frontend/reduce_stream_call.h"
 
+#include "server/frontend/deadline.h"
 #include "server/frontend/encode.h"
 
 namespace warpfold {
 
 ReduceStreamCall::ReduceStreamCall(Services& services, grpc::CallbackServerContext* context,
                                    grpc::ByteBuffer* response)
-    : Job(services, Method::kReduceStream, context->deadline()),
+    : Job(services, Method::kReduceStream, DeadlineOf(*context)),
       ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, context),
       response_(response) {}
 
@@ -29,7 +30,9 @@ absl::Status ReduceStreamCall::ServeHeader() {
   if (header_.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
     return absl::InvalidArgumentError("header: has a source, but the chunks are the source");
   }
-  if (absl::Status status = Accept(header_); !status.ok()) return status;
+  absl::Status accepted = Accept(header_);
+  header_.Clear();
+  if (!accepted.ok()) return accepted;
   chunks().Promise(plan().input_bytes);
   return Start(/*held_bytes=*/0);
 }

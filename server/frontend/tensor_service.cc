@@ -41,7 +41,7 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
 grpc::ServerUnaryReactor* TensorServiceImpl::CreateTensor(grpc::CallbackServerContext* context,
                                                           const v1::CreateTensorRequest* request,
                                                           v1::CreateTensorResponse* response) {
-  return HostCall::Begin(services_, context, Method::kCreateTensor, request->request_id(),
+  return HostCall::Begin(services_, context, Method::kCreateTensor, *request, request->request_id(),
                          [this, request, response] { return Create(*request, response); });
 }
 
@@ -84,21 +84,23 @@ grpc::ServerUnaryReactor* TensorServiceImpl::ListTensors(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* TensorServiceImpl::RegisterSharedMemory(
     grpc::CallbackServerContext* context, const v1::RegisterSharedMemoryRequest* request,
     v1::RegisterSharedMemoryResponse* /*response*/) {
-  return HostCall::Begin(
-      services_, context, Method::kRegisterSharedMemory, request->request_id(), [this, request] {
-        return services_.regions.RegisterShared(request->name(), request->key(),
-                                                request->offset_bytes(), request->size_bytes());
-      });
+  return HostCall::Begin(services_, context, Method::kRegisterSharedMemory, *request,
+                         request->request_id(), [this, request] {
+                           return services_.regions.RegisterShared(request->name(), request->key(),
+                                                                   request->offset_bytes(),
+                                                                   request->size_bytes());
+                         });
 }
 
 grpc::ServerUnaryReactor* TensorServiceImpl::RegisterCudaMemory(
     grpc::CallbackServerContext* context, const v1::RegisterCudaMemoryRequest* request,
     v1::RegisterCudaMemoryResponse* /*response*/) {
-  return HostCall::Begin(
-      services_, context, Method::kRegisterCudaMemory, request->request_id(), [this, request] {
-        return services_.regions.RegisterCuda(request->name(), request->handle(),
-                                              request->device_ordinal(), request->size_bytes());
-      });
+  return HostCall::Begin(services_, context, Method::kRegisterCudaMemory, *request,
+                         request->request_id(), [this, request] {
+                           return services_.regions.RegisterCuda(request->name(), request->handle(),
+                                                                 request->device_ordinal(),
+                                                                 request->size_bytes());
+                         });
 }
 
 grpc::ServerUnaryReactor* TensorServiceImpl::UnregisterMemory(

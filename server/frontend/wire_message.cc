@@ -10,6 +10,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
+#include "server/core/refusal.h"
 
 namespace warpfold {
 namespace {
@@ -30,9 +31,9 @@ absl::Status Malformed(const char* field, const char* what) {
 }
 
 absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message_bytes,
-                                   const char* payload_name, int payload_field) {
+                                   const PayloadField& field) {
   const std::uint32_t payload_tag =
-      WireFormatLite::MakeTag(payload_field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+      WireFormatLite::MakeTag(field.number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
   grpc::ProtoBufferReader reader(buffer);
   CodedInputStream input(&reader);
   Layout layout{.tag_at = message_bytes, .end_at = message_bytes};
@@ -41,19 +42,19 @@ absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message
     if (tag_at == message_bytes) return layout;
     const std::uint32_t tag = input.ReadTag();
     if (tag == 0) return Malformed("message", "truncated or malformed protobuf");
-    if (WireFormatLite::GetTagFieldNumber(tag) != payload_field) {
+    if (WireFormatLite::GetTagFieldNumber(tag) != field.number) {
       if (!WireFormatLite::SkipField(&input, tag)) {
         return Malformed("message", "truncated or malformed protobuf");
       }
       continue;
     }
     std::uint32_t length = 0;
-    if (tag != payload_tag) return Malformed(payload_name, "is not of type bytes");
-    if (layout.has_payload) return Malformed(payload_name, "comes twice in one message");
-    if (!input.ReadVarint32(&length)) return Malformed(payload_name, "truncated length");
+    if (tag != payload_tag) return Malformed(field.name, "is not of type bytes");
+    if (layout.has_payload) return Malformed(field.name, "comes twice in one message");
+    if (!input.ReadVarint32(&length)) return Malformed(field.name, "truncated length");
     const std::size_t payload_at = static_cast<std::size_t>(input.CurrentPosition());
     if (length > message_bytes - payload_at || !input.Skip(static_cast<int>(length))) {
-      return Malformed(payload_name, "is longer than the message that holds it");
+      return Malformed(field.name, "is longer than the message that holds it");
     }
     layout = {true, tag_at, payload_at, payload_at + length};
   }
@@ -99,16 +100,22 @@ std::size_t SliceRun::ReadInto(absl::Span<std::byte> out) {
 
 void SliceRun::Clear() { *this = SliceRun(); }
 
-absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer, const char* payload_name,
-                                               int payload_field) {
+absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer,
+                                               const PayloadField& field) {
   WireMessage message;
   const std::size_t message_bytes = buffer->Length();
   if (message_bytes == 0) return message;
   if (message_bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     return Malformed("message", "is above 2 GiB");
   }
-  absl::StatusOr<Layout> layout = FindPayload(buffer, message_bytes, payload_name, payload_field);
+  absl::StatusOr<Layout> layout = FindPayload(buffer, message_bytes, field);
   if (!layout.ok()) return layout.status();
+  const std::size_t header_bytes = message_bytes - (layout->end_at - layout->tag_at);
+  if (header_bytes > field.header_bytes_max) {
+    return RefusalStatus(NeverFits{},
+                         absl::StrCat("message: what is not ", field.name, " has ", header_bytes,
+                                      " bytes, above the limit of ", field.header_bytes_max));
+  }
   std::vector<grpc::Slice> slices;
   if (!buffer->Dump(&slices).ok()) return absl::InternalError("received bytes cannot be read");
   if (layout->end_at == message_bytes && layout->tag_at <= slices.front().size()) {

@@ -25,7 +25,17 @@
 
 namespace warpfold {
 
-inline constexpr int kPayloadField = 15;
+// What a message may have beside its payload: 32 dimensions, 32 axes, names. It is parsed, into
+// several times its size, before anything is admitted.
+inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 10;
+
+struct PayloadField {
+  const char* name;
+  int number = 15;
+  std::size_t header_bytes_max = kHeaderBytesMax;
+};
+inline constexpr PayloadField kDataField{.name = "data"};
+inline constexpr PayloadField kChunkField{.name = "chunk"};
 
 // A run of bytes in received slices, read from the front. Owns references to the slices.
 class SliceRun {
@@ -52,10 +62,9 @@ class SliceRun {
 class WireMessage {
  public:
   // Takes `buffer` apart; keeps references to its slices, not to it. INVALID_ARGUMENT, the message
-  // starting with `payload_name`: the payload field comes twice, is cut short or is not bytes;
-  // starting with "message": other malformed bytes.
-  static absl::StatusOr<WireMessage> Split(grpc::ByteBuffer* buffer, const char* payload_name,
-                                           int payload_field = kPayloadField);
+  // starting with the payload field's name: it comes twice, is cut short or is not bytes; starting
+  // with "message": other malformed bytes. RESOURCE_EXHAUSTED that never fits: too large a header.
+  static absl::StatusOr<WireMessage> Split(grpc::ByteBuffer* buffer, const PayloadField& field);
 
   // Parses every field but the payload. INVALID_ARGUMENT: malformed.
   absl::Status ParseHeader(google::protobuf::MessageLite* message) const;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "server/frontend/deadline.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/plain_call.h"
@@ -11,7 +12,7 @@ namespace warpfold {
 
 WriteTensorCall::WriteTensorCall(Services& services, grpc::CallbackServerContext* context,
                                  grpc::ByteBuffer* response)
-    : Submission(services, context->deadline()),
+    : Submission(services, DeadlineOf(*context)),
       ChunkStreamCall(static_cast<Submission&>(*this), Method::kWriteTensor, context),
       response_(response) {}
 

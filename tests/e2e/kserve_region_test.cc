@@ -140,6 +140,19 @@ TEST_F(KServeRegionTest, StatusAndUnregister) {
   EXPECT_EQ(status.regions_size(), 0);
 }
 
+TEST_F(KServeRegionTest, ARefusedRequestHasWrittenNoOutput) {
+  const ShmSegment segment(F32Ones(100).data());
+  const ShmSegment outputs(std::string(64, 'x'));
+  ASSERT_TRUE(RegisterSystem("in", segment.key(), 0, 400).ok());
+  ASSERT_TRUE(RegisterSystem("out", outputs.key(), 0, 64).ok());
+  ModelInferRequest request = Ask("describe", "in", 100);
+  SetRegion(AddOutput(request, "SUM"), "out", 4);
+  SetRegion(AddOutput(request, "NAN_COUNT"), "out", 7, 8);  // of the 8 bytes that it has
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT,
+                "outputs.parameters.shared_memory_byte_size: ");
+  EXPECT_EQ(outputs.Read(64, 0), std::string(64, 'x'));
+}
+
 TEST_F(KServeRegionTest, WhatIsRefusedNamesTheProtocolsFields) {
   const ShmSegment segment(F32Ones(100).data());
   ExpectStatus(RegisterSystem("r", "/other", 0, 8), StatusCode::PERMISSION_DENIED, "key: ");

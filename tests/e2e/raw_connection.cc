@@ -23,7 +23,7 @@ enum Frame : std::uint8_t {
   kGoAway,
   kWindow
 };
-constexpr std::uint8_t kAck = 1, kEndHeaders = 4;
+constexpr std::uint8_t kAck = 1, kEndStream = 1, kEndHeaders = 4;
 constexpr std::uint32_t kInitialWindowSetting = 4;
 constexpr std::size_t kFrameBytesMax = 16384;
 constexpr std::uint32_t kStream = 1;
@@ -52,7 +52,7 @@ std::string Field(const std::string& name, const std::string& value) {
 
 }  // namespace
 
-RawConnection::RawConnection(int port, const std::string& method)
+RawConnection::RawConnection(int port, const std::string& method, const std::string& grpc_timeout)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -66,7 +66,8 @@ RawConnection::RawConnection(int port, const std::string& method)
   SendFrame(kHeaders, kEndHeaders, kStream,
             Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
                 Field(":authority", "localhost") + Field("content-type", "application/grpc") +
-                Field("te", "trailers"));
+                Field("te", "trailers") +
+                (grpc_timeout.empty() ? "" : Field("grpc-timeout", grpc_timeout)));
 }
 
 RawConnection::~RawConnection() { close(fd_); }
@@ -78,6 +79,8 @@ bool RawConnection::SendMessage(const std::string& message) {
 bool RawConnection::SendPart(std::size_t message_bytes, const std::string& begin) {
   return SendData(std::string(1, '\0') + BigEndian(message_bytes, 4) + begin);
 }
+
+void RawConnection::HalfClose() { SendFrame(kData, kEndStream, kStream, ""); }
 
 bool RawConnection::AwaitRead() {
   ponged_ = false;

@@ -13,8 +13,9 @@ namespace warpfold::e2e {
 
 class RawConnection {
  public:
-  // Connects to the server at `port` of this host and begins a call of `method`, its full name.
-  RawConnection(int port, const std::string& method);
+  // Connects to the server at `port` of this host and begins a call of `method`, its full name,
+  // whose deadline is `grpc_timeout` away, such as "99S"; empty: for ever.
+  RawConnection(int port, const std::string& method, const std::string& grpc_timeout = "");
   ~RawConnection();
   RawConnection(const RawConnection&) = delete;
   RawConnection& operator=(const RawConnection&) = delete;
@@ -24,6 +25,8 @@ class RawConnection {
   bool SendMessage(const std::string& message);
   // Of a message of `message_bytes` the first ones, `begin`.
   bool SendPart(std::size_t message_bytes, const std::string& begin);
+  // No more messages come.
+  void HalfClose();
   // Returns once the server has read all that was sent.
   bool AwaitRead();
 

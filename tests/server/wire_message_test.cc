@@ -65,7 +65,7 @@ TEST(WireMessageTest, SplittingAtAnySliceSizeGivesWhatProtobufReads) {
     for (std::size_t slice_bytes = 1; slice_bytes <= bytes.size();
          slice_bytes += slice_bytes < 80 ? 1 : 997) {
       grpc::ByteBuffer buffer = Sliced(bytes, slice_bytes);
-      absl::StatusOr<WireMessage> message = WireMessage::Split(&buffer, "data");
+      absl::StatusOr<WireMessage> message = WireMessage::Split(&buffer, kDataField);
       ASSERT_TRUE(message.ok()) << message.status();
       v1::ReduceRequest header;
       ASSERT_TRUE(message->ParseHeader(&header).ok());
@@ -81,7 +81,7 @@ TEST(WireMessageTest, ThePayloadOutlivesTheBuffer) {
   WireMessage message;
   {
     grpc::ByteBuffer buffer = Sliced(wanted.SerializeAsString(), 1000);
-    message = *WireMessage::Split(&buffer, "data");
+    message = *WireMessage::Split(&buffer, kDataField);
   }
   EXPECT_EQ(PayloadOf(message), wanted.data());
 }
@@ -100,7 +100,7 @@ TEST(WireMessageTest, FieldsAfterThePayloadAreReadToo) {
 
 TEST(WireMessageTest, AnEmptyMessageHasNeitherPayloadNorFields) {
   grpc::ByteBuffer empty;
-  absl::StatusOr<WireMessage> message = WireMessage::Split(&empty, "data");
+  absl::StatusOr<WireMessage> message = WireMessage::Split(&empty, kDataField);
   ASSERT_TRUE(message.ok());
   EXPECT_FALSE(message->has_payload());
   v1::ReduceRequest header;
@@ -141,7 +141,7 @@ TEST(WireMessageTest, APayloadThatComesTwiceIsRefused) {
   v1::ReduceRequest payload;
   payload.set_data("1");
   grpc::ByteBuffer buffer = Sliced(payload.SerializeAsString() + payload.SerializeAsString(), 2);
-  EXPECT_EQ(WireMessage::Split(&buffer, "data").status().message(),
+  EXPECT_EQ(WireMessage::Split(&buffer, kDataField).status().message(),
             "data: comes twice in one message");
 }
 

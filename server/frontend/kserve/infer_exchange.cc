@@ -4,18 +4,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/core/refusal.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/kserve/datatype.h"
 #include "server/frontend/kserve/renamed.h"
 #include "server/frontend/kserve/typed_contents.h"
-#include "server/frontend/wire_message.h"
 
 namespace warpfold::kserve {
 namespace {
 
-constexpr char kRawInputName[] = "raw_input_contents";
 constexpr char kFinalMark[] = "triton_final_response";
 
 // What a field of warpfold.v1 at the start of a message is called here; longer names first.
@@ -53,13 +50,8 @@ const char* NameOf(v1::DType dtype) {
 }  // namespace
 
 absl::Status InferExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* message) {
-  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, kRawInputName, kRawInputField);
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, kRawInputField);
   if (!wire.ok()) return wire.status();
-  if (wire->header_bytes() > kHeaderBytesMax) {
-    return RefusalStatus(NeverFits{}, absl::StrCat("message: what is not raw_input_contents has ",
-                                                   wire->header_bytes(),
-                                                   " bytes, above the limit of ", kHeaderBytesMax));
-  }
   inference::ModelInferRequest request;
   if (absl::Status parsed = wire->ParseHeader(&request); !parsed.ok()) return parsed;
   id_ = request.id();
@@ -110,15 +102,21 @@ absl::Status InferExchange::TakePlaces(OutputPlaces places) {
 }
 
 absl::Status InferExchange::Place(v1::ReduceResponse* response) {
+  // All of them before any is written: a request that is refused has changed nothing.
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].place.has_value()) continue;
+    const std::string& data = response->results(static_cast<int>(i)).data();
+    const std::int64_t size_bytes = outputs_[i].place->size_bytes();
+    if (std::ssize(data) > size_bytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("outputs.parameters.shared_memory_byte_size: is ", size_bytes,
+                       ", but the output has ", data.size(), " bytes"));
+    }
+  }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!outputs_[i].place.has_value()) continue;
     std::string& data = *response->mutable_results(static_cast<int>(i))->mutable_data();
     v1::MemoryRef& place = *outputs_[i].place;
-    if (std::ssize(data) > place.size_bytes()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("outputs.parameters.shared_memory_byte_size: is ", place.size_bytes(),
-                       ", but the output has ", data.size(), " bytes"));
-    }
     if (absl::Status written = outputs_[i].lease.Write(data); !written.ok()) {
       return ToldOfOutput(written);
     }

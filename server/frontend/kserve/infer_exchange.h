@@ -15,13 +15,13 @@
 #include "server/frontend/kserve/infer_request.h"
 #include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/kserve/models.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold::kserve {
 
-inline constexpr int kRawInputField = 7;
-// Of everything but raw_input_contents. Typed contents take several times their size in memory
-// before anything is admitted, so that they are for small tensors.
-inline constexpr std::size_t kHeaderBytesMax = std::size_t{4} << 20;
+// What is around it has the elements of typed contents, which are for small tensors therefore.
+inline constexpr PayloadField kRawInputField{
+    .name = "raw_input_contents", .number = 7, .header_bytes_max = std::size_t{4} << 20};
 
 class InferExchange final : public Exchange {
  public:
@@ -29,7 +29,7 @@ class InferExchange final : public Exchange {
   InferExchange(ModelCounts& counts, RegionTable& regions) : counts_(counts), regions_(regions) {}
 
   // Regions that outputs go to are held from here on until the answer. INVALID_ARGUMENT, NOT_FOUND,
-  // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits: above kHeaderBytesMax.
+  // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits.
   absl::Status Read(grpc::ByteBuffer* buffer, TensorMessage* message) override;
   absl::Status Told(const absl::Status& status) const override;
   // Into the outputs' regions. INVALID_ARGUMENT, FAILED_PRECONDITION `outputs.parameters...`.

@@ -59,7 +59,7 @@ Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
     inference::SystemSharedMemoryRegisterResponse* /*response*/) {
   // Sizes above 2^63 become negative, and are refused as such.
   return HostCall::Begin(
-      services_, context, Method::kSystemSharedMemoryRegister, "", [this, request] {
+      services_, context, Method::kSystemSharedMemoryRegister, *request, "", [this, request] {
         return Renamed(
             services_.regions.RegisterShared(request->name(), request->key(),
                                              static_cast<std::int64_t>(request->offset()),
@@ -93,7 +93,7 @@ Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
     Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
     inference::CudaSharedMemoryRegisterResponse* /*response*/) {
   return HostCall::Begin(
-      services_, context, Method::kCudaSharedMemoryRegister, "", [this, request] {
+      services_, context, Method::kCudaSharedMemoryRegister, *request, "", [this, request] {
         return Renamed(services_.regions.RegisterCuda(
                            request->name(), request->raw_handle(), request->device_id(),
                            static_cast<std::int64_t>(request->byte_size())),
