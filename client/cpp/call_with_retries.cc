@@ -64,13 +64,13 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
     if (reply.status.ok()) {
       return {absl::OkStatus(), reply.response, retrier.attempts()};
     }
+    const std::optional<milliseconds> pushback = PushbackOf(reply.status, reply.pushback_ms);
     const std::optional<milliseconds> delay =
-        stop.stop_requested()
-            ? std::nullopt
-            : retrier.NextDelay(reply.status, PushbackOf(reply.status, reply.pushback_ms),
-                                TimeLeft(give_up_at));
+        stop.stop_requested() ? std::nullopt
+                              : retrier.NextDelay(reply.status, pushback, TimeLeft(give_up_at));
     if (!delay.has_value()) {
-      return {ToAbslStatus(reply.status, target, retrier.attempts()), {}, retrier.attempts()};
+      const absl::Status status = ToAbslStatus(reply.status, target, retrier.attempts());
+      return {WithRetryDelay(status, pushback), {}, retrier.attempts()};
     }
     if (!WaitUnlessStopped(*delay, stop)) {
       return {absl::CancelledError("stopped while waiting to try again"), {}, retrier.attempts()};

@@ -36,7 +36,8 @@
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
-// with the field's name.
+// with the field's name; RetryDelayOf (retry.h) tells a server that is full from a request that
+// will never fit.
 #ifndef WARPFOLD_CLIENT_CPP_CLIENT_H_
 #define WARPFOLD_CLIENT_CPP_CLIENT_H_
 

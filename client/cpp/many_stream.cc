@@ -6,6 +6,7 @@
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/exchange.h"
 #include "client/cpp/message.h"
+#include "client/cpp/retry.h"
 #include "client/cpp/stream_call.h"
 
 namespace warpfold::client {
@@ -13,8 +14,9 @@ namespace {
 
 absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
   if (message.has_status() && message.status().code() != 0) {
-    return absl::Status(static_cast<absl::StatusCode>(message.status().code()),
-                        message.status().message());
+    return WithRetryDelay(absl::Status(static_cast<absl::StatusCode>(message.status().code()),
+                                       message.status().message()),
+                          PushbackOf(message.status()));
   }
   return ParseAnswer(std::move(*message.mutable_response()), /*attempts=*/1);
 }

@@ -1,12 +1,23 @@
 #include "client/cpp/retry.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "google/protobuf/any.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 namespace warpfold::client {
+namespace {
+
+constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
+
+}  // namespace
 
 using std::chrono::milliseconds;
 
@@ -15,7 +26,11 @@ std::optional<milliseconds> PushbackOf(const grpc::Status& status,
   if (pushback_trailer_ms.has_value()) return milliseconds(*pushback_trailer_ms);
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return std::nullopt;
-  for (const google::protobuf::Any& detail : details.details()) {
+  return PushbackOf(details);
+}
+
+std::optional<milliseconds> PushbackOf(const google::rpc::Status& status) {
+  for (const google::protobuf::Any& detail : status.details()) {
     google::rpc::RetryInfo info;
     if (!detail.UnpackTo(&info)) continue;
     // RetryInfo is in nanoseconds: round up, so that a retry never comes too early.
@@ -24,6 +39,20 @@ std::optional<milliseconds> PushbackOf(const grpc::Status& status,
                                            std::chrono::nanoseconds(info.retry_delay().nanos()));
   }
   return std::nullopt;
+}
+
+absl::Status WithRetryDelay(absl::Status status, std::optional<milliseconds> pushback) {
+  if (pushback.has_value() && *pushback >= milliseconds(0)) {
+    status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(pushback->count())));
+  }
+  return status;
+}
+
+std::optional<milliseconds> RetryDelayOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> text = status.GetPayload(kRetryDelayKey);
+  std::int64_t delay_ms = 0;
+  if (!text.has_value() || !absl::SimpleAtoi(std::string(*text), &delay_ms)) return std::nullopt;
+  return milliseconds(delay_ms);
 }
 
 Retrier::Retrier(const RetryPolicy& policy, std::uint64_t seed)

@@ -16,6 +16,12 @@
 #include <optional>
 #include <random>
 
+#include "absl/status/status.h"
+
+namespace google::rpc {
+class Status;
+}
+
 namespace warpfold::client {
 
 struct RetryPolicy {
@@ -30,6 +36,16 @@ struct RetryPolicy {
 // google.rpc.RetryInfo detail. Negative means "do not retry"; nullopt that the server said nothing.
 std::optional<std::chrono::milliseconds> PushbackOf(
     const grpc::Status& status, std::optional<std::int64_t> pushback_trailer_ms);
+
+// The same of an item of ReduceMany, whose status is in its message.
+std::optional<std::chrono::milliseconds> PushbackOf(const google::rpc::Status& status);
+
+// `status` that also says how long the server asked to wait; as it is without such a delay.
+absl::Status WithRetryDelay(absl::Status status, std::optional<std::chrono::milliseconds> pushback);
+
+// How long the server asked to wait before what failed with `status` is tried again. Without a
+// delay a RESOURCE_EXHAUSTED is final: the request is over a limit and will never fit.
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
 class Retrier {
  public:

@@ -1,8 +1,12 @@
 // Client::Reduce of a tensor in stripes: they go out over several connections, and what comes back
 // is put together.
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/client.h"
 #include "client/cpp/exchange.h"
@@ -47,6 +51,22 @@ absl::StatusOr<ReduceAnswer> Concatenate(std::vector<v1::ReduceResponse> message
   return whole;
 }
 
+// `status` of a stripe whose results begin at the whole's `first_result`. The server names an
+// output element by its place among the results that it was asked for.
+absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {
+  constexpr absl::string_view kBeforeElement = "output element ";
+  const absl::string_view message = status.message();
+  const std::size_t found = message.find(kBeforeElement);
+  if (!absl::IsOutOfRange(status) || found == absl::string_view::npos) return status;
+  const std::size_t begin = found + kBeforeElement.size();
+  const std::size_t end = std::min(message.find_first_not_of("0123456789", begin), message.size());
+  std::uint64_t element = 0;
+  if (!absl::SimpleAtoi(message.substr(begin, end - begin), &element)) return status;
+  element += static_cast<std::uint64_t>(first_result);
+  return absl::OutOfRangeError(
+      absl::StrCat(message.substr(0, begin), element, message.substr(end)));
+}
+
 absl::StatusOr<std::vector<std::string>> TakeStates(std::vector<v1::ReduceResponse> messages) {
   std::vector<std::string> states;
   for (v1::ReduceResponse& message : messages) {
@@ -87,7 +107,9 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
         SendStripe(tensor, plan, stripe, connections_.At(static_cast<std::size_t>(worker)), own);
     attempts[stripe] = served.attempts;
     absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
-    if (!message.ok()) return message.status();
+    if (!message.ok()) {
+      return OfWhole(message.status(), plan.stripes[stripe].offset * plan.index_results);
+    }
     messages[stripe] = *std::move(message);
     return absl::OkStatus();
   };

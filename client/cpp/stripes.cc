@@ -121,6 +121,7 @@ std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const 
   if (indices == 0 || indices >= cut->indices) return std::nullopt;
   StripePlan plan;
   plan.join = cut->reduced ? StripePlan::Join::kMerge : StripePlan::Join::kConcatenate;
+  if (!cut->reduced) plan.index_results = cut->kept / cut->indices;
   // Leading dimensions of length 1 are in the result unless they are reduced away.
   for (std::size_t d = 0; d < cut->first; ++d) {
     const auto axis = static_cast<std::int64_t>(d);

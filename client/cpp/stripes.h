@@ -39,7 +39,8 @@ struct StripePlan {
   };
   Join join = Join::kMerge;
   std::size_t result_dimension = 0;
-  std::vector<Stripe> stripes;  // two or more
+  std::int64_t index_results = 0;  // of kConcatenate: the results of one index of what is cut
+  std::vector<Stripe> stripes;     // two or more
 };
 
 struct StripeLimits {

@@ -71,6 +71,12 @@ TEST_F(CliHealthTest, NobodyThereIsNotHealthyAndNotTriedAgain) {
   EXPECT_EQ(Health("--timeout=30"), 1) << out_;
 }
 
+TEST_F(CliHealthTest, TheNameInTheCertificateAsksForTls) {
+  Serve(grpc::InsecureServerCredentials());
+  EXPECT_EQ(Health(""), 0) << out_;
+  EXPECT_EQ(Health("--tls-server-name=localhost"), 1) << "the server speaks no TLS";
+}
+
 TEST_F(CliHealthTest, MutualTlsNeedsTheFilesThatBelongToIt) {
   const e2e::Authority authority;
   const e2e::KeyAndCertificate own = authority.Issue();

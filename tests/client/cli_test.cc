@@ -91,6 +91,73 @@ TEST_F(CliTest, WrongUsageIsExitCode2) {
   ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
 }
 
+TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  const std::string sum = "reduce " + file + " --op sum ";
+  for (const char* flag : {"--axis", "--shape", "--dtype", "--tensor", "--output", "--tls-ca"}) {
+    ExpectFailure(sum + flag + " ''", 2, std::string(flag) + ": is empty");
+    // Nothing that follows becomes its value.
+    ExpectFailure(sum + flag + "= --keepdims", 2, std::string(flag) + ": is empty");
+  }
+  ExpectFailure("reduce " + file + " --op= --axis 0", 2, "--op: is empty");
+  ExpectFailure("reduce '' --op sum", 2, "FILE: is empty");
+  for (const char* list : {",", "0,", ",0", "0,,1"}) {
+    ExpectFailure(sum + "--axis " + list, 2, "--axis: an item is empty");
+  }
+  ExpectFailure("reduce " + file + " --op sum,,max", 2, "--op: an item is empty");
+  ExpectFailure("describe " + file + " --fail-on nan,,inf", 2, "--fail-on: an item is empty");
+  ExpectFailure("describe " + file + " --fail-on nan,x", 2, "--fail-on: x not in {nan,inf");
+}
+
+TEST_F(CliTest, ListsAreJoinedHoweverTheyAreGiven) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  for (const char* axes : {"--axis 0,1", "--axis=-1,0", "--axis 0 1", "--axis 0 --axis=1"}) {
+    EXPECT_EQ(Run("reduce " + file + " --op sum " + axes).out, "10.0\n") << axes;
+  }
+  EXPECT_EQ(Run("reduce --op sum,max " + file).out, "sum: 10.0\nmax: 4.0\n");
+}
+
+TEST_F(CliTest, WhatCannotBePrintedIsExitCode3) {
+  const auto a = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const auto b = WriteArray<float>("b.npy", v1::DTYPE_F32, {2}, {1, 3});
+  for (const std::string& command :
+       {"reduce " + a + " --op sum", "describe " + a, "describe --json " + a, "diff " + a + " " + b,
+        std::string("info"), std::string("man"), std::string("completion bash"),
+        std::string("--version"), std::string("--help"),
+        std::string("bench --duration 0 --warmup 0")}) {
+    ExpectFailure(command + " >/dev/full", 3, "warpfold: stdout: cannot be written\n");
+  }
+}
+
+TEST_F(CliTest, AReaderThatIsGoneIsNoFailure) {
+  const auto a = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const auto b = WriteArray<float>("b.npy", v1::DTYPE_F32, {2}, {1, 3});
+  // The shell writes until nobody reads.
+  const std::string command = "WARPFOLD_SERVER_ADDRESS=" + server_.address() +
+                              " '" WARPFOLD_CLI "' diff " + a + " " + b + " 2>'" + Path("err") +
+                              "'";
+  RunShell("{ trap '' PIPE; while printf x; do :; done 2>/dev/null; " + command + "; echo $? >'" +
+           Path("code") + "'; } | true");
+  std::ostringstream code, err;
+  code << std::ifstream(Path("code")).rdbuf();
+  err << std::ifstream(Path("err")).rdbuf();
+  EXPECT_EQ(code.str(), "1\n");
+  EXPECT_EQ(err.str(), "");
+}
+
+TEST_F(CliTest, ATensorThatNeverFitsIsExitCode2AndAFullServer3) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const std::vector<std::pair<std::string, std::string>> commands = {
+      {"reduce " + file + " --op sum", "a.npy: planned"},
+      {"describe " + file, "a.npy: tensor 'a': planned"}};
+  for (const auto& [command, problem] : commands) {
+    server_.service().FailNext(1, {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", {}, {}});
+    ExpectFailure(command, 2, problem);
+    server_.service().FailNext(5, {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", 1, {}});
+    ExpectFailure(command, 3, "planned (after 5 attempts)");
+  }
+}
+
 TEST_F(CliTest, AServerThatIsNotThereIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.Stop();

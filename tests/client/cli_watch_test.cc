@@ -30,6 +30,12 @@ class WatchCliTest : public CliTest {
               count + "\nwarpfold_requests_in_flight " + std::to_string(reading) + "\n",
           "text/plain");
     });
+    http_.Get("/odd", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content(
+          "warpfold_request_duration_seconds_bucket{method=\"\xff\",le=\"+Inf\"} 3\n"
+          "warpfold_queue_depth NaN\n",
+          "text/plain");
+    });
     http_.Get("/other", [](const httplib::Request&, httplib::Response& response) {
       response.set_content("up 1\n", "text/plain");
     });
@@ -85,6 +91,14 @@ TEST_F(WatchCliTest, JsonIsAnObjectALineWithWhatHappenedBetween) {
   EXPECT_EQ(count, 2);
 }
 
+TEST_F(WatchCliTest, JsonIsWholeWhateverThePageHas) {
+  const Outcome outcome = Run(Watch("/odd --json --count 1"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json load = json::parse(outcome.out);
+  EXPECT_TRUE(load["methods"].contains("\uFFFD")) << outcome.out;
+  EXPECT_TRUE(load["queue_depth"].is_null()) << outcome.out;
+}
+
 TEST_F(WatchCliTest, ATerminalGetsOneScreen) {
   const Outcome outcome = RunOnTerminal(Watch("/metrics --count 2"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
@@ -103,6 +117,7 @@ TEST_F(WatchCliTest, TroubleHasItsExitCode) {
   ExpectFailure("watch --metrics http:///m --count 1", 2, "has no host");
   ExpectFailure("watch --interval 0 --count 1", 2, "--interval");
   ExpectFailure("watch --server dns:///a:1 --count 1", 2, "--metrics: is needed");
+  ExpectFailure("watch --server ipv4:127.0.0.1:1,127.0.0.2:1 --count 1", 2, "--metrics: is needed");
   // Port 1 is nobody's.
   ExpectFailure("watch --metrics http://127.0.0.1:1 --count 1", 3, "http://127.0.0.1:1/metrics: ");
 }

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "client/cpp/many_stream.h"
 #include "client/cpp/message.h"
 #include "tests/client/fake_service.h"
 
@@ -239,8 +240,9 @@ TEST(ClientTest, AFullServerIsTriedAgainOnlyWhenItSaysWhen) {
   const std::vector<float> values(6);
   const TensorView view = View(v1::DTYPE_F32, {6}, values);
   server.service().FailNext(1, Fails(grpc::StatusCode::RESOURCE_EXHAUSTED));
-  EXPECT_EQ(client->Reduce(view, {.ops = {v1::OP_SUM}}).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  const absl::Status final = client->Reduce(view, {.ops = {v1::OP_SUM}}).status();
+  EXPECT_EQ(final.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryDelayOf(final), std::nullopt);
   EXPECT_EQ(server.service().unary_calls(), 1);
 
   server.service().FailNext(2, Fails(grpc::StatusCode::RESOURCE_EXHAUSTED, 1));
@@ -254,6 +256,37 @@ TEST(ClientTest, AFullServerIsTriedAgainOnlyWhenItSaysWhen) {
   server.service().FailNext(1, Fails(grpc::StatusCode::UNAVAILABLE, -1));
   EXPECT_FALSE(client->Reduce(view, {.ops = {v1::OP_SUM}}).ok());
   EXPECT_EQ(server.service().unary_calls(), 8);
+}
+
+TEST(ClientTest, AServerThatStaysFullStillSaysWhen) {
+  FakeServer server;
+  const auto client = ConnectTo(server);
+  const std::vector<float> values(6);
+  const TensorView view = View(v1::DTYPE_F32, {6}, values);
+  for (const auto& failure :
+       {Fails(grpc::StatusCode::RESOURCE_EXHAUSTED, 1),
+        FakeService::Failure{grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", {}, 1}}) {
+    server.service().FailNext(100, failure);
+    const absl::Status full = client->Reduce(view, {.ops = {v1::OP_SUM}}).status();
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(RetryDelayOf(full), std::chrono::milliseconds(1));
+  }
+}
+
+TEST(ClientTest, AnItemThatIsRefusedSaysWhenToo) {
+  FakeServer server;
+  const auto client = ConnectTo(server);
+  const std::vector<float> values(6);
+  const auto many = client->OpenMany({});
+  const auto refusal = [&](std::optional<int> retry_info_ms) {
+    server.service().FailNext(1,
+                              {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", {}, retry_info_ms});
+    EXPECT_TRUE(many->Send(View(v1::DTYPE_F32, {6}, values), {.ops = {v1::OP_SUM}}).ok());
+    return (*many->Receive(std::chrono::system_clock::time_point::max()))->answer.status();
+  };
+  EXPECT_EQ(refusal(7).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryDelayOf(refusal(7)), milliseconds(7));
+  EXPECT_EQ(RetryDelayOf(refusal(std::nullopt)), std::nullopt);
 }
 
 TEST(ClientTest, StreamsAreTriedAgainFromTheStart) {

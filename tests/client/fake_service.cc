@@ -278,6 +278,26 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
   return Answer(header, data, *response);
 }
 
+grpc::Status FakeService::ReduceMany(
+    grpc::ServerContext* context,
+    grpc::ServerReaderWriter<v1::ReduceManyResponse, v1::ReduceRequest>* stream) {
+  v1::ReduceRequest request;
+  while (stream->Read(&request)) {
+    v1::ReduceManyResponse item;
+    item.set_request_id(request.request_id());
+    grpc::Status answered = NextFailure(*context);
+    if (answered.ok()) answered = Answer(request, request.data(), *item.mutable_response());
+    if (!answered.ok()) {
+      item.clear_response();
+      item.mutable_status()->ParseFromString(answered.error_details());
+      item.mutable_status()->set_code(answered.error_code());
+      item.mutable_status()->set_message(answered.error_message());
+    }
+    stream->Write(item);
+  }
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
                                         v1::GetServerInfoResponse* response) {
   *response = info_;

@@ -61,6 +61,10 @@ class FakeService final : public v1::ReductionService::Service {
   grpc::Status ReduceStream(grpc::ServerContext* context,
                             grpc::ServerReader<v1::ReduceStreamRequest>* reader,
                             v1::ReduceResponse* response) override;
+  // A planned failure is an item's.
+  grpc::Status ReduceMany(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::ReduceManyResponse, v1::ReduceRequest>* stream) override;
   grpc::Status GetServerInfo(grpc::ServerContext* context, const v1::GetServerInfoRequest* request,
                              v1::GetServerInfoResponse* response) override;
 

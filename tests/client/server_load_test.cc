@@ -166,5 +166,14 @@ TEST(LoadReportTest, JsonHasNullForWhatIsNotThere) {
   EXPECT_TRUE(LoadJson("now", ServerLoad())["queue_depth"].is_null());
 }
 
+TEST(LoadReportTest, AGaugeThatIsNoCountIsNotThere) {
+  for (const double value : {std::nan(""), kInf, -kInf, 1e300}) {
+    ServerLoad load;
+    load.lanes = value;
+    EXPECT_TRUE(LoadJson("now", load)["lanes"].is_null()) << value;
+    EXPECT_THAT(LoadLine("now", load), HasSubstr("lanes - of -")) << value;
+  }
+}
+
 }  // namespace
 }  // namespace warpfold::client

@@ -81,6 +81,8 @@ TEST(StripesTest, WhereTheOutermostDimensionIsKeptResultsAreConcatenated) {
   ExpectWhole(*plan, {1, 100, 1000});
   EXPECT_THAT(plan->stripes[0].shape, ElementsAre(1, 17, 1000));
   EXPECT_EQ(plan->result_dimension, 1U);
+  EXPECT_EQ(plan->index_results, 1);
+  EXPECT_EQ(Plan({100, 1000, 5}, {1}, 70'000)->index_results, 5);
   EXPECT_EQ(Plan({1, 100, 1000}, {0, -1}, 70'000)->result_dimension, 0U);
   EXPECT_EQ(Plan({1, 100, 1000}, {0, -1}, 70'000, /*keepdims=*/true)->result_dimension, 1U);
 }

@@ -3,13 +3,44 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace warpfold::client {
 namespace {
+
+constexpr char kServiceFlag[] = "--service";
+
+// A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
+// items out: "0,,1" would be 0 and 1.
+template <typename Item>
+CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& list,
+                     const std::string& help, const CLI::Validator& is_item = {}) {
+  const auto parse = [name, &list, is_item](const std::vector<std::string>& values) {
+    list.clear();
+    for (std::string& text :
+         std::vector<std::string>(absl::StrSplit(absl::StrJoin(values, ","), ','))) {
+      if (text.empty()) throw CLI::ValidationError(name, "an item is empty");
+      if (std::string problem = is_item(text); !problem.empty()) {
+        throw CLI::ValidationError(name, problem);
+      }
+      Item item{};
+      if (!CLI::detail::lexical_cast(text, item)) throw CLI::ConversionError(text, name);
+      list.push_back(std::move(item));
+    }
+  };
+  const std::string choices = is_item.get_description();
+  CLI::Option* option = app.add_option_function<std::vector<std::string>>(name, parse, help)
+                            ->type_name(absl::StrCat(CLI::detail::type_name<Item>(),
+                                                     choices.empty() ? "" : ":", choices));
+  if (!list.empty()) option->default_str(absl::StrCat("[", absl::StrJoin(list, ","), "]"));
+  return option;
+}
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--target,--server", flags.server, "The server, as host:port")
@@ -39,8 +70,7 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
 void AddRawFormat(CLI::App& command, std::string& dtype, std::vector<std::int64_t>& shape) {
   command.add_option("--dtype", dtype,
                      "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
-  command.add_option("--shape", shape, "The shape of raw bytes: 3,4; default one axis of all")
-      ->delimiter(',');
+  AddList(command, "--shape", shape, "The shape of raw bytes: 3,4; default one axis of all");
 }
 
 void AddJobs(CLI::App& command, int& jobs) {
@@ -61,14 +91,10 @@ void AddReduce(CLI::App& app, ReduceFlags& flags) {
   CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
   AddInput(*command, flags.input);
   command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
-  command
-      ->add_option(
-          "--op", flags.ops,
+  AddList(*command, "--op", flags.ops,
           "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
-      ->required()
-      ->delimiter(',');
-  command->add_option("--axis", flags.axes, "The axes to reduce, -1 being the last; default all")
-      ->delimiter(',');
+      ->required();
+  AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all");
   command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
   command->add_option("--output", flags.output, "Write the result to this .npy file (one op only)")
       ->type_name(kPathType);
@@ -80,12 +106,10 @@ void AddDescribe(CLI::App& app, DescribeFlags& flags) {
       "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
   AddInput(*command, flags.input);
   AddJobs(*command, flags.jobs);
-  command
-      ->add_option("--fail-on", flags.fail_on,
-                   "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
-                   "constant (all elements equal, two or more)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"nan", "inf", "zero", "constant"}));
+  AddList(*command, "--fail-on", flags.fail_on,
+          "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
+          "constant (all elements equal, two or more)",
+          CLI::IsMember({"nan", "inf", "zero", "constant"}));
 }
 
 void AddDiff(CLI::App& app, DiffFlags& flags) {
@@ -115,7 +139,7 @@ void AddWatch(CLI::App& app, WatchFlags& flags) {
 void AddHealth(CLI::App& app, HealthFlags& flags) {
   CLI::App* command =
       app.add_subcommand("health", "Exit with 0 when the server says that it serves, else with 1");
-  command->add_option("--service", flags.service,
+  command->add_option(kServiceFlag, flags.service,
                       "liveness, readiness, ...; default the server as a whole");
 }
 
@@ -136,9 +160,7 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   command->add_option("--dtype", flags.dtype, "Its element type")->capture_default_str();
-  command->add_option("--op", flags.ops, "One or more ops, over all elements")
-      ->delimiter(',')
-      ->capture_default_str();
+  AddList(*command, "--op", flags.ops, "One or more ops, over all elements");
   command->add_option("--clients", flags.clients, "Clients at a time, each on its own connection")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -198,6 +220,16 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str();
 }
 
+// An empty value, of a script's unset variable, must not pass for a flag that was left out.
+void RefuseEmptyValues(CLI::App& app) {
+  const CLI::Validator is_something(
+      [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); }, "");
+  for (CLI::Option* option : app.get_options({})) {
+    if (option->check_name(kServiceFlag)) continue;  // grpc.health.v1's own name of the whole
+    if (option->get_items_expected_max() > 0) option->check(is_something);
+  }
+}
+
 // For packagers; a group of no name is left out of the help.
 void AddGenerators(CLI::App& app, std::string& shell) {
   CLI::App* completion = app.add_subcommand("completion", "Print the completion file of a shell");
@@ -235,7 +267,22 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   AddHealth(*app, flags.health);
   AddGenerators(*app, flags.shell);
+  RefuseEmptyValues(*app);
+  for (CLI::App* command : app->get_subcommands({})) RefuseEmptyValues(*command);
   return app;
+}
+
+void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> arguments;  // the last one first, as CLI11 takes them
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string argument = argv[i];
+    // CLI11 takes what follows "--axis=" for its value: as two arguments it is the empty one.
+    const bool is_empty = argument.size() > 3 && argument.starts_with("--") &&
+                          argument.find('=') == argument.size() - 1;
+    if (is_empty) arguments.emplace_back();
+    arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
+  }
+  app.parse(std::move(arguments));
 }
 
 }  // namespace warpfold::client

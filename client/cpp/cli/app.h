@@ -43,7 +43,7 @@ struct Note {
 inline constexpr Note kNotes[] = {
     {"Exit status",
      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
-     "3 the server or the network failed."},
+     "3 the server or the network failed, or stdout could not be written."},
     {"JSON",
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
      "\"Infinity\" and \"-Infinity\"; what does not exist is null."},
@@ -51,6 +51,9 @@ inline constexpr Note kNotes[] = {
 
 // Parsing writes into `flags`, which must outlive the app.
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);
+
+// Parses the command line of main. Throws CLI::ParseError.
+void ParseFlags(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace warpfold::client
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/bench_report.h"
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/load/load.h"
 #include "client/cpp/load/payload.h"
@@ -128,7 +129,7 @@ absl::Status RunBench(const ServerFlags& server, const BenchFlags& flags) {
   }
   if (!report.ok()) return report.status();
   if (server.json) {
-    std::cout << BenchJson(server.server, flags, *report).dump(2) << "\n";
+    std::cout << JsonText(BenchJson(server.server, flags, *report)) << "\n";
   } else {
     std::cout << BenchText(server.server, flags, *report);
   }

@@ -23,7 +23,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags) {
   ConnectionOptions options;
-  if (!flags.tls && flags.tls_ca.empty() && flags.tls_cert.empty() && flags.tls_key.empty()) {
+  if (!flags.tls && flags.tls_ca.empty() && flags.tls_cert.empty() && flags.tls_key.empty() &&
+      flags.tls_server_name.empty()) {
     return options;
   }
   if (flags.tls_cert.empty() != flags.tls_key.empty()) {

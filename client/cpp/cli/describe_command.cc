@@ -14,6 +14,7 @@
 #include "client/cpp/cli/describe_report.h"
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/finding.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/summarize.h"
 
 namespace warpfold::client {
@@ -83,8 +84,7 @@ absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFla
   if (!summaries.ok()) return InFile(input->name(), summaries.status());
   const DescribeReport report{flags.input.file, *std::move(summaries)};
   if (server.json) {
-    std::cout << ReportJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    std::cout << JsonText(ReportJson(report)) << "\n";
   } else {
     std::cout << ReportText(report, UseColor(server.color, STDOUT_FILENO));
   }

@@ -10,6 +10,7 @@
 #include "client/cpp/cli/color.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/diff_report.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/summarize.h"
 
 namespace warpfold::client {
@@ -60,8 +61,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
     return InFile(b->name(), added);
   }
   if (server.json) {
-    std::cout << DiffJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    std::cout << JsonText(DiffJson(report)) << "\n";
   } else {
     std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO));
   }

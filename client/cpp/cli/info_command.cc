@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
 
@@ -97,14 +98,22 @@ bool IsInputFault(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
       return true;
+    case absl::StatusCode::kResourceExhausted:
+      return !RetryDelayOf(status).has_value();
     default:  // gRPC may add codes; what is not known to be the input's is not blamed on it
       return false;
   }
 }
 
+absl::Status Prefixed(const std::string& what, const absl::Status& status) {
+  absl::Status prefixed(status.code(), absl::StrCat(what, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view key, const absl::Cord& value) { prefixed.SetPayload(key, value); });
+  return prefixed;
+}
+
 absl::Status InFile(const std::string& path, const absl::Status& status) {
-  if (!IsInputFault(status)) return status;
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  return IsInputFault(status) ? Prefixed(path, status) : status;
 }
 
 absl::Status RunInfo(const ServerFlags& server) {
@@ -112,7 +121,7 @@ absl::Status RunInfo(const ServerFlags& server) {
   if (!client.ok()) return client.status();
   const v1::GetServerInfoResponse& info = (*client)->server_info();
   if (server.json) {
-    std::cout << InfoJson(server.server, info).dump(2) << "\n";
+    std::cout << JsonText(InfoJson(server.server, info)) << "\n";
   } else {
     std::cout << InfoText(server.server, info);
   }

@@ -1,6 +1,7 @@
 #include "client/cpp/cli/load_report.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,8 +13,15 @@ namespace {
 
 std::string Rate(double per_s) { return absl::StrFormat("%.1f", per_s); }
 
+// What is counted in whole things; none where the page has NaN, or what is no count.
+std::optional<std::int64_t> Whole(std::optional<double> gauge) {
+  if (!gauge.has_value() || !(std::fabs(*gauge) < 0x1p63)) return std::nullopt;
+  return std::llround(*gauge);
+}
+
 std::string Gauge(std::optional<double> value) {
-  return value.has_value() ? absl::StrFormat("%.0f", *value) : "-";
+  const std::optional<std::int64_t> whole = Whole(value);
+  return whole.has_value() ? absl::StrCat(*whole) : "-";
 }
 
 // "1.20 GB/s  in flight 4  queue 0  lanes 2 of 8  refused 0.0/s"
@@ -23,13 +31,9 @@ std::string Summary(const ServerLoad& load) {
                          Gauge(load.lanes_in_use), Gauge(load.lanes), Rate(load.refusals_per_s));
 }
 
-nlohmann::json Optional(std::optional<double> value) {
+template <typename T>
+nlohmann::json Optional(std::optional<T> value) {
   return value.has_value() ? nlohmann::json(*value) : nlohmann::json(nullptr);
-}
-
-// What is counted in whole things is an integer.
-nlohmann::json GaugeJson(std::optional<double> value) {
-  return value.has_value() ? nlohmann::json(std::llround(*value)) : nlohmann::json(nullptr);
 }
 
 }  // namespace
@@ -86,10 +90,10 @@ nlohmann::ordered_json LoadJson(const std::string& time, const ServerLoad& load)
           {"seconds", load.seconds},
           {"bytes_per_second", load.bytes_per_s},
           {"refusals_per_second", load.refusals_per_s},
-          {"in_flight", GaugeJson(load.in_flight)},
-          {"queue_depth", GaugeJson(load.queue_depth)},
-          {"lanes_in_use", GaugeJson(load.lanes_in_use)},
-          {"lanes", GaugeJson(load.lanes)},
+          {"in_flight", Optional(Whole(load.in_flight))},
+          {"queue_depth", Optional(Whole(load.queue_depth))},
+          {"lanes_in_use", Optional(Whole(load.lanes_in_use))},
+          {"lanes", Optional(Whole(load.lanes))},
           {"methods", methods}};
 }
 

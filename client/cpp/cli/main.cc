@@ -1,7 +1,10 @@
 // `warpfold`, the command line client: flags in, a subcommand run, an exit code out.
 //
 // Exit codes: 0 done; 1 done, and found what was looked for; 2 the input or the usage is wrong; 3
-// the server or the network failed. The message is on stderr.
+// the server or the network failed, or stdout could not be written. The message is on stderr.
+#include <poll.h>
+#include <unistd.h>
+
 #include <iostream>
 #include <string>
 
@@ -52,17 +55,26 @@ int RunSubcommand(const CLI::App& app, const Flags& flags) {
   return 0;
 }
 
+// `code` once all of stdout is out. A reader that has gone took what it wanted: that is no failure.
+int Flushed(int code) {
+  if (std::cout.flush()) return code;
+  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  if (poll(&out, 1, /*timeout=*/0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0) return code;
+  std::cerr << "warpfold: stdout: cannot be written\n";
+  return kExitFailure;
+}
+
 int Main(int argc, char** argv) {
   // As the server: Debian 12's mutexes, gRPC's too, would look for deadlocks at every lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Flags flags;
   const std::unique_ptr<CLI::App> app = MakeApp(flags, WARPFOLD_VERSION);
   try {
-    app->parse(argc, argv);
+    ParseFlags(*app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app->exit(error) == 0 ? 0 : kExitBadInput;
+    return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }
-  return RunSubcommand(*app, flags);
+  return Flushed(RunSubcommand(*app, flags));
 }
 
 }  // namespace

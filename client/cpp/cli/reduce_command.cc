@@ -9,6 +9,7 @@
 #include "client/cpp/cli/array_text.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/progress_bar.h"
 
@@ -98,9 +99,7 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
     }
   }
   if (server.json) {
-    std::cout << AnswerJson(flags, *tensor, *answer)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    std::cout << JsonText(AnswerJson(flags, *tensor, *answer)) << "\n";
   } else if (flags.output.empty()) {
     std::cout << AnswerText(*answer);
   }

@@ -31,8 +31,7 @@ class Describer {
       if (summary.ok()) {
         summaries_[i] = *std::move(summary);
       } else {
-        Fail(absl::Status(summary.status().code(), absl::StrCat("tensor '", tensors_[i].name, "': ",
-                                                                summary.status().message())));
+        Fail(Prefixed(absl::StrCat("tensor '", tensors_[i].name, "'"), summary.status()));
       }
     }
   }

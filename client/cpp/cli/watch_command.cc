@@ -11,7 +11,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/load_report.h"
+#include "client/cpp/cli/metrics_url.h"
 #include "client/cpp/cli/prometheus_text.h"
 #include "client/cpp/cli/server_load.h"
 
@@ -21,43 +23,11 @@ namespace {
 using std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr char kDefaultMetricsPort[] = "9464";
 constexpr int kHttpOk = 200;
 // Home; after each line what was there before goes; below the last line too.
 constexpr char kHome[] = "\x1b[H";
 constexpr char kClearToLineEnd[] = "\x1b[K";
 constexpr char kClearBelow[] = "\x1b[J";
-
-struct Url {
-  std::string origin;  // "http://host:port"
-  std::string path;
-  std::string text() const { return origin + path; }
-};
-
-absl::StatusOr<Url> ParseUrl(const std::string& text) {
-  const std::size_t host = text.find("://");
-  const std::string scheme = host == std::string::npos ? "" : text.substr(0, host);
-  if (scheme != "http" && scheme != "https") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--metrics: '", text, "' is not http://host:port/metrics"));
-  }
-  const std::size_t path = std::min(text.find('/', host + 3), text.size());
-  if (path == host + 3) {
-    return absl::InvalidArgumentError(absl::StrCat("--metrics: '", text, "' has no host"));
-  }
-  return Url{text.substr(0, path), path == text.size() ? "/metrics" : text.substr(path)};
-}
-
-// Where the metrics of `server` are unless the user says otherwise: its host, the usual port.
-absl::StatusOr<Url> MetricsUrl(const std::string& metrics, const std::string& server) {
-  if (!metrics.empty()) return ParseUrl(metrics);
-  if (server.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--metrics: is needed, --server ", server, " names no host"));
-  }
-  return ParseUrl(absl::StrCat("http://", server.substr(0, server.rfind(':')), ":",
-                               kDefaultMetricsPort, "/metrics"));
-}
 
 struct Reading {
   ServerCounters counters;
@@ -115,13 +85,13 @@ absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags) {
     const std::string time =
         absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
     if (server.json) {
-      std::cout << LoadJson(time, load).dump() << "\n";
+      std::cout << JsonText(LoadJson(time, load), /*indent=*/-1) << "\n";
     } else if (screen) {
       std::cout << Painted(LoadScreen(absl::StrCat(url->text(), "  ", time), load));
     } else {
       std::cout << LoadLine(time, load);
     }
-    // Whoever reads this reads it now; and a reader that is gone ends the watch.
+    // Whoever reads this reads it now; and where nothing can be written the watch ends.
     if (!std::cout.flush()) return absl::OkStatus();
     before = std::move(after);
   }
