@@ -18,6 +18,7 @@ from pathlib import Path
 import dashboard
 import yaml
 from load import write_npy
+from memory import GIB, most_on_cuda, most_on_the_cpu
 from processes import Server
 from record import recording, scraped
 from stack import fake_gpus, played_back
@@ -63,6 +64,16 @@ class Page(unittest.TestCase):
 
     def test_follows_prometheus_conventions(self):
         self.assertEqual((0, ""), self.found_by_promtool(served_page()))
+
+    def test_is_as_large_as_the_documentation_says(self):
+        said = re.search(r"A scrape is some (\d+) KB", read("../docs/metrics.md"))[1]
+        with tempfile.TemporaryDirectory() as scratch:
+            server = Server(SERVER, Path(scratch))
+            try:
+                size = len(server.page())
+            finally:
+                server.close()
+        self.assertAlmostEqual(1, size / (int(said) * 1000), delta=0.05)
 
     def test_a_metric_that_does_not_is_found(self):
         bad = "# HELP a_milliseconds Time.\n# TYPE a_milliseconds counter\na_milliseconds 1\n"
@@ -180,8 +191,29 @@ class Compose(unittest.TestCase):
                 if name != "dcgm-exporter":  # its image has nothing to ask with
                     self.assertIn("healthcheck", service)
 
+    def example(self):
+        return dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
+
+    def test_the_memory_holds_what_the_servers_limits_let_it_take(self):
+        gib = re.fullmatch(r"(\d+)g", self.example()["WARPFOLD_MEMORY"])[1]
+        enough = rf"{gib}g is enough for (\d+) processors"
+        self.assertRegex(read(".env.example"), enough)
+        processors = int(re.search(enough, read(".env.example"))[1])
+        self.assertGreater(int(gib) * GIB, most_on_the_cpu(DEPLOY, processors))
+        self.assertGreater(int(gib) * GIB, most_on_cuda(DEPLOY))
+
+    def test_options_that_are_named_are_there(self):
+        there = {"--ipc"}  # docker run's
+        for command in ([SERVER], [CLI], [CLI, "health"]):
+            done = subprocess.run([*command, "--help"], check=True, stdout=subprocess.PIPE)
+            there |= set(re.findall(r"--[a-z][a-z-]*", done.stdout.decode()))
+        files = ("common.yaml", ".env.example", "kubernetes/base/deployment.yaml")
+        for name in (*files, "kubernetes/overlays/cpu/deployment.yaml"):
+            with self.subTest(file=name):
+                self.assertLessEqual(set(re.findall(r"--[a-z][a-z-]*", read(name))), there)
+
     def test_the_example_settings_are_the_defaults(self):
-        example = dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
+        example = self.example()
         files = "".join(map(read, self.FILES))
         self.assertEqual(dict(re.findall(r"\$\{(\w+):-([^}]*)\}", files)), example)
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import kubernetes_validate
 import yaml
+from memory import GIB, default, most_on_cuda, most_on_the_cpu
 
 DEPLOY = Path(".")
 OVERLAYS = ("cpu", "gpu")
 VERSIONS = ("1.27", "1.34")  # grpc probes are stable since the first
 OPERATOR = "monitoring.coreos.com/v1"  # its kinds are no part of Kubernetes
-GIB = 1 << 30
 
 
 def read(name: str):
@@ -150,13 +150,6 @@ class TheServer(unittest.TestCase):
         cls.deployment = read("base/deployment.yaml")
         cls.pod = cls.deployment["spec"]["template"]["spec"]
         cls.server = cls.pod["containers"][0]
-        cls.config = (DEPLOY / "../server/config.h").read_text(encoding="utf-8")
-
-    def default(self, field: str) -> int:
-        value = re.search(rf"\b{field} = ([^;]+);", self.config)[1]
-        if shifted := re.fullmatch(r"std::int64_t\{(\d+)\} << (\d+)", value):
-            return int(shifted[1]) << int(shifted[2])
-        return int(value)
 
     def test_starts_as_compose_starts_it(self):
         common = yaml.safe_load((DEPLOY / "common.yaml").read_text(encoding="utf-8"))
@@ -172,26 +165,20 @@ class TheServer(unittest.TestCase):
 
     def test_has_the_time_to_drain(self):
         delay = next(a for a in self.server["args"] if a.startswith("--drain-delay-ms="))
-        drain_ms = int(delay.split("=")[1]) + self.default("drain_timeout_ms")
+        drain_ms = int(delay.split("=")[1]) + default(DEPLOY, "drain_timeout_ms")
         self.assertGreater(self.pod["terminationGracePeriodSeconds"], drain_ms / 1000)
 
     def test_has_the_memory_that_its_limits_let_it_take(self):
-        streams = int(
-            next(
-                variable["value"]
-                for variable in read("overlays/cpu/deployment.yaml")["spec"]["template"]["spec"][
-                    "containers"
-                ][0]["env"]
-                if variable["name"] == "WARPFOLD_STREAMS"
-            )
-        )
-        lane = self.default("slab_bytes") * self.default("slabs_per_stream")
-        lane += self.default("scratch_bytes")
-        limit = self.server["resources"]["limits"]["memory"]
-        self.assertRegex(limit, r"^\d+Gi$")
-        # The CPU backend has as many lanes again for small requests.
-        most = self.default("max_bytes_in_flight") + 2 * streams * lane
-        self.assertGreater(int(limit[:-2]) * GIB, most)
+        cpu = read("overlays/cpu/deployment.yaml")["spec"]["template"]["spec"]["containers"][0]
+        variables = {variable["name"]: variable["value"] for variable in cpu["env"]}
+        streams = int(variables["WARPFOLD_STREAMS"])
+        base = self.server["resources"]["limits"]
+        for limits, most in (
+            (base, most_on_cuda(DEPLOY)),
+            ({**base, **cpu["resources"]["limits"]}, most_on_the_cpu(DEPLOY, streams)),
+        ):
+            self.assertRegex(limits["memory"], r"^\d+Gi$")
+            self.assertGreater(int(limits["memory"][:-2]) * GIB, most)
 
     def test_autoscaler_and_adapter_ask_for_a_metric_that_is_there(self):
         metric = read("monitoring/horizontalpodautoscaler.yaml")["spec"]["metrics"][0]["pods"]
