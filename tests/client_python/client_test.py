@@ -138,6 +138,13 @@ def test_a_server_that_hangs_is_left_at_the_timeout(fake, either_client, thresho
         client.sum(ONES, timeout=0.05)
 
 
+@pytest.mark.parametrize("timeout", [1e9, 9.3e9, 1e300, 10**400])
+@pytest.mark.parametrize("threshold", [0, 10_000])
+def test_a_timeout_may_be_as_long_as_one_likes(fake, either_client, timeout, threshold):
+    client = either_client(fake.target, timeout=timeout, stream_threshold_bytes=threshold)
+    assert client.sum(ONES) == client.sum(ONES, timeout=timeout) == 6.0
+
+
 def test_an_error_before_the_last_chunk_is_the_error(fake, either_client):
     client = either_client(fake.target, chunk_bytes=1024)
     fake.failures = [Failure(CODE.INVALID_ARGUMENT)]

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 import warpfold
+from warpfold import _contract
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "client" / "python" / "warpfold"
@@ -31,6 +32,11 @@ def test_the_descriptors_are_those_of_the_proto(tmp_path):
     read = descriptor_pb2.FileDescriptorSet.FromString
     carried = (PACKAGE / "contract.binpb").read_bytes()
     assert read(made.read_bytes()) == read(carried), f"run: {' '.join(MAKE)}"
+
+
+def test_the_limits_are_the_contracts():
+    limits = _contract.GetServerInfoResponse.DESCRIPTOR.fields_by_name["limits"].message_type
+    assert warpfold.Limits._fields == tuple(field.name for field in limits.fields)
 
 
 def test_the_version_is_the_projects():

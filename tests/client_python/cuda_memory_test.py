@@ -174,6 +174,7 @@ def test_the_servers_number_of_a_gpu_is_found(gpu, fake, either_client, monkeypa
     assert either_client(fake.target).sum(gpu.array(X)) == X.sum()
     tries = fake.calls.count("RegisterCudaMemory")
     assert tries == (1 if visible == "1,0" else 2)
+    assert fake.calls == ["RegisterCudaMemory"] * tries + ["Reduce", "UnregisterMemory"]
     assert gpu.copies == 0
 
 

@@ -4,6 +4,7 @@ What might hang runs in a process of its own under a time limit.
 """
 
 import asyncio
+import contextlib
 import pickle
 import subprocess
 import sys
@@ -14,13 +15,15 @@ import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY
-from fake_server import Failure
+from fake_server import HANG, Failure
 
 import warpfold
 import warpfold.aio
+from warpfold._channel import Channels
+from warpfold._options import DEFAULT_STREAM_THRESHOLD_BYTES
 
 PACKAGE = Path(warpfold.__file__).parents[1]
-LARGE = np.ones(1 << 20)
+LARGE = np.ones(DEFAULT_STREAM_THRESHOLD_BYTES // 8 + 1)
 HANG_S = 60
 
 
@@ -75,6 +78,17 @@ def test_closing_ends_the_wait_for_a_retry(fake):
     client._closing.wait = lambda _: (closing.set(), closer.join())
     with pytest.raises(RuntimeError, match="^the client is closed$"):
         client.sum([1.0])
+
+
+@pytest.mark.parametrize("x", [np.ones(1), LARGE], ids=["unary", "stream"])
+def test_closing_just_before_a_call_is_sent_is_told_as_closing_before_it(
+    fake, either_client, monkeypatch, x
+):
+    client = either_client(fake.target)
+    check = Channels.check
+    monkeypatch.setattr(Channels, "check", lambda self: (check(self), self.close()))
+    with pytest.raises(RuntimeError, match="^the client is closed$"):
+        client.sum(x)
 
 
 @pytest.mark.parametrize("x", [np.ones(1), LARGE], ids=["unary", "stream"])
@@ -171,6 +185,40 @@ print("all sent:", sent[-1] == x.nbytes, flush=True)
 def test_an_interrupt_ends_an_upload_and_the_client_goes_on(server):
     done = run_python(INTERRUPT, server)
     assert done.stdout == "interrupted 3.0\nall sent: False\n", done.stderr
+
+
+@pytest.mark.parametrize("failures", [[], [HANG], [Failure(grpc.StatusCode.UNAVAILABLE)]])
+def test_the_main_thread_takes_no_lock_of_an_upload(fake, monkeypatch, failures):
+    """There an interrupt could leave it taken, and gRPC's own thread would wait for it for good."""
+    threads = set()
+
+    class Watched(threading.Condition):
+        def __enter__(self):
+            if sys._getframe(1).f_globals["__name__"] == "grpc._channel":
+                threads.add(threading.get_ident())
+            return super().__enter__()
+
+    fake.failures = list(failures)
+    with warpfold.connect(fake.target, retry=FAST_RETRY) as client:
+        monkeypatch.setattr(threading, "Condition", Watched)
+        with contextlib.suppress(warpfold.DeadlineExceededError):
+            client.sum(LARGE, timeout=0.05 if HANG in failures else 20)
+    assert threads and threading.main_thread().ident not in threads
+
+
+def test_a_call_that_grpc_never_ends_ends_at_its_deadline(fake, monkeypatch):
+    monkeypatch.setattr("warpfold._blocking_io._GRACE_S", 0.01)
+    released = threading.Event()
+
+    class Stuck:
+        future = staticmethod(lambda *_, **__: released.wait())
+
+    with warpfold.connect(fake.target) as client:
+        client._flows._rpcs.channels.first.reduce_stream = Stuck
+        with pytest.raises(warpfold.DeadlineExceededError):
+            client.sum(LARGE, timeout=0.01)
+        released.set()
+        assert client.sum([1.0, 2.0]) == 3.0
 
 
 def test_errors_travel_between_processes():

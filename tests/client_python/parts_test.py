@@ -231,6 +231,22 @@ def test_stripes_keep_numpys_rules(server, striping, either_client):
     np.testing.assert_array_equal(client.nanmax(x, axis=0), np.nanmax(x, axis=0))
 
 
+@pytest.mark.parametrize("shape, axis", [((400, 3), 1), ((1, 400, 3, 2), 2)])
+@pytest.mark.parametrize("op", ["sum", "prod"])
+def test_an_overflow_is_at_the_element_of_the_whole(
+    server, client, striping, either_client, shape, axis, op
+):
+    striped = either_client(server, connections=3, shared_memory_mode=None)
+    for row in (0, 37, 399):
+        x = np.ones(shape, np.int64)
+        x.reshape(400, -1)[row] = 2**62
+        with pytest.raises(OverflowError) as one:
+            client.reduce(x, [op], axis)
+        with pytest.raises(warpfold.OutOfRangeError) as several:
+            striped.reduce(x, [op], axis)
+        assert str(several.value) == str(one.value)
+
+
 @pytest.mark.parametrize("axis", [None, 1])
 def test_a_stripe_that_fails_ends_the_others(fake, striping, either_client, axis):
     client = either_client(fake.target, connections=3)

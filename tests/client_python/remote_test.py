@@ -99,6 +99,19 @@ def test_numpys_own_words_for_an_argument_left_out_are_taken(client):
         np.testing.assert_array_equal(np.var(tensor, 1, None, None, 1), client.var(X, 1, ddof=1))
 
 
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy has it from 2.0 on"
+)
+@pytest.mark.parametrize("function", [np.var, np.std, np.nanvar, np.nanstd])
+def test_a_correction_is_ddof_and_both_are_a_value_error_as_in_numpy(client, function):
+    with client.put(X) as tensor:
+        got = function(tensor, correction=1, ddof=0)
+        np.testing.assert_array_equal(got, function(tensor, ddof=1))
+        for x in (X, tensor):
+            with pytest.raises(ValueError, match="ddof and correction"):
+                function(x, correction=1, ddof=2)
+
+
 def test_a_deleted_tensor_says_so(client):
     with client.put(X) as tensor:
         pass

@@ -1,63 +1,29 @@
-"""Arrays that go through shared memory: when, with which bits, and what is left behind.
+"""Arrays that go through shared memory: when, with which bits, and what else becomes of them.
 
 The real server allows it here; the fake one reads segments, too, and refuses as it is told.
 """
 
 import asyncio
-import gc
-import os
 import threading
-from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY, SEED
 from fake_server import Failure
-from lifetime_test import run_python
-from running_server import running_server
+from sharing import (
+    PREFIX,
+    SLOT,
+    no_segment_is_left,
+    regions,
+    sharing_fake,
+    sharing_server,
+    small_slots,
+)
 
 import warpfold
-from warpfold import _contract
 
-PREFIX = f"/warpfold-test-{os.getpid()}-"
-SLOT = 64 << 10
 CODE = grpc.StatusCode
-
-
-@pytest.fixture(scope="module")
-def sharing_server():
-    with running_server(f"--shared-memory-prefix={PREFIX}") as target:
-        yield target
-
-
-@pytest.fixture(autouse=True)
-def small_slots(monkeypatch):
-    monkeypatch.setattr("warpfold._shared._SLOT_BYTES", SLOT)
-    monkeypatch.setattr("warpfold._shared._LEAST_BYTES", 1000)
-
-
-@pytest.fixture
-def sharing_fake(fake):
-    fake.info.shared_memory_prefix = PREFIX
-    return fake
-
-
-@pytest.fixture
-def no_segment_is_left():
-    yield
-    assert segments() == []
-
-
-def segments():
-    return [path.name for path in Path("/dev/shm").glob(f"{PREFIX[1:]}*")]
-
-
-def regions(target):
-    with grpc.insecure_channel(target) as channel:
-        call = channel.unary_unary("/warpfold.v1.TensorService/ListMemory")
-        kind = _contract.ListMemoryResponse
-        return list(kind.FromString(call(b"", timeout=20)).regions)
 
 
 def numbers(*shape):
@@ -242,66 +208,3 @@ def test_a_cancelled_call_leaves_its_slot_to_others(sharing_fake):
 
     asyncio.run(cancel())
     assert sharing_fake.calls.count("RegisterSharedMemory") == 1
-
-
-def test_a_client_that_is_forgotten_leaves_no_region(sharing_fake):
-    client = warpfold.connect(sharing_fake.target)
-    client.sum(np.ones(5000))
-    del client
-    gc.collect()
-    assert sharing_fake.unregistered.acquire(timeout=20)
-    assert sharing_fake.regions == {}
-
-
-ENDS = """
-import os, sys, numpy, warpfold
-client = warpfold.connect(sys.argv[1])
-x = numpy.ones(1 << 20)
-client.sum(x)
-child = os.fork()
-if child == 0:
-    try:
-        client.sum(x)
-    except RuntimeError as error:
-        print(error, flush=True)
-    {exit}
-_, status = os.waitpid(child, 0)
-print("child", status, "parent", client.sum(x), flush=True)
-"""
-
-
-@pytest.mark.usefixtures("no_segment_is_left")
-@pytest.mark.parametrize("exit", ["os._exit(0)", "sys.exit(0)"])
-def test_a_process_that_ends_leaves_no_region_and_its_child_ends_none(sharing_server, exit):
-    done = run_python(ENDS.format(exit=exit), sharing_server)
-    refusal, last = done.stdout.splitlines()
-    assert "did not survive the fork" in refusal
-    assert last == "child 0 parent 1048576.0", done.stderr
-    assert regions(sharing_server) == []
-
-
-KILLED = """
-import os, signal, sys, numpy, warpfold
-client = warpfold.connect(sys.argv[1])
-client.sum(numpy.ones(1 << 20))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.usefixtures("no_segment_is_left")
-def test_what_a_killed_process_leaves_the_next_client_ends_and_nobody_elses(
-    sharing_server, either_client
-):
-    living = warpfold.connect(sharing_server)
-    living.sum(np.ones(5000))
-    (own,) = regions(sharing_server)
-    run_python(KILLED, sharing_server)
-    assert len(regions(sharing_server)) == 2
-    client = either_client(sharing_server)
-    client.sum(np.ones(5000))
-    left = {region.name for region in regions(sharing_server)}
-    assert own.name in left and len(left) == 2
-    client.close()
-    assert living.sum(np.ones(5000)) == 5000
-    living.close()
-    assert regions(sharing_server) == []

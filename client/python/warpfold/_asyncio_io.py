@@ -10,8 +10,9 @@ from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._rpcs import Io
+from ._attempts import Deadline
 from ._request import Upload
+from ._rpcs import Io
 
 T = TypeVar("T")
 
@@ -39,7 +40,9 @@ class AsyncioIo:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
+    async def parallel(
+        self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]], deadline: Deadline
+    ) -> None:
         tasks = [asyncio.ensure_future(work(self)) for work in works]
         try:
             await asyncio.gather(*tasks)

@@ -1,4 +1,11 @@
-"""How the blocking client waits."""
+"""How the blocking client waits.
+
+Signals interrupt the main thread wherever its Python code is. In gRPC's that may leave a lock
+taken which gRPC needs for every message of a call, or for every call. So futures are another
+thread's, and the main thread waits for it by what is one step of C. It sends single messages
+itself: another thread would add 18 us to the 133 of a small call (2 cores, grpcio 1.51,
+2026-11-23), and 70 000 interrupts of such calls left no lock taken.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +18,10 @@ from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._rpcs import Io
+from ._attempts import Deadline
+from ._errors import DeadlineExceededError
 from ._request import Upload
+from ._rpcs import Io
 
 T = TypeVar("T")
 _SLICE_S = 0.1  # of a wait, for an interrupt that comes just before one does not end it
@@ -20,7 +29,8 @@ _SLICE_S = 0.1  # of a wait, for an interrupt that comes just before one does no
 # 256 MiB in 8 MiB over 4 connections took 80 ms so and 99 by futures, whose calls gRPC hands to a
 # thread of its own (H200 host, 2026-11-22; C++'s one stream 79).
 _BLOCKING_BYTES_MIN = 1 << 20
-# For what such a call may take to end after another's failure. It holds nothing but a copy.
+# For what such a call may take to end after another's failure, and any call after its deadline. It
+# holds nothing but a copy.
 _GRACE_S = 1.0
 
 
@@ -34,10 +44,33 @@ def run(flow: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("a blocking flow suspended")
 
 
+class Latch:
+    """Set once. Any number of threads may use one at a time.
+
+    An interrupt can leave the lock of a threading.Event taken, and whoever sets it waits for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it is set
+            self._lock.release()
+
+    def is_set(self) -> bool:
+        return not self._lock.locked()
+
+    def wait(self, timeout_s: float) -> None:
+        """Returns when it is set, or the time has passed."""
+        if self._lock.acquire(timeout=timeout_s):
+            self.set()
+
+
 class BlockingIo:
     """Any number of threads may use one at a time."""
 
-    def __init__(self, closing: threading.Event) -> None:
+    def __init__(self, closing: Latch) -> None:
         self._closing = closing
 
     async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
@@ -45,7 +78,13 @@ class BlockingIo:
         return answer
 
     async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
-        return _finished(method.future(upload, timeout=timeout))
+        answers: list[bytes] = []
+
+        async def send(io: Io) -> None:
+            answers.append(await io.stream(method, upload, timeout))
+
+        await self.parallel([send], Deadline(timeout))
+        return answers[0]
 
     async def work(self, task: Callable[[], T]) -> T:
         return task()
@@ -53,55 +92,60 @@ class BlockingIo:
     async def sleep(self, seconds: float) -> None:
         self._closing.wait(seconds)
 
-    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
+    async def parallel(
+        self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]], deadline: Deadline
+    ) -> None:
         """Each on a thread of its own."""
-        ended = threading.Event()
+        ended = Latch()
         outcomes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        over: list[None] = []  # one for each outcome, taken or not
 
         def begin(work: Callable[[Io], Coroutine[Any, Any, None]]) -> None:
+            outcome: BaseException | None = None
             try:
                 run(work(_OneOfSeveral(ended)))
-                outcomes.put(None)
             except BaseException as error:
-                outcomes.put(error)
+                outcome = error
+            over.append(None)
+            outcomes.put(outcome)
 
-        threads = [
-            threading.Thread(target=begin, args=(work,), name="warpfold", daemon=True)
-            for work in works
-        ]
-        for thread in threads:
-            thread.start()
+        begun = 0
         try:
-            for _ in threads:
-                error = _taken_from(outcomes)
+            for work in works:
+                threading.Thread(target=begin, args=(work,), name="warpfold", daemon=True).start()
+                begun += 1
+            for _ in works:
+                error = _taken_from(outcomes, deadline.time_left_s() + _GRACE_S)
                 if error is not None:
                     raise error
         except BaseException:
             ended.set()
-            until = time.monotonic() + _GRACE_S
-            for thread in threads:
-                thread.join(max(0.0, until - time.monotonic()))
+            grace = Deadline(_GRACE_S)
+            # Not by Thread.join, which an interrupt can leave with a lock taken as well.
+            with contextlib.suppress(queue.Empty):
+                while len(over) < begun:
+                    outcomes.get(timeout=grace.time_left_s())
             raise
 
 
 class _OneOfSeveral(BlockingIo):
     """For one of several flows at a time, all of which end when `ended` is set."""
 
-    def __init__(self, ended: threading.Event) -> None:
+    def __init__(self, ended: Latch) -> None:
         super().__init__(closing=ended)
         self._ended = ended
 
     async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
         self._go_on()
         if len(message) < _BLOCKING_BYTES_MIN:
-            return _finished(method.future(message, timeout=timeout), self._ended)
+            return _finished(method.future(message, timeout=timeout), timeout, self._ended)
         answer: bytes = method(message, timeout=timeout)
         self._go_on()
         return answer
 
     async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
         self._go_on()
-        return _finished(method.future(upload, timeout=timeout), self._ended)
+        return _finished(method.future(upload, timeout=timeout), timeout, self._ended)
 
     def _go_on(self) -> None:
         if self._ended.is_set():
@@ -112,28 +156,55 @@ class _Ended(Exception):
     """Another flow failed, or was interrupted."""
 
 
-def _finished(call: grpc.Future, ended: threading.Event | None = None) -> bytes:
-    """The call's answer; raises grpc.RpcError. An interrupt cancels the call, and so does `ended`.
+class _Failure(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
+    """What a call said of its failure, without the call, whose methods take its lock."""
 
-    A blocking stream that is interrupted leaves the thread behind that gRPC draws its messages
-    with. And a call's own result() waits with a lock that gRPC takes for every message: an
-    interrupt can leave it locked (1 of some 80 did), and later streams of the client never end.
-    """
-    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    call.add_done_callback(done.put)
+    def __init__(self, call: Any) -> None:
+        super().__init__(call.details())
+        self._code = call.code()
+        self._details = call.details()
+        self._trailers = call.trailing_metadata()
+
+    def code(self) -> grpc.StatusCode:
+        code: grpc.StatusCode = self._code
+        return code
+
+    def details(self) -> str:
+        details: str = self._details
+        return details
+
+    def trailing_metadata(self) -> Any:
+        return self._trailers
+
+
+def _finished(call: Any, timeout_s: float, ended: Latch) -> bytes:
+    """The call's answer; raises grpc.RpcError. `ended` cancels the call. Not on the main thread."""
+    done: queue.SimpleQueue[None] = queue.SimpleQueue()
     try:
-        _taken_from(done, ended)
+        call.add_done_callback(lambda _: done.put(None))
+        _taken_from(done, timeout_s + _GRACE_S, ended)
+        if call.exception() is not None:
+            raise _Failure(call)
         answer: bytes = call.result()
         return answer
     except BaseException:
         call.cancel()
         raise
+    finally:
+        del call  # a traceback has this frame, and who drops the call takes its lock
 
 
-def _taken_from(waiting: queue.SimpleQueue[T], ended: threading.Event | None = None) -> T:
-    """The next of a queue. An interrupt ends the wait, and so does `ended`, which raises _Ended."""
+def _taken_from(waiting: queue.SimpleQueue[T], timeout_s: float, ended: Latch | None = None) -> T:
+    """The next of a queue. An interrupt ends the wait, and so does `ended`, which raises _Ended.
+
+    DeadlineExceededError when gRPC itself has not ended the wait in time.
+    """
+    until = time.monotonic() + timeout_s
     while True:
+        left_s = until - time.monotonic()
         with contextlib.suppress(queue.Empty):
-            return waiting.get(timeout=_SLICE_S)
+            return waiting.get(timeout=max(0.0, min(_SLICE_S, left_s)))
         if ended is not None and ended.is_set():
             raise _Ended
+        if left_s <= 0:
+            raise DeadlineExceededError("Deadline Exceeded")

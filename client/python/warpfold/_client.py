@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -11,7 +10,7 @@ import grpc
 
 from ._answer import Reduction
 from ._arrays import Axis, as_tensor, shareable
-from ._blocking_io import BlockingIo, run
+from ._blocking_io import BlockingIo, Latch, run
 from ._channel import Channels
 from ._contexts import Context
 from ._errors import WarpfoldError
@@ -81,7 +80,7 @@ class Client(Context, Functions[Any, Reduction]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._closing = threading.Event()
+        self._closing = Latch()
         channels = Channels(target, credentials)
         self._flows = Flows(target, options, channels, BlockingIo(self._closing))
 

@@ -6,6 +6,8 @@ same thing, the class is one of those too, so that code written for NumPy catche
 
 from __future__ import annotations
 
+import re
+
 import grpc
 
 
@@ -101,6 +103,14 @@ def error_of(failure: grpc.RpcError, target: str, attempts: int) -> WarpfoldErro
     if attempts > 1:
         message += f" (after {attempts} attempts)"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
+
+
+def moved(error: OutOfRangeError, elements: int) -> OutOfRangeError:
+    """The same where the results begin so many elements later than the server knew."""
+    message = re.sub(
+        r"(?<=output element )\d+", lambda found: str(int(found[0]) + elements), str(error)
+    )
+    return OutOfRangeError(message, code=error.code, attempts=error.attempts)
 
 
 def wrong_server(target: str, error: WarpfoldError) -> WrongServerError:

@@ -205,5 +205,5 @@ class Flows:
         starts = range(0, len(payload), step)
         channels = self._rpcs.channels.several(len(starts))
         await self._rpcs.io.parallel(
-            [partial(write, channel, start) for channel, start in zip(channels, starts)]
+            [partial(write, channel, start) for channel, start in zip(channels, starts)], deadline
         )

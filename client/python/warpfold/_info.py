@@ -36,6 +36,8 @@ class Limits(NamedTuple):
     max_memory_regions: int
     max_shared_memory_bytes: int
     max_cuda_memory_bytes: int
+    max_batch_requests: int
+    max_batch_bytes: int
 
 
 class ServerInfo(NamedTuple):

@@ -34,12 +34,15 @@ STRIPE_BYTES_MAX = 8 << 20
 # 75 ms.
 DEFAULT_CONNECTIONS = min(max((os.cpu_count() or 1) // 4, 1), 4)
 DEFAULT_SHARED_MEMORY_MODE = 0o600
+# gRPC counts the nanoseconds from 1970 in 64 bits, which end in 2262: a later deadline has passed.
+_TIMEOUT_MAX_S = 100 * 365 * 24 * 3600.0
 
 
 def checked_timeout(timeout: float) -> float:
+    """No more than a century."""
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout is {timeout}, but must be a positive number of seconds")
-    return timeout
+    return min(timeout, _TIMEOUT_MAX_S)
 
 
 @dataclass(frozen=True)

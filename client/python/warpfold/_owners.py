@@ -40,6 +40,10 @@ class Owner:
             os.unlink(self._path)
         os.close(self._descriptor)
 
+    def leave(self) -> None:
+        """Lets the lock go and leaves the file: a later client ends the regions that are left."""
+        os.close(self._descriptor)
+
 
 def dead_owners(prefix: str) -> list[Owner]:
     """Those on this host whose processes are gone; for the caller to `end`."""

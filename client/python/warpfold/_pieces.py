@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Coroutine, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, Callable
 
 from ._answer import Reduction, combined, parse_answer
 from ._attempts import Deadline
+from ._errors import OutOfRangeError, moved
 from ._request import ReduceCall, call_of_state, plan_merge
 from ._rpcs import Io, Rpcs
 from ._stripes import Stripes, laid_together
@@ -21,6 +23,7 @@ async def in_pieces(
 ) -> Reduction:
     """The answer to `call`, of which every sender takes a piece when it is done with the last."""
     answers: list[Any] = [None] * len(stripes.calls)
+    sizes = [math.prod(piece.result_shape) for piece in stripes.calls]
     waiting = deque(enumerate(stripes.calls))
 
     async def work(send: Sender, io: Io) -> None:
@@ -29,9 +32,12 @@ async def in_pieces(
                 place, piece = waiting.popleft()
             except IndexError:
                 return
-            answers[place] = await send(io, piece)
+            try:
+                answers[place] = await send(io, piece)
+            except OutOfRangeError as error:  # of results, which parts have none of
+                raise moved(error, sum(sizes[:place])) from error
 
-    await rpcs.io.parallel([partial(work, send) for send in senders])
+    await rpcs.io.parallel([partial(work, send) for send in senders], deadline)
     if not stripes.are_parts:
         return combined(laid_together(call, answers), answers)
     states = [answer.state for answer in answers]

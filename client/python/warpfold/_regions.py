@@ -2,13 +2,14 @@
 
 A region lives until somebody ends it, not until its client goes: those that are still there when a
 client is closed, forgotten or at the end of its process are ended then. What a killed process
-leaves in shared memory the next client ends that shares.
+leaves in shared memory, or a server that did not answer, the next client ends that shares.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import queue
 import threading
 import weakref
 from collections.abc import Collection
@@ -19,7 +20,7 @@ import grpc
 from . import _contract
 from ._answer import parse_message
 from ._attempts import Deadline
-from ._errors import WarpfoldError
+from ._errors import InvalidArgumentError, WarpfoldError
 from ._owners import Owner, dead_owners
 from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
@@ -43,7 +44,10 @@ class Regions:
     def __init__(self, rpcs: Rpcs) -> None:
         self._rpcs = rpcs
         self._lock = threading.Lock()
-        self._names: set[str] = set()
+        self._names: set[str] = set()  # that the server has or may have
+        self._busy = 0  # registrations, and endings that nobody waits for
+        self._idled: queue.SimpleQueue[None] = queue.SimpleQueue()  # one for each, once ended
+        self._ending = threading.Lock()  # another thread that closes waits for the first
         self._ended = False
         self._owner: Owner | None = None
         _living.add(self)
@@ -54,62 +58,122 @@ class Regions:
         OSError when the system has no such files.
         """
         with self._lock:
+            self._check()
             if self._owner is not None:
                 return self._owner.name
             self._owner = own = Owner(prefix)
-        dead = await self._rpcs.io.work(lambda: dead_owners(prefix))
+        dead: list[Owner] = []  # a task that is cancelled meanwhile gets none returned
+        gone = False
         try:
+            await self._rpcs.io.work(lambda: dead.extend(dead_owners(prefix)))
             if dead:
                 with contextlib.suppress(WarpfoldError):
-                    await self._end_those_of({owner.name for owner in dead}, deadline)
+                    gone = await self._end_those_of({owner.name for owner in dead}, deadline)
         finally:
             for owner in dead:
-                owner.end()
+                if gone:
+                    owner.end()
+                else:
+                    owner.leave()
         return own.name
 
-    async def _end_those_of(self, owners: Collection[str], deadline: Deadline) -> None:
+    async def _end_those_of(self, owners: Collection[str], deadline: Deadline) -> bool:
+        """Whether they are gone."""
         data, _ = await self._rpcs.plain("list_memory", b"", deadline, ONCE)
         listed = parse_message(_contract.ListMemoryResponse, data).regions
         names = [r.name for r in listed if r.name.rpartition("-")[0] in owners]
-        await self._rpcs.io.work(lambda: self.end(names, wait=True))
+        return await self._rpcs.io.work(lambda: self._unregistered(names))
 
     async def register(
         self, method: str, message: Any, deadline: Deadline, retry: RetryPolicy | None = None
     ) -> None:
-        """A failure of any kind leaves none."""
-        name = message.name
+        """A failure of any kind leaves none. RuntimeError when the client is closed meanwhile."""
         with self._lock:
-            self._names.add(name)
+            self._check()
+            self._names.add(message.name)
+            self._busy += 1
         try:
             await self._rpcs.plain(method, message.SerializeToString(), deadline, retry)
-        except BaseException:
-            self.end([name])  # an answer may have been lost
+            self._check()
+        except InvalidArgumentError:  # so there is none, and the name may be registered again
+            with self._lock:
+                self._names.discard(message.name)
             raise
-        if self._ended:  # closed meanwhile
-            self.end([name])
+        except BaseException:
+            self.end([message.name])  # an answer may have been lost
+            raise
+        finally:
+            self._idle()
 
     def end(self, names: Collection[str], *, wait: bool = False) -> None:
-        """Raises nothing: what cannot be reached stays with the server."""
+        """Raises nothing. What cannot be reached stays with the server."""
+        if wait:
+            self._unregistered(names)
+            return
         with self._lock:
-            self._names.difference_update(names)
-        deadline = Deadline(_END_TIMEOUT_S)
-        unregister = self._rpcs.channels.first.unregister_memory
-        # Who waits may do so at the end of the process, where gRPC gets no thread for a future.
-        call = unregister if wait else unregister.future
-        for name in names:
-            message = _contract.UnregisterMemoryRequest(name=name).SerializeToString()
-            with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: it is closed
-                call(message, timeout=deadline.time_left_s())
+            if self._ended:  # end_all does it
+                return
+            self._busy += 1
+
+        def end() -> None:
+            try:
+                self._unregistered(names)
+            finally:
+                self._idle()
+
+        try:
+            threading.Thread(target=end, name="warpfold", daemon=True).start()
+        except RuntimeError:  # at the end of the process there are none, and end_all does it
+            self._idle()
 
     def end_all(self) -> None:
-        """Waits for the server, some two seconds at most. In a forked child it does nothing."""
-        if self._rpcs.channels.are_ours():
+        """Waits for the server, some four seconds at most. In a forked child it does nothing."""
+        if not self._rpcs.channels.are_ours():
+            return
+        with self._ending:
             with self._lock:
-                names, self._ended = list(self._names), True
+                busy, self._ended = 0 if self._ended else self._busy, True
+            deadline = Deadline(_END_TIMEOUT_S)
+            with contextlib.suppress(queue.Empty):
+                while busy:
+                    self._idled.get(timeout=deadline.time_left_s())
+                    busy -= 1
+            with self._lock:
+                names = list(self._names)
                 owner, self._owner = self._owner, None
-            self.end(names, wait=True)
-            if owner is not None:
+            gone = self._unregistered(names) and not self._busy
+            if owner is not None and gone:
                 owner.end()
+            elif owner is not None:
+                owner.leave()
+
+    def _check(self) -> None:
+        if self._ended:
+            raise RuntimeError("the client is closed")
+
+    def _idle(self) -> None:
+        with self._lock:
+            self._busy -= 1
+            if self._ended:
+                self._idled.put(None)
+
+    def _unregistered(self, names: Collection[str]) -> bool:
+        """Whether the server has none of them any longer, as far as it answers within seconds."""
+        deadline = Deadline(_END_TIMEOUT_S)
+        # Not by a future: at the end of the process gRPC gets no thread for one.
+        unregister = self._rpcs.channels.first.unregister_memory
+        gone = True
+        for name in names:
+            message = _contract.UnregisterMemoryRequest(name=name).SerializeToString()
+            try:
+                unregister(message, timeout=deadline.time_left_s())
+            except grpc.RpcError as failure:
+                gone = gone and failure.code() is grpc.StatusCode.NOT_FOUND
+            except ValueError:  # the channel is closed
+                gone = False
+            with self._lock:
+                self._names.discard(name)
+        return gone
 
     def forget(self) -> None:
         """For a finaliser, which runs wherever Python likes: the call is another thread's."""

@@ -76,6 +76,8 @@ class OnServer(Shaped, Generic[ValueT, ReductionT]):
         if given.pop("a", given.pop("x", None)) is not self:
             return NotImplemented
         if "correction" in given:
+            if given.get("ddof", 0) != 0:
+                raise ValueError("ddof and correction can't be provided simultaneously.")
             given["ddof"] = given.pop("correction")
         lacking = given.keys() - inspect.signature(getattr(self._client, name)).parameters.keys()
         if lacking:

@@ -38,8 +38,13 @@ class Io(Protocol):
     async def work(self, task: Callable[[], T]) -> T:
         """The outcome of a task that takes milliseconds without waiting for an RPC of ours."""
 
-    async def parallel(self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]]) -> None:
-        """All of them at a time, by an Io each. A failure or an interrupt ends the others."""
+    async def parallel(
+        self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]], deadline: Deadline
+    ) -> None:
+        """All of them at a time, by an Io each. A failure or an interrupt ends the others.
+
+        Each ends by the deadline.
+        """
 
 
 class Rpcs:
@@ -54,7 +59,7 @@ class Rpcs:
         self.io = io
 
     def deadline(self, timeout: float | None) -> Deadline:
-        return Deadline(self.options.timeout if timeout is None else checked_timeout(timeout))
+        return Deadline(checked_timeout(self.options.timeout if timeout is None else timeout))
 
     async def plain(
         self, method: str, message: bytes, deadline: Deadline, retry: RetryPolicy | None = None
@@ -129,4 +134,7 @@ class Rpcs:
                 if self.channels.closed:  # that ended it
                     raise attempts.error(failure) from failure
                 delay_s = attempts.delay_after_s(failure)
+            except ValueError:  # gRPC's, when the client was closed after the check above
+                self.channels.check()
+                raise
             await io.sleep(delay_s)

@@ -138,25 +138,27 @@ class SharedMemory:
     async def _made(self, deadline: Deadline) -> Segment | None:
         prefix, mode = self._rpcs.info.shared_memory_prefix, self._rpcs.options.shared_memory_mode
         assert mode is not None
+        made: list[Segment] = []  # a task that is cancelled meanwhile gets none returned
         try:
             owner = await self._regions.owner(prefix, deadline)
-            slot = await self._rpcs.io.work(lambda: Segment(prefix, owner, _SLOT_BYTES, mode))
-        except OSError as error:
-            self._refuse(error)
-            return None
-        message = _contract.RegisterSharedMemoryRequest(
-            name=slot.name, key=slot.key, size_bytes=_SLOT_BYTES
-        )
-        try:
+            await self._rpcs.io.work(lambda: made.append(Segment(prefix, owner, _SLOT_BYTES, mode)))
+            (slot,) = made
+            message = _contract.RegisterSharedMemoryRequest(
+                name=slot.name, key=slot.key, size_bytes=_SLOT_BYTES
+            )
             await self._regions.register("register_shared_memory", message, deadline, ONCE)
-        except WarpfoldError as error:
+            return slot
+        except WarpfoldError as error:  # first: some are OSErrors, too
             if not is_passing(error):
                 self._refuse(error)
             return None
+        except OSError as error:
+            self._refuse(error)
+            return None
         finally:
-            with contextlib.suppress(OSError):
-                slot.unlink()
-        return slot
+            for slot in made:
+                with contextlib.suppress(OSError):
+                    slot.unlink()
 
     def _refuse(self, error: Exception) -> None:
         self._refused = True
