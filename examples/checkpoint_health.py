@@ -3,8 +3,8 @@
 
 usage: checkpoint_health.py [--server HOST:PORT] [--fail-on nan,inf,zero] MODEL.safetensors...
 
-Prints a line for each tensor with a finding. Exit code 0: healthy; 1: findings; 2: wrong usage.
-checkpoint-health.yml is a workflow around it.
+Prints a line for each tensor with a finding. Exit code 0: healthy; 1: findings; 2: wrong usage, a
+file or dtype that it cannot read, or no server. checkpoint-health.yml is a workflow around it.
 """
 
 import argparse
@@ -31,10 +31,10 @@ FINDINGS = {
 
 def tensors(path):
     """(name, array) of each tensor, mapped from the file: what is not sent is not read."""
-    with open(path, "rb") as file:
-        (header_bytes,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(header_bytes))
-    data = np.memmap(path, np.uint8, "r")[8 + header_bytes :]
+    data = np.memmap(path, np.uint8, "r")
+    (header_bytes,) = struct.unpack("<Q", data[:8].tobytes())
+    header = json.loads(data[8 : 8 + header_bytes].tobytes())
+    data = data[8 + header_bytes :]
     header.pop("__metadata__", None)
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
@@ -46,6 +46,8 @@ def dtype_of(name):
         import ml_dtypes  # NumPy has none of its own
 
         return ml_dtypes.bfloat16
+    if name not in DTYPES:
+        raise ValueError(f"{name} is none of {', '.join(DTYPES)}, BF16")
     return DTYPES[name]
 
 
@@ -66,12 +68,15 @@ def main():
     kinds = arguments.fail_on.split(",")
     if not FINDINGS.keys() >= set(kinds):
         parser.error(f"--fail-on takes {', '.join(FINDINGS)}")
-    count = 0
-    with warpfold.connect(arguments.server) as client:
-        for path in arguments.files:
-            for line in findings(client, path, kinds):
-                print(line)
-                count += 1
+    count, step = 0, "connecting"
+    try:
+        with warpfold.connect(arguments.server) as client:
+            for step in arguments.files:
+                for line in findings(client, step, kinds):
+                    print(line)
+                    count += 1
+    except Exception as error:  # of any kind: Python's own exit code would mean findings
+        parser.exit(2, f"{parser.prog}: {step}: {error}\n")
     return 1 if count else 0
 
 

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import EXAMPLES, SEED
+from conftest import EXAMPLES, PACKAGE, SEED
 
 import gradient_monitor
 import parquet_quality
@@ -51,6 +52,32 @@ def test_a_checkpoint_is_healthy_or_its_findings_are_told(server, tmp_path):
     assert found.stdout == f"{bad}: w [2, 3]: nan, inf\n{bad}: z [5]: zero\n"
     assert run("checkpoint_health.py", "--server", server, good).returncode == 0
     assert run("checkpoint_health.py", *options[:2], "--fail-on", "nans", good).returncode == 2
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_one_with_findings(server, tmp_path):
+    good, odd, text = (tmp_path / name for name in ("good", "odd", "text"))
+    write_safetensors(good, {"a": np.ones(3, np.float32)})
+    odd.write_bytes(good.read_bytes().replace(b'"F32"', b'"F8X"'))
+    text.write_text("no checkpoint " * 9, encoding="utf-8")
+    for path in (tmp_path / "none", odd, text, tmp_path):
+        done = run("checkpoint_health.py", "--server", server, good, path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert done.stderr.startswith(f"checkpoint_health.py: {path}: ")
+        assert done.stderr.count("\n") == 1
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # nobody serves there
+        host, port = taken.getsockname()
+    done = run("checkpoint_health.py", "--server", f"{host}:{port}", good)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("checkpoint_health.py: connecting: ")
+
+
+@pytest.mark.parametrize("path", [EXAMPLES / "checkpoint-health.yml", PACKAGE / "README.md"])
+def test_the_package_is_installed_from_a_checkout(path):
+    """An index has it not."""
+    commands = re.findall(r"pip install ([^`\n]*)", path.read_text(encoding="utf-8"))
+    assert commands
+    for command in commands:
+        assert re.match(r"'?\./client/python", command), command
 
 
 def test_the_workflow_calls_the_check_with_options_that_it_has():
