@@ -17,6 +17,9 @@
 namespace warpfold {
 
 // The flag of each field is its name with dashes.
+// Of messages that clients send.
+enum class Compression { kRefused, kTaken };
+
 struct Config {
   // Where to listen. Port 0 takes any free port.
   std::string listen_address = "0.0.0.0:50051";
@@ -27,6 +30,8 @@ struct Config {
   std::string tls_cert;
   std::string tls_key;
   std::string tls_client_ca;  // set: clients have to show a certificate that it signed
+
+  Compression compression = Compression::kRefused;
 
   // The device.
   Backend backend = Backend::kAuto;

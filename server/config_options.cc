@@ -36,6 +36,10 @@ constexpr ConfigOption kOptions[] = {
     {"tls-key", &Config::tls_key, "path", kAtStart, "PEM private key of that certificate"},
     {"tls-client-ca", &Config::tls_client_ca, "path", kAtStart,
      "PEM certificates of which one has to have signed each client's (mutual TLS)"},
+    {"compression", &Config::compression, "", kAtStart,
+     "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
+     "of "
+     "it, up to a thousand times what was sent, before its size is known"},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: CUDA if a GPU answers, else the CPU"},
     {"streams", &Config::streams, "requests", kAtStart,
@@ -131,6 +135,12 @@ const Choices<LogLevel>& ChoicesOf(LogLevel Config::*) {
 const Choices<LogFormat>& ChoicesOf(LogFormat Config::*) {
   static const auto& choices =
       *new Choices<LogFormat>{{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+  return choices;
+}
+
+const Choices<Compression>& ChoicesOf(Compression Config::*) {
+  static const auto& choices =
+      *new Choices<Compression>{{"refused", Compression::kRefused}, {"taken", Compression::kTaken}};
   return choices;
 }
 

@@ -161,6 +161,7 @@ absl::Status Server::LoadTls() {
 absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .tls = tls_.get(),
+                            .takes_compressed = config_.compression == Compression::kTaken,
                             .limits = config_.limits(),
                             .version = kVersion,
                             .backend = Name(devices_.backend),

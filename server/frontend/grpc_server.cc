@@ -86,7 +86,7 @@ class GrpcServerImpl final : public GrpcServer {
     // gRPC would decompress a whole message before it looks at its size: a thousand times what was
     // sent, of 3 MB 3 GB.
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-      builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+      builder.SetCompressionAlgorithmSupportStatus(algorithm, options.takes_compressed);
     }
     // Only reflection uses the synchronous API.
     builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);

@@ -30,6 +30,7 @@ namespace warpfold {
 struct GrpcServerOptions {
   std::string listen_address;     // "0.0.0.0:50051"; port 0 takes any
   TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
+  bool takes_compressed = false;  // messages, whose memory is bounded by nothing then
   Limits limits;
   std::string version;
   std::string backend;

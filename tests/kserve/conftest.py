@@ -12,7 +12,11 @@ from running_server import running_server
 
 @pytest.fixture(scope="session")
 def server():
-    flags = ("--max-message-bytes=128MiB", "--shared-memory-prefix=/warpfold_")
+    flags = (
+        "--max-message-bytes=128MiB",
+        "--shared-memory-prefix=/warpfold_",
+        "--compression=taken",
+    )
     with running_server(*flags) as target:
         yield target
 
