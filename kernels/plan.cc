@@ -144,7 +144,8 @@ Geometry MakeGeometry(const std::vector<Run>& runs) {
 // The squared deviations of narrow integers are exact in 128 bits (finish.h) up to so many.
 absl::Status CheckVariance(const Plan& plan) {
   constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
-  if (IsFloat(plan.dtype) || ElementBytes(plan.dtype) > 2 || plan.reduced_count <= kCountMax) {
+  if (IsFloat(plan.dtype) || ElementBytes(plan.dtype) > 2 || plan.reduced_count <= kCountMax ||
+      plan.output_count == 0) {
     return absl::OkStatus();
   }
   for (const Op op : plan.ops) {

@@ -1,5 +1,6 @@
 #include "server/config.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,13 +30,18 @@ absl::Status InRange(const ConfigOption& option, const Config& config) {
       option.field);
 }
 
-// gRPC takes what is above 16 bits off a port, and serves another one.
+// gRPC takes what is above 16 bits off a port, and 443 for one that is not there: the end of an
+// IPv6 address without brackets is none.
 absl::Status CheckPort(const char* name, const std::string& address) {
   constexpr int kPortMax = 65535;
-  const std::size_t colon = address.rfind(':');
+  const std::size_t colon = std::min(address.rfind(':'), address.size());
+  const std::string host = address.substr(0, colon);
+  const std::string digits = address.substr(std::min(colon + 1, address.size()));
+  const bool is_ipv6 = host.find(':') != std::string::npos &&
+                       host.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
+  const bool is_number = digits.find_first_not_of("0123456789") == std::string::npos;
   int port = -1;
-  if (colon != std::string::npos && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
-      port >= 0 && port <= kPortMax) {
+  if (!is_ipv6 && is_number && absl::SimpleAtoi(digits, &port) && port <= kPortMax) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

@@ -16,10 +16,10 @@
 
 namespace warpfold {
 
-// The flag of each field is its name with dashes.
 // Of messages that clients send.
 enum class Compression { kRefused, kTaken };
 
+// The flag of each field is its name with dashes.
 struct Config {
   // Where to listen. Port 0 takes any free port.
   std::string listen_address = "0.0.0.0:50051";

@@ -260,6 +260,19 @@ void AddFlags(CLI::App& app, Config& config) {
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
 
+namespace {
+
+// An empty value, of a script's unset variable, must not pass for a flag that was left out: there
+// would be no TLS, or no time to drain.
+void CheckMayBeEmpty(const std::string& flag) {
+  for (const char* const name : {"--metrics-address", "--port-file", "--shared-memory-prefix"}) {
+    if (flag == name) return;
+  }
+  if (flag.rfind("--", 0) == 0) throw CLI::ValidationError(flag, "is empty");
+}
+
+}  // namespace
+
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;  // the last one first, as CLI11 takes them
   for (int i = argc - 1; i > 0; --i) {
@@ -269,6 +282,9 @@ void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
                           argument.find('=') == argument.size() - 1;
     if (is_empty) arguments.emplace_back();
     arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
+    if (arguments.size() > 1 && arguments[arguments.size() - 2].empty()) {
+      CheckMayBeEmpty(arguments.back());
+    }
   }
   app.parse(std::move(arguments));
 }

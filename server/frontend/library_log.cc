@@ -34,9 +34,12 @@ class Target {
       ++left_out_;
       return;
     }
-    log_->Write(
-        level, message,
-        {{"library", library}, {"source", absl::StrCat(file, ":", line)}, {"left_out", left_out_}});
+    // As a field, which is quoted: a peer's words may be in it.
+    log_->Write(level, "library",
+                {{"name", library},
+                 {"text", message},
+                 {"source", absl::StrCat(file, ":", line)},
+                 {"left_out", left_out_}});
     left_out_ = 0;
   }
 

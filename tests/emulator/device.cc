@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -95,7 +96,10 @@ void Resume(unsigned number) {
 void Step(unsigned number) {
   Warp& warp = warps[number];
   const unsigned first = number * kWarpThreads;
-  for (unsigned lane = 0; lane < kWarpThreads; ++lane) Resume(first + lane);
+  std::array<unsigned, kWarpThreads> order;
+  std::iota(order.begin(), order.end(), first);
+  std::shuffle(order.begin(), order.end(), random_order);
+  for (const unsigned thread : order) Resume(thread);
   const Thread& leader = threads[first];
   for (unsigned lane = 1; lane < kWarpThreads; ++lane) {
     const Thread& thread = threads[first + lane];

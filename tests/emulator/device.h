@@ -1,7 +1,7 @@
 // A GPU that is emulated, for kernels compiled as C++: each of a block's threads runs on a stack of
 // its own until it waits for its warp or its block. What a GPU leaves open is drawn: the order of
-// blocks and of a block's warps. What would be undefined there ends the process here: a warp whose
-// lanes wait in different places, a load that is not aligned.
+// blocks, of a block's warps and of a warp's lanes. What would be undefined there ends the process
+// here: a warp whose lanes wait in different places, a load that is not aligned.
 //
 // One block at a time, and one launch: nothing of the memory order between kernels, or between
 // blocks, is emulated, nor how fast anything is. Not safe for concurrent use.

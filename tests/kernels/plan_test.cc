@@ -113,6 +113,9 @@ TEST(MakePlan, RefusesTheVarianceOfMoreNarrowIntegersThanAreExact) {
       EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
     }
   }
+  ReduceSpec of_nothing = Spec({kMost + 1, 0}, {0}, {Op::kVar});
+  of_nothing.dtype = DType::kI8;
+  EXPECT_TRUE(MakePlan(of_nothing).ok()) << "no result is wrong";
   ReduceSpec wide = Spec({kMost + 1}, {}, {Op::kVar});
   wide.dtype = DType::kI32;
   EXPECT_TRUE(MakePlan(wide).ok()) << "in float64";

@@ -69,6 +69,8 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--listen-address=127.0.0.1:70000", "listen-address: "},
       {"--listen-address=localhost", "listen-address: "},
       {"--listen-address=[::1]:", "listen-address: "},
+      {"--listen-address=::1", "listen-address: "},
+      {"--listen-address=localhost:+1", "listen-address: "},
       {"--metrics-address=127.0.0.1:-1", "metrics-address: "},
       {"--metrics-address=:65536", "metrics-address: "},
       {"--slab-bytes=65537", "slab-bytes: "},
@@ -130,7 +132,12 @@ TEST(ConfigTest, AnEmptyValueIsNotTheNextFlag) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->shared_memory_prefix, "");
   EXPECT_EQ(config->streams, 5);
-  EXPECT_EQ(Read({"--config=", "--streams=5"})->streams, 5);
+  for (const char* const flag :
+       {"--tls-cert", "--tls-client-ca", "--drain-timeout-ms", "--config"}) {
+    const std::string empty = std::string(flag) + "=";
+    EXPECT_FALSE(Read({empty.c_str()}).ok()) << flag;
+    EXPECT_FALSE(Read({flag, ""}).ok()) << flag;
+  }
 }
 
 TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {

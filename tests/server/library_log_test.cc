@@ -1,6 +1,7 @@
 // What gRPC and protobuf log reaches the server's log, in its form and bounded.
 #include "server/frontend/library_log.h"
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -39,8 +40,8 @@ TEST(LibraryLogTest, LinesOfGrpcAreLinesOfTheServer) {
   const std::vector<nlohmann::json> lines = LinesOf(1, LogOfGrpc);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].at("level"), "warning");
-  EXPECT_EQ(lines[0].at("message"), "handshake \"failed\"");
-  EXPECT_EQ(lines[0].at("library"), "grpc");
+  EXPECT_EQ(lines[0].at("text"), "handshake \"failed\"");
+  EXPECT_EQ(lines[0].at("name"), "grpc");
   EXPECT_EQ(lines[0].at("source"), "file.cc:12");
 }
 
@@ -50,8 +51,22 @@ TEST(LibraryLogTest, LinesOfProtobufAreLinesOfTheServer) {
     EXPECT_FALSE(request.ParseFromString("\x0a\x01\xff"));  // an id that is no UTF-8
   });
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0].at("library"), "protobuf");
-  EXPECT_NE(lines[0].at("message").get<std::string>().find("request_id"), std::string::npos);
+  EXPECT_EQ(lines[0].at("name"), "protobuf");
+  EXPECT_NE(lines[0].at("text").get<std::string>().find("request_id"), std::string::npos);
+}
+
+// gRPC tells what a peer's headers have.
+TEST(LibraryLogTest, APeerCannotForgeALine) {
+  std::ostringstream out;
+  {
+    Log log({.format = LogFormat::kText}, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
+    const LibraryLog library_log(log);
+    gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+    gpr_log("file.cc", 12, GPR_LOG_SEVERITY_ERROR, "value=%s", "x\n2026 error device lost\x1b[2J");
+  }
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
 TEST(LibraryLogTest, AboveTheRateLinesAreLeftOutAndCounted) {

@@ -168,9 +168,12 @@ class Regions:
             try:
                 unregister(message, timeout=deadline.time_left_s())
             except grpc.RpcError as failure:
-                gone = gone and failure.code() is grpc.StatusCode.NOT_FOUND
+                if failure.code() is not grpc.StatusCode.NOT_FOUND:
+                    gone = False
+                    continue
             except ValueError:  # the channel is closed
                 gone = False
+                continue
             with self._lock:
                 self._names.discard(name)
         return gone
