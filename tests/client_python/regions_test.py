@@ -9,7 +9,9 @@ import importlib
 import queue
 import threading
 from concurrent import futures
+from types import SimpleNamespace
 
+import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY
@@ -18,6 +20,10 @@ from sharing import no_segment_is_left, regions, segments, sharing_fake, sharing
 
 import warpfold
 import warpfold.aio
+from warpfold import _contract
+from warpfold._attempts import Deadline
+from warpfold._blocking_io import BlockingIo, Latch, run
+from warpfold._regions import Regions
 
 
 @pytest.fixture
@@ -130,6 +136,39 @@ def test_what_closing_cannot_wait_for_the_next_client_ends(
     monkeypatch.undo()
     with warpfold.connect(sharing_server) as client:
         client.sum(np.ones(1 << 20))
+
+
+class LostRequest(grpc.RpcError):
+    def code(self):
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+@pytest.mark.usefixtures("no_segment_is_left")
+def test_a_region_whose_end_was_lost_is_ended_by_closing():
+    on_server, lost = {"a", "b"}, [LostRequest()]
+
+    def unregister(message, timeout):
+        if lost:
+            raise lost.pop()
+        on_server.discard(_contract.UnregisterMemoryRequest.FromString(message).name)
+
+    class Server:
+        channels = SimpleNamespace(
+            are_ours=lambda: True, first=SimpleNamespace(unregister_memory=unregister)
+        )
+        io = BlockingIo(Latch())
+
+        async def plain(self, *_):
+            return b"", None
+
+    registered = Regions(Server())
+    for name in ("a", "b"):
+        message = _contract.RegisterSharedMemoryRequest(name=name)
+        run(registered.register("register_shared_memory", message, Deadline(5)))
+    registered.end(["a"], wait=True)
+    assert on_server == {"a", "b"}
+    registered.end_all()
+    assert on_server == set()
 
 
 def test_a_client_that_is_forgotten_leaves_no_region(sharing_fake):
