@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
 
 namespace warpfold::client {
@@ -121,9 +122,9 @@ TEST_F(CliTest, WhatCannotBePrintedIsExitCode3) {
   const auto a = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   const auto b = WriteArray<float>("b.npy", v1::DTYPE_F32, {2}, {1, 3});
   for (const std::string& command :
-       {"reduce " + a + " --op sum", "describe " + a, "describe --json " + a, "diff " + a + " " + b,
-        std::string("info"), std::string("man"), std::string("completion bash"),
-        std::string("--version"), std::string("--help"),
+       {"reduce " + a + " --op sum", "describe " + a, "describe --json " + a,
+        absl::StrCat("diff ", a, " ", b), std::string("info"), std::string("man"),
+        std::string("completion bash"), std::string("--version"), std::string("--help"),
         std::string("bench --duration 0 --warmup 0")}) {
     ExpectFailure(command + " >/dev/full", 3, "warpfold: stdout: cannot be written\n");
   }
