@@ -155,17 +155,17 @@ void SetSeed(std::uint64_t seed) { random_order.seed(seed); }
 
 Launches LaunchesSoFar() { return launches; }
 
-void Run(unsigned blocks, unsigned thread_count, std::size_t shared_bytes,
+void Run(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes,
          const std::function<void()>& body) {
-  if (blocks == 0 || thread_count == 0 || thread_count > kThreadsMax ||
-      thread_count % kWarpThreads != 0) {
+  if (blocks == 0 || threads_per_block == 0 || threads_per_block > kThreadsMax ||
+      threads_per_block % kWarpThreads != 0) {
     Die("no such launch");
   }
   ++launches.all;
   if (shared_bytes > 0) ++launches.with_shared_memory;
-  blockDim.x = thread_count;
+  blockDim.x = threads_per_block;
   body_of_all = &body;
-  warps.resize(thread_count / kWarpThreads);
+  warps.resize(threads_per_block / kWarpThreads);
   dynamic_shared.resize((shared_bytes + sizeof(uint4) - 1) / sizeof(uint4));
   std::vector<unsigned> order(blocks);
   std::iota(order.begin(), order.end(), 0U);

@@ -21,7 +21,7 @@ void SetSeed(std::uint64_t seed);
 
 // Runs `body` once for each thread of each block, in multiples of warps. Dynamic shared
 // memory is filled with a pattern before each block. Returns once all have ended.
-void Run(unsigned blocks, unsigned threads, std::size_t shared_bytes,
+void Run(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes,
          const std::function<void()>& body);
 // Launches so far; those that gave their blocks dynamic shared memory.
 struct Launches {

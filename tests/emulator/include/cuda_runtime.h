@@ -33,8 +33,8 @@ struct dim3 {
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim;
 
-using std::max;
-using std::min;
+using std::max;  // NOLINT(google-global-names-in-headers): as in CUDA
+using std::min;  // NOLINT(google-global-names-in-headers)
 
 // Launches.
 
