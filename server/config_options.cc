@@ -38,8 +38,7 @@ constexpr ConfigOption kOptions[] = {
      "PEM certificates of which one has to have signed each client's (mutual TLS)"},
     {"compression", &Config::compression, "", kAtStart,
      "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
-     "of "
-     "it, up to a thousand times what was sent, before its size is known"},
+     "of it, up to a thousand times what was sent, before its size is known"},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: CUDA if a GPU answers, else the CPU"},
     {"streams", &Config::streams, "requests", kAtStart,
@@ -245,6 +244,15 @@ std::string Cell(const std::string& text) {
   return cell;
 }
 
+// An empty value, of a script's unset variable, must not pass for a flag that was left out: there
+// would be no TLS, or no time to drain.
+void CheckMayBeEmpty(const std::string& flag) {
+  for (const char* const name : {"--metrics-address", "--port-file", "--shared-memory-prefix"}) {
+    if (flag == name) return;
+  }
+  if (flag.rfind("--", 0) == 0) throw CLI::ValidationError(flag, "is empty");
+}
+
 }  // namespace
 
 absl::Span<const ConfigOption> ConfigOptions() { return kOptions; }
@@ -259,19 +267,6 @@ void AddFlags(CLI::App& app, Config& config) {
                  /*config_required=*/has_file);
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
-
-namespace {
-
-// An empty value, of a script's unset variable, must not pass for a flag that was left out: there
-// would be no TLS, or no time to drain.
-void CheckMayBeEmpty(const std::string& flag) {
-  for (const char* const name : {"--metrics-address", "--port-file", "--shared-memory-prefix"}) {
-    if (flag == name) return;
-  }
-  if (flag.rfind("--", 0) == 0) throw CLI::ValidationError(flag, "is empty");
-}
-
-}  // namespace
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;  // the last one first, as CLI11 takes them

@@ -23,12 +23,8 @@ void SetSeed(std::uint64_t seed);
 // memory is filled with a pattern before each block. Returns once all have ended.
 void Run(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes,
          const std::function<void()>& body);
-// Launches so far; those that gave their blocks dynamic shared memory.
-struct Launches {
-  int all = 0;
-  int with_shared_memory = 0;
-};
-Launches LaunchesSoFar();
+// Launches so far that gave their blocks dynamic shared memory.
+int LaunchesWithSharedMemory();
 
 // For the thread that calls: what the names of CUDA C++ are made of.
 

@@ -65,7 +65,7 @@ TEST_F(EmulatedKernelsTest, ColumnsHaveTheCpusBits) {
 // shared memory.
 TEST_F(EmulatedKernelsTest, PipelinedColumnsHaveTheCpusBits) {
   const cuda::DeviceShape device{.sm_count = 1, .overlaps_passes = true};
-  const int before = emulator::LaunchesSoFar().with_shared_memory;
+  const int before = emulator::LaunchesWithSharedMemory();
   for (int i = 0; i < 30; ++i) {
     const std::int64_t inner = 4 * (8 + static_cast<std::int64_t>(random_() % 100));
     const std::int64_t count = 300 + static_cast<std::int64_t>(random_() % 2000);
@@ -77,7 +77,7 @@ TEST_F(EmulatedKernelsTest, PipelinedColumnsHaveTheCpusBits) {
       if (HasFatalFailure()) return;
     }
   }
-  const int pipelined = emulator::LaunchesSoFar().with_shared_memory - before;
+  const int pipelined = emulator::LaunchesWithSharedMemory() - before;
   if (sizeof(T) >= 4) {
     EXPECT_GT(pipelined, 20);
   } else {

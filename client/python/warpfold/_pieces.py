@@ -23,7 +23,6 @@ async def in_pieces(
 ) -> Reduction:
     """The answer to `call`, of which every sender takes a piece when it is done with the last."""
     answers: list[Any] = [None] * len(stripes.calls)
-    sizes = [math.prod(piece.result_shape) for piece in stripes.calls]
     waiting = deque(enumerate(stripes.calls))
 
     async def work(send: Sender, io: Io) -> None:
@@ -35,7 +34,8 @@ async def in_pieces(
             try:
                 answers[place] = await send(io, piece)
             except OutOfRangeError as error:  # of results, which parts have none of
-                raise moved(error, sum(sizes[:place])) from error
+                before = sum(math.prod(piece.result_shape) for piece in stripes.calls[:place])
+                raise moved(error, before) from error
 
     await rpcs.io.parallel([partial(work, send) for send in senders], deadline)
     if not stripes.are_parts:

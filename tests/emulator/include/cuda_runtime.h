@@ -34,7 +34,7 @@ extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim;
 
 using std::max;  // NOLINT(google-global-names-in-headers): as in CUDA
-using std::min;  // NOLINT(google-global-names-in-headers)
+using std::min;  // NOLINT(google-global-names-in-headers): as in CUDA
 
 // Launches.
 
