@@ -74,7 +74,13 @@ struct Sum : Additive<T> {
   WARPFOLD_HD static constexpr Acc Identity() {
     return kIsFloat<T> ? static_cast<Acc>(-0.0) : Acc{0};
   }
-  WARPFOLD_HD static void Add(Acc& a, T x) { a += static_cast<Acc>(Widen(x)); }
+  WARPFOLD_HD static void Add(Acc& a, T x) {
+    if constexpr (kIsFloat<T>) {
+      a += WidenToDouble(x);
+    } else {
+      a += static_cast<Acc>(Widen(x));
+    }
+  }
 };
 
 // L1_NORM: the sum of absolute values.
@@ -82,10 +88,10 @@ template <typename T>
 struct AbsSum : Additive<T> {
   using typename Additive<T>::Acc;
   WARPFOLD_HD static void Add(Acc& a, T x) {
-    const Acc wide = static_cast<Acc>(Widen(x));
     if constexpr (kIsFloat<T>) {
-      a += std::fabs(wide);
+      a += std::fabs(WidenToDouble(x));
     } else {
+      const Acc wide = static_cast<Acc>(Widen(x));
       a += wide < 0 ? -wide : wide;
     }
   }
@@ -108,7 +114,7 @@ struct SquareSum
           static_cast<std::conditional_t<sizeof(T) == 1, int, std::int64_t>>(Widen(x));
       a += static_cast<A>(wide * wide);
     } else {
-      const double wide = static_cast<double>(Widen(x));
+      const double wide = WidenToDouble(x);
       a = std::fma(wide, wide, a);
     }
   }
@@ -182,6 +188,12 @@ struct ArgExtremum {
     } else {
       return State{Key(x), number};
     }
+  }
+  // The element of a state's key, but for the sign of a zero.
+  WARPFOLD_HD static T ElementOf(std::int64_t key) {
+    auto ordered = static_cast<OrderedKey<T>>(kIsMin ? key : ~key);
+    if constexpr (sizeof(T) == 2 && kIsUnsigned<T>) ordered += 0x8000;
+    return FromKey<T>(ordered);
   }
   WARPFOLD_HD static void Add(Acc& a, T x, int number) { a = Combine(a, At(x, number)); }
   template <typename A>
@@ -258,7 +270,7 @@ struct Moments {
 
   WARPFOLD_HD static constexpr Acc Identity() { return {0.0, 0.0, 0}; }
   WARPFOLD_HD static void AddDeviation(double& squares, T x, double mean) {
-    const double deviation = static_cast<double>(Widen(x)) - mean;
+    const double deviation = WidenToDouble(x) - mean;
     squares = std::fma(deviation, deviation, squares);
   }
   WARPFOLD_HD static Acc Combine(const Acc& a, const Acc& b) {
@@ -289,7 +301,7 @@ struct FloatProduct {
   using Acc = double;
   using State = double;
   WARPFOLD_HD static constexpr Acc Identity() { return 1.0; }
-  WARPFOLD_HD static void Add(double& a, T x) { a *= static_cast<double>(Widen(x)); }
+  WARPFOLD_HD static void Add(double& a, T x) { a *= WidenToDouble(x); }
   WARPFOLD_HD static constexpr double Combine(double a, double b) { return a * b; }
   WARPFOLD_HD static constexpr State Promote(Acc a) { return a; }
 };

@@ -67,6 +67,25 @@ WARPFOLD_HD float Widen(Half x) {
 template <typename T>
 using Wide = decltype(Widen(T{}));
 
+// The same as a float64: of halves one instruction on a GPU, where by way of float it is two.
+template <typename T>
+WARPFOLD_HD double WidenToDouble(T x) {
+#ifdef __CUDA_ARCH__
+  double wide;
+  if constexpr (std::is_same_v<T, Half>) {
+    asm("cvt.f64.f16 %0, %1;" : "=d"(wide) : "h"(x.bits));
+    return wide;
+  }
+#if __CUDA_ARCH__ >= 900
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    asm("cvt.f64.bf16 %0, %1;" : "=d"(wide) : "h"(x.bits));
+    return wide;
+  }
+#endif
+#endif
+  return static_cast<double>(Widen(x));
+}
+
 template <typename T>
 WARPFOLD_HD bool IsNan(T x) {
   if constexpr (kIsFloat<T>) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/element.h"
+
 namespace warpfold::cuda {
 
 // prmt: byte i of the result is byte s of `word`, s the i-th hexadecimal digit of kSelector from
@@ -32,12 +34,39 @@ __device__ __forceinline__ float Extreme(float a, float b) {
   }
   return result;
 }
-
-// cvt: the bits of the half nearest to `x`, ties to even.
-__device__ __forceinline__ std::uint16_t HalfBits(float x) {
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ Half Extreme(Half a, Half b) {
   std::uint16_t bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return bits;
+  if constexpr (kIsMin && kOmitsNan) {
+    asm("min.f16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (!kIsMin && kOmitsNan) {
+    asm("max.f16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (kIsMin && !kOmitsNan) {
+    asm("min.NaN.f16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (!kIsMin && !kOmitsNan) {
+    asm("max.NaN.f16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  return Half{bits};
+}
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ BFloat16 Extreme(BFloat16 a, BFloat16 b) {
+  std::uint16_t bits;
+  if constexpr (kIsMin && kOmitsNan) {
+    asm("min.bf16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (!kIsMin && kOmitsNan) {
+    asm("max.bf16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (kIsMin && !kOmitsNan) {
+    asm("min.NaN.bf16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  if constexpr (!kIsMin && !kOmitsNan) {
+    asm("max.NaN.bf16 %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));
+  }
+  return BFloat16{bits};
 }
 
 // The shared memory that a block has beside what its kernel declares (LaunchPass).

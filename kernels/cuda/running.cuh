@@ -15,18 +15,6 @@
 
 namespace warpfold::cuda {
 
-// The inverse of Widen, of a float that is a T.
-template <typename T>
-__device__ __forceinline__ T Narrow(float x) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return Half{HalfBits(x)};
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return BFloat16{static_cast<std::uint16_t>(BitCast<std::uint32_t>(x) >> 16)};
-  } else {
-    return x;
-  }
-}
-
 // A component that reads its elements once.
 template <class C>
 struct Running {
@@ -52,19 +40,17 @@ struct Running {
   __device__ static Value Settle(const Value& value) { return value; }
 };
 
-// An extremum of floats of up to 32 bits, as a float: an instruction an element where an ordered
-// key takes five. Without elements it is an infinity, or where NaN is omitted NaN; it settles as
-// the key, of nothing but NaN as the identity.
+// An extremum of floats of up to 32 bits, as one of them: an instruction an element where an
+// ordered key takes five. Without elements it is an infinity, or where NaN is omitted NaN; it
+// settles as the key, of nothing but NaN as the identity.
 template <typename T, bool kIsMin, bool kOmits>
 struct RunningFloatExtremum {
-  using Value = float;
-  __device__ static Value Identity() {
-    return kOmits ? QuietNan<float>() : Infinity<float>(!kIsMin);
-  }
-  __device__ static void Add(Value& value, T x, int) { value = Combine(value, Widen(x)); }
+  using Value = T;
+  __device__ static Value Identity() { return kOmits ? QuietNan<T>() : Infinity<T>(!kIsMin); }
+  __device__ static void Add(Value& value, T x, int) { value = Combine(value, x); }
   __device__ static Value Combine(Value a, Value b) { return Extreme<kIsMin, kOmits>(a, b); }
   __device__ static OrderedKey<T> Settle(Value value) {
-    if (!IsNan(value)) return ToKey(Narrow<T>(value));
+    if (!IsNan(value)) return ToKey(value);
     return kIsMin != kOmits ? kLowestKey<T> : kHighestKey<T>;
   }
 };

@@ -2,9 +2,7 @@
 #ifndef WARPFOLD_TESTS_EMULATOR_INCLUDE_KERNELS_CUDA_INSTRUCTIONS_CUH_
 #define WARPFOLD_TESTS_EMULATOR_INCLUDE_KERNELS_CUDA_INSTRUCTIONS_CUH_
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "kernels/element.h"
 #include "tests/emulator/device.h"
@@ -23,19 +21,17 @@ std::uint32_t Permute(std::uint32_t word) {
   return result;
 }
 
-template <bool kIsMin, bool kOmitsNan>
-float Extreme(float a, float b) {
-  if (std::isnan(a) || std::isnan(b)) {
-    if (!kOmitsNan || (std::isnan(a) && std::isnan(b))) {
-      return BitCast<float>(std::uint32_t{0x7fffffff});  // the NaN that the GPU gives
+template <bool kIsMin, bool kOmitsNan, typename T>
+T Extreme(T a, T b) {
+  if (IsNan(a) || IsNan(b)) {
+    if (!kOmitsNan || (IsNan(a) && IsNan(b))) {
+      // The NaN that the GPU gives.
+      return BitCast<T>(internal::kAllButSign<internal::SameSizeInt<T>>);
     }
-    return std::isnan(a) ? b : a;
+    return IsNan(a) ? b : a;
   }
-  if (a == b) return std::signbit(a) == kIsMin ? a : b;
-  return (a < b) == kIsMin ? a : b;
+  return (ToKey(a) < ToKey(b)) == kIsMin ? a : b;
 }
-
-inline std::uint16_t HalfBits(float x) { return RoundFromDouble<Half>(x).bits; }
 
 inline uint4* DynamicSharedMemory() { return static_cast<uint4*>(emulator::DynamicShared()); }
 
