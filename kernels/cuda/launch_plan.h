@@ -57,7 +57,7 @@ inline constexpr int kPipelineWarpsLog2 = 2;
 inline constexpr int kPipelineWarps = 1 << kPipelineWarpsLog2;
 inline constexpr int kPipelineBlocksPerSm = 5;
 inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
-RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,
+RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, double block_overhead,
                             const DeviceShape& device);
 
 // Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, `vector`

@@ -87,7 +87,13 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves
         return columns;
       };
       if constexpr (Leaves::kLoops) {
-        return FoldPairsInLoop<kLeaves, Columns>(first, count, leaf, combine);
+        if (count == 1) return leaf(first);
+        // Two are on their way at once.
+        const auto pair = [&](std::int64_t index) {
+          const Columns left = leaf(first + index * 2);
+          return combine(left, leaf(first + index * 2 + 1));
+        };
+        return FoldPairsInLoop<kLeaves / 2, Columns>(0, count / 2, pair, combine);
       } else {
         constexpr int kBatch = kStatesOnTheirWay<typename Leaves::Fold::State, kLeaves>;
         const auto batch = [&](std::int64_t index) {
