@@ -7,7 +7,6 @@
 #include <cuda_pipeline_primitives.h>
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "kernels/canonical.h"
@@ -16,6 +15,7 @@
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
+#include "kernels/cuda/row_places.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -88,62 +88,6 @@ struct SharedVectors {
   }
 };
 
-// The best key among some tiles of a row, for each indexed component: only a tile that may hold the
-// extremum has its elements searched for the place.
-template <typename T>
-struct BestKeys {
-  using Key = std::conditional_t<sizeof(T) == 8, long long, int>;
-  static constexpr Key kNone = std::numeric_limits<Key>::max();
-  static constexpr Key kUnbeatable = std::numeric_limits<Key>::min();
-  Key arg_min = kNone;
-  Key arg_max = kNone;
-
-  template <class C>
-  __device__ Key& Of() {
-    if constexpr (std::is_same_v<C, ArgMin<T>>) {
-      return arg_min;
-    } else {
-      return arg_max;
-    }
-  }
-  // Of what other warps may be writing.
-  template <class C>
-  __device__ Key Now() {
-    return const_cast<volatile Key&>(Of<C>());
-  }
-};
-
-// The warp's lanes, which hold a tile. Warps take a row's tiles in turns, and what an earlier turn
-// has found lies before this tile.
-template <typename T>
-struct AcrossTile : AcrossLanes {
-  BestKeys<T>& of_turn;       // shared
-  BestKeys<T>* of_last_turn;  // the same of the turn before; null in a row's first
-  BestKeys<T>& of_earlier;    // in registers, the same in all lanes: of all turns before
-
-  template <class C>
-  __device__ bool Seeks(T best, bool has_best) const {
-    using Key = typename BestKeys<T>::Key;
-    Key mine;
-    if constexpr (C::kIsPacked) {
-      mine = static_cast<Key>(C::At(best, 0) >> C::kNumberBits);
-    } else {
-      mine = C::At(best, 0).key;
-    }
-    Key& earlier = of_earlier.template Of<C>();
-    if (of_last_turn == nullptr) {
-      earlier = BestKeys<T>::kNone;
-    } else {
-      earlier = min(earlier, of_last_turn->template Now<C>());
-      // Of equals the first counts.
-      if (!Any(mine < earlier)) return false;
-    }
-    if (!has_best || !Any(mine <= of_turn.template Now<C>())) return false;
-    if (threadIdx.x % kLanes == 0) atomicMin(&of_turn.template Of<C>(), mine);
-    return true;
-  }
-};
-
 // What a block takes beside its tiles, in times of a tile: with indices searches, of which there
 // are the more the more blocks there are. Of 1 GiB of f32 the statistics took 254 us with 1.5 and
 // 264 with 1, as the one has them in blocks of 32 tiles and the other of 16 (H200, 2026-11-23).
@@ -162,17 +106,13 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
   __shared__ typename F::State states[kLanes];
-  __shared__ BestKeys<T> best_of_turns[kLanes];  // a row's turns, then the next row's
+  __shared__ RowPlaces<F> places;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const RowBlock block = RowBlockOf(rows, launch, launch.tiles);
   const int tiles_per_row = 1 << launch.tiles_per_row_log2;
 
-  struct Tile {
-    std::int64_t offset;
-    int count;  // 0 or less: it is past the end
-    __device__ bool IsWhole() const { return count == kTileElements<T>; }
-  };
+  using Tile = BlockTile<T>;
   const auto tile_at = [&](int index) {
     const std::int64_t row = block.first_row + (index >> launch.tiles_per_row_log2);
     const std::int64_t first =
@@ -192,20 +132,9 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   if (lane % kPipelineWarps == warp) tiles[lane] = tile_at(lane);
   if (lane == 0) tiles[kLanes + warp] = Tile{0, 0};
   __syncwarp();
-  if constexpr (kHasIndices<F>) {
-    if (threadIdx.x < kLanes) {
-      // What nobody reads is never found: its place is not searched.
-      BestKeys<T>& best = best_of_turns[threadIdx.x];
-      best = BestKeys<T>{};
-      if (!sink.reads_arg_min) best.arg_min = BestKeys<T>::kUnbeatable;
-      if (!sink.reads_arg_max) best.arg_max = BestKeys<T>::kUnbeatable;
-    }
-    __syncthreads();
-  }
-  // A turn is kPipelineWarps neighbouring tiles, or the row's where those are fewer.
-  const int turn_log2 = min(launch.tiles_per_row_log2, kPipelineWarpsLog2);
+  places.Begin(sink);
+  typename RowPlaces<F>::OfWarp places_of_warp;
   int buffer = 0;
-  BestKeys<T> best_of_earlier;
 #pragma unroll 1
   for (int index = warp; index < launch.tiles; index += kPipelineWarps) {
     const Tile tile = next;
@@ -220,10 +149,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
                              const auto& combine) {
         return mine.template Fold<often.value>(identity, add, combine);
       };
-      BestKeys<T>* const best = best_of_turns + (index >> turn_log2);
-      const bool is_first_turn = (index & (tiles_per_row - 1)) < kPipelineWarps;
-      const AcrossTile<T> across{
-          {kLanes}, *best, is_first_turn ? nullptr : best - 1, best_of_earlier};
+      const auto across = places.Across(index, launch, sink, places_of_warp);
       folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
@@ -234,6 +160,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     buffer ^= 1;
   }
   __syncthreads();
+  places.Finish(data, tiles, launch, sink, states);
   if (warp != 0) return;
   const typename F::State state =
       FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);

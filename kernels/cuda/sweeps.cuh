@@ -56,11 +56,10 @@ using Number = Min<std::int32_t>;
 template <class F, class Sweep>
 __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const Sweep& sweep) {
   using T = typename F::Element;
-  constexpr Sweeps<!kIsHeavy<F>> kSweeps;
   const auto combine = [](std::int32_t a, std::int32_t b) { return Number::Combine(a, b); };
   const auto locate = [&](const auto& is_best) {
     return sweep(
-        kSweeps, Number::Identity(),
+        kOften, Number::Identity(),
         [&](std::int32_t& first, T x, int number) {
           first = Number::Combine(first, is_best(x) ? number : Number::Identity());
         },
@@ -68,7 +67,7 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
   };
   if constexpr (sizeof(T) == 1) {
     return sweep(
-               kSweeps, FirstEqualByte::Identity(),
+               kOften, FirstEqualByte::Identity(),
                [best](FirstEqualByte& first, const auto& x, int number) {
                  first.Add(x, best, number);
                },
@@ -120,7 +119,7 @@ __device__ __forceinline__ typename Product<typename F::Element>::Acc SettleProd
 }
 
 // Where the extremum of an indexed component is: its value is in `acc` where that is asked for too,
-// and else in `first`.
+// and else in `first`. Where `across` does not look for it, it is number 0.
 template <class F, class C, class First, class Sweep, class Across>
 __device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Value& first,
                                                        const typename F::Acc& acc,
@@ -139,7 +138,7 @@ __device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Val
   // Where NaN is left out, nothing but NaN has no best element; its key would beat all others.
   bool has_best = true;
   if constexpr (kIsFloat<T> && F::kOmitsNan) has_best = !IsNan(best);
-  if (!across.template Seeks<C>(best, has_best)) return C::Identity();
+  if (!across.template Seeks<C>(best, has_best)) return has_best ? C::At(best, 0) : C::Identity();
   const std::int32_t number = across.template Fold<Number>(Locate<F>(best, sweep));
   return number == Number::Identity() ? C::Identity() : C::At(best, number);
 }

@@ -85,6 +85,30 @@ TEST_F(EmulatedKernelsTest, PipelinedColumnsHaveTheCpusBits) {
   }
 }
 
+// Of rows of which a warp has several tiles: in the last one too, which is not whole, and of equal
+// extrema in several tiles the first.
+TEST_F(EmulatedKernelsTest, FindsTheExtremaOfLongRows) {
+  const cuda::DeviceShape device{.sm_count = 1, .overlaps_passes = true};
+  for (const auto& [rows, tiles] : {std::pair{65, 17}, {129, 9}, {1, 1100}}) {
+    const std::int64_t row_elements = tiles * kTileElements<T> - 3 * kVectorElements<T>;
+    std::vector<T> data =
+        testing::RandomElements<T>(static_cast<std::size_t>(rows * row_elements), random_);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      T* const elements = data.data() + row * row_elements;
+      const T any = elements[random_() % static_cast<std::size_t>(row_elements)];
+      for (int i = 0; i < 3; ++i) {
+        const std::size_t at = random_() % static_cast<std::size_t>(row_elements);
+        elements[at] = row % 3 == 0 ? testing::ElementOf<T>(kIsFloat<T> ? std::nan("") : 0) : any;
+      }
+    }
+    for (const std::vector<Op>& ops :
+         {std::vector<Op>{Op::kArgMax}, {Op::kArgMin, Op::kArgMax, Op::kMax, Op::kL2Norm}}) {
+      ExpectTheCpusBits(SpecOf(rows, row_elements, 1, ops), data, 0, device);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // A tile of nothing but NaN has no best element, which no other's has to be better than.
 TEST_F(EmulatedKernelsTest, FindsTheExtremaBesideTilesOfNan) {
   if constexpr (kIsFloat<T>) {

@@ -79,6 +79,12 @@ inline bool __any_sync(unsigned, bool is) {
   return std::any_of(words, words + warpfold::emulator::kWarpThreads,
                      [](std::uint32_t word) { return word != 0; });
 }
+inline std::uint32_t __ballot_sync(unsigned, bool is) {
+  const std::uint32_t* words = warpfold::emulator::Exchange(warpfold::emulator::Place::kBallot, is);
+  std::uint32_t lanes = 0;
+  for (int lane = 0; lane < warpfold::emulator::kWarpThreads; ++lane) lanes |= words[lane] << lane;
+  return lanes;
+}
 template <class T, class Join>
 T ReduceLanes(warpfold::emulator::Place place, T value, const Join& join) {
   static_assert(sizeof(T) == sizeof(std::uint32_t));
