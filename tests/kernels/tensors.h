@@ -105,8 +105,8 @@ void StrewNan(std::vector<T>& x, std::mt19937_64& random) {
   }
 }
 
-// Rows of which a third of the tiles are NaN throughout; every other row has larger numbers than
-// those beside it, and all have equal ones.
+// Rows of which a third of the tiles are NaN throughout, and in every sixteenth row all of them;
+// every other row has larger numbers than those beside it, and all have equal ones.
 template <typename T>
 std::vector<T> RowsWithTilesOfNan(std::int64_t rows, std::int64_t row_elements,
                                   std::mt19937_64& random) {
@@ -114,7 +114,7 @@ std::vector<T> RowsWithTilesOfNan(std::int64_t rows, std::int64_t row_elements,
   for (std::int64_t row = 0; row < rows; ++row) {
     bool is_nan = false;
     for (std::int64_t i = 0; i < row_elements; ++i) {
-      if (i % kTileElements<T> == 0) is_nan = random() % 3 == 0;
+      if (i % kTileElements<T> == 0) is_nan = random() % 3 == 0 || row % 16 == 5;
       const double number = static_cast<double>(random() % 50 + (row % 2 != 0 ? 50 : 0));
       x.push_back(ElementOf<T>(is_nan ? std::nan("") : number));
     }
