@@ -67,7 +67,8 @@ WARPFOLD_HD float Widen(Half x) {
 template <typename T>
 using Wide = decltype(Widen(T{}));
 
-// The same as a float64: of halves one instruction on a GPU, where by way of float it is two.
+// The same as a float64: of halves one instruction on a GPU (of bf16 from Hopper on), where by way
+// of float it is two.
 template <typename T>
 WARPFOLD_HD double WidenToDouble(T x) {
 #ifdef __CUDA_ARCH__

@@ -74,6 +74,8 @@ TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, h200).tiles, 32);
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, h200).tiles, 8);
   EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 18, 1, h200).tiles, 16);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 18, 1.5, h200).tiles, 32);
 }
 
 // The shape of GpuKernelsTest.FindsTheExtremaOfEachRowOfABlock.
@@ -253,6 +255,15 @@ TEST_P(PlanStatesOf, GivesEveryPartialItsOwnSlot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(LightAndHeavy, PlanStatesOf, ::testing::Bool());
+
+TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
+  EXPECT_EQ(PlanStates(1, 512, true).leaves, 1);
+  EXPECT_EQ(PlanStates(1, 1024, true).leaves, 2);
+  EXPECT_EQ(PlanStates(1, 1024, true).parts, 1);
+  EXPECT_EQ(PlanStates(1, 2048, true).leaves, 1);
+  EXPECT_EQ(PlanStates(1, 2048, true).parts, 4);
+  EXPECT_EQ(PlanStates(1, 2048, false).parts, 1);
+}
 
 TEST(PlanShortRows, GivesARowEnoughLanes) {
   for (const std::int64_t rows : kSizes) {
