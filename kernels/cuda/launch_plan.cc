@@ -256,12 +256,12 @@ TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy
       std::clamp<std::int64_t>(PowerOfTwoAtLeast(outputs) / kBlocks, 1, 32);
   // A thread joins what it has one after another: of 256 MiB of f32 all sixteen ops took 100 us
   // with 2,048 partials in one pass of 4 a thread, and 92 in two of one (H200, 2026-11-23).
-  const int leaves_max = outputs <= kBlocks ? 2 : 8;
-  for (int leaves = 1; leaves <= leaves_max; leaves *= 2) {
+  const bool are_few = outputs <= kBlocks;
+  for (int leaves = 1; leaves <= (are_few ? 2 : 8); leaves *= 2) {
     const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count, kTreeThreads, threads_x);
     if (launch.parts == 1) return launch;
   }
-  return TreeWithLeaves(outputs <= kBlocks ? 1 : 8, outputs, state_count, kTreeThreads, threads_x);
+  return TreeWithLeaves(are_few ? 1 : 8, outputs, state_count, kTreeThreads, threads_x);
 }
 
 PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {

@@ -151,12 +151,12 @@ struct PlacesLater : NoPlaces<F> {
 
   __device__ AcrossTile Across(int /*index*/, const RowLaunch& launch, const Sink<F>& sink,
                                OfWarp& /*of_warp*/) {
-    return {{kLanes}, sink, launch.tiles_per_row_log2 <= kPipelineWarpsLog2};
+    return {{kLanes}, sink, IsAtOnce(launch)};
   }
 
   __device__ void Finish(const T* data, const BlockTile<T>* tiles, const RowLaunch& launch,
                          const Sink<F>& sink, typename F::State* states) {
-    if (launch.tiles_per_row_log2 <= kPipelineWarpsLog2) return;
+    if (IsAtOnce(launch)) return;
     using Best = ArgMin<T>;  // or ArgMax: of either, less is better
     const int warp = threadIdx.x / kLanes;
     const int lane = threadIdx.x % kLanes;
@@ -185,6 +185,9 @@ struct PlacesLater : NoPlaces<F> {
   }
 
  private:
+  __device__ static bool IsAtOnce(const RowLaunch& launch) {
+    return launch.tiles_per_row_log2 <= kPipelineWarpsLog2;
+  }
   // The number of the first element of a whole tile that is `best`.
   __device__ static std::int32_t SeekInTile(T best, const T* tile, int lane) {
     LaneVectors<T, kTileRows, Presence::kAll, true> mine;

@@ -67,7 +67,7 @@ template <class Leaves, int kLeaves>
 inline constexpr int kLeavesOnTheirWay = std::min(kLeaves, Leaves::kLeavesAtOnce);
 
 // `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
-// kLeaves, or where there is a loop anything up to that.
+// kLeaves, or where there is a loop any power of two up to that.
 template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
                                                             std::int64_t first, int count) {
