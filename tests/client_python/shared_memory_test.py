@@ -30,6 +30,11 @@ def numbers(*shape):
     return np.random.default_rng(SEED).standard_normal(shape)
 
 
+def waited_for(fake):
+    """The calls but the ends of regions: a client that has lost one ends it in the background."""
+    return [call for call in fake.calls if call != "UnregisterMemory"]
+
+
 @pytest.mark.usefixtures("no_segment_is_left")
 @pytest.mark.parametrize(
     "shape, axis",
@@ -103,8 +108,7 @@ def test_a_server_that_refuses_is_asked_once(sharing_fake, either_client, code, 
     sharing_fake.failures = [Failure(code, "no such thing", pushback_ms=200_000)]
     for _ in range(3):
         assert client.sum(np.ones(5000)) == 5000
-    reduced = [call for call in sharing_fake.calls if call != "UnregisterMemory"]
-    assert reduced == ["RegisterSharedMemory"] + ["Reduce"] * 3
+    assert waited_for(sharing_fake) == ["RegisterSharedMemory"] + ["Reduce"] * 3
     assert "arrays go without shared memory: no such thing" in caplog.text
 
 
@@ -113,8 +117,7 @@ def test_a_refusal_that_passes_is_not_remembered(sharing_fake, either_client):
     sharing_fake.failures = [Failure(CODE.UNAVAILABLE)]
     for _ in range(2):
         assert client.sum(np.ones(5000)) == 5000
-    reduced = [call for call in sharing_fake.calls if call != "UnregisterMemory"]
-    assert reduced == ["RegisterSharedMemory", "Reduce"] * 2
+    assert waited_for(sharing_fake) == ["RegisterSharedMemory", "Reduce"] * 2
 
 
 @pytest.mark.parametrize("prefix", ["/no/such/folder-", "/../../tmp/"])
@@ -142,7 +145,7 @@ def test_a_server_that_has_lost_the_region_gets_the_bytes_and_then_a_new_one(
     assert told == [x.nbytes]
     sharing_fake.calls.clear()
     assert client.sum(x) == 5000
-    assert sharing_fake.calls[:2] == ["RegisterSharedMemory", "Reduce"]
+    assert waited_for(sharing_fake) == ["RegisterSharedMemory", "Reduce"]
 
 
 def test_a_server_that_loses_the_regions_of_pieces_gets_the_bytes(sharing_fake, either_client):
