@@ -92,12 +92,17 @@ WARPFOLD_HD double Unhoisted(double x) {
 // 2026-11-23).
 template <typename Value, int kCount, class ValueOf>
 WARPFOLD_HD void Put(void* array, std::int64_t index, const ValueOf& value_of) {
-  constexpr int kStoreMax = static_cast<int>(16 / sizeof(Value));
+  constexpr int kStoreBytes = 16;
+  Value* results = static_cast<Value*>(array) + index;
+  if constexpr (kCount > kStoreBytes) {  // the CPU's, whose compilers make SIMD of a plain loop
+    for (int k = 0; k < kCount; ++k) results[k] = value_of(k);
+    return;
+  }
+  constexpr int kStoreMax = static_cast<int>(kStoreBytes / sizeof(Value));
   constexpr int kStore = kCount < kStoreMax ? kCount : kStoreMax;
   struct alignas(kStore * sizeof(Value)) Vector {
     Value x[kStore];
   };
-  Value* results = static_cast<Value*>(array) + index;
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(results) % sizeof(Vector) == 0;
   WARPFOLD_UNROLL
   for (int k = 0; k < kCount; k += kStore) {

@@ -11,6 +11,7 @@
 
 #include "kernels/canonical.h"
 #include "kernels/cpu/column_loops.h"
+#include "kernels/cpu/finish_loops.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/row_tile.h"
 #include "kernels/extent.h"
@@ -67,6 +68,7 @@ class EngineOf {
   }
 
  private:
+  static constexpr bool kIsOfOne = F::kComponents == 1;
   // A task's share of the data: large against the cost of handing it out, small against a core's
   // L2.
   static constexpr std::int64_t kTaskBytes = 256 << 10;
@@ -99,7 +101,12 @@ class EngineOf {
   static void WriteRun(const Output& output, std::int64_t first, const State* states) {
     const std::int64_t index = output.first_result + first;
     Misfit misfit;
-    const int at = WriteResults<F, kCount>(output.targets, index, states, &misfit);
+    int at;
+    if constexpr (kCount == kFinishBlock) {
+      at = GetFinishLoop<F>()(output.targets, index, states, &misfit);
+    } else {
+      at = WriteResults<F, kCount>(output.targets, index, states, &misfit);
+    }
     if (at < kCount) ReportOverflow(output.overflow, index + at, misfit);
   }
 
@@ -118,6 +125,11 @@ class EngineOf {
     }
     constexpr int kAtOnce = 8;
     std::int64_t i = 0;
+    if constexpr (kIsOfOne) {
+      for (; i + kFinishBlock <= count; i += kFinishBlock) {
+        WriteRun<kFinishBlock>(output, first + i, states + i);
+      }
+    }
     for (; i + kAtOnce <= count; i += kAtOnce) WriteRun<kAtOnce>(output, first + i, states + i);
     for (; i < count; ++i) WriteRun<1>(output, first + i, states + i);
   }

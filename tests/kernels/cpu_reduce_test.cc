@@ -105,8 +105,8 @@ TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
 
 TEST(CpuReduceOverflow, ReportsTheLowestOfManyOutputs) {
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t kOutputs = 43;
-  for (const std::int64_t lowest : {0, 7, 8, 13, 39, 40, 42}) {
+  constexpr std::int64_t kOutputs = 171;
+  for (const std::int64_t lowest : {0, 7, 8, 13, 39, 63, 64, 127, 128, 135, 170}) {
     for (const bool is_rows : {false, true}) {
       std::vector<std::int64_t> data(2 * kOutputs, 1);
       for (std::int64_t o = lowest; o < kOutputs; o += 3) {

@@ -48,6 +48,31 @@ void ExpectCanonicalBitsOf(DType dtype, const std::string& target) {
   }
 }
 
+// Folds of one component have ways of their own along columns and to their results, which go by
+// blocks of columns.
+template <typename T>
+void ExpectCanonicalBitsOfOneOp(DType dtype, const std::string& target) {
+  std::mt19937_64 random(38);
+  for (const Op op : {Op::kSum, Op::kMean, Op::kMin, Op::kMax, Op::kAny, Op::kCountNonzero}) {
+    for (const std::int64_t rows : {1, 2, 3, 8, 9, 61}) {
+      for (const std::int64_t columns : {3, 64, 130, 2500}) {
+        const bool is_rows = random() % 4 == 0;  // short ones
+        const std::vector<std::int64_t> shape = {is_rows ? columns : rows,
+                                                 is_rows ? rows : columns};
+        const testing::Case c{
+            {.dtype = dtype, .shape = shape, .ops = {op}, .axes = {is_rows ? 1 : 0}}};
+        const Plan plan = *MakePlan(c.spec);
+        std::vector<T> data =
+            testing::RandomElements<T>(static_cast<std::size_t>(plan.element_count), random);
+        testing::StrewNan(data, random);
+        const testing::Results results = testing::Reduce(plan, data.data(), cpu::Serial);
+        ASSERT_TRUE(results.bytes[0] == testing::ExpectedResults<T>(plan, c.spec, data)[0])
+            << target << ": " << c.ToString() << ", " << Name(op);
+      }
+    }
+  }
+}
+
 TEST_F(CpuTargets, GiveTheCanonicalBits) {
   std::set<std::string> names;
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -56,7 +81,9 @@ TEST_F(CpuTargets, GiveTheCanonicalBits) {
     EXPECT_TRUE(names.insert(name).second) << name << " was chosen twice";
     for (const DType dtype : kAllDTypes) {
       VisitDType(dtype, [&](auto tag) {
-        ExpectCanonicalBitsOf<typename decltype(tag)::type>(dtype, name);
+        using T = typename decltype(tag)::type;
+        ExpectCanonicalBitsOf<T>(dtype, name);
+        ExpectCanonicalBitsOfOneOp<T>(dtype, name);
       });
     }
   }
