@@ -65,8 +65,13 @@ struct ColumnLoopsOf : Combining<C> {
       FoldEachColumn<ColumnLoopsOf>(data, stride, first_row, rows, columns, out);
       return;
     }
-    for (std::int64_t c = 0; c < columns; ++c) out[c] = C::Identity();
-    for (int row = first_row; row < first_row + rows; ++row) {
+    const T* HWY_RESTRICT first = data + first_row * stride;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      Acc acc = C::Identity();
+      AddElement<C>(acc, first[c], first_row);
+      out[c] = acc;
+    }
+    for (int row = first_row + 1; row < first_row + rows; ++row) {
       const T* HWY_RESTRICT x = data + row * stride;
       for (std::int64_t c = 0; c < columns; ++c) AddElement<C>(out[c], x[c], row);
     }

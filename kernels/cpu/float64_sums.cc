@@ -258,6 +258,56 @@ HWY_INLINE void FoldTile(const T* HWY_RESTRICT tile, int count, const Add& add,
   }
 }
 
+// The sums of columns: a line of elements at a time, and then of those that are left a vector and
+// at last one.
+template <typename T, bool kOmitsNan>
+struct ColumnSums {
+  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
+                       std::int64_t columns, double* HWY_RESTRICT out) {
+    const T* first = data + first_row * stride;
+    if (rows == kLeafRows) {
+      FoldRows(first, stride, std::integral_constant<int, kLeafRows>(), columns, out);
+    } else {
+      FoldRows(first, stride, rows, columns, out);
+    }
+  }
+
+ private:
+  template <typename Rows>
+  static HWY_INLINE void FoldRows(const T* HWY_RESTRICT first, std::int64_t stride, Rows rows,
+                                  std::int64_t columns, double* HWY_RESTRICT out) {
+    constexpr int kLine = 64 / static_cast<int>(sizeof(T));
+    std::int64_t c = 0;
+    for (; c + kLine <= columns; c += kLine) {
+      FoldVectors<kLine / kWidth>(first + c, stride, rows, out + c);
+    }
+    for (; c + kWidth <= columns; c += kWidth) FoldVectors<1>(first + c, stride, rows, out + c);
+    for (; c < columns; ++c) {
+      using C = std::conditional_t<kOmitsNan, OmitNan<Sum<T>>, Sum<T>>;
+      out[c] = C::Identity();
+      for (int row = 0; row < rows; ++row) AddElement<C>(out[c], first[row * stride + c], row);
+    }
+  }
+
+  template <int kVectors, typename Rows>
+  static HWY_INLINE void FoldVectors(const T* HWY_RESTRICT first, std::int64_t stride, Rows rows,
+                                     double* HWY_RESTRICT out) {
+    const AddSum<kOmitsNan> add;
+    V acc[kVectors];
+#pragma GCC unroll 16
+    for (V& sum : acc) sum = hn::Set(D(), add.kIdentity[0]);
+#pragma GCC unroll 8
+    for (int row = 0; row < rows; ++row) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) {
+        add(acc + v, 1, LoadWide(first + row * stride + v * kWidth));
+      }
+    }
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[v], D(), out + v * kWidth);
+  }
+};
+
 template <typename T, bool kOmitsNan>
 struct LoopsInFloat64 {
   template <class Add>
@@ -285,12 +335,13 @@ template <typename T, bool kOmitsNan>
 const Float64Loops<T, kOmitsNan>* LoopsFor() {
   using L = LoopsInFloat64<T, kOmitsNan>;
   if constexpr (kIsFloat<T>) {
-    static constexpr Float64Loops<T, kOmitsNan> kLoops{&L::Sum, &L::Sums, &L::Product, nullptr,
-                                                       &L::Deviations};
+    static constexpr Float64Loops<T, kOmitsNan> kLoops{
+        &L::Sum, &L::Sums,       &L::Product,
+        nullptr, &L::Deviations, &ColumnSums<T, kOmitsNan>::FoldLeaf};
     return &kLoops;
   } else {
-    static constexpr Float64Loops<T, kOmitsNan> kLoops{nullptr, nullptr, nullptr, &L::Squares,
-                                                       &L::Deviations};
+    static constexpr Float64Loops<T, kOmitsNan> kLoops{nullptr,     nullptr,        nullptr,
+                                                       &L::Squares, &L::Deviations, nullptr};
     return &kLoops;
   }
 }

@@ -5,6 +5,8 @@
 #ifndef WARPFOLD_KERNELS_CPU_FLOAT64_SUMS_H_
 #define WARPFOLD_KERNELS_CPU_FLOAT64_SUMS_H_
 
+#include <cstdint>
+
 namespace warpfold::cpu {
 
 struct FloatSums {
@@ -26,6 +28,9 @@ struct Float64Loops {
   double (*square_sum)(const T* tile, int count);
   // The squares of the deviations from `mean`, added up.
   double (*deviations)(const T* tile, int count, double mean);
+  // Of floats; null for integers. ColumnLoops::fold_leaf of their sum.
+  void (*sum_columns)(const T* data, std::int64_t stride, int first_row, int rows,
+                      std::int64_t columns, double* out);
 };
 
 // The loops for this processor; null where it has no fused multiply-add.
