@@ -1,7 +1,7 @@
 // What a row tile adds up to in float64, or multiplies to, in vector registers. What reading a
-// tensor through the general loops (simd.h) costs most is the running values of 128 to 256 columns:
-// they go through the first-level cache, and their stores keep the processor from reading ahead.
-// Safe from any thread.
+// tensor through the general loops (tile_loops.h) costs most is the running values of 128 to 256
+// columns: they go through the first-level cache, and their stores keep the processor from reading
+// ahead. Safe from any thread.
 #ifndef WARPFOLD_KERNELS_CPU_FLOAT64_SUMS_H_
 #define WARPFOLD_KERNELS_CPU_FLOAT64_SUMS_H_
 

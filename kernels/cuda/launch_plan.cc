@@ -234,8 +234,8 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
       launch.vector = columns;
       launch.is_pipelined = way.is_pipelined;
       if (!IsFor(way, launch)) continue;
-      const std::int64_t threads = launch.blocks() * launch.threads();
-      if (threads >= std::int64_t{way.threads_per_sm} * device.sm_count) return launch;
+      const std::int64_t threads_min = std::int64_t{way.threads_per_sm} * device.sm_count;
+      if (launch.blocks() >= CeilDiv(threads_min, launch.threads())) return launch;
     }
   }
   __builtin_unreachable();
