@@ -9,6 +9,9 @@ BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 # More CMake options for a first configure, such as CMAKE_ARGS=-DWARPFOLD_CUDA=OFF.
 CMAKE_ARGS ?=
+# The GPUs to compile for: native (the default: those of this machine, else 9.0), dist, or a list such as '80-real;90'.
+WARPFOLD_CUDA_ARCHITECTURES ?=
+architectures = $(if $(WARPFOLD_CUDA_ARCHITECTURES),'-DWARPFOLD_CUDA_ARCHITECTURES=$(WARPFOLD_CUDA_ARCHITECTURES)')
 CCACHE := $(shell command -v ccache)
 ifneq ($(CCACHE),)
 launchers := -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache
@@ -17,6 +20,7 @@ endif
 .PHONY: help
 help: ## This list
 	@echo 'warpfold: make TARGET [PRESET=release|debug|asan|ubsan|tsan] [JOBS=n] [CMAKE_ARGS=...]'
+	@echo '                     [WARPFOLD_CUDA_ARCHITECTURES=native|dist|list of 75 80 90 100 120 ...]'
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 18
 
 .PHONY: setup
@@ -24,10 +28,11 @@ setup: ## Install the packages of deploy/packages.txt (root or sudo; no time whe
 	@deploy/setup.sh deploy/packages.txt
 
 $(BUILD)/build.ninja: CMakePresets.json | setup
-	@cmake --preset $(PRESET) -B $(BUILD) $(launchers) $(CMAKE_ARGS)
+	@cmake --preset $(PRESET) -B $(BUILD) $(launchers) $(architectures) $(CMAKE_ARGS)
 
 .PHONY: build
 build: setup $(BUILD)/build.ninja ## Build everything; with nvcc the binaries hold the CUDA and the CPU backend
+	@$(if $(architectures),cmake -B $(BUILD) $(architectures) >/dev/null)
 	@cmake --build $(BUILD) -j $(JOBS)
 	@sed -n 's|^WARPFOLD_BACKENDS:INTERNAL=|warpfold: $(BUILD) is built; backends: |p' $(BUILD)/CMakeCache.txt
 
@@ -79,7 +84,14 @@ bench-service: benches ## Service speed against a null server in the same run (B
 bench-clients: build ## Python over the C++ client, tritonclient and perf_analyzer over ours (BENCH_ARGS=...)
 	@python3 bench/service/clients.py --build $(BUILD) $(BENCH_ARGS)
 
+.PHONY: dist
+dist: setup ## build/dist: server and CLI with the kernels of every GPU of WARPFOLD_CUDA_ARCHITECTURES=dist (30 minutes)
+	@cmake --preset dist $(launchers) $(CMAKE_ARGS)
+	@cmake --build --preset dist -j $(JOBS)
+	@tests/kernels/code/run.sh build/dist
+
 .PHONY: bundle
+bundle: WARPFOLD_CUDA_ARCHITECTURES ?= 90
 bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
 	@deploy/bundle.sh $(BUILD) bundle
 

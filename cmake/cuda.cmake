@@ -3,6 +3,7 @@ set(WARPFOLD_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (when nvcc is 
 set_property(CACHE WARPFOLD_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 set(WARPFOLD_HAS_CUDA OFF)
+include(cmake/cuda_architectures.cmake)
 if(NOT WARPFOLD_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
@@ -10,11 +11,12 @@ if(NOT WARPFOLD_CUDA STREQUAL "OFF")
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Hopper machine code, and PTX that later GPUs compile from. Add older ones, from 80 on (a block
-    # takes up to 72 KiB of shared memory), with -DCMAKE_CUDA_ARCHITECTURES.
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 90)
-    endif()
+    warpfold_cuda_architectures(CMAKE_CUDA_ARCHITECTURES)
+    warpfold_split_architectures("${CMAKE_CUDA_ARCHITECTURES}" WARPFOLD_CUDA_CODE WARPFOLD_CUDA_PTX)
+    set(WARPFOLD_CUDA_CODE "${WARPFOLD_CUDA_CODE}" CACHE INTERNAL "Compute capabilities with machine code")
+    set(WARPFOLD_CUDA_PTX "${WARPFOLD_CUDA_PTX}" CACHE INTERNAL "Compute capabilities with PTX")
+    # The server, the kernels and the tests share one copy of the runtime: two have a current device each.
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
     enable_language(CUDA)
     if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
@@ -30,9 +32,10 @@ if(NOT WARPFOLD_CUDA STREQUAL "OFF")
 endif()
 
 if(WARPFOLD_HAS_CUDA)
+  string(REPLACE ";" " " WARPFOLD_CUDA_TEXT "${CMAKE_CUDA_ARCHITECTURES}")
   message(STATUS "warpfold: CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures "
-                 "${CMAKE_CUDA_ARCHITECTURES}; the binaries hold the CUDA and the CPU backend")
-  set(WARPFOLD_BACKENDS "CUDA and CPU" CACHE INTERNAL "What `make build` says in the end")
+                 "${WARPFOLD_CUDA_TEXT}; the binaries hold the CUDA and the CPU backend")
+  set(WARPFOLD_BACKENDS "CUDA (${WARPFOLD_CUDA_TEXT}) and CPU" CACHE INTERNAL "What `make build` says in the end")
 else()
   message(STATUS "warpfold: no CUDA; the binaries hold the CPU backend only")
   set(WARPFOLD_BACKENDS "CPU only (no nvcc, or WARPFOLD_CUDA=OFF)" CACHE INTERNAL "What `make build` says in the end")

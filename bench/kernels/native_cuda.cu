@@ -17,11 +17,11 @@ using warpfold::bench::NativeReduction;
 
 warpfold::cuda::Job JobOf(const NativeReduction& native) {
   using warpfold::bench::Check;
-  int device = 0, sm_count = 0, major = 0;
+  int device = 0;
   Check(cudaGetDevice(&device));
-  Check(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
-  Check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  return {native.dtype, native.bundle, {.sm_count = sm_count, .overlaps_passes = major >= 9}};
+  warpfold::cuda::Job job{native.dtype, native.bundle, {}};
+  Check(warpfold::cuda::GetDeviceShape(device, &job.device));
+  return job;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/cuda/reduce.h"
 
 namespace warpfold::bench {
 
@@ -42,8 +43,11 @@ inline cudaDeviceProp RequireGpu() {
   return properties;
 }
 
-inline cuda::DeviceShape ShapeOf(const cudaDeviceProp& gpu) {
-  return {.sm_count = gpu.multiProcessorCount, .overlaps_passes = gpu.major >= 9};
+// Of the GPU that RequireGpu gave.
+inline cuda::DeviceShape ShapeOf(const cudaDeviceProp&) {
+  cuda::DeviceShape shape;
+  Check(cuda::GetDeviceShape(0, &shape));
+  return shape;
 }
 
 struct DeviceBuffer {

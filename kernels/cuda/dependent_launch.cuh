@@ -25,22 +25,11 @@ __device__ __forceinline__ void BeginPass() {
 #endif
 }
 
-// Whether GPUs that can overlap passes run code that waits: what is compiled for older ones alone
-// does not, though Hopper runs it too.
-inline constexpr bool kCompiledToOverlap = [] {
-#ifdef __CUDA_ARCH_LIST__
-  for (const int architecture : {__CUDA_ARCH_LIST__}) {
-    if (architecture >= 900) return true;
-  }
-#endif
-  return false;
-}();
-
 // How a pass is launched.
 struct PassLaunch {
   unsigned blocks;
   unsigned threads;
-  bool overlaps = false;  // whether the GPU can overlap it with the pass before
+  bool overlaps = false;  // with the pass before; DeviceShape says whether it may
   int shared_bytes = 0;   // of each block, beside what the kernel declares
 };
 
@@ -63,7 +52,7 @@ cudaError_t LaunchPass(void (*kernel)(Parameters...), const PassLaunch& launch, 
   config.dynamicSmemBytes = static_cast<std::size_t>(launch.shared_bytes);
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = launch.overlaps && kCompiledToOverlap ? 1 : 0;
+  config.numAttrs = launch.overlaps ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 

@@ -110,6 +110,8 @@ class EngineOf final : public Engine {
                       static_cast<const State*>(d_stack), width, count, SinkFor<F>(output, width));
   }
 
+  const void* AnyKernel() const override { return reinterpret_cast<const void*>(&BatchKernel<F>); }
+
  private:
   // Second passes until one state is left for each output.
   static cudaError_t FoldOrderedStates(StateLeaves<F> states, std::int64_t outer,
@@ -325,7 +327,7 @@ class EngineOf final : public Engine {
       error = LaunchPass(
           kernel,
           {static_cast<unsigned>(launch.blocks()), static_cast<unsigned>(launch.threads()),
-           overlaps, launch.threads() * Leaves::kSharedBytesPerThread},
+           overlaps, launch.dynamic_shared_bytes()},
           stream, leaves, outer, launch, sink);
       return true;
     };

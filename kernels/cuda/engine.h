@@ -33,6 +33,8 @@ class Engine {
                                  void* d_stack, cudaStream_t stream) const = 0;
   virtual cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
                                  const Output& output, cudaStream_t stream) const = 0;
+  // One of its kernels, by which the module is found that holds all of the element type's.
+  virtual const void* AnyKernel() const = 0;
 
  protected:
   ~Engine() = default;

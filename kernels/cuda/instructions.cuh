@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/element.h"
+#include "kernels/extreme.h"
 
 namespace warpfold::cuda {
 
@@ -20,7 +21,14 @@ __device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
   return result;
 }
 
-// min, max: -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either is.
+// min, max: -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either is. GPUs
+// before 8.0 do not have these instructions for every type, and take integers.
+#if __CUDA_ARCH__ < 800
+template <bool kIsMin, bool kOmitsNan, typename T>
+__device__ __forceinline__ T Extreme(T a, T b) {
+  return ExtremeByKey<kIsMin, kOmitsNan>(a, b);
+}
+#else
 template <bool kIsMin, bool kOmitsNan>
 __device__ __forceinline__ float Extreme(float a, float b) {
   float result;
@@ -68,6 +76,7 @@ __device__ __forceinline__ BFloat16 Extreme(BFloat16 a, BFloat16 b) {
   }
   return BFloat16{bits};
 }
+#endif
 
 // The shared memory that a block has beside what its kernel declares (LaunchPass).
 __device__ __forceinline__ uint4* DynamicSharedMemory() {

@@ -219,6 +219,13 @@ bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
   __builtin_unreachable();
 }
 
+// Whether a block of `launch` finds its shared memory. On 7.5 a pipelined one of 256 threads does
+// not.
+bool HasSharedMemory(const TreeLaunch& launch, const DeviceShape& device) {
+  return !launch.is_pipelined || launch.dynamic_shared_bytes() + kTreeDeclaredSharedBytesMax <=
+                                     device.shared_bytes_per_block;
+}
+
 }  // namespace
 
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
@@ -233,7 +240,7 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
           TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
       launch.vector = columns;
       launch.is_pipelined = way.is_pipelined;
-      if (!IsFor(way, launch)) continue;
+      if (!IsFor(way, launch) || !HasSharedMemory(launch, device)) continue;
       const std::int64_t threads_min = std::int64_t{way.threads_per_sm} * device.sm_count;
       if (launch.blocks() >= CeilDiv(threads_min, launch.threads())) return launch;
     }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/canonical.h"
 #include "kernels/host_device.h"
 
 namespace warpfold::cuda {
@@ -14,7 +15,12 @@ namespace warpfold::cuda {
 // What launch shapes depend on.
 struct DeviceShape {
   int sm_count = 132;
-  bool overlaps_passes = false;  // see dependent_launch.cuh; compute capability 9.0 and up
+  // Whether the GPU runs code that was compiled for 9.0 or later, which waits for what it reads
+  // (see dependent_launch.cuh). Code for older GPUs does not wait, whatever GPU runs it.
+  bool overlaps_passes = false;
+  // The most that a block may ask for (cudaDevAttrMaxSharedMemoryPerBlockOptin): 64 KiB on compute
+  // capability 7.5, 163 on 8.0, 99 on 8.6, 8.9 and 12.0, 227 on 9.0 and 10.0.
+  int shared_bytes_per_block = 227 << 10;
 };
 
 // Rows of at most half a tile: 2^threads_log2 threads fold a row, and each thread serves `batch`
@@ -60,6 +66,11 @@ inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
 RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, double block_overhead,
                             const DeviceShape& device);
 
+// Shared memory of blocks whose columns are pipelined: two leaves of a vector of each row for each
+// thread, beside at most so much that the kernel declares itself (tree_kernel.cuh).
+inline constexpr int kPipelinedSharedBytesPerThread = 2 * kLeafRows * kVectorBytes;
+inline constexpr int kTreeDeclaredSharedBytesMax = 8 << 10;
+
 // Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, `vector`
 // neighbours each, threads `y` over the count, `leaves` leaves each; the block folds its threads
 // `y`. `parts` blocks along the count leave one partial each.
@@ -74,6 +85,10 @@ struct TreeLaunch {
 
   int threads() const { return threads_y << threads_x_log2; }
   std::int64_t blocks() const { return blocks_x * parts; }
+  // Beside what the kernel declares.
+  int dynamic_shared_bytes() const {
+    return is_pipelined ? threads() * kPipelinedSharedBytesPerThread : 0;
+  }
 };
 // The most threads of a block; of columns that are straight code for several leaves a thread; and
 // of columns whose threads loop over their leaves.

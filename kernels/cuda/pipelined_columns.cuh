@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/column_leaves.cuh"
 #include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sweeps.cuh"
 
@@ -31,6 +32,7 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
   static constexpr bool kLoops = true;
   // Two leaves.
   static constexpr int kSharedBytesPerThread = 2 * kRows * static_cast<int>(sizeof(Vector));
+  static_assert(kSharedBytesPerThread == kPipelinedSharedBytesPerThread);
 
   // `leaves` neighbouring leaves from `leaf` on, a power of two up to kLeavesMax.
   template <int kLeavesMax>

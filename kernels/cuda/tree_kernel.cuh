@@ -204,6 +204,10 @@ __global__ void __launch_bounds__(kTreeBounds<Leaves, kLeaves>.threads,
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
   constexpr int kVector = Leaves::kVector;
+  // Of pipelined columns FoldThreadsY's is all that is declared.
+  static_assert(Leaves::kSharedBytesPerThread == 0 ||
+                sizeof(StateRow<F, kVector>) * kTreeBounds<Leaves, kLeaves>.threads / 2 <=
+                    kTreeDeclaredSharedBytesMax);
   BeginPass();
   const int y = static_cast<int>(threadIdx.x) >> launch.threads_x_log2;
   const int x = static_cast<int>(threadIdx.x) - (y << launch.threads_x_log2);

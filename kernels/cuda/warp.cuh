@@ -42,14 +42,51 @@ __device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
   return BitCast<Value>(BitCast<ValueWords>(value).ShuffledXor(lane_mask));
 }
 
+// Folds of a 32-bit integer over the warp, whose lanes all get the result: one instruction from 8.0
+// on, shuffles before.
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+__device__ __forceinline__ std::int32_t AddOverWarp(std::int32_t mine) {
+  return __reduce_add_sync(kFullWarp, mine);
+}
+template <typename Int>
+__device__ __forceinline__ Int MinOverWarp(Int mine) {
+  return __reduce_min_sync(kFullWarp, mine);
+}
+template <typename Int>
+__device__ __forceinline__ Int MaxOverWarp(Int mine) {
+  return __reduce_max_sync(kFullWarp, mine);
+}
+#else
+template <typename Int, class Join>
+__device__ __forceinline__ Int FoldOverWarp(Int mine, const Join& join) {
+#pragma unroll
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    mine = join(mine, __shfl_xor_sync(kFullWarp, mine, half));
+  }
+  return mine;
+}
+__device__ __forceinline__ std::int32_t AddOverWarp(std::int32_t mine) {
+  // Unsigned, whose overflow wraps as the instruction's does.
+  return static_cast<std::int32_t>(FoldOverWarp(
+      static_cast<std::uint32_t>(mine), [](std::uint32_t a, std::uint32_t b) { return a + b; }));
+}
+template <typename Int>
+__device__ __forceinline__ Int MinOverWarp(Int mine) {
+  return FoldOverWarp(mine, [](Int a, Int b) { return a < b ? a : b; });
+}
+template <typename Int>
+__device__ __forceinline__ Int MaxOverWarp(Int mine) {
+  return FoldOverWarp(mine, [](Int a, Int b) { return a > b ? a : b; });
+}
+#endif
+
 // The least of the warp's: the high words decide, and the low words among those that share the
 // least.
 __device__ __forceinline__ std::int64_t LeastOfWarp(std::int64_t mine) {
   const auto high = static_cast<std::int32_t>(mine >> 32);
   const auto low = static_cast<std::uint32_t>(mine);
-  const std::int32_t least_high = __reduce_min_sync(kFullWarp, high);
-  const std::uint32_t least_low =
-      __reduce_min_sync(kFullWarp, high == least_high ? low : ~std::uint32_t{0});
+  const std::int32_t least_high = MinOverWarp(high);
+  const std::uint32_t least_low = MinOverWarp(high == least_high ? low : ~std::uint32_t{0});
   return std::int64_t{least_high} << 32 | least_low;
 }
 
@@ -60,9 +97,9 @@ __device__ __forceinline__ typename C::Acc FoldLanesByHalves(typename C::Acc acc
   // Of integers the order does not matter, and a warp has instructions for some.
   if constexpr (std::is_same_v<typename C::Acc, std::int32_t> && kJoinOf<C> != Join::kOther) {
     if (lanes == kLanes) {
-      if constexpr (kJoinOf<C> == Join::kAdd) return __reduce_add_sync(kFullWarp, acc);
-      if constexpr (kJoinOf<C> == Join::kMin) return __reduce_min_sync(kFullWarp, acc);
-      if constexpr (kJoinOf<C> == Join::kMax) return __reduce_max_sync(kFullWarp, acc);
+      if constexpr (kJoinOf<C> == Join::kAdd) return AddOverWarp(acc);
+      if constexpr (kJoinOf<C> == Join::kMin) return MinOverWarp(acc);
+      if constexpr (kJoinOf<C> == Join::kMax) return MaxOverWarp(acc);
     }
   }
   if constexpr (std::is_same_v<typename C::Acc, std::int64_t>) {

@@ -215,6 +215,8 @@ struct LaneOptions {
   std::size_t scratch_bytes =
       std::size_t{256} << 20;  // the most that one reduction may hold in partial states and results
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
+  // Tests only. False: passes run one after another, as on GPUs before Hopper.
+  bool overlaps_passes = true;
 };
 
 }  // namespace warpfold

@@ -15,8 +15,6 @@
 
 namespace warpfold {
 
-inline constexpr cuda::DeviceShape kHopper = {.sm_count = 132, .overlaps_passes = true};
-
 class DeviceReduction {
  public:
   DeviceReduction(const Plan& plan, const cuda::DeviceShape& device)

@@ -16,6 +16,7 @@
 #include "server/device/cuda/cuda_resources.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/gpu_shape.h"
 #include "tests/kernels/cpu_results.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
@@ -44,9 +45,6 @@ class GpuKernelsTest : public GpuFixture {
   template <typename T>
   void ExpectTheCpusBits(const ReduceSpec& spec, const std::vector<T>& data);
 };
-
-// The launch shape follows the device; the bits must not.
-constexpr cuda::DeviceShape kSmall = {.sm_count = 1, .overlaps_passes = false};
 
 // Shapes as [outer, count, inner].
 struct Shape {
@@ -99,7 +97,7 @@ void GpuKernelsTest::ExpectTheCpusBits(const ReduceSpec& spec, const std::vector
   const Plan plan = *MakePlan(spec);
   const std::vector<std::string> expected = testing::ResultsOnCpu(plan, data.data());
   for (const std::size_t offset : {std::size_t{0}, sizeof(T)}) {
-    for (const cuda::DeviceShape& device : {kHopper, kSmall}) {
+    for (const cuda::DeviceShape& device : {TestedShape(), kSmallShape}) {
       const std::vector<std::string> actual = OnGpu(plan, data.data(), offset, device);
       for (std::size_t op = 0; op < expected.size(); ++op) {
         // Not ASSERT_EQ: results are megabytes.
@@ -297,10 +295,10 @@ TEST_F(GpuKernelsTest, GivesEachOpTheSameBitsAloneAsFused) {
                   .ops = {std::begin(kAllOps), std::end(kAllOps)},
                   .axes = {1}};
   const Plan fused = *MakePlan(spec);
-  const std::vector<std::string> together = OnGpu(fused, data.data(), 0, kHopper);
+  const std::vector<std::string> together = OnGpu(fused, data.data(), 0, TestedShape());
   for (std::size_t i = 0; i < fused.ops.size(); ++i) {
     spec.ops = {fused.ops[i]};
-    EXPECT_EQ(OnGpu(*MakePlan(spec), data.data(), 0, kHopper)[0], together[i])
+    EXPECT_EQ(OnGpu(*MakePlan(spec), data.data(), 0, TestedShape())[0], together[i])
         << Name(fused.ops[i]);
   }
 }
@@ -320,7 +318,7 @@ TEST_F(GpuKernelsTest, CountsPastFourBillionElements) {
 
   const Plan plan =
       *MakePlan({.dtype = DType::kI32, .shape = {count}, .ops = {Op::kSum, Op::kMin, Op::kMax}});
-  const DeviceReduction reduction(plan, kHopper);
+  const DeviceReduction reduction(plan, TestedShape());
   reduction.Enqueue(d_data.get(), stream_.get());
   ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
   const std::vector<std::string> results = reduction.Results();

@@ -8,6 +8,7 @@
 #include "tests/device/edge_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
+#include "tests/gpu/overlaps_passes.h"
 
 namespace warpfold {
 namespace {
@@ -18,6 +19,7 @@ class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
     options_.slab_bytes = GetParam();
     options_.slabs_per_lane = 3;
     options_.scratch_bytes = 28 << 20;
+    options_.overlaps_passes = TestsOverlapPasses();
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options_);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);

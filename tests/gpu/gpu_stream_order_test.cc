@@ -12,6 +12,7 @@
 #include "server/device/cuda/cuda_resources.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/gpu_shape.h"
 #include "tests/kernels/effort.h"
 
 namespace warpfold {
@@ -45,7 +46,7 @@ class GpuStreamOrderTest : public GpuFixture {
   static std::vector<std::unique_ptr<DeviceReduction>> ReductionOfEachRound(const Plan& plan) {
     std::vector<std::unique_ptr<DeviceReduction>> reductions;
     for (int round = 0; round < kRounds; ++round) {
-      reductions.push_back(std::make_unique<DeviceReduction>(plan, kHopper));
+      reductions.push_back(std::make_unique<DeviceReduction>(plan, TestedShape()));
     }
     return reductions;
   }
@@ -73,7 +74,9 @@ struct TwoTensors {
 
 // The results by passes that overlap with nothing.
 std::vector<std::string> Alone(const Plan& plan, const void* d_data, cudaStream_t stream) {
-  const DeviceReduction alone(plan, {.sm_count = 132, .overlaps_passes = false});
+  cuda::DeviceShape shape = TestedShape();
+  shape.overlaps_passes = false;
+  const DeviceReduction alone(plan, shape);
   alone.Enqueue(d_data, stream);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   return alone.Results();
@@ -122,7 +125,7 @@ TEST_F(GpuStreamOrderTest, ReadsWhatReductionsBeforeItHaveWritten) {
     for (const std::int64_t columns : {4, 1000, 5000}) {
       const Plan of_rows = *MakePlan(
           {.dtype = DType::kI32, .shape = {rows, columns}, .ops = {Op::kMax}, .axes = {1}});
-      const DeviceReduction shared(of_rows, kHopper);
+      const DeviceReduction shared(of_rows, TestedShape());
       const TwoTensors tensors(rows * columns);
       const auto reductions = ReductionOfEachRound(*MakePlan(
           {.dtype = DType::kI32, .shape = {rows}, .ops = {Op::kArgMax, Op::kMax, Op::kSum}}));

@@ -63,8 +63,8 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
                      .model = properties.name,
                      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
   executor->tensors_ = *std::move(tensors);
-  executor->shape_ = {.sm_count = properties.multiProcessorCount,
-                      .overlaps_passes = properties.major >= 9};
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::GetDeviceShape(ordinal, &executor->shape_));
+  executor->shape_.overlaps_passes &= options.overlaps_passes;
   return executor;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/element.h"
+#include "kernels/extreme.h"
 #include "tests/emulator/device.h"
 
 namespace warpfold::cuda {
@@ -23,14 +24,7 @@ std::uint32_t Permute(std::uint32_t word) {
 
 template <bool kIsMin, bool kOmitsNan, typename T>
 T Extreme(T a, T b) {
-  if (IsNan(a) || IsNan(b)) {
-    if (!kOmitsNan || (IsNan(a) && IsNan(b))) {
-      // The NaN that the GPU gives.
-      return BitCast<T>(internal::kAllButSign<internal::SameSizeInt<T>>);
-    }
-    return IsNan(a) ? b : a;
-  }
-  return (ToKey(a) < ToKey(b)) == kIsMin ? a : b;
+  return ExtremeByKey<kIsMin, kOmitsNan>(a, b);
 }
 
 inline uint4* DynamicSharedMemory() { return static_cast<uint4*>(emulator::DynamicShared()); }

@@ -1,0 +1,24 @@
+// The smaller and the larger of two floats in integer arithmetic: the same bits on every processor.
+#ifndef WARPFOLD_KERNELS_EXTREME_H_
+#define WARPFOLD_KERNELS_EXTREME_H_
+
+#include "kernels/element.h"
+
+namespace warpfold {
+
+// -0.0 is below +0.0. kOmitsNan: of a NaN and a number the number; otherwise NaN if either is. The
+// NaN is the one that PTX's min and max give: all bits but the sign.
+template <bool kIsMin, bool kOmitsNan, typename T>
+WARPFOLD_HD T ExtremeByKey(T a, T b) {
+  if (IsNan(a) || IsNan(b)) {
+    if (!kOmitsNan || (IsNan(a) && IsNan(b))) {
+      return BitCast<T>(internal::kAllButSign<internal::SameSizeInt<T>>);
+    }
+    return IsNan(a) ? b : a;
+  }
+  return (ToKey(a) < ToKey(b)) == kIsMin ? a : b;
+}
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_EXTREME_H_
