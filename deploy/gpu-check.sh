@@ -5,28 +5,48 @@ set -euo pipefail
 
 usage() {
   cat <<'HELP'
-Usage: gpu-check [--backend=cuda|cpu]
+Usage: gpu-check [--backend=cuda|cpu] [--warm] [--part=PART]...
 
 Runs the GPU tests and the end-to-end test, which starts the bundle's server on the GPU and sends
 it requests. A test that skips counts as failed where its GPU is missing. Exit status: 0 when all
-passed, 1 when any failed or none ran. --backend=cpu runs the end-to-end test alone, on the CPU
-backend: it checks that the bundle is whole where there is no GPU.
+passed, 1 when any failed or none ran, 2 for a wrong option.
+
+  --warm         first loads all kernels, an element type a process, side by side: where the bundle
+                 has only PTX for the GPU, the driver compiles them into its cache (CUDA_CACHE_PATH,
+                 or else a folder that ends with this script), which takes minutes
+  --part=PART    only this part; may be given several times. kernels: the kernels against the CPU's
+                 bits. serial: the same, passes one after another, as GPUs before Hopper run them.
+                 peer: memory of other processes. e2e: the server. Without it: kernels, peer and e2e
+  --backend=cpu  runs the end-to-end test alone, on the CPU backend: it checks that the bundle is
+                 whole where there is no GPU
 HELP
 }
 
 backend=cuda
-case "${1:-}" in
-  -h | --help)
-    usage
-    exit 0
-    ;;
-  "" | --backend=cuda) ;;
-  --backend=cpu) backend=cpu ;;
-  *)
-    usage >&2
-    exit 2
-    ;;
-esac
+warm=no
+parts=()
+for argument in "$@"; do
+  case "$argument" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --backend=cuda) ;;
+    --backend=cpu) backend=cpu ;;
+    --warm) warm=yes ;;
+    --part=kernels | --part=serial | --part=peer | --part=e2e) parts+=("${argument#--part=}") ;;
+    *)
+      echo "gpu-check: unknown option or part: $argument" >&2
+      usage >&2
+      exit 2
+      ;;
+  esac
+done
+if [ "$backend" = cpu ]; then
+  parts=(e2e)
+elif [ ${#parts[@]} -eq 0 ]; then
+  parts=(kernels peer e2e)
+fi
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
@@ -75,12 +95,37 @@ run_tests() {
   failed=$((failed + here_failed))
 }
 
+# warm_up: loads every module, each in a process of its own, and says how long that took.
+warm_up() {
+  export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$scratch/cache} CUDA_CACHE_MAXSIZE=4294967295
+  local start=$SECONDS loaders=() test status=0
+  local loads=DTypes/GpuLoadTest
+  for test in $("$here/bin/warpfold_gpu_test" --gtest_list_tests --gtest_filter="$loads.*" |
+    sed -nE 's|^  ([^ ]+).*|\1|p'); do
+    "$here/bin/warpfold_gpu_test" --gtest_filter="$loads.$test" >>"$scratch/warm.log" 2>&1 &
+    loaders+=($!)
+  done
+  for loader in "${loaders[@]}"; do wait "$loader" || status=1; done
+  if [ "$status" -ne 0 ] || [ ${#loaders[@]} -eq 0 ]; then
+    grep -E 'Failure|error|SKIPPED' "$scratch/warm.log" >&2 || true
+    echo "gpu-check: the kernels could not be loaded" >&2
+    failed=1
+    finish
+  fi
+  echo "gpu-check: loaded the kernels of ${#loaders[@]} element types in $((SECONDS - start)) s"
+}
+
+# has_part NAME
+has_part() { printf '%s\n' "${parts[@]}" | grep -qx "$1"; }
+
+if [ "$warm" = yes ]; then warm_up; fi
+
 # First the shortest way to a clear answer: does the server start on this backend at all?
 "$here/bin/warpfold-server" --backend="$backend" \
   --listen-address=127.0.0.1:0 --metrics-address=127.0.0.1:0 \
   --port-file="$scratch/port" >"$scratch/server.log" 2>&1 &
 server_pid=$!
-for _ in $(seq 300); do
+for _ in $(seq 9000); do  # 15 minutes, where the driver has to compile
   if [ -s "$scratch/port" ] || ! kill -0 "$server_pid" 2>/dev/null; then break; fi
   sleep 0.1
 done
@@ -97,15 +142,18 @@ server_pid=
 export WARPFOLD_BACKEND=$backend
 export WARPFOLD_SERVER=$here/bin/warpfold-server
 export WARPFOLD_CLI=$here/bin/warpfold
-if [ "$backend" = cuda ]; then
-  filter=
-  if [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
-    echo "gpu-check: one GPU here; the tests of several are left out"
-    filter='-GpuSplitTest.*'
-  fi
-  run_tests warpfold_gpu_test yes "$filter"
-  run_tests warpfold_gpu_peer_test yes
+filter=
+if [ "$backend" = cuda ] && [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
+  echo "gpu-check: one GPU here; the tests of several are left out"
+  filter='-GpuSplitTest.*'
 fi
+if has_part kernels; then run_tests warpfold_gpu_test yes "$filter"; fi
+if has_part serial; then
+  WARPFOLD_TEST_OVERLAPS_PASSES=0 run_tests warpfold_gpu_test yes "$filter"
+fi
+if has_part peer; then run_tests warpfold_gpu_peer_test yes; fi
 # Its quotas and queues are counted for a server with one device.
-CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0} run_tests warpfold_e2e_test no
+if has_part e2e; then
+  CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0} run_tests warpfold_e2e_test no
+fi
 finish
