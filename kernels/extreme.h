@@ -12,7 +12,9 @@ template <bool kIsMin, bool kOmitsNan, typename T>
 WARPFOLD_HD T ExtremeByKey(T a, T b) {
   if (IsNan(a) || IsNan(b)) {
     if (!kOmitsNan || (IsNan(a) && IsNan(b))) {
-      return BitCast<T>(internal::kAllButSign<internal::SameSizeInt<T>>);
+      using Bits = internal::SameSizeInt<T>;
+      const Bits nan = internal::kAllButSign<Bits>;  // by value: device code has no address of it
+      return BitCast<T>(nan);
     }
     return IsNan(a) ? b : a;
   }
