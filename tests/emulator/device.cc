@@ -15,7 +15,7 @@
 #include "cuda_runtime.h"
 
 uint3 threadIdx, blockIdx;
-dim3 blockDim;
+dim3 blockDim, gridDim;
 
 namespace warpfold::emulator {
 namespace {
@@ -163,6 +163,7 @@ void Run(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes,
   }
   if (shared_bytes > 0) ++launches_with_shared_memory;
   blockDim.x = threads_per_block;
+  gridDim.x = blocks;
   body_of_all = &body;
   warps.resize(threads_per_block / kWarpThreads);
   dynamic_shared.resize((shared_bytes + sizeof(uint4) - 1) / sizeof(uint4));

@@ -16,6 +16,8 @@ SCRIPTS = {".py", ".sh"}
 PAGES = {".md"}
 COLUMNS_MAX = 100
 SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody reads the file
+# Longer by what the file promises: nvcc needs no other one.
+SOURCE_LINES_MAX_OF = {"examples/reduce/reduce.cu": 540}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -196,8 +198,9 @@ def header_guards(tree: Tree, path: str):
 def file_length(tree: Tree, path: str):
     """A file that nobody can read in one go has a part missing."""
     count = tree.files[path].count("\n")
-    if PurePosixPath(path).suffix not in PAGES and count > SOURCE_LINES_MAX:
-        yield f"has {count} lines, more than {SOURCE_LINES_MAX}"
+    most = SOURCE_LINES_MAX_OF.get(path, SOURCE_LINES_MAX)
+    if PurePosixPath(path).suffix not in PAGES and count > most:
+        yield f"has {count} lines, more than {most}"
 
 
 def white_space(tree: Tree, path: str):

@@ -158,6 +158,9 @@ class OtherRules(unittest.TestCase):
         self.assertTrue(
             found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)})
         )
+        for path, most in rules.SOURCE_LINES_MAX_OF.items():
+            self.assertFalse(found(rules.file_length, {path: "\n" * most}))
+            self.assertTrue(found(rules.file_length, {path: "\n" * (most + 1)}))
 
     def test_a_time_of_build_is_found(self):
         for name in ("__DATE__", "__TIME__", "__TIMESTAMP__"):

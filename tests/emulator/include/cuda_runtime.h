@@ -23,6 +23,9 @@
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
 struct uint3 {
   unsigned x = 0;
 };
@@ -31,7 +34,7 @@ struct dim3 {
   unsigned x;
 };
 extern uint3 threadIdx, blockIdx;
-extern dim3 blockDim;
+extern dim3 blockDim, gridDim;
 
 using std::max;  // NOLINT(google-global-names-in-headers): as in CUDA
 using std::min;  // NOLINT(google-global-names-in-headers): as in CUDA
@@ -62,6 +65,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                Parameters... arguments) {
   warpfold::emulator::Run(config->gridDim.x, config->blockDim.x, config->dynamicSmemBytes,
                           [&] { kernel(arguments...); });
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaMemset(void* to, int byte, std::size_t bytes) {
+  std::memset(to, byte, bytes);
   return cudaSuccess;
 }
 
@@ -137,6 +145,11 @@ template <class T>
 T atomicExch(T* address, T value) {
   const T old = *address;
   *address = value;
+  return old;
+}
+inline unsigned atomicInc(unsigned* address, unsigned last) {
+  const unsigned old = *address;
+  *address = old >= last ? 0 : old + 1;
   return old;
 }
 inline void __threadfence() {}
