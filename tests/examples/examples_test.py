@@ -155,6 +155,7 @@ def test_the_notebooks_cells_run_and_answer_what_is_committed(server, monkeypatc
 
 def test_every_example_is_in_the_readme():
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"\]\(([\w.-]+)\)", text))
-    files = {path.name for path in Path(EXAMPLES).iterdir() if path.is_file()}
+    named = {name for name in re.findall(r"\]\(([\w./-]+)\)", text) if not name.startswith("../")}
+    paths = [path for path in EXAMPLES.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    files = {path.relative_to(EXAMPLES).as_posix() for path in paths}
     assert named == files - {"README.md"}
