@@ -93,7 +93,7 @@ def plot_ladder(report, stem):
         axis.margins(y=0.1)
         axis.set_title(f"sum of {size_text(elements)} {dtype}")
         axis.set_ylabel("GB/s (below: threads a block)")
-        axis.tick_params(axis="x", labelsize=8)
+        axis.tick_params(axis="x", labelsize=6)
     save(figure, report, "The ladder", f"{stem}.png")
 
 

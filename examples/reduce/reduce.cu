@@ -1,8 +1,7 @@
 // The sum of n ints on a GPU, in eleven steps, each timed beside the others.
 //
-//   nvcc -O3 reduce.cu && ./a.out       -arch=native compiles for the GPU that is there
-//   ./a.out [LOG2]                      times 2^22 ints and 2^LOG2 (22 to 30; 28, 1 GiB, by
-//   default)
+//   nvcc -O3 reduce.cu && ./a.out    -arch=native compiles for the GPU that is there
+//   ./a.out [LOG2]                   times 2^22 ints and 2^LOG2: 22 to 30, without it 28 (1 GiB)
 //
 // reduce0 to reduce6 are those of Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA,
 // 2007), which R. Dhara's "7 Step Optimization of Parallel Reduction with CUDA" took to a Tesla T4.
@@ -168,7 +167,7 @@ __global__ void __launch_bounds__(kThreads) Reduce5(const int* in, size_t n, int
 // reduce6, many additions a thread. A grid as large as the GPU can hold at once goes over the data
 // together, pair by pair, and builds its trees once, at the end. Slow: 4 bytes a load.
 // Fault: as retold for the T4, the grid has a block for every 2 * blockSize ints, so that the loop
-// runs once: that is reduce5 again. Plan, below, makes the grid no larger than the GPU.
+// runs once: that is reduce5 again. Reduction, below, makes it no larger than the GPU.
 template <unsigned kThreads>
 __global__ void __launch_bounds__(kThreads) Reduce6(const int* in, size_t n, int* out) {
   extern __shared__ int shared[];
@@ -185,9 +184,9 @@ __global__ void __launch_bounds__(kThreads) Reduce6(const int* in, size_t n, int
 
 // ---- 2. On to the kernels of today ---------------------------------------------------------
 
-// The sum of a block's 32 or fewer warps; every thread of the first warp returns it. A shuffle
-// hands a register to another thread of the warp. Five of them add up 32 ints, without shared
-// memory and without a barrier, since a shuffle makes its threads wait for each other.
+// The sum of a warp; each of its threads returns it. A shuffle hands a register to another thread
+// of the warp. Five of them add up 32 ints, without shared memory and without a barrier, since a
+// shuffle makes its threads wait for each other.
 __device__ int AddWarp(int sum) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -195,6 +194,8 @@ __device__ int AddWarp(int sum) {
   }
   return sum;
 }
+
+// The sum of a block; the threads of its first warp return it.
 template <unsigned kThreads>
 __device__ int AddWarps(int sum) {
   __shared__ int warp_sums[kThreads / 32];
@@ -249,9 +250,9 @@ __global__ void __launch_bounds__(kThreads) Reduce8(const int* in, size_t n, int
 
 // reduce9, eight rows in flight. Memory answers after hundreds of cycles. What a GPU reads in a
 // second is what it has under way divided by that time, so each thread asks for 128 bytes before it
-// adds the first of them. The registers that this takes leave room for half as many threads, 1024
-// an SM. That has to be said: left to itself, nvcc 13.0 saves registers for sm_90, loads three
-// rows, adds them, and only then loads the other five.
+// adds the first of them. The registers that this takes leave room for some 1024 threads an SM. The
+// launch bounds say that this will do: left to itself, nvcc 13.0 saves registers for sm_90, loads
+// three rows, adds them, and only then loads the other five.
 template <unsigned kThreads>
 __global__ void __launch_bounds__(kThreads, 1024 / kThreads)
     Reduce9(const int* in, size_t n, int* out) {

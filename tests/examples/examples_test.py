@@ -7,7 +7,6 @@ import socket
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
