@@ -49,7 +49,7 @@ def gain_text(before, after):
 def published_cells(name, before):
     """Time, share of the peak and gain over the step before, for each of the two GPUs."""
     if name not in PUBLISHED:
-        return "| | | | | |"
+        return "|" + " |" * 6
     cells = []
     for gpu, peak in enumerate((G80_PEAK_GBPS, T4_PEAK_GBPS)):
         ms, _ = PUBLISHED[name][gpu]
