@@ -55,7 +55,8 @@ for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binp
 done
 chmod 755 "$destination"/bench/service/{run,clients,gpus,stripes,cuda_export}.py \
   "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py \
-  "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py"
+  "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py" \
+  "$destination/bench/service/pays.py"
 install -m 644 LICENSE "$destination/LICENSE"
 git describe --always --dirty --match='v*' >"$destination/VERSION" 2>/dev/null ||
   echo unknown >"$destination/VERSION"

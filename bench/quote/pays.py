@@ -1,4 +1,4 @@
-"""The table that says where the service pays: bench/service/pays.py's, and for the README a part."""
+"""The table of bench/service/pays.py, which says where the service pays; the README has a part."""
 
 from quote.form import RESULTS, load, size_text, source_text, time_text
 
@@ -14,7 +14,7 @@ def exists():
 
 
 def table_lines(results, columns):
-    """A line a way, a column a question and size; '-' where a way makes no sense or could not run."""
+    """A line a way, a column a question and size; '-' where a way was not measured."""
     cells = {(row["way"], row["question"], row["bytes"]): time_text(row["p50_us"])
              for row in results}
     heads = [f"{QUESTIONS[question]} of {size_text(size)}" for question, size in columns]
@@ -70,7 +70,8 @@ def assembled_lines():
     torch_bytes = 4 * largest["kept"] * largest["reduced"]
     rows = [
         ("`np.sum`, one core", one_bytes, one_bytes / one["numpy_us"] * 1e-3),
-        ("our CPU kernels in process, one core", one_bytes, one_bytes / one["warpfold_us"] * 1e-3),
+        ("our CPU kernels in process, one core", one_bytes,
+         one_bytes / one["warpfold_us"] * 1e-3),
         (f"our CPU kernels in process, {every['threads']} threads", 4 * every["elements"],
          every["warpfold_gbps"]),
         ("warpfold, gRPC stream, 1 connection", 256 << 20,
@@ -91,5 +92,5 @@ def assembled_lines():
             "[cpu.json](bench/results/cpu.json). "
             f"The warpfold rows: {service['date'][:10]}, "
             "[service-h200-cuda.json](bench/results/service-h200-cuda.json). The torch row: "
-            f"{torch['date']}, [torch-shapes.json](bench/results/torch-shapes.json). Their commands "
-            "are in [docs/measurements.md](docs/measurements.md)."]
+            f"{torch['date']}, [torch-shapes.json](bench/results/torch-shapes.json). "
+            "[docs/measurements.md](docs/measurements.md) has their commands."]

@@ -69,7 +69,7 @@ def client_lines():
     lines = [
         f"**Clients**, {data['gpu']}, {data['processors']} processors, {data['date']}, "
         f"`{data['command']}`: one client beside another on the same path, in the same run. "
-        "A tensor of 256 MiB travels on one connection from C++, and on four from Python unless the "
+        "A tensor of 256 MiB is sent on one connection by C++, and on four by Python unless the "
         "case says otherwise.",
         "",
         "| case | one, p50 | the other, p50 | the other over the one |",

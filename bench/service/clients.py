@@ -3,9 +3,10 @@
 
 What Python adds to the C++ client, and what the clients of the Open Inference Protocol
 (tritonclient, perf_analyzer) reach of our own on the same path. Every case measures its two in
-turns, round by round; the figure is the median of what the rounds gave. perf_analyzer is compared
-with `warpfold bench`, tritonclient, which is Python, with our Python client. Clients that are not
-installed are left out. perf_analyzer is found in the PATH, or by --perf-analyzer.
+turns, round by round; the figure is that of both sides' medians, its range that of the rounds.
+perf_analyzer is compared with `warpfold bench`, tritonclient, which is Python, with our Python
+client. Clients that are not installed are left out. perf_analyzer is found in the PATH, or by
+--perf-analyzer.
 
 From a build tree:  bench/service/clients.py --build build/release
 From the bundle:    bundle/bench/service/clients.py        (finds bin/ by itself)
@@ -197,14 +198,14 @@ def measure(clients, server, arguments):
 
 def summarize(case, name, pairs):
     values = [case.value(*pair) for pair in pairs]
-    value = statistics.median(values)
+    base, other = ({**vars(load), **{key: statistics.median(run[key] for run in side)
+                                     for key in ("p50_us", "rps")}}
+                   for load, side in zip((case.base, case.other), zip(*pairs)))
+    value = case.value(base, other)
     met = None
     if case.target is not None:
         bound, limit = case.target
         met = value <= limit if bound == "<=" else value >= limit
-    base, other = ({**vars(load), **{key: statistics.median(run[key] for run in side)
-                                     for key in ("p50_us", "rps")}}
-                   for load, side in zip((case.base, case.other), zip(*pairs)))
     return {"case": name, "base": base, "other": other, "figure": case.figure, "value": value,
             "least": min(values), "most": max(values), "target": case.target, "met": met}
 

@@ -3,7 +3,8 @@
 
 All servers run on free ports of this machine. The wire and warpfold answer the same load
 (`warpfold bench`) in turns: one round measures the wire, then warpfold, so that what else the
-machine does hits both. A ratio is taken within a round; the table shows medians over the rounds.
+machine does hits both. The table shows medians over the rounds and their ratio; its range is that
+of the ratios within a round.
 The peers (bench/peers: grpcio + torch.sum, Arrow Flight + torch.sum) have their own clients; those
 whose modules --peer-python does not have are skipped. Tensors that do not travel and a server that
 nobody asks are measured alone, and so is the server's memory while tensors of growing sizes stream
@@ -115,7 +116,7 @@ def compare(bench, wire, warpfold, arguments):
     for case, own_ratios, pair in zip(cases, ratios, values):
         name = case.name.format(cpus=arguments.latency_cpus)
         on_wire, on_warpfold = (statistics.median(v) for v in pair)
-        ratio, least, most = statistics.median(own_ratios), min(own_ratios), max(own_ratios)
+        ratio, least, most = on_warpfold / on_wire, min(own_ratios), max(own_ratios)
         met, goal = None, ""
         if case.target is not None:
             bound, limit = case.target

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The client library as a package: installed into a folder, found from outside the tree, used
-# against a real server.
+# against a real server, by an example and by README.md's program.
 set -euo pipefail
 # shellcheck source=tests/client/expect_sums.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/expect_sums.sh"
@@ -9,9 +9,9 @@ usage() {
   cat <<'HELP'
 Usage: tests/client/package_test.sh BUILD FOLDER
 
-Installs the component `client` of BUILD into FOLDER, builds tests/client/package with it there
-($CMAKE and $CXX, if set), and runs it against a server on a free port. Exit status 0 when it
-prints the sums.
+Installs the component `client` of BUILD into FOLDER, builds tests/client/package and the C++
+program of README.md with it there ($CMAKE and $CXX, if set), and runs both against a server on a
+free port. Exit status 0 when both print the sums.
 HELP
 }
 
@@ -29,6 +29,8 @@ mkdir -p "$folder"
 "$cmake" --install "$build" --component client --prefix "$folder/prefix" >"$folder/install.log"
 # Nothing of the tree may be needed: not its headers, nor those of the parts that stay inside.
 cp -r "$here/package" "$folder/source"
+awk '/^```/ { inside = $0 == "```cpp"; next } inside' "$here/../../README.md" \
+  >"$folder/source/readme.cc"
 "$cmake" -S "$folder/source" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
   ${LAUNCHER:+-DCMAKE_CXX_COMPILER_LAUNCHER="$LAUNCHER"} >"$folder/configure.log"
 "$cmake" --build "$folder/build" >"$folder/build.log" || {
@@ -36,4 +38,4 @@ cp -r "$here/package" "$folder/source"
   exit 1
 }
 
-expect_sums "$build" "$folder" "$folder/build/example"
+expect_sums "$build" "$folder" "$folder/build/example" "$folder/build/readme"

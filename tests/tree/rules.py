@@ -223,17 +223,31 @@ def script_width(tree: Tree, path: str):
                 yield f"line {number} has {len(line)} columns, more than {COLUMNS_MAX}"
 
 
+def anchors(page: str) -> set[str]:
+    """The anchors that GitHub gives a page's headings: "## A `b`: c" is "a-b-c"."""
+    found, counts = set(), {}
+    for heading in re.findall(r"^#+ +(.*)$", re.sub(r"(?ms)^```.*?^```", "", page), re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        counts[slug] = counts.get(slug, -1) + 1
+        found.add(f"{slug}-{counts[slug]}" if counts[slug] else slug)
+    return found
+
+
 def page_links(tree: Tree, path: str):
-    """What a page links to inside the tree is there."""
+    """What a page links to inside the tree is there, and so is the heading."""
     if PurePosixPath(path).suffix not in PAGES:
         return
     for target in re.findall(r"\]\(([^)\s]+)\)", tree.files[path]):
-        if re.match(r"[a-z]+:|#", target):
+        if re.match(r"[a-z]+:", target):
             continue
+        file, _, anchor = target.partition("#")
         folder = PurePosixPath(path).parent.as_posix()
-        linked = posixpath.normpath(posixpath.join(folder, target.split("#")[0]))
+        linked = posixpath.normpath(posixpath.join(folder, file)) if file else path
         if not tree.has(linked):
             yield f"links to {target}, which is not there"
+        elif anchor and anchor not in anchors(tree.files.get(linked, "")):
+            yield f"links to {target}, and {linked} has no such heading"
 
 
 def default_in_switch_over_own_enum(tree: Tree, path: str):

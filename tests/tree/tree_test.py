@@ -181,21 +181,22 @@ class OtherRules(unittest.TestCase):
         self.assertTrue(found(rules.script_width, {"a.py": line + "#\n"}))
 
     def test_a_link_to_nowhere_is_found(self):
-        tree = {"docs/a.md": "", "server/a.h": ""}
+        tree = {"docs/a.md": "# A\n## Of `b`: 1, 2\n## Twice\n## Twice\n", "server/a.h": ""}
         for good in (
             "a.md",
             "../server/a.h",
             "../server",
             "../server/",
-            "a.md#b",
-            "#b",
-            "https://x",
+            "a.md#of-b-1-2",
+            "a.md#twice-1",
+            "https://x#y",
         ):
             with self.subTest(target=good):
                 self.assertFalse(
                     found(rules.page_links, tree | {"docs/b.md": f"See [b]({good}).\n"})
                 )
-        for bad in ("b/a.md", "server/a.h", "../serve"):
+        self.assertFalse(found(rules.page_links, {"docs/b.md": "## Own\nSee [b](#own).\n"}))
+        for bad in ("b/a.md", "server/a.h", "../serve", "a.md#b", "a.md#twice-2", "#b"):
             with self.subTest(target=bad):
                 self.assertTrue(found(rules.page_links, tree | {"docs/b.md": f"See [b]({bad}).\n"}))
 
