@@ -14,7 +14,7 @@ def kernel_lines():
     lines = [
         f"**Kernels**, {data['gpu']}, {data['date']}, commit {data['commit']}, "
         f"`{data['command']}`: f32 in device memory, against CUB's DeviceReduce (one op, sums in "
-        "f32, bits that depend on the GPU) in the same run, one reduction behind another in a "
+        "f32, bits that depend on the GPU) in the same run, reductions one after another in a "
         "stream, where ours overlap. Ours accumulates in f64 and gives the canonical bits. Nine "
         "ops: SUM MEAN VAR MIN MAX NAN_COUNT INF_COUNT L1_NORM L2_NORM.",
         "",

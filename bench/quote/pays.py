@@ -86,7 +86,7 @@ def assembled_lines():
          torch_bytes / largest["torch_us"] * 1e-3),
     ]
     return ["| SUM of f32 | size | GB/s |", "| --- | --- | --- |",
-            *(f"| {name} | {size_text(size)} | {speed:,.1f} |" for name, size, speed in rows), "",
+            *(f"| {name} | {size_text(size)} | {speed:,.{0 if speed >= 100 else 1}f} |" for name, size, speed in rows), "",
             f"From three runs on virtual machines with {service['processors']} processors and an "
             f"H200. The NumPy and CPU rows: {cpu['processor']} ({cpu['simd']}), {cpu['date']}, "
             "[cpu.json](bench/results/cpu.json). "

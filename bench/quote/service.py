@@ -2,6 +2,10 @@
 
 from quote.form import load, size_text, time_text, value_text
 
+# Where a tensor is that is not sent, by the method of `warpfold bench`.
+NOT_SENT = {"shared": "in shared memory", "resident": "resident",
+            "cuda": "in the client's GPU memory"}
+
 
 def service_lines(name, place):
     data = load(name)
@@ -33,13 +37,14 @@ def alone_lines(cases):
     """Tensors that are not sent: the time of a request beside the kernel's."""
     if not cases:
         return []
-    lines = ["", "Tensors that are not sent, one client, the RPC included:", "",
-             "| case | p50 | GB/s | in the server | the kernel | null server, pausing as long |",
+    lines = ["", "Tensors that are not sent, one client, the RPC included; GB/s are of the whole run:", "",
+             "| case | p50 | GB/s | in the server | the kernel | a null server that waits as long "
+             "as the kernel |",
              "| --- | --- | --- | --- | --- | --- |"]
     for case in cases:
         server, wire_us = case["server_p50_us"], case.get("paused_wire_p50_us")
-        lines.append(f"| {case['case']} | {time_text(case['p50_us'])} | "
-                     f"{case['gb_per_second']:.1f} | {time_text(server['total'])} | "
+        lines.append(f"| {size_text(case['bytes'])}, {NOT_SENT[case['method']]} | "
+                     f"{time_text(case['p50_us'])} | {case['gb_per_second']:.1f} | {time_text(server['total'])} | "
                      f"{time_text(server['kernel'])} | {time_text(wire_us) if wire_us else '-'} |")
     return lines
 
@@ -68,11 +73,11 @@ def client_lines():
     data = load("clients-h200.json")
     lines = [
         f"**Clients**, {data['gpu']}, {data['processors']} processors, {data['date']}, "
-        f"`{data['command']}`: one client beside another on the same path, in the same run. "
+        f"`{data['command']}`: two clients on the same path, in the same run. "
         "A tensor of 256 MiB is sent on one connection by C++, and on four by Python unless the "
         "case says otherwise.",
         "",
-        "| case | one, p50 | the other, p50 | the other over the one |",
+        "| case | first, p50 | second, p50 | the second has |",
         "| --- | --- | --- | --- |",
     ]
     for case in data["cases"]:

@@ -1,4 +1,4 @@
-"""What the wire has no counterpart of: tensors that do not travel, a server with nothing to do."""
+"""What the null server has no counterpart for: tensors that are not sent, an idle server."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ class AloneCase:
 ALONE_CASES = [
     AloneCase("1 GiB shared", "shared", GIB, "gb_per_second", 50),
     AloneCase("4 GiB resident", "resident", 4 * GIB, "kernel_share", 0.93),
-    AloneCase("4 GiB of a client's on the GPU", "cuda", 4 * GIB, "kernel_share", 0.93),
+    AloneCase("4 GiB in the client's GPU memory", "cuda", 4 * GIB, "kernel_share", 0.93),
 ]
 # What the cases need of the server.
 SERVER_FLAGS = ("--shared-memory-prefix=/warpfold-bench-", "--max-resident-bytes=8GiB",
@@ -103,7 +103,7 @@ def compare(bench, warpfold, null_program, arguments, folder):
                      f"{run['server_p50_us']['kernel']:.0f} us",
                      "" if wire_us is None else f"{wire_us:.0f} us", f"{value:.3g}",
                      "" if met is None else f">= {case.target}: {'met' if met else 'MISSED'}"))
-    print_table("tensors that do not travel, 1 client",
+    print_table("tensors that are not sent, 1 client",
                 ("case", "p50", "rate", "in the server", "kernel", "wire with that pause",
                  "value", "target"), rows)
     return summary

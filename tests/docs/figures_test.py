@@ -14,7 +14,7 @@ SECOND_OVER_FIRST, SPEED_UP = "second over first", "speed-up of the first"
 KINDS = {
     ("case", "null server", "warpfold", "ratio"): (1, 2, 3, SECOND_OVER_FIRST),
     ("what", "warpfold", "beside it", "there", "times as fast"): (1, 3, 4, SPEED_UP),
-    ("case", "one, p50", "the other, p50", "the other over the one"): (1, 2, 3, SECOND_OVER_FIRST),
+    ("case", "first, p50", "second, p50", "the second has"): (1, 2, 3, SECOND_OVER_FIRST),
     ("elements", "SUM on one core", "numpy.sum", "numpy.sum / ours"): (1, 2, 3, SPEED_UP),
 }
 WORDS = {"times the time": SECOND_OVER_FIRST, "times the speed": "first over second"}
