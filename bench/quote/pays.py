@@ -36,7 +36,7 @@ def readme_lines():
     if not exists():
         return assembled_lines()
     data = load(NAME)
-    return [f"Median times of one answer on one host: {host_text(data)}; "
+    return [f"Median times of one answer on one host, gRPC over its loopback: {host_text(data)}; "
             f"{source_text(NAME, data)}.", "",
             *table_lines(data["results"], COLUMNS)]
 
@@ -78,15 +78,16 @@ def assembled_lines():
          sent["256 MiB stream, 1 client"]["warpfold"]),
         ("warpfold, gRPC streams, 4 connections", GIB, sent["1 GiB striped, 1 client"]["warpfold"]),
         ("warpfold, shared memory", kept["shared"]["bytes"], kept["shared"]["gb_per_second"]),
-        ("warpfold, resident tensor", kept["resident"]["bytes"],
+        ("warpfold, resident tensor (uploaded before)", kept["resident"]["bytes"],
          kept["resident"]["gb_per_second"]),
-        ("warpfold, the client's own GPU memory (CUDA IPC)", kept["cuda"]["bytes"],
+        ("warpfold, the client's own GPU memory (by CUDA IPC)", kept["cuda"]["bytes"],
          kept["cuda"]["gb_per_second"]),
         (f"`torch.sum` of {largest['kept']} rows on the same GPU, no service", torch_bytes,
          torch_bytes / largest["torch_us"] * 1e-3),
     ]
     return ["| SUM of f32 | size | GB/s |", "| --- | --- | --- |",
-            *(f"| {name} | {size_text(size)} | {speed:,.{0 if speed >= 100 else 1}f} |" for name, size, speed in rows), "",
+            *(f"| {name} | {size_text(size)} | {speed:,.{0 if speed >= 100 else 1}f} |"
+              for name, size, speed in rows), "",
             f"From three runs on virtual machines with {service['processors']} processors and an "
             f"H200. The NumPy and CPU rows: {cpu['processor']} ({cpu['simd']}), {cpu['date']}, "
             "[cpu.json](bench/results/cpu.json). "

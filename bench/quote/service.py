@@ -37,14 +37,16 @@ def alone_lines(cases):
     """Tensors that are not sent: the time of a request beside the kernel's."""
     if not cases:
         return []
-    lines = ["", "Tensors that are not sent, one client, the RPC included; GB/s are of the whole run:", "",
+    lines = ["", "Tensors that are not sent, one client, RPC included; GB/s are of the whole run:",
+             "",
              "| case | p50 | GB/s | in the server | the kernel | a null server that waits as long "
              "as the kernel |",
              "| --- | --- | --- | --- | --- | --- |"]
     for case in cases:
         server, wire_us = case["server_p50_us"], case.get("paused_wire_p50_us")
         lines.append(f"| {size_text(case['bytes'])}, {NOT_SENT[case['method']]} | "
-                     f"{time_text(case['p50_us'])} | {case['gb_per_second']:.1f} | {time_text(server['total'])} | "
+                     f"{time_text(case['p50_us'])} | {case['gb_per_second']:.1f} | "
+                     f"{time_text(server['total'])} | "
                      f"{time_text(server['kernel'])} | {time_text(wire_us) if wire_us else '-'} |")
     return lines
 

@@ -33,15 +33,15 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent / "kernels"))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import alone  # noqa: E402
-import cpu  # noqa: E402
-import in_process  # noqa: E402
-from arguments import bench_parser  # noqa: E402
-from cases import GIB, KIB, MIB, parse_size, print_table, size_text, write_results  # noqa: E402
-from run import Bench  # noqa: E402
-from servers import LOAD, ROOT, SERVER, Server, find_programs, nvidia_smi  # noqa: E402
+import alone
+import cpu
+import in_process
+from arguments import bench_parser
+from cases import GIB, KIB, MIB, parse_size, print_table, size_text, write_results
+from run import Bench
+from servers import LOAD, ROOT, SERVER, Server, find_programs, nvidia_smi
 
 SEED = 20261125
 SUM_RTOL = 1e-4  # torch adds in f32; this is to catch a wrong answer, not a rounding
