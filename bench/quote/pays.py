@@ -85,11 +85,11 @@ def assembled_lines():
         (f"`torch.sum` of {largest['kept']} rows on the same GPU, no service", torch_bytes,
          torch_bytes / largest["torch_us"] * 1e-3),
     ]
-    return ["| SUM of f32 | size | GB/s |", "| --- | --- | --- |",
+    return ["| a SUM of f32, by | size | GB/s |", "| --- | --- | --- |",
             *(f"| {name} | {size_text(size)} | {speed:,.{0 if speed >= 100 else 1}f} |"
               for name, size, speed in rows), "",
             f"From three runs on virtual machines with {service['processors']} processors and an "
-            f"H200. The NumPy and CPU rows: {cpu['processor']} ({cpu['simd']}), {cpu['date']}, "
+            f"H200. The NumPy and CPU rows: {cpu['processor']}, {cpu['date']}, "
             "[cpu.json](bench/results/cpu.json). "
             f"The warpfold rows: {service['date'][:10]}, "
             "[service-h200-cuda.json](bench/results/service-h200-cuda.json). The torch row: "
