@@ -12,7 +12,7 @@ printed and written.
 From a build tree:  bench/service/pays.py --build build/release
 From the bundle:    bundle/bench/service/pays.py           (finds bin/ by itself)
 
-Needs numpy; uses torch where it is. About 4 minutes on 16 cores with an H200.
+Needs numpy; uses torch where it is.
 """
 
 import contextlib

@@ -17,6 +17,7 @@ SERVED = {"warpfold, gRPC, 1 connection", "warpfold, gRPC, 4 connections",
           "warpfold, shared memory", "warpfold, resident tensor"}  # fmt: skip
 ON_A_GPU = {"torch, tensor on the GPU", "torch, copied to the GPU",
             "torch, copied from pinned memory", "warpfold, client's GPU memory"}  # fmt: skip
+LINES_IN_README = 13  # the page has 120 with them (tests/docs)
 KERNELS = {"CPU kernels in process, one core", "CPU kernels in process, all cores"}
 
 
@@ -67,6 +68,18 @@ def test_the_pages_quote_it(results, monkeypatch):
     whole = "\n".join(quoted.measurements_lines())
     for row in results["results"]:
         assert f"| {row['way']} | " in whole and quoted.time_text(row["p50_us"]) in whole
+
+
+def test_the_readme_does_not_grow_when_every_way_was_measured(monkeypatch):
+    results = [{"way": way.name, "question": question, "bytes": size, "p50_us": 1.0}
+               for way in pays.WAYS for question, size in quoted.COLUMNS]  # fmt: skip
+    texts = dict.fromkeys(("processor", "gpu", "numpy", "torch", "commit", "date", "command"), "x")
+    monkeypatch.setattr(quoted, "exists", lambda: True)
+    monkeypatch.setattr(quoted, "load", lambda _: {**texts, "processors": 1, "results": results})
+    lines = quoted.readme_lines()
+    assert len(lines) <= LINES_IN_README
+    shown = {way.name for way in pays.WAYS if any(way.name in line for line in lines)}
+    assert shown == {way.name for way in pays.WAYS} - set(quoted.NOT_IN_README)
 
 
 @pytest.mark.parametrize("arguments, named", [
