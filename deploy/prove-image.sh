@@ -187,6 +187,9 @@ enter_root() {
   mapfile -t health < <(configured '{{range .Docker.Config.Healthcheck.Test}}{{println .}}{{end}}' |
     sed '1{/^CMD$/d}')
   echo "user: $user; stop signal: $(configured '{{.OCIv1.Config.StopSignal}}'); ${command[*]}"
+  if ! grep -q '^lib/.*: ' "$root/opt/warpfold/THIRD_PARTY_LICENSES"; then
+    fail "the image does not name the licences of its libraries"
+  fi
   local files
   files=$(cd "$root/opt/warpfold" && find . -type f -print0 | sort -z | xargs -0 sha256sum)
   echo "contents of /opt/warpfold: sha256 $(sha256sum <<<"$files" | cut -d' ' -f1)"

@@ -11,6 +11,8 @@ Usage: deploy/stage.sh DESTINATION PROGRAM...
 Copies each PROGRAM to DESTINATION/bin and every shared library that one of them needs to
 DESTINATION/lib, stripped, with run paths relative to themselves. Left to the host: glibc's own
 libraries, and the GPU driver's (libcuda, libnvidia-*), which have to match its kernel.
+DESTINATION/THIRD_PARTY_LICENSES gets the licences of all that was copied (deploy/licenses.py); a
+library without one ends this with exit code 1. DESTINATION should be empty or not be there.
 HELP
 }
 
@@ -27,7 +29,7 @@ fi
 destination=$1
 shift
 
-for tool in ldd patchelf strip; do
+for tool in dpkg ldd nm patchelf python3 strip; do
   command -v "$tool" >/dev/null || {
     echo "stage: $tool is missing: run deploy/setup.sh" >&2
     exit 1
@@ -45,6 +47,7 @@ is_host_library() {
 }
 
 mkdir -p "$destination/bin" "$destination/lib"
+copied=()  # NAME<TAB>PATH, for licenses.py
 for program in "$@"; do
   if [ ! -x "$program" ]; then
     echo "stage: $program is not a program; build first" >&2
@@ -55,6 +58,7 @@ for program in "$@"; do
     echo "stage: $program needs libraries that are not here" >&2
     exit 1
   fi
+  copied+=("$(basename "$program")"$'\t'"$program")
   staged=$destination/bin/$(basename "$program")
   install -m 755 "$program" "$staged"
   strip "$staged"
@@ -62,7 +66,11 @@ for program in "$@"; do
   # override it.
   patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$staged"
   while read -r name _ path _; do
-    if [ -z "$path" ] || is_host_library "$name" || [ -e "$destination/lib/$name" ]; then
+    if [ -z "$path" ] || is_host_library "$name"; then
+      continue
+    fi
+    copied+=("$name"$'\t'"$path")
+    if [ -e "$destination/lib/$name" ]; then
       continue
     fi
     install -m 644 "$path" "$destination/lib/$name"
@@ -70,3 +78,4 @@ for program in "$@"; do
     patchelf --force-rpath --set-rpath "\$ORIGIN" "$destination/lib/$name"
   done < <(grep '=>' <<<"$needed")
 done
+printf '%s\n' "${copied[@]}" | "$(dirname "$0")/licenses.py" "$destination"
