@@ -28,7 +28,10 @@ LABEL org.opencontainers.image.title="warpfold" \
 # The libraries come along in /opt/warpfold/lib: nothing is installed here.
 COPY --from=build /opt/warpfold /opt/warpfold
 COPY LICENSE /opt/warpfold/LICENSE
+# Where the driver keeps kernels that it compiled. A volume here outlives the container.
+RUN install -d -o 65532 -g 65532 /var/cache/warpfold
 ENV PATH=/opt/warpfold/bin:$PATH \
+    CUDA_CACHE_PATH=/var/cache/warpfold \
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 65532:65532

@@ -20,6 +20,7 @@ from memory import GIB, default, most_on_cuda, most_on_the_cpu
 DEPLOY = Path(".")
 OVERLAYS = ("cpu", "gpu")
 VERSIONS = ("1.27", "1.34")  # grpc probes are stable since the first
+STARTS_S = 15 * 60  # kernels that the driver compiles
 OPERATOR = "monitoring.coreos.com/v1"  # its kinds are no part of Kubernetes
 
 
@@ -29,7 +30,7 @@ def read(name: str):
 
 def written():
     """The manifests as they stand in base/ and monitoring/."""
-    for folder in ("base", "monitoring"):
+    for folder in ("base", "monitoring", "monitoring/gpu"):
         for name in read(f"{folder}/kustomization.yaml")["resources"]:
             if name.endswith(".yaml"):
                 yield read(f"{folder}/{name}")
@@ -127,7 +128,10 @@ class Manifests(unittest.TestCase):
                 self.assertNotEqual([], list(misfits(manifests)))
 
     def test_each_file_is_in_a_kustomization(self):
-        for folder in ("base", "monitoring", "overlays/cpu", "overlays/gpu", "../grafana"):
+        for folder in (
+            *("base", "monitoring", "monitoring/gpu", "overlays/cpu", "overlays/gpu"),
+            "../grafana",
+        ):
             content = read(f"{folder}/kustomization.yaml")
             named = set(content.get("resources", [])) | {
                 patch["path"] for patch in content.get("patches", [])
@@ -168,6 +172,28 @@ class TheServer(unittest.TestCase):
         drain_ms = int(delay.split("=")[1]) + default(DEPLOY, "drain_timeout_ms")
         self.assertGreater(self.pod["terminationGracePeriodSeconds"], drain_ms / 1000)
 
+    def test_has_the_time_to_compile_kernels(self):
+        probe = self.server["startupProbe"]
+        starts_s = probe["periodSeconds"] * probe["failureThreshold"]
+        self.assertGreaterEqual(starts_s, STARTS_S)
+        self.assertGreater(self.deployment["spec"]["progressDeadlineSeconds"], starts_s)
+
+    def test_keeps_compiled_kernels_where_compose_keeps_them(self):
+        compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+        pod = read("overlays/gpu/deployment.yaml")["spec"]["template"]["spec"]
+        server = pod["containers"][0]
+        self.assertEqual(
+            compose["services"]["server"]["environment"],
+            {variable["name"]: variable["value"] for variable in server["env"]},
+        )
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in server["volumeMounts"]}
+        kept = compose["services"]["server"]["environment"]["CUDA_CACHE_PATH"]
+        limit = mounted[kept]["emptyDir"]["sizeLimit"]
+        self.assertRegex(limit, r"^\d+Gi$")
+        cached = int(compose["services"]["server"]["environment"]["CUDA_CACHE_MAXSIZE"])
+        self.assertGreater(int(limit[:-2]) * GIB, cached)
+
     def test_has_the_memory_that_its_limits_let_it_take(self):
         cpu = read("overlays/cpu/deployment.yaml")["spec"]["template"]["spec"]["containers"][0]
         variables = {variable["name"]: variable["value"] for variable in cpu["env"]}
@@ -192,8 +218,12 @@ class TheServer(unittest.TestCase):
         self.assertIn(f"| `{name}` | gauge |", page)
 
     def test_rules_are_those_of_prometheus(self):
+        for ours, theirs in (("rules", "monitoring"), ("gpu", "monitoring/gpu")):
+            rules = (DEPLOY / f"prometheus/{ours}/warpfold.yml").read_text(encoding="utf-8")
+            self.assertEqual(
+                yaml.safe_load(rules), read(f"{theirs}/prometheusrule.yaml")["spec"], ours
+            )
         rules = (DEPLOY / "prometheus/rules/warpfold.yml").read_text(encoding="utf-8")
-        self.assertEqual(yaml.safe_load(rules), read("monitoring/prometheusrule.yaml")["spec"])
         monitor = read("monitoring/servicemonitor.yaml")
         job = read("base/service.yaml")["metadata"]["labels"][monitor["spec"]["jobLabel"]]
         self.assertIn(f'up{{job="{job}"}}', rules)
@@ -232,6 +262,9 @@ class Overlays(SchemaTest):
                 self.assertEqual(
                     overlay == "gpu", "nvidia.com/gpu" in server["resources"]["limits"]
                 )
+                alerts = re.findall(r"'alert': '(\w+)'", str(manifests))
+                self.assertEqual(overlay == "gpu", "WarpfoldServesFromCpu" in alerts)
+                self.assertIn("WarpfoldDown", alerts)
 
     def test_follow_the_published_schemas(self):
         for overlay in OVERLAYS:

@@ -44,14 +44,25 @@ class Process:
 
 
 class Server(Process):
-    def __init__(self, binary, folder: Path, *flags: str, backend="cpu", **environment: str):
+    """On free ports of 127.0.0.1, or where `listens` and `shows` say: gRPC's and the page's."""
+
+    def __init__(
+        self,
+        binary,
+        folder: Path,
+        *flags: str,
+        backend="cpu",
+        listens="127.0.0.1:0",
+        shows="127.0.0.1:0",
+        **environment: str,
+    ):
         port_file = folder / "ports"
         super().__init__(
             [
                 str(binary),
                 f"--backend={backend}",
-                "--listen-address=127.0.0.1:0",
-                "--metrics-address=127.0.0.1:0",
+                f"--listen-address={listens}",
+                f"--metrics-address={shows}",
                 f"--port-file={port_file}",
                 *flags,
             ],

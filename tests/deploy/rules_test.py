@@ -11,6 +11,7 @@ from pathlib import Path
 
 import dashboard
 import yaml
+from stack import rule_files
 
 DEPLOY = Path(".")
 CASES = Path(__file__).with_name("alerts_test.yml")
@@ -25,9 +26,13 @@ def promtool(*arguments):
 
 
 def alerts():
-    file = DEPLOY / "prometheus/rules/warpfold.yml"
-    groups = yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
-    return {rule["alert"]: rule for group in groups for rule in group["rules"] if "alert" in rule}
+    return {
+        rule["alert"]: rule
+        for file in rule_files(DEPLOY)
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    }
 
 
 def anchors(page: str):
@@ -40,7 +45,7 @@ class Rules(unittest.TestCase):
     def test_promtool_reads_the_configuration_and_the_rules(self):
         status, said = promtool("check", "config", DEPLOY / "prometheus/prometheus.yml")
         self.assertEqual(0, status, said)
-        self.assertIn("1 rule files found", said)
+        self.assertIn(f"{len(rule_files(DEPLOY))} rule files found", said)
 
     def test_alerts_fire_and_keep_quiet_as_alerts_test_says(self):
         status, said = promtool("test", "rules", CASES)

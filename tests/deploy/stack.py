@@ -15,6 +15,8 @@ from pathlib import Path
 import yaml
 from processes import Process, await_that
 
+OWN_PORT = 9090  # Prometheus' own, where prometheus.yml looks for it
+
 
 def free_port() -> int:
     with socket.socket() as listener:
@@ -30,32 +32,52 @@ def fake_gpus(folder: Path):
     return {"LD_LIBRARY_PATH": str(driver)}
 
 
+def prometheus_configuration(deploy: Path):
+    return yaml.safe_load((deploy / "prometheus/prometheus.yml").read_text(encoding="utf-8"))
+
+
+def rule_files(deploy: Path):
+    """The files that prometheus.yml names."""
+    return [
+        file
+        for pattern in prometheus_configuration(deploy)["rule_files"]
+        for file in sorted((deploy / "prometheus").glob(pattern))
+    ]
+
+
 def scraping(deploy: Path, server_port: int, interval: str):
-    """deploy/prometheus/prometheus.yml for ports and a pace of this machine: for Prometheus."""
+    """prometheus.yml for ports and a pace of this machine, with the rules of compose.cpu.yaml."""
 
     def configuration(own_port: int):
-        config = yaml.safe_load((deploy / "prometheus/prometheus.yml").read_text(encoding="utf-8"))
+        config = prometheus_configuration(deploy)
         config["global"] = {"scrape_interval": interval, "evaluation_interval": interval}
         config["rule_files"] = [
-            str((deploy / "prometheus").resolve() / pattern) for pattern in config["rule_files"]
+            str(file.resolve()) for file in rule_files(deploy) if file.parent.name != "gpu"
         ]
         ports = {"warpfold": server_port, "prometheus": own_port}
-        jobs = [job for job in config["scrape_configs"] if job["job_name"] in ports]
-        for job in jobs:
-            job["static_configs"][0]["targets"] = [f"127.0.0.1:{ports[job['job_name']]}"]
-        config["scrape_configs"] = jobs
+        config["scrape_configs"] = [
+            {
+                "job_name": job["job_name"],
+                "static_configs": [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}],
+            }
+            for job in config["scrape_configs"]
+            if job["job_name"] in ports
+        ]
         return config
 
     return configuration
 
 
 class Prometheus(Process):
-    """On what lies in `folder`/data. `configuration` gets its port."""
+    """On what lies in `folder`/data. `configuration` gets its port; or is a file, as it stands,
+    for Prometheus' own port."""
 
     def __init__(self, folder: Path, configuration, *flags: str):
-        self._port = free_port()
-        config = folder / "prometheus.yml"
-        config.write_text(yaml.safe_dump(configuration(self._port)))
+        if isinstance(configuration, Path):
+            self._port, config = OWN_PORT, configuration
+        else:
+            self._port, config = free_port(), folder / "prometheus.yml"
+            config.write_text(yaml.safe_dump(configuration(self._port)))
         super().__init__(
             [
                 "prometheus",

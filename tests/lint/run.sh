@@ -118,6 +118,12 @@ check_compose() {
   docker-compose -f deploy/compose.yaml -f deploy/compose.tls.yaml config --quiet
   docker-compose -f deploy/compose.yaml -f deploy/compose.cpu.yaml -f deploy/compose.tls.yaml \
     --profile cpu config --quiet
+  # A range of ports, for --scale: it has to come through as one.
+  if ! WARPFOLD_PORT=50051-50053 docker-compose -f deploy/compose.yaml config |
+    grep -F '127.0.0.1:50051-50053:50051' >/dev/null; then
+    echo "lint: WARPFOLD_PORT=50051-50053 is not a range of ports in deploy/compose.yaml" >&2
+    return 1
+  fi
 }
 
 case "${1:-}" in
