@@ -38,7 +38,7 @@ class Unlicensed(Exception):
 
 
 def output_of(*command: str) -> str:
-    """What the command prints, whatever its exit code: of several questions dpkg may answer some."""
+    """What the command prints, whatever its exit code: dpkg may answer part of a question."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return done.stdout
 
@@ -157,7 +157,7 @@ def main():
     except Unlicensed as error:
         sys.exit(f"licenses: {error}")
     head = [
-        "Third-party software that comes with warpfold. warpfold itself is under the Apache License",
+        "Third-party software that comes with warpfold, which itself is under the Apache License",
         "2.0 (LICENSE). deploy/licenses.py wrote this file.",
         "",
         *known,

@@ -60,7 +60,8 @@ if [ -z "$licence" ]; then
   echo "demo: $card does not name the checkpoint's licence" >&2
   exit 1
 fi
-echo "demo: model.safetensors is sentence-transformers/all-MiniLM-L6-v2, licence $licence (its model card: $card)"
+echo "demo: model.safetensors is sentence-transformers/all-MiniLM-L6-v2, licence $licence"
+echo "demo: so says its model card, $card"
 
 # --- the server, on a free port, gone when this script is ---------------------------------------
 run=$(mktemp -d)

@@ -1,4 +1,4 @@
-"""A DNS server for one name, as far as Prometheus and gRPC ask it: A records over UDP (RFC 1035)."""
+"""A DNS server for one name, as far as Prometheus and gRPC ask: A records over UDP (RFC 1035)."""
 
 import socket
 import struct
