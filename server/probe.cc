@@ -42,7 +42,6 @@ DeviceWork ToWork(const Executor& executor) {
           .copy_seconds = seconds(use.copy_time),
           .reduced_bytes = static_cast<double>(use.reduced_bytes),
           .kernel_seconds = seconds(use.kernel_time),
-          .slab_waits = static_cast<double>(use.slab_waits),
           .slab_wait_seconds = seconds(use.slab_wait_time)};
 }
 
@@ -57,8 +56,6 @@ Occupancy Probe(const ProbedParts& parts) {
   now.queue_depth = static_cast<double>(scheduled.queued);
   now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
   now.streams_total = static_cast<double>(scheduled.lanes);
-  now.pinned_bytes_in_use = now.streams_in_use * parts.lane_bytes;
-  now.pinned_bytes_total = now.streams_total * parts.lane_bytes;
   now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);

@@ -24,7 +24,6 @@ struct ProbedParts {
   const RegionTable& regions;
   const Log& log;
   const TlsCertificate* tls;  // null: no TLS
-  double lane_bytes;          // of pinned memory, each lane's
 };
 
 // All but `ready`, which is the server's to say.

@@ -127,9 +127,7 @@ absl::Status Server::StartMetrics() {
                           .tensors = tensors_,
                           .regions = regions_,
                           .log = log_,
-                          .tls = tls_.get(),
-                          .lane_bytes = static_cast<double>(config_.slab_bytes) *
-                                        static_cast<double>(config_.slabs_per_stream)};
+                          .tls = tls_.get()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
     now.ready = ready_ && has_device();

@@ -1,5 +1,5 @@
 // What it costs the serving path to count a request, with as many threads as count at once. A
-// request is a call that starts, a reduction and a call that ends.
+// request is a reduction and a call that ends.
 //
 //   build/release/bench/service/warpfold_bench_count_request
 #include <chrono>
@@ -16,7 +16,6 @@ void CountRequest(benchmark::State& state) {
   RequestRecord record{.plan = &plan, .total = std::chrono::microseconds(90)};
   record.stages.fill(std::chrono::microseconds(7));
   for ([[maybe_unused]] auto request : state) {
-    metrics.CountCallStarted(Method::kReduce);
     metrics.CountRequest(record);
     metrics.CountCallHandled(Method::kReduce, record.code, record.total);
   }

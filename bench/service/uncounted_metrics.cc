@@ -9,8 +9,6 @@ Metrics::Metrics(const BuildInfo& /*build*/)
 
 void Metrics::CountRequest(const RequestRecord& /*record*/) {}
 
-void Metrics::CountCallStarted(Method /*method*/) {}
-
 void Metrics::CountCallHandled(Method /*method*/, absl::StatusCode /*code*/,
                                std::chrono::nanoseconds /*duration*/) {}
 

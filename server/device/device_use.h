@@ -20,7 +20,7 @@ class DeviceUse {
     std::chrono::nanoseconds copy_time{0};  // the device's own, summed over lanes that overlap
     std::int64_t reduced_bytes = 0;         // of tensors and parts, wherever they lay
     std::chrono::nanoseconds kernel_time{0};
-    std::int64_t slab_waits = 0;  // slabs that a lane wanted to fill and the device still held
+    // For slabs that a lane wanted to fill and the device still held.
     std::chrono::nanoseconds slab_wait_time{0};
   };
 
@@ -33,10 +33,7 @@ class DeviceUse {
     Add(reduced_bytes_, static_cast<std::int64_t>(bytes));
     Add(kernel_ns_, time.count());
   }
-  void AddSlabWait(std::chrono::nanoseconds time) {
-    Add(slab_waits_, 1);
-    Add(slab_wait_ns_, time.count());
-  }
+  void AddSlabWait(std::chrono::nanoseconds time) { Add(slab_wait_ns_, time.count()); }
 
   Counts counts() const {
     using std::chrono::nanoseconds;
@@ -44,7 +41,6 @@ class DeviceUse {
             .copy_time = nanoseconds(Get(copy_ns_)),
             .reduced_bytes = Get(reduced_bytes_),
             .kernel_time = nanoseconds(Get(kernel_ns_)),
-            .slab_waits = Get(slab_waits_),
             .slab_wait_time = nanoseconds(Get(slab_wait_ns_))};
   }
 
@@ -59,7 +55,6 @@ class DeviceUse {
   Count copy_ns_{0};
   Count reduced_bytes_{0};
   Count kernel_ns_{0};
-  Count slab_waits_{0};
   Count slab_wait_ns_{0};
 };
 

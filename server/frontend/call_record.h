@@ -1,4 +1,4 @@
-// Counts one RPC as started when made and as handled when told how it ended: the grpc_server_*
+// Times one RPC from when it is made, and counts it when told how it ended: the grpc_server_*
 // metrics.
 //
 // Safe from any thread, but for being told twice.
@@ -15,9 +15,7 @@ namespace warpfold {
 class CallRecord {
  public:
   CallRecord(Metrics& metrics, Method method)
-      : metrics_(metrics), method_(method), start_(std::chrono::steady_clock::now()) {
-    metrics_.CountCallStarted(method_);
-  }
+      : metrics_(metrics), method_(method), start_(std::chrono::steady_clock::now()) {}
 
   // Call once, just before the RPC's Finish.
   void Handled(absl::StatusCode code) { metrics_.CountCallHandled(method_, code, elapsed()); }

@@ -100,7 +100,7 @@ double Seconds(std::chrono::nanoseconds duration) {
 Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
   AddRequestFamilies();
   AddStageSeries();
-  AddVolumeSeries();
+  AddPayloadSeries();
   AddCallFamilies();
   for (const MethodFacts& facts : kMethods) {
     if (std::string_view(facts.service) != kInferenceService) HaveSeriesOf(facts.method);
@@ -168,29 +168,21 @@ void Metrics::AddStageSeries() {
   }
 }
 
-void Metrics::AddVolumeSeries() {
+void Metrics::AddPayloadSeries() {
   static_assert(std::size(kOpClasses) == kOpClassCount);
   auto& bytes = prometheus::BuildCounter()
                     .Name("warpfold_payload_bytes_total")
                     .Help("Tensor bytes reduced.")
                     .Register(*registry_);
-  auto& elements = prometheus::BuildCounter()
-                       .Name("warpfold_elements_total")
-                       .Help("Tensor elements reduced.")
-                       .Register(*registry_);
   for (const DType dtype : kAllDTypes) {
     for (const Bundle op_class : kOpClasses) {
-      const prometheus::Labels labels{{"dtype", Name(dtype)}, {"op_class", Name(op_class)}};
-      volumes_[Index(dtype)][Index(op_class)] = {&bytes.Add(labels), &elements.Add(labels)};
+      payload_bytes_[Index(dtype)][Index(op_class)] =
+          &bytes.Add({{"dtype", Name(dtype)}, {"op_class", Name(op_class)}});
     }
   }
 }
 
 void Metrics::AddCallFamilies() {
-  calls_started_ = &prometheus::BuildCounter()
-                        .Name("grpc_server_started_total")
-                        .Help("RPCs started on the server.")
-                        .Register(*registry_);
   calls_handled_ = &prometheus::BuildCounter()
                         .Name("grpc_server_handled_total")
                         .Help("RPCs completed on the server, whatever their status.")
@@ -206,7 +198,6 @@ void Metrics::AddCallSeries(Method method) {
   const MethodFacts& facts = FactsOf(method);
   const prometheus::Labels labels{
       {"grpc_type", facts.type}, {"grpc_service", facts.service}, {"grpc_method", facts.name}};
-  series.started = &calls_started_->Add(labels);
   series.duration = &call_durations_->Add(labels, LatencyBuckets());
   for (std::size_t c = 0; c < kCodeCount; ++c) {
     prometheus::Labels with_code = labels;
@@ -257,19 +248,13 @@ void Metrics::CountRequest(const RequestRecord& record) {
   methods_[Index(record.method)].duration->Observe(Seconds(record.total));
   if (record.code != absl::StatusCode::kOk || record.plan == nullptr) return;
   for (std::size_t s = 0; s < kStageCount; ++s) stages_[s]->Observe(Seconds(record.stages[s]));
-  const Volume& volume = volumes_[Index(record.plan->dtype)][Index(record.plan->bundle())];
-  volume.bytes->Increment(static_cast<double>(record.plan->input_bytes));
-  volume.elements->Increment(static_cast<double>(record.plan->element_count));
+  payload_bytes_[Index(record.plan->dtype)][Index(record.plan->bundle())]->Increment(
+      static_cast<double>(record.plan->input_bytes));
 }
 
 void Metrics::CountBatch(int requests) { batch_requests_->Observe(static_cast<double>(requests)); }
 
 void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
-
-void Metrics::CountCallStarted(Method method) {
-  HaveSeriesOf(method);
-  calls_[Index(method)].started->Increment();
-}
 
 void Metrics::CountCallHandled(Method method, absl::StatusCode code,
                                std::chrono::nanoseconds duration) {

@@ -57,8 +57,7 @@ class Metrics {
   // A tensor was answered; an item of a stream of requests counts as one.
   void CountRequest(const RequestRecord& record);
 
-  // An RPC began; an RPC ended. A stream of requests counts as one.
-  void CountCallStarted(Method method);
+  // An RPC ended. A stream of requests counts as one.
   void CountCallHandled(Method method, absl::StatusCode code, std::chrono::nanoseconds duration);
 
   // A device took `requests` small tensors together.
@@ -78,7 +77,7 @@ class Metrics {
 
   void AddRequestFamilies();
   void AddStageSeries();
-  void AddVolumeSeries();
+  void AddPayloadSeries();
   void AddCallFamilies();
   // The series of `method`, once.
   void HaveSeriesOf(Method method);
@@ -101,24 +100,18 @@ class Metrics {
     prometheus::Histogram* duration = nullptr;
   };
   struct CallSeries {
-    prometheus::Counter* started = nullptr;
     ByCode handled{};
     prometheus::Histogram* duration = nullptr;
   };
   prometheus::Family<prometheus::Counter>* requests_ = nullptr;
   prometheus::Family<prometheus::Histogram>* request_durations_ = nullptr;
-  prometheus::Family<prometheus::Counter>* calls_started_ = nullptr;
   prometheus::Family<prometheus::Counter>* calls_handled_ = nullptr;
   prometheus::Family<prometheus::Histogram>* call_durations_ = nullptr;
   std::array<absl::once_flag, kMethodCount> have_series_;
   std::array<MethodSeries, kTensorMethodCount> methods_;
   std::array<CallSeries, kMethodCount> calls_;
   std::array<prometheus::Histogram*, kStageCount> stages_{};
-  struct Volume {
-    prometheus::Counter* bytes = nullptr;
-    prometheus::Counter* elements = nullptr;
-  };
-  std::array<std::array<Volume, kOpClassCount>, kDTypeCount> volumes_{};
+  std::array<std::array<prometheus::Counter*, kOpClassCount>, kDTypeCount> payload_bytes_{};
   std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
   prometheus::Histogram* batch_requests_ = nullptr;
 };

@@ -46,8 +46,8 @@ constexpr WorkFamily kWorkFamilies[] = {
     {"warpfold_kernel_bytes_total", "Tensor bytes that kernels reduced.",
      &DeviceWork::reduced_bytes},
     {"warpfold_kernel_seconds_total", "Time that these kernels took.", &DeviceWork::kernel_seconds},
-    {"warpfold_slab_waits_total", "Staging slabs that were waited for.", &DeviceWork::slab_waits},
-    {"warpfold_slab_wait_seconds_total", "Time of these waits.", &DeviceWork::slab_wait_seconds},
+    {"warpfold_slab_wait_seconds_total", "Time that lanes waited for staging slabs.",
+     &DeviceWork::slab_wait_seconds},
 };
 
 void AddWork(const std::vector<DeviceWork>& devices, std::vector<MetricFamily>& families) {
@@ -79,9 +79,6 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
       Labelled(MetricType::Gauge, "warpfold_streams",
                "Lanes (CUDA streams with their buffers), in use and in total.", "state",
                {{"in_use", now.streams_in_use}, {"total", now.streams_total}}),
-      Labelled(MetricType::Gauge, "warpfold_pinned_pool_bytes",
-               "Bytes of the lanes' staging slabs, in use and in total.", "state",
-               {{"in_use", now.pinned_bytes_in_use}, {"total", now.pinned_bytes_total}}),
       Plain(MetricType::Gauge, "warpfold_requests_in_flight", "Requests admitted and not answered.",
             now.requests_in_flight),
       Plain(MetricType::Gauge, "warpfold_bytes_in_flight",

@@ -1,5 +1,5 @@
-// What the server is and holds right now, as gauges: readiness, devices, queue, lanes, pinned
-// memory, resident tensors, clients' memory, requests and bytes in flight, refusals so far, the
+// What the server is and holds right now, as gauges: readiness, devices, queue, lanes,
+// resident tensors, clients' memory, requests and bytes in flight, refusals so far, the
 // devices' work so far.
 //
 // Step of a request: 4, report. The values are asked for when somebody scrapes, so the serving path
@@ -47,7 +47,6 @@ struct DeviceWork {
   double copy_seconds = 0;
   double reduced_bytes = 0;
   double kernel_seconds = 0;
-  double slab_waits = 0;
   double slab_wait_seconds = 0;
 };
 
@@ -59,8 +58,6 @@ struct Occupancy {
   double queue_depth = 0;
   double streams_in_use = 0;
   double streams_total = 0;
-  double pinned_bytes_in_use = 0;
-  double pinned_bytes_total = 0;
   double requests_in_flight = 0;
   double bytes_in_flight = 0;
   double log_lines_dropped_queue = 0;

@@ -13,7 +13,12 @@ SAMPLE = re.compile(rf"^({NAME})(?:\{{(.*)\}})? \S+$")
 # Prometheus adds these to whatever it scrapes.
 ADDED_LABELS = {"instance", "job"}
 # What is not on the server's page, by the start of its name, and who makes it.
-OTHERS = {"up": "Prometheus", "ALERTS": "Prometheus", "DCGM_FI_": "dcgm-exporter"}
+OTHERS = {
+    "up": "Prometheus",
+    "ALERTS": "Prometheus",
+    "DCGM_FI_": "dcgm-exporter",
+    "warpfold_device_usable": "a server that has GPUs",
+}
 
 
 def load(file: Path):
@@ -62,6 +67,16 @@ def selections(expression: str):
         if match[0] not in KEYWORDS:
             found.setdefault(match[0], [])
     return found
+
+
+def metrics(expression: str):
+    """The metrics of a PromQL expression by the names that a page gives them: a histogram's one."""
+    return {re.sub(r"_(bucket|sum|count)$", "", name) for name in selections(expression)}
+
+
+def families(page: str):
+    """The names of the metrics on a /metrics page, those without a sample too."""
+    return set(re.findall(rf"^# TYPE ({NAME}) ", page, re.MULTILINE))
 
 
 def groupings(expression: str):

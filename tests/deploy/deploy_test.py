@@ -1,6 +1,7 @@
-"""Checks deploy/ against a running server.
+"""Checks what deploy/ shows of a running server.
 
-Every metric and label that the dashboard asks for is on the server's own page.
+Every metric and label that the dashboards ask for is on the server's own page, and every metric
+there is one that a dashboard, a rule or a program reads.
 
 Usage: deploy_test.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER [unittest's arguments]
 """
@@ -19,7 +20,7 @@ import yaml
 from load import write_npy
 from processes import Server
 from record import recording, scraped
-from stack import fake_gpus, played_back
+from stack import fake_gpus, played_back, rule_files
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -125,7 +126,7 @@ class ReadingADashboard(unittest.TestCase):
 class Dashboards(unittest.TestCase):
     def test_ask_for_metrics_that_the_server_has(self):
         page = served_page()
-        self.assertEqual(3, len(dashboards()))
+        self.assertEqual({"warpfold.json", "warpfold-details.json"}, set(dashboards()))
         for name, content in dashboards().items():
             expressions = [expression for _, expression in dashboard.queries(content)]
             expressions += [metric for _, metric, _ in dashboard.variables(content)]
@@ -133,6 +134,9 @@ class Dashboards(unittest.TestCase):
             for expression in expressions:
                 with self.subTest(dashboard=name, expression=expression):
                     self.assertEqual([], list(dashboard.missing(expression, page)))
+
+    def test_the_first_is_read_in_a_minute(self):
+        self.assertLessEqual(len(list(dashboard.panels(dashboards()["warpfold.json"]))), 16)
 
     def test_panels_say_what_they_show_and_in_what_unit(self):
         for name, content in dashboards().items():
@@ -159,6 +163,67 @@ class Dashboards(unittest.TestCase):
             with self.subTest(dashboard=name):
                 linked = {link["url"].removeprefix("/d/") for link in content["links"]}
                 self.assertEqual(uids - {content["uid"]}, linked)
+
+
+# What `warpfold watch` reads (client/cpp/cli/server_load.h).
+READ_BY_THE_CLI = {
+    "warpfold_requests_total",
+    "warpfold_request_duration_seconds",
+    "warpfold_payload_bytes_total",
+    "warpfold_admission_refusals_total",
+    "warpfold_requests_in_flight",
+    "warpfold_queue_depth",
+    "warpfold_streams",
+}
+# What perf_analyzer --collect-metrics reads (docs/kserve.md).
+READ_BY_PERF_ANALYZER = {
+    "nv_gpu_utilization",
+    "nv_gpu_power_usage",
+    "nv_gpu_memory_used_bytes",
+    "nv_gpu_memory_total_bytes",
+}
+# Of the process, under the names that every Prometheus client gives them, and what prometheus-cpp's
+# own page server counts.
+CUSTOMARY = ("process_", "exposer_")
+
+
+def used_metrics():
+    """The metrics that a panel, a variable, an annotation, a rule or a program reads."""
+    expressions = [
+        rule["expr"]
+        for file in rule_files(DEPLOY)
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
+    for content in dashboards().values():
+        expressions += [expression for _, expression in dashboard.queries(content)]
+        expressions += [metric for _, metric, _ in dashboard.variables(content)]
+    used = READ_BY_THE_CLI | READ_BY_PERF_ANALYZER
+    return used.union(*(dashboard.metrics(expression) for expression in expressions))
+
+
+def unused(page: str):
+    """The metrics on the page that nobody reads."""
+    return {
+        name for name in dashboard.families(page) - used_metrics() if not name.startswith(CUSTOMARY)
+    }
+
+
+class UsedMetrics(unittest.TestCase):
+    def test_each_metric_is_read_somewhere(self):
+        self.assertEqual(set(), unused(served_page()))
+
+    def test_one_that_nobody_reads_is_found(self):
+        planted = "# HELP warpfold_planted_total Help.\n# TYPE warpfold_planted_total counter\n"
+        self.assertEqual({"warpfold_planted_total"}, unused(served_page() + planted))
+
+    def test_a_histogram_is_read_by_its_buckets(self):
+        self.assertEqual({"a_seconds"}, dashboard.metrics("rate(a_seconds_bucket[5m])"))
+
+    def test_the_cli_reads_what_is_said_here(self):
+        header = read("../client/cpp/cli/server_load.h")
+        names = re.search(r"kMetricsRead\[\] = \{([^}]*)\}", header)[1]
+        self.assertEqual(READ_BY_THE_CLI, set(re.findall(r'"(\w+)"', names)))
 
 
 if __name__ == "__main__":

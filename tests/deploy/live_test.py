@@ -17,7 +17,7 @@ import dashboard
 import yaml
 from load import Load
 from processes import Server, await_that
-from stack import Prometheus, fake_gpus, scraping
+from stack import Prometheus, fake_gpus, rule_files, scraping
 
 SERVER = CLI = ""
 DEPLOY = Path(".")
@@ -29,11 +29,11 @@ ANSWER_SECONDS = 60
 UNANSWERED = {
     "Alerts": "no alert goes off while all is well",
     "Bandwidth of a copy to the device": "the CPU backend copies nothing to a device",
-    "DCGM: clock of the multiprocessors": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: memory at work": "dcgm-exporter serves it, and needs a GPU",
-    "DCGM: temperature of the memory": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: last XID error": "dcgm-exporter serves it, and needs a GPU",
+    "Devices usable": "only a server that has GPUs may leave one out",
     "Requests a batch": "the CPU backend does not batch",
+    "WarpfoldDeviceUnusable": "only a server that has GPUs may leave one out",
 }
 
 
@@ -55,7 +55,7 @@ def panel_queries(boards):
 
 def rule_queries():
     """The same of recording and alert rules."""
-    for file in sorted((DEPLOY / "prometheus/rules").glob("*.yml")):
+    for file in rule_files(DEPLOY):
         for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]:
             for rule in group["rules"]:
                 if "alert" in rule:

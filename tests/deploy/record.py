@@ -90,31 +90,38 @@ def bench(cli, port: int, seconds: int, flags):
     subprocess.run([*command, *flags], check=True, timeout=seconds + 120)
 
 
-def main():
-    binary, cli, backend, output = sys.argv[1:]
+def start(binary, folder: Path, backend: str) -> Server:
+    """A server for the phases: few requests in flight, so that the last ones meet the limit."""
     large = LARGE_BYTES[backend]
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # Few requests in flight, so that the last phases meet the limit.
-        server = Server(
-            binary,
-            folder,
-            f"--max-message-bytes={STREAM_BYTES}",
-            f"--max-resident-bytes={4 * large}",
-            f"--max-resident-tensor-bytes={large}",
-            "--max-requests-in-flight=32",
-            "--shared-memory-prefix=/warpfold-",
-            backend=backend,
-        )
-        stack.callback(server.close)
-        recorder = stack.enter_context(contextlib.closing(Recorder(server)))
-        load = stack.enter_context(
-            contextlib.closing(Load(cli, server.port, folder, STREAM_BYTES, 1))
-        )
-        for seconds, flags in phases(large):
+    return Server(
+        binary,
+        folder,
+        f"--max-message-bytes={STREAM_BYTES}",
+        f"--max-resident-bytes={4 * large}",
+        f"--max-resident-tensor-bytes={large}",
+        "--max-requests-in-flight=32",
+        "--shared-memory-prefix=/warpfold-",
+        backend=backend,
+    )
+
+
+def load_in_phases(cli, server: Server, folder: Path, backend: str):
+    """Runs the phases, and good and bad requests of all kinds beside them."""
+    with contextlib.closing(Load(cli, server.port, folder, STREAM_BYTES, 1)) as load:
+        for seconds, flags in phases(LARGE_BYTES[backend]):
             bench(cli, server.port, seconds, flags)
     if load.unexpected:
-        sys.exit(f"record: unexpected: {load.unexpected[0]}")
+        sys.exit(f"unexpected answer: {load.unexpected[0]}")
+
+
+def main():
+    binary, cli, backend, output = sys.argv[1:]
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = start(binary, folder, backend)
+        stack.callback(server.close)
+        recorder = stack.enter_context(contextlib.closing(Recorder(server)))
+        load_in_phases(cli, server, folder, backend)
     Path(output).write_bytes(lzma.compress(recording(recorder.lines).encode()))
     print(f"record: {output}, {len(recorder.lines)} samples")
 

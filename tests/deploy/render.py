@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
-"""Draws the dashboards from what record.py recorded, for docs/dashboards.md.
+"""Draws the dashboards for docs/dashboards.md.
 
-Puts the recording into a Prometheus of its own, asks it what each panel asks, and writes one PNG a
-dashboard. The drawing is matplotlib's (PyPI or python3-matplotlib), Grafana's differs in looks; the
-numbers are the server's.
+Asks a Prometheus what each panel asks, and writes one PNG a dashboard. Prometheus has scraped a
+server here, on the CPU backend, while record.py's phases loaded it; or it holds what record.py
+recorded elsewhere, on a GPU host without Prometheus. The drawing is matplotlib's (PyPI or
+python3-matplotlib), Grafana's differs in looks; the numbers are the server's.
 
-Usage: render.py RECORDING DEPLOY_FOLDER OUTPUT_FOLDER
+Usage: render.py SERVER CLI DEPLOY_FOLDER OUTPUT_FOLDER
+       render.py RECORDING.xz DEPLOY_FOLDER OUTPUT_FOLDER
 """
 
+import contextlib
 import lzma
 import math
 import re
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import dashboard
 import matplotlib
-from stack import played_back
+import record
+from stack import Prometheus, played_back, scraping
 
 matplotlib.use("Agg")
 from matplotlib import colors, dates, pyplot, ticker  # noqa: E402  after the backend is chosen
@@ -39,7 +45,7 @@ def legend(pattern: str, labels) -> str:
 
 
 def ranges(prometheus, panel, start, end):
-    """(legend, times, values) of every series of the panel."""
+    """(legend, series, times, values) of every series of the panel that has a number."""
     for target in panel["targets"]:
         found = prometheus.ask(
             "query_range",
@@ -50,16 +56,20 @@ def ranges(prometheus, panel, start, end):
         )
         for series in found["result"]:
             times, values = zip(*((t, float(v)) for t, v in series["values"]))
+            if not any(map(math.isfinite, values)):  # nothing came to divide or to rank
+                continue
             yield legend(target.get("legendFormat", ""), series["metric"]), series, times, values
 
 
 def draw_stat(axes, panel, found):
     axes.axis("off")
-    name, _, _, values = found[0]
-    axes.yaxis.set_major_formatter(formatter(panel, places=1))
-    value = axes.yaxis.get_major_formatter()(values[-1])
-    text = name if panel["options"]["textMode"] == "name" else value
-    axes.text(0.5, 0.45, text, ha="center", va="center", fontsize=15, color="tab:blue")
+    axes.yaxis.set_major_formatter(formatter(panel, places=0))
+    mode = panel["options"]["textMode"]
+    for i, (name, _, _, values) in enumerate(found):
+        value = axes.yaxis.get_major_formatter()(values[-1])
+        text = {"name": name, "value_and_name": f"{value} {name}"}.get(mode, value)
+        at = (i + 0.5) / len(found)
+        axes.text(at, 0.45, text, ha="center", va="center", fontsize=13, color="tab:blue")
 
 
 def draw_bargauge(axes, panel, found):
@@ -158,11 +168,31 @@ def draw_board(content, prometheus, start, end, file: Path):
     pyplot.close(figure)
 
 
+@contextlib.contextmanager
+def scraped_live(binary, cli, deploy: Path):
+    """(a Prometheus that scraped a server under load, the first second of that, the last)."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = record.start(binary, folder, "cpu")
+        stack.callback(server.close)
+        configuration = scraping(deploy, server.metrics_port, f"{STEP_SECONDS}s")
+        prometheus = stack.enter_context(contextlib.closing(Prometheus(folder, configuration)))
+        start = time.time()
+        record.load_in_phases(cli, server, folder, "cpu")
+        yield prometheus, start, time.time()
+
+
 def main():
-    recording, deploy, output = (Path(argument) for argument in sys.argv[1:])
+    *source, deploy, output = sys.argv[1:]
+    deploy, output = Path(deploy), Path(output)
+    if len(source) == 2:
+        answering = scraped_live(*source, deploy)
+    elif len(source) == 1:
+        answering = played_back(lzma.decompress(Path(source[0]).read_bytes()).decode())
+    else:
+        sys.exit(__doc__)
     output.mkdir(exist_ok=True)
-    page = lzma.decompress(recording.read_bytes()).decode()
-    with played_back(page) as (prometheus, start, end):
+    with answering as (prometheus, start, end):
         for file in sorted((deploy / "grafana/dashboards").glob("*.json")):
             draw_board(dashboard.load(file), prometheus, start, end, output / f"{file.stem}.png")
 

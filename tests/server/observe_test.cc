@@ -82,27 +82,29 @@ TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
   EXPECT_EQ(Counted(metrics, "multiple", "OutOfRange"), 1);
   EXPECT_EQ(Counted(metrics, "none", "InvalidArgument"), 1);
   const auto families = metrics.registry()->Collect();
-  const auto volume = [&families](const std::string& name, const std::string& op_class) {
-    return Find(families, name, {{"dtype", "i32"}, {"op_class", op_class}})->counter.value;
+  const auto payload_bytes = [&families](const std::string& op_class) {
+    return Find(families, "warpfold_payload_bytes_total",
+                {{"dtype", "i32"}, {"op_class", op_class}})
+        ->counter.value;
   };
-  EXPECT_EQ(volume("warpfold_elements_total", "sum"), 10);
-  EXPECT_EQ(volume("warpfold_payload_bytes_total", "sum"), 40);
-  EXPECT_EQ(volume("warpfold_payload_bytes_total", "range"), 40);
-  EXPECT_EQ(volume("warpfold_payload_bytes_total", "max"), 0);
+  EXPECT_EQ(payload_bytes("sum"), 40);
+  EXPECT_EQ(payload_bytes("range"), 40);
+  EXPECT_EQ(payload_bytes("max"), 0);
 }
 
 TEST(MetricsTest, AMethodOfTheInferenceServiceHasItsSeriesFromItsFirstCallOn) {
   Metrics metrics({});
-  const auto started = [&metrics] {
+  const auto has_series = [&metrics] {
     const auto families = metrics.registry()->Collect();
-    return Find(families, "grpc_server_started_total",
+    return Find(families, "grpc_server_handled_total",
                 {{"grpc_service", "inference.GRPCInferenceService"},
                  {"grpc_method", "ModelInfer"},
-                 {"grpc_type", "unary"}}) != nullptr;
+                 {"grpc_type", "unary"},
+                 {"grpc_code", "OK"}}) != nullptr;
   };
-  EXPECT_FALSE(started());
-  metrics.CountCallStarted(Method::kModelInfer);
-  EXPECT_TRUE(started());
+  EXPECT_FALSE(has_series());
+  metrics.CountCallHandled(Method::kModelInfer, absl::StatusCode::kOk, {});
+  EXPECT_TRUE(has_series());
   const Plan plan = ExamplePlan({Op::kMean});
   metrics.CountRequest({.method = Method::kModelInfer, .plan = &plan});
   metrics.CountCallHandled(Method::kServerLive, absl::StatusCode::kOk, {});
