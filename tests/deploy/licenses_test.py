@@ -68,6 +68,8 @@ class Licenses(unittest.TestCase):
     def test_name_what_is_compiled_in_and_the_licences_that_are_referred_to(self):
         _, _, text = self.stage(CLI)
         self.assertRegex(text, r"compiled in .*\blibcli11-dev, nlohmann-json3-dev\b")
+        own = Path("/usr/share/doc/libcli11-dev/copyright").read_text(encoding="utf-8")
+        self.assertIn(own.strip(), text)
         common = Path("/usr/share/common-licenses/Apache-2.0").read_text(encoding="utf-8")
         self.assertIn(common.strip(), text)
 
