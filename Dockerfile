@@ -38,7 +38,8 @@ USER 65532:65532
 # 50051: gRPC; 9464: Prometheus.
 EXPOSE 50051 9464
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+# 15 minutes: the driver may compile kernels once, for a GPU newer than the build.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=15m --retries=3 \
   CMD ["warpfold", "health", "--server=127.0.0.1:50051"]
 ENTRYPOINT ["warpfold-server"]
 CMD ["--listen-address=0.0.0.0:50051", "--metrics-address=0.0.0.0:9464"]

@@ -97,10 +97,10 @@ def cuda_licence(path: str) -> str:
 
 
 def sections(texts):
-    """Texts with their titles, each text once."""
+    """Texts with their titles, each once."""
     titles = {}
     for title, text in texts:
-        titles.setdefault(text, []).append(title)
+        titles.setdefault(text, {})[title] = True
     for text, names in titles.items():
         yield f"{RULE}\n{', '.join(names)}\n{RULE}\n{text}\n"
 
@@ -119,12 +119,12 @@ def gather(destination: Path, copied):
             continue
         if OURS.match(name):
             known.append(f"lib/{name}: warpfold")
+        elif CUDA_RUNTIME.match(name):  # out of a package of NVIDIA's or of a toolkit's folder
+            known.append(f"lib/{name}: NVIDIA CUDA runtime")
+            texts.append(("NVIDIA CUDA runtime", cuda_licence(path)))
         elif package := packaged.get(path):
             owners[package] = version_of(package)
             known.append(f"lib/{name}: {package} {owners[package]}")
-        elif CUDA_RUNTIME.match(name):
-            known.append(f"lib/{name}: NVIDIA CUDA runtime")
-            texts.append(("NVIDIA CUDA runtime", cuda_licence(path)))
         else:
             raise Unlicensed(f"{name} ({path}) belongs to no package: whose licence is it under?")
     names = {name for name, _ in copied}

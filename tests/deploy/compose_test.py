@@ -87,6 +87,7 @@ class Compose(unittest.TestCase):
         for name, service in self.services():
             if name.startswith("server"):
                 self.assertEqual("15m", service["healthcheck"]["start_period"], name)
+        self.assertIn(" --start-period=15m ", read("../Dockerfile"))
 
     def test_compiled_kernels_are_kept_in_a_folder_that_the_server_may_write(self):
         content = yaml.safe_load(read("compose.yaml"))
