@@ -133,7 +133,7 @@ def gather(destination: Path, copied):
             raise Unlicensed(f"{file} was not copied now: stage into an empty folder")
     owners |= {package: version_of(package) for package in compiled_in()}
     texts += [(f"{name} {owners[name]}", copyright_of(name)) for name in sorted(owners)]
-    return sorted(known), texts
+    return sorted(set(known)), texts
 
 
 def common_licences(texts):
@@ -164,9 +164,9 @@ def main():
         f"compiled in (headers, static libraries): {', '.join(compiled_in())}",
     ]
     body = [*sections(texts), *sections(common_licences(texts))]
-    (destination / "THIRD_PARTY_LICENSES").write_text(
-        "\n".join([*head, "", *body]), encoding="utf-8"
-    )
+    file = destination / "THIRD_PARTY_LICENSES"
+    file.write_text("\n".join([*head, "", *body]), encoding="utf-8")
+    file.chmod(0o644)  # for everybody, whatever the umask
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Usage: licenses_test.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER [unittest's arguments]
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -64,6 +65,25 @@ class Licenses(unittest.TestCase):
                 copyright_file = Path("/usr/share/doc", package, "copyright")
                 own = copyright_file.read_text(encoding="utf-8", errors="replace").strip()
                 self.assertIn(own, text)
+
+    def test_anybody_may_read_them_and_a_library_of_two_paths_is_named_once(self):
+        program = self.planted("libcudart.so.13")
+        (self.folder / "other").mkdir()
+        library = self.folder / "other/libcudart.so.13"
+        library.write_bytes((self.folder / "libcudart.so.13").read_bytes())
+        other = self.folder / "other-program"
+        compile_c(
+            "int planted(void); int main(void) { return planted(); }",
+            other,
+            str(library),
+            f"-Wl,-rpath,{library.parent}",
+        )
+        before = os.umask(0o077)
+        self.addCleanup(os.umask, before)
+        _, _, text = self.stage(program, other)
+        self.assertEqual(1, text.count("lib/libcudart.so.13: "))
+        mode = (self.folder / "staged/THIRD_PARTY_LICENSES").stat().st_mode
+        self.assertEqual(0o644, mode & 0o777)
 
     def test_name_what_is_compiled_in_and_the_licences_that_are_referred_to(self):
         _, _, text = self.stage(CLI)
