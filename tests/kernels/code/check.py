@@ -148,7 +148,8 @@ def main():
     if code:
         print(
             f"code: {len(declared)} kernels declare at most {max(declared.values(), default=0)} "
-            f"bytes of shared memory, those of pipelined columns {max(pipelined.values(), default=0)}; "
+            "bytes of shared memory, those of pipelined columns "
+            f"{max(pipelined.values(), default=0)}; "
             f"the launch plan counts on {tree_max}"
         )
         if not pipelined:
