@@ -30,7 +30,7 @@ def service_rows(data):
     for case in data["cases"]:
         if case["case"] == "4 KiB unary, 64 clients":
             yield row_text("4 KiB sent, its SUM back, 64 clients", case["metric"],
-                           case["warpfold"], "a server that does nothing", case["wire"])
+                           case["warpfold"], "a gRPC server that does nothing", case["wire"])
 
 
 def gpu_rows(data):
@@ -43,7 +43,7 @@ def gpu_rows(data):
 def lines():
     sources = [("kernels-h200.json", kernel_rows), ("service-h200-cuda.json", service_rows),
                ("gpus-h200x4.json", gpu_rows)]
-    found = ["| what | warpfold | beside | its figure | times as fast |",
+    found = ["| what | warpfold | compared with | its figure | speed-up |",
              "| --- | --- | --- | --- | --- |"]
     texts = []
     for name, rows in sources:

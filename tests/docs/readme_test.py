@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 LINES_MAX = 120
 ADDRESS = "localhost:50051"
-SAME = "the tensor's"
+SAME = "as the tensor"
 
 
 @pytest.fixture(scope="module")
