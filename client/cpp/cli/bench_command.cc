@@ -1,6 +1,7 @@
 // `warpfold bench`: a load on a server, and what it came to.
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <stop_token>
 #include <thread>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/bench_report.h"
 #include "client/cpp/cli/commands.h"
@@ -37,6 +37,19 @@ absl::StatusOr<LoadPath> ParsePath(const std::string& method) {
   if (method == "shared") return LoadPath::kShared;
   if (method == "cuda") return LoadPath::kCuda;
   return absl::InvalidArgumentError(absl::StrCat("--method: no '", method, "'"));
+}
+
+// The bytes that pairs of hexadecimal digits stand for; the option's validator has checked that
+// `hex` is nothing else. Abseil's HexStringToBytes takes other arguments in Debian 13 than in
+// Debian 12.
+std::string BytesOfHex(const std::string& hex) {
+  std::string bytes(hex.size() / 2, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned char byte = 0;
+    std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, byte, 16);
+    bytes[i] = static_cast<char>(byte);
+  }
+  return bytes;
 }
 
 absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const BenchFlags& flags) {
@@ -69,7 +82,7 @@ absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const Bench
   options.chunk_bytes = flags.chunk_bytes;
   options.connections = flags.connections;
   options.stripe_bytes_min = flags.stripe_bytes_min;
-  options.cuda_memory = {absl::HexStringToBytes(flags.cuda_handle), flags.cuda_ordinal};
+  options.cuda_memory = {BytesOfHex(flags.cuda_handle), flags.cuda_ordinal};
   options.look_max = std::chrono::microseconds(flags.look_us);
   options.warmup = Seconds(flags.warmup_s);
   options.duration = Seconds(flags.duration_s);
