@@ -10,7 +10,7 @@ ARG RUNTIME_BASE=nvidia/cuda:13.0.1-base-ubuntu24.04
 
 FROM ${BUILD_BASE} AS build
 WORKDIR /src
-COPY deploy/setup.sh deploy/packages.txt deploy/
+COPY deploy/setup.sh deploy/packages.txt deploy/packages-build.txt deploy/
 RUN deploy/setup.sh deploy/packages.txt
 COPY . .
 ARG WARPFOLD_CUDA=ON

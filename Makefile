@@ -7,7 +7,8 @@ MAKEFLAGS += --no-print-directory
 PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
-# More CMake options for a first configure, such as CMAKE_ARGS=-DWARPFOLD_CUDA=OFF.
+# More CMake options for a first configure, such as CMAKE_ARGS=-DWARPFOLD_CUDA=OFF, or what .ci/run says:
+# CMAKE_ARGS=-DCMAKE_COMPILE_WARNING_AS_ERROR=ON.
 CMAKE_ARGS ?=
 # The GPUs to compile for: native (the default: those of this machine, else 9.0), dist, or a list such as '80-real;90'.
 WARPFOLD_CUDA_ARCHITECTURES ?=
@@ -49,8 +50,9 @@ sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's tools (
 	@deploy/gpu-sanitize.sh $(BUILD)/tests/gpu/warpfold_gpu_test
 
 .PHONY: demo
-demo: build ## Describe a real model checkpoint, tensor by tensor, and check the answers against NumPy
-	@client/demo/run.sh $(BUILD)
+demo: ## Build server and CLI alone, describe a real model checkpoint, check the answers against NumPy (under 5 minutes)
+	@JOBS=$(JOBS) CMAKE_ARGS='$(CMAKE_ARGS)' client/demo/build.sh build/demo
+	@client/demo/run.sh build/demo
 
 .PHONY: bench
 bench: bench-kernels bench-service ## Both benchmarks

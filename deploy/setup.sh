@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what package lists name, on Debian 12 and Ubuntu 24.04.
+# Installs what package lists name, on Debian 12, Debian 13 and Ubuntu 24.04.
 set -euo pipefail
 
 usage() {
@@ -8,7 +8,8 @@ Usage: deploy/setup.sh [LIST...]
 
 Installs the packages named in each LIST (default: deploy/packages.txt) with apt-get, as root or
 through sudo. Packages that are already there cost nothing: when none is missing, apt-get is not
-called at all. In a list, '#' starts a comment.
+called at all. In a list, '#' starts a comment, and a line `-r OTHER` takes in the list OTHER, which
+lies in the same folder.
 HELP
 }
 
@@ -29,7 +30,21 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
-mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' -- "${lists[@]}" | sort -u)
+# packages LIST: the names in it and in the lists that it takes in, one a line.
+packages() {
+  local line other folder
+  folder=$(dirname "$1")
+  while read -r line other; do
+    case "$line" in
+      '' | '#'*) ;;
+      -r) packages "$folder/$other" || return 1 ;;
+      *) echo "$line" ;;
+    esac
+  done <"$1"
+}
+
+names=$(for list in "${lists[@]}"; do packages "$list" || exit 1; done)
+mapfile -t wanted < <(sed '/^$/d' <<<"$names" | sort -u)
 if [ ${#wanted[@]} -eq 0 ]; then
   echo "setup: ${lists[*]} names no package" >&2
   exit 1

@@ -29,10 +29,16 @@ server=$build/server/warpfold-server
 client=$build/client/cpp/warpfold
 for program in "$server" "$client"; do
   if [ ! -x "$program" ]; then
-    echo "demo: $program is missing; build it first (make build)" >&2
+    echo "demo: $program is missing; build it first (client/demo/build.sh $1)" >&2
     exit 2
   fi
 done
+
+# A server without CUDA does not take the CPU where a GPU is present unless it is told to.
+backend=()
+if grep -q '^WARPFOLD_BACKENDS:INTERNAL=CPU only' "$build/CMakeCache.txt" 2>/dev/null; then
+  backend=(--backend=cpu)
+fi
 
 # --- the checkpoint and NumPy, once -------------------------------------------------------------
 venv=$cache/venv
@@ -69,7 +75,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 "$server" --listen-address=127.0.0.1:0 --metrics-address=127.0.0.1:0 --port-file "$run/ports" \
-  2>"$run/server.log" &
+  "${backend[@]}" 2>"$run/server.log" &
 server_pid=$!
 for ((tries = 0; tries < 600; ++tries)); do
   if [ -s "$run/ports" ]; then break; fi
