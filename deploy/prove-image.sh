@@ -57,14 +57,12 @@ fi
 
 # shellcheck source=/dev/null
 . /etc/os-release
-case "$ID" in
-  debian) suite=$VERSION_CODENAME components=main mirror=http://deb.debian.org/debian ;;
-  ubuntu)
-    suite=$VERSION_CODENAME components=main,universe mirror=http://archive.ubuntu.com/ubuntu
-    ;;
-  *) skip "debootstrap is told of Debian and Ubuntu only, not of $ID" ;;
+suite=${VERSION_CODENAME:-none}
+case "$suite" in
+  bookworm | trixie | noble) ;;
+  *) skip "deploy/debootstrap.sh does not know $ID $suite" ;;
 esac
-deploy/setup.sh deploy/packages-image.txt
+deploy/setup.sh deploy/packages-image.txt deploy/packages-root.txt
 work=${WORK:-$PWD/build/image}
 mkdir -p "$work"
 base=localhost/warpfold-base:$suite
@@ -96,9 +94,7 @@ trap cleanup EXIT
 make_base() {
   echo "== base: debootstrap $suite"
   rm -rf "$work/base"
-  debootstrap --variant=minbase --components="$components" "$suite" "$work/base" \
-    "${DEBIAN_MIRROR:-$mirror}" >"$work/debootstrap.log" ||
-    { tail "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
+  deploy/debootstrap.sh "$suite" "$work/base" || fail "no base"
   local container
   container=$(image_tool from scratch)
   image_tool add --quiet "$container" "$work/base" / >/dev/null

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs a command in a root, with a /proc and a /dev of its own. For .ci/root.sh, which starts this in
+# namespaces of mounts and processes that end with it.
+# Usage: .ci/enter-root.sh ROOT COMMAND
+set -euo pipefail
+
+root=$1
+mount --make-rprivate /
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for node in null zero full random urandom tty; do
+  touch "$root/dev/$node"
+  mount --bind "/dev/$node" "$root/dev/$node"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+settings=()
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL CI; do
+  if [ -n "${!name:-}" ]; then settings+=("$name=${!name}"); fi
+done
+exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb \
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${settings[@]}" \
+  sh -ec "$2"
