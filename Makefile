@@ -42,8 +42,12 @@ benches: build ## Build the benchmarks too
 	@cmake --build $(BUILD) -j $(JOBS) --target benches
 
 .PHONY: test
-test: build ## Build and run every test; the tests in tests/gpu skip, and say so, where no GPU answers
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+test: build ## Build and run every test; says in the end which were skipped, and why
+	@status=0; \
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) \
+	  --output-junit $(CURDIR)/$(BUILD)/tests.xml --test-output-size-passed 1000000 || status=$$?; \
+	tests/skips.py $(BUILD)/tests.xml || status=$$?; \
+	exit $$status
 
 .PHONY: sanitize-gpu
 sanitize-gpu: build ## The GPU tests, briefer, under compute-sanitizer's tools (a GPU; 3 minutes)
