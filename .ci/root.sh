@@ -18,6 +18,9 @@ Exit status: the command's; 1 too when it took longer than SECONDS; 2 for bad ar
 HELP
 }
 
+# shellcheck source=.ci/machine.sh
+. .ci/machine.sh
+
 limit_s=
 arguments=()
 for argument in "$@"; do
@@ -69,13 +72,8 @@ if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
 fi
 git clone --quiet --bare . "$work/root/srv/warpfold.git"
 
-# The first CORES of the processors that this process may use.
-cores=$(taskset --cpu-list --pid $$ | sed 's/.*: //' | tr , '\n' |
-  while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
-  head -n "${CORES:-2}" | paste -sd ,)
-load() { cut -d ' ' -f 1-3 /proc/loadavg; }
-model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-echo "root: $suite, make $target, $(git describe --always --dirty), processors $cores of $model," \
+cores=$(first_processors "${CORES:-2}")
+echo "root: $suite, make $target, $(git describe --always --dirty), processors $cores of $(cpu_model)," \
   "load $(load)"
 status=0
 TIMEFORMAT='%R %U %S'
@@ -83,8 +81,8 @@ exec 3>&1 4>&2
 # A namespace of mounts and processes of its own: whatever the command leaves behind ends with it.
 times=$({ time unshare --mount --pid --fork --kill-child taskset --cpu-list "$cores" \
   .ci/enter-root.sh "$work/root" \
-  "cd; git clone --quiet /srv/warpfold.git warpfold; cd warpfold; make $target" >&3 2>&4; } 2>&1) ||
-  status=$?
+  "trap 'exit 143' TERM; cd; git clone --quiet /srv/warpfold.git warpfold; cd warpfold; make $target" \
+  >&3 2>&4; } 2>&1) || status=$?
 read -r wall_s user_s system_s <<<"${times##*$'\n'}"
 awk -v suite="$suite" -v target="$target" -v wall="$wall_s" -v user="$user_s" \
   -v system="$system_s" -v status="$status" -v load="$(load)" 'BEGIN {
