@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/kernels/effort.h"
+
 namespace warpfold::cuda {
 namespace {
 
@@ -54,7 +56,7 @@ TEST(PlanBatch, GivesEveryItemItsWarpsOnce) {
                                      4 * tile, 4 * tile + 1, 8 * tile + 1, most}) {
       ExpectSoundBatch(dtype, {count});
     }
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < testing::Rounds(20); ++i) {
       std::vector<std::int64_t> counts(1 + random() % 100);
       for (std::int64_t& count : counts) {
         count = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)) %

@@ -13,6 +13,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/plan.h"
+#include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -28,7 +29,7 @@ TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(20260101);
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < testing::Rounds(400); ++i) {
       testing::Case c = testing::RandomCase(GetParam(), i % 20 == 0 ? 300000 : 20000, random);
       const absl::StatusOr<Plan> plan = MakePlan(c.spec);
       ASSERT_TRUE(plan.ok()) << plan.status() << c.ToString();

@@ -13,6 +13,7 @@
 #include "hwy/targets.h"
 #include "kernels/cpu/tile_loops.h"
 #include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -32,7 +33,7 @@ class CpuTargets : public ::testing::Test {
 template <typename T>
 void ExpectCanonicalBitsOf(DType dtype, const std::string& target) {
   std::mt19937_64 random(37);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < testing::Rounds(40); ++i) {
     testing::Case c = testing::RandomCase(dtype, 20000, random);
     const absl::StatusOr<Plan> plan = MakePlan(c.spec);
     ASSERT_TRUE(plan.ok()) << plan.status() << c.ToString();

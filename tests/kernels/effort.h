@@ -1,5 +1,7 @@
-// How much the tests of devices do. $WARPFOLD_BRIEF_TESTS asks for less: under compute-sanitizer
-// (tests/gpu/sanitize.sh) every kernel takes a hundred times as long, and each has to be patched.
+// How much the tests of kernels and devices do. $WARPFOLD_BRIEF_TESTS asks for less: under
+// compute-sanitizer (deploy/gpu-sanitize.sh) every kernel takes a hundred times as long, and each
+// has to be patched. $WARPFOLD_LONG_TESTS=N asks for N times as many random cases
+// (.ci/nightly).
 #ifndef WARPFOLD_TESTS_KERNELS_EFFORT_H_
 #define WARPFOLD_TESTS_KERNELS_EFFORT_H_
 
@@ -19,8 +21,12 @@ inline std::vector<DType> DTypesToTest() {
   return {std::begin(kAllDTypes), std::end(kAllDTypes)};
 }
 
-// Of `full` rounds all, or a tenth.
-inline int Rounds(int full) { return IsBrief() ? std::max(1, full / 10) : full; }
+// Of `full` rounds a tenth, all, or so many times as many.
+inline int Rounds(int full) {
+  if (IsBrief()) return std::max(1, full / 10);
+  const char* times = std::getenv("WARPFOLD_LONG_TESTS");
+  return times == nullptr ? full : full * std::max(1, std::atoi(times));
+}
 
 }  // namespace warpfold::testing
 

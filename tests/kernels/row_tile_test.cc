@@ -12,6 +12,7 @@
 
 #include "kernels/canonical.h"
 #include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -133,7 +134,7 @@ TEST_P(RowTiles, FindTheFirstOfEqualElements) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(33);
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < testing::Rounds(40); ++i) {
       std::vector<T> data(static_cast<std::size_t>(2 * kTileElements<T> + 5),
                           testing::ElementOf<T>(1));
       for (int k = 0; k < 3; ++k) data[random() % data.size()] = testing::ElementOf<T>(0);
