@@ -19,7 +19,6 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
 if(WARPFOLD_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 endif()
-
 set(WARPFOLD_SANITIZE "" CACHE STRING "address, undefined or thread; a list such as address,undefined")
 if(WARPFOLD_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${WARPFOLD_SANITIZE}>

@@ -3,7 +3,9 @@
 Usage: reproducible_test.py SOURCE_FOLDER BINARY...
 """
 
+import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,8 +14,12 @@ BINARIES = []
 
 
 def naming(folder: Path, binaries):
-    """Those of the binaries that hold the folder's name."""
-    return [str(file) for file in binaries if str(folder).encode() in file.read_bytes()]
+    """Those of the binaries that hold the path of something in the folder.
+
+    Not of its name alone: a tree in /warpfold has no part in "/warpfold.v1.ReductionService/Reduce".
+    """
+    path = re.compile(rb"(?<![\w./-])" + re.escape(str(folder)).encode() + rb"/")
+    return [str(file) for file in binaries if path.search(file.read_bytes())]
 
 
 class Reproducible(unittest.TestCase):
@@ -22,7 +28,17 @@ class Reproducible(unittest.TestCase):
         self.assertEqual([], naming(SOURCE, BINARIES))
 
     def test_one_that_does_is_found(self):
-        self.assertEqual([__file__], naming(Path("reproducible_test.py"), [Path(__file__)]))
+        with tempfile.TemporaryDirectory() as folder:
+            binary = Path(folder) / "binary"
+            for content, found in (
+                (b"\0/warpfold/server/main.cc\0", True),
+                (b"RPATH=/warpfold/build", True),
+                (b"\0/warpfold.v1.ReductionService/Reduce\0", False),
+                (b"\0/usr/src/warpfold/main.cc\0", False),
+            ):
+                binary.write_bytes(content)
+                with self.subTest(content=content):
+                    self.assertEqual(found, naming(Path("/warpfold"), [binary]) != [])
 
 
 if __name__ == "__main__":
