@@ -8,7 +8,8 @@ usage() {
 Usage: client/demo/build.sh [--plan] BUILD_DIR
 
 Says how long it takes, installs the packages of deploy/packages-build.txt, and builds the server
-and the command line client, without tests and benches, into BUILD_DIR. The CUDA backend is built
+and the command line client, without tests and benches, into BUILD_DIR, while the demo's checkpoint
+and NumPy come from PyPI. The CUDA backend is built
 where a GPU is present (/dev/nvidia[0-9]*, /dev/nvidiactl or /dev/dxg exists) and nvcc is found,
 otherwise the CPU backend alone. --plan says what would be built and stops.
 Environment: JOBS (default: the number of processors), CMAKE_ARGS (more options for CMake), DEV
@@ -67,6 +68,10 @@ if [ -n "$plan" ]; then exit 0; fi
 
 # --- build ---------------------------------------------------------------------------------------
 deploy/setup.sh deploy/packages-build.txt
+# Beside the compiler. What fails here is tried again, and told, by run.sh.
+client/demo/fetch.sh &
+fetching=$!
+trap 'kill "$fetching" 2>/dev/null || true' EXIT
 launchers=()
 if [ "${CCACHE_DISABLE:-}" = "" ] && command -v ccache >/dev/null; then
   launchers=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
@@ -80,3 +85,4 @@ cmake --preset release -B "$build" -DWARPFOLD_TESTS=OFF -DWARPFOLD_BENCH=OFF \
   exit 1
 }
 cmake --build "$build" -j "${JOBS:-$(nproc)}" --target warpfold-server warpfold_cli
+wait "$fetching" || true

