@@ -84,11 +84,11 @@ times=$({ time unshare --mount --pid --fork --kill-child taskset --cpu-list "$co
   "trap 'exit 143' TERM; cd; git clone --quiet /srv/warpfold.git warpfold; cd warpfold; make $target" \
   >&3 2>&4; } 2>&1) || status=$?
 read -r wall_s user_s system_s <<<"${times##*$'\n'}"
-awk -v suite="$suite" -v target="$target" -v wall="$wall_s" -v user="$user_s" \
-  -v system="$system_s" -v status="$status" -v load="$(load)" 'BEGIN {
-    printf "root: %s, git clone and make %s: %d min %02d s, ", suite, target, wall / 60, wall % 60
-    printf "%d s of processor time, status %d, load %s\n", user + system, status, load }'
-if [ "$status" -eq 0 ] && [ -n "$limit_s" ] && [ "${wall_s%.*}" -ge "$limit_s" ]; then
+wall_s=${wall_s%.*}
+printf 'root: %s, git clone and make %s: %d min %02d s, %d s of processor time, status %d, load %s\n' \
+  "$suite" "$target" $((wall_s / 60)) $((wall_s % 60)) $((${user_s%.*} + ${system_s%.*})) \
+  "$status" "$(load)"
+if [ "$status" -eq 0 ] && [ -n "$limit_s" ] && [ "$wall_s" -ge "$limit_s" ]; then
   echo "root: that is more than $limit_s s" >&2
   exit 1
 fi

@@ -4,7 +4,7 @@
 usage: skips.py RESULTS.xml
 
 RESULTS.xml is what `ctest --output-junit` wrote. A skipped test is one that CTest calls skipped or
-disabled, or one within a test of CTest's that pytest (with -rs) or unittest (verbosity=2) says to
+disabled, or one within a test of CTest's that pytest (with -rfEs) or unittest (verbosity=2) says to
 have skipped. Exit status: 0; 1 with $CI set when one is not in skips.txt; 2 for no results.
 """
 
