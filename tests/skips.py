@@ -36,19 +36,19 @@ def allowed(text):
 
 
 def skipped(results):
-    """(name, what the test said) of each skipped test of CTest's XML."""
+    """(name, the test within or None, what it said) of each skipped test of CTest's XML."""
     for case in ElementTree.fromstring(results).iter("testcase"):
         name = case.get("name")
         output = case.findtext("system-out") or ""
         if case.get("status") in ("notrun", "disabled") or case.find("skipped") is not None:
             lines = [line.strip() for line in output.splitlines() if line.strip()]
             told = [line for line in lines if re.search(r"skip|no .*here|needs", line, re.I)]
-            yield name, (told or lines or [""])[-1]
+            yield name, None, (told or lines or [""])[-1]
             continue
         for count, file, why in PYTEST.findall(output):
-            yield f"{name}/{file}", f"{why} ({count})"
+            yield name, file, f"{why} ({count})"
         for test, why in UNITTEST.findall(output):
-            yield f"{name}/{test}", why
+            yield name, test, why
 
 
 def main():
@@ -60,8 +60,10 @@ def main():
         sys.exit(2)
     rules = list(allowed(ALLOWED.read_text(encoding="utf-8")))
     by_reason, unnamed = {}, []
-    for name, told in skipped(results.read_bytes()):
-        reason = next((why for glob, why in rules if fnmatch.fnmatchcase(name, glob)), None)
+    for test, within, told in skipped(results.read_bytes()):
+        name = f"{test}/{within}" if within else test
+        whole = f"{name}: {told}" if within else name
+        reason = next((why for glob, why in rules if fnmatch.fnmatchcase(whole, glob)), None)
         if reason is None:
             unnamed.append(f"{name}: {told}")
         else:

@@ -97,6 +97,12 @@ class Nightly(unittest.TestCase):
         self.part("good", 'test "$CI" = 1')
         self.assertEqual(0, self.run_nightly("good").returncode)
 
+    def test_parts_can_be_interrupted(self):
+        self.part("good", "kill -INT $$; echo ignored")
+        done = self.run_nightly("good")
+        self.assertEqual(1, done.returncode)
+        self.assertNotIn("ignored", done.stdout)
+
     def test_an_empty_folder_of_parts_is_no_success(self):
         empty = self.folder / "empty"
         empty.mkdir()

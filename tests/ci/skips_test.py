@@ -58,12 +58,12 @@ class Skips(unittest.TestCase):
         )
         self.assertEqual(
             [
-                ("one", "there is no GPU: skipped"),
-                ("two/perf_analyzer_test.py", "perf_analyzer needs glibc 2.38 (8)"),
-                ("two/contract_test.py", "protoc is not installed (1)"),
-                ("three/test_a", "'why a'"),
-                ("three/test_b", "'why b'"),
-                ("three/test_c", "'why c'"),
+                ("one", None, "there is no GPU: skipped"),
+                ("two", "perf_analyzer_test.py", "perf_analyzer needs glibc 2.38 (8)"),
+                ("two", "contract_test.py", "protoc is not installed (1)"),
+                ("three", "test_a", "'why a'"),
+                ("three", "test_b", "'why b'"),
+                ("three", "test_c", "'why c'"),
             ],
             found,
         )
@@ -99,6 +99,12 @@ class Skips(unittest.TestCase):
         done = self.run_on(results(*cases), CI="1")
         self.assertEqual(0, done.returncode, done.stdout)
         self.assertRegex(done.stdout, r"skipped: GpuLaneTest.A and 1 more: needs a GPU")
+
+    def test_one_within_a_test_is_named_with_what_it_says(self):
+        for why, code in (("perf_analyzer needs glibc 2.38", 0), ("it did not install", 1)):
+            output = f"SKIPPED [8] tests/kserve/perf_analyzer_test.py:28: {why}\n"
+            done = self.run_on(results(case("kserve_clients", output)), CI="1")
+            self.assertEqual(code, done.returncode, done.stdout)
 
     def test_without_results_it_fails(self):
         done = subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
-from conftest import FAST_RETRY
+from conftest import FAST_RETRY, forks
 from fake_server import HANG, Failure
 
 import warpfold
@@ -146,6 +146,7 @@ print("child", status, "parent", client.sum([1.0, 2.0]), flush=True)
 """
 
 
+@forks
 @pytest.mark.parametrize("exit", ["os._exit(0)", "sys.exit(0)"])
 def test_a_forked_child_is_told_so_and_the_parent_goes_on(server, exit):
     done = run_python(FORK.format(exit=exit), server)
@@ -158,6 +159,7 @@ def test_a_forked_child_is_told_so_and_the_parent_goes_on(server, exit):
 
 INTERRUPT = """
 import os, signal, sys, threading, numpy, warpfold
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may ignore it
 client = warpfold.connect(sys.argv[1], chunk_bytes=1024)
 started = threading.Event()
 def interrupt():

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import grpc
 import numpy as np
 import pytest
-from conftest import FAST_RETRY
+from conftest import FAST_RETRY, forks
 from lifetime_test import run_python
 from sharing import no_segment_is_left, regions, segments, sharing_fake, sharing_server, small_slots
 
@@ -197,6 +197,7 @@ print("child", status, "parent", client.sum(x), flush=True)
 """
 
 
+@forks
 @pytest.mark.usefixtures("no_segment_is_left")
 @pytest.mark.parametrize("exit", ["os._exit(0)", "sys.exit(0)"])
 def test_a_process_that_ends_leaves_no_region_and_its_child_ends_none(sharing_server, exit):
