@@ -16,7 +16,7 @@ BINARIES = []
 def naming(folder: Path, binaries):
     """Those of the binaries that hold the path of something in the folder.
 
-    Not of its name alone: a tree in /warpfold has no part in "/warpfold.v1.ReductionService/Reduce".
+    Not of its name alone: a tree in /warpfold is not what "/warpfold.v1.ReductionService" names.
     """
     path = re.compile(rb"(?<![\w./-])" + re.escape(str(folder)).encode() + rb"/")
     return [str(file) for file in binaries if path.search(file.read_bytes())]
