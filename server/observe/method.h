@@ -34,16 +34,12 @@ enum class Method {
   kModelConfig,
   kModelStatistics,
   kRepositoryIndex,
-  kRepositoryModelLoad,
-  kRepositoryModelUnload,
   kSystemSharedMemoryStatus,
   kSystemSharedMemoryRegister,
   kSystemSharedMemoryUnregister,
   kCudaSharedMemoryStatus,
   kCudaSharedMemoryRegister,
   kCudaSharedMemoryUnregister,
-  kTraceSetting,
-  kLogSettings,
 };
 
 inline constexpr char kReductionService[] = "warpfold.v1.ReductionService";
@@ -82,8 +78,6 @@ inline constexpr MethodFacts kMethods[] = {
     {Method::kModelConfig, "ModelConfig", "unary", kInferenceService},
     {Method::kModelStatistics, "ModelStatistics", "unary", kInferenceService},
     {Method::kRepositoryIndex, "RepositoryIndex", "unary", kInferenceService},
-    {Method::kRepositoryModelLoad, "RepositoryModelLoad", "unary", kInferenceService},
-    {Method::kRepositoryModelUnload, "RepositoryModelUnload", "unary", kInferenceService},
     {Method::kSystemSharedMemoryStatus, "SystemSharedMemoryStatus", "unary", kInferenceService},
     {Method::kSystemSharedMemoryRegister, "SystemSharedMemoryRegister", "unary", kInferenceService},
     {Method::kSystemSharedMemoryUnregister, "SystemSharedMemoryUnregister", "unary",
@@ -91,8 +85,6 @@ inline constexpr MethodFacts kMethods[] = {
     {Method::kCudaSharedMemoryStatus, "CudaSharedMemoryStatus", "unary", kInferenceService},
     {Method::kCudaSharedMemoryRegister, "CudaSharedMemoryRegister", "unary", kInferenceService},
     {Method::kCudaSharedMemoryUnregister, "CudaSharedMemoryUnregister", "unary", kInferenceService},
-    {Method::kTraceSetting, "TraceSetting", "unary", kInferenceService},
-    {Method::kLogSettings, "LogSettings", "unary", kInferenceService},
 };
 inline constexpr std::size_t kMethodCount = std::size(kMethods);
 inline constexpr std::size_t kTensorMethodCount = 5;  // the first five reduce tensors

@@ -281,14 +281,15 @@ TEST_F(KServeTest, MetricsHaveTheMethodsNames) {
   const std::string requests =
       "warpfold_requests_total{code=\"OK\",dtype=\"f32\",method=\"ModelInfer\",op=\"l1_norm\"}";
   const std::string calls =
-      "grpc_server_handled_total{grpc_code=\"Unimplemented\",grpc_method=\"LogSettings\","
+      "grpc_server_handled_total{grpc_code=\"Unimplemented\",grpc_method="
+      "\"CudaSharedMemoryRegister\","
       "grpc_service=\"inference.GRPCInferenceService\",grpc_type=\"unary\"}";
   const double requests_before = counted(requests);
   const double calls_before = counted(calls);
   ModelInferResponse response;
   ASSERT_TRUE(inference().Infer(RawFloats("l1_norm", {1, 2}), &response).ok());
-  inference::LogSettingsResponse settings;
-  EXPECT_EQ(inference().Call(&Stub::LogSettings, {}, &settings).error_code(),
+  inference::CudaSharedMemoryRegisterResponse registered;
+  EXPECT_EQ(inference().Call(&Stub::CudaSharedMemoryRegister, {}, &registered).error_code(),
             StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(counted(requests), requests_before + 1);
   EXPECT_EQ(counted(calls), calls_before + 1);
@@ -316,7 +317,7 @@ TEST(KServeLogTest, LinesHaveTheMethodAndTheIdOfRefusedRequestsToo) {
   EXPECT_NE(log.find(method + "\"NotFound\" request_id=\"refused\""), std::string::npos) << log;
 }
 
-TEST_F(KServeTest, SharedMemoryAndRepositoryControlSayThatTheyAreNotHere) {
+TEST_F(KServeTest, SharedMemorySaysThatItIsNotHere) {
   inference::SystemSharedMemoryStatusRequest named;
   named.set_name("region");
   inference::SystemSharedMemoryStatusResponse regions;
@@ -341,12 +342,18 @@ TEST_F(KServeTest, SharedMemoryAndRepositoryControlSayThatTheyAreNotHere) {
                   inference::SystemSharedMemoryRegisterResponse());
   expect_not_here(&Stub::CudaSharedMemoryRegister, inference::CudaSharedMemoryRegisterRequest(),
                   inference::CudaSharedMemoryRegisterResponse());
-  expect_not_here(&Stub::RepositoryModelLoad, inference::RepositoryModelLoadRequest(),
-                  inference::RepositoryModelLoadResponse());
-  expect_not_here(&Stub::RepositoryModelUnload, inference::RepositoryModelUnloadRequest(),
-                  inference::RepositoryModelUnloadResponse());
-  expect_not_here(&Stub::TraceSetting, inference::TraceSettingRequest(),
-                  inference::TraceSettingResponse());
+}
+
+// gRPC itself answers them.
+TEST_F(KServeTest, MethodsThatTheContractLeavesOutAreUnimplemented) {
+  for (const char* method :
+       {"RepositoryModelLoad", "RepositoryModelUnload", "TraceSetting", "LogSettings"}) {
+    const std::string path = std::string("/inference.GRPCInferenceService/") + method;
+    EXPECT_EQ(RawCall(client().channel(), path, "").status.error_code(), StatusCode::UNIMPLEMENTED)
+        << method;
+  }
+  ModelInferResponse response;
+  EXPECT_TRUE(inference().Infer(RawFloats("sum", {1, 2}), &response).ok());
 }
 
 }  // namespace

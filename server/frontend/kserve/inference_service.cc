@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "server/frontend/call_record.h"
 #include "server/frontend/kserve/infer_exchange.h"
 #include "server/frontend/kserve/models.h"
@@ -17,7 +16,6 @@ constexpr char kServerName[] = "warpfold";
 // Those that are here in full, of the names that Triton gave them.
 constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_data", "parameters",
                                        "statistics"};
-constexpr char kNoRepository[] = "the models are built in: none can be loaded or unloaded";
 
 }  // namespace
 
@@ -27,10 +25,6 @@ Reactor* InferenceServiceImpl::Answer(Context* context, Method method, const abs
   // Made only now: what these methods do takes less than the shortest duration told apart.
   CallRecord record(services_.metrics, method);
   return AnswerPlainCall(services_, context, method, record, "", status);
-}
-
-Reactor* InferenceServiceImpl::AnswerNotHere(Context* context, Method method, const char* why) {
-  return Answer(context, method, absl::UnimplementedError(why));
 }
 
 Reactor* InferenceServiceImpl::ModelInfer(Context* context, const grpc::ByteBuffer* request,
@@ -126,31 +120,6 @@ Reactor* InferenceServiceImpl::RepositoryIndex(Context* context,
     if (!ready) entry->set_reason("the server is shutting down");
   }
   return Answer(context, Method::kRepositoryIndex);
-}
-
-Reactor* InferenceServiceImpl::RepositoryModelLoad(
-    Context* context, const inference::RepositoryModelLoadRequest* /*request*/,
-    inference::RepositoryModelLoadResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kRepositoryModelLoad, kNoRepository);
-}
-
-Reactor* InferenceServiceImpl::RepositoryModelUnload(
-    Context* context, const inference::RepositoryModelUnloadRequest* /*request*/,
-    inference::RepositoryModelUnloadResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kRepositoryModelUnload, kNoRepository);
-}
-
-Reactor* InferenceServiceImpl::TraceSetting(Context* context,
-                                            const inference::TraceSettingRequest* /*request*/,
-                                            inference::TraceSettingResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kTraceSetting, "this server does not trace");
-}
-
-Reactor* InferenceServiceImpl::LogSettings(Context* context,
-                                           const inference::LogSettingsRequest* /*request*/,
-                                           inference::LogSettingsResponse* /*response*/) {
-  return AnswerNotHere(context, Method::kLogSettings,
-                       "the log's settings are in the server's configuration alone");
 }
 
 }  // namespace warpfold::kserve

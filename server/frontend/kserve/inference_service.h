@@ -30,16 +30,12 @@ using InferenceServiceBase =
            Generated::WithCallbackMethod_ModelReady, Generated::WithCallbackMethod_ModelMetadata,
            Generated::WithCallbackMethod_ModelConfig, Generated::WithCallbackMethod_ModelStatistics,
            Generated::WithCallbackMethod_RepositoryIndex,
-           Generated::WithCallbackMethod_RepositoryModelLoad,
-           Generated::WithCallbackMethod_RepositoryModelUnload,
            Generated::WithCallbackMethod_SystemSharedMemoryStatus,
            Generated::WithCallbackMethod_SystemSharedMemoryRegister,
            Generated::WithCallbackMethod_SystemSharedMemoryUnregister,
            Generated::WithCallbackMethod_CudaSharedMemoryStatus,
            Generated::WithCallbackMethod_CudaSharedMemoryRegister,
-           Generated::WithCallbackMethod_CudaSharedMemoryUnregister,
-           Generated::WithCallbackMethod_TraceSetting,
-           Generated::WithCallbackMethod_LogSettings>::Type;
+           Generated::WithCallbackMethod_CudaSharedMemoryUnregister>::Type;
 
 class InferenceServiceImpl final : public InferenceServiceBase {
  public:
@@ -71,12 +67,6 @@ class InferenceServiceImpl final : public InferenceServiceBase {
                            inference::ModelStatisticsResponse* response) override;
   Reactor* RepositoryIndex(Context* context, const inference::RepositoryIndexRequest* request,
                            inference::RepositoryIndexResponse* response) override;
-  Reactor* RepositoryModelLoad(Context* context,
-                               const inference::RepositoryModelLoadRequest* request,
-                               inference::RepositoryModelLoadResponse* response) override;
-  Reactor* RepositoryModelUnload(Context* context,
-                                 const inference::RepositoryModelUnloadRequest* request,
-                                 inference::RepositoryModelUnloadResponse* response) override;
   Reactor* SystemSharedMemoryStatus(Context* context,
                                     const inference::SystemSharedMemoryStatusRequest* request,
                                     inference::SystemSharedMemoryStatusResponse* response) override;
@@ -95,14 +85,9 @@ class InferenceServiceImpl final : public InferenceServiceBase {
   Reactor* CudaSharedMemoryUnregister(
       Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
       inference::CudaSharedMemoryUnregisterResponse* response) override;
-  Reactor* TraceSetting(Context* context, const inference::TraceSettingRequest* request,
-                        inference::TraceSettingResponse* response) override;
-  Reactor* LogSettings(Context* context, const inference::LogSettingsRequest* request,
-                       inference::LogSettingsResponse* response) override;
 
  private:
   Reactor* Answer(Context* context, Method method, const absl::Status& status = absl::OkStatus());
-  Reactor* AnswerNotHere(Context* context, Method method, const char* why);
 
   Services services_;
   const std::string version_;
