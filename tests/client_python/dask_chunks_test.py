@@ -68,7 +68,7 @@ def test_every_grid_comes_to_the_bits_of_the_whole(client, shape, chunks, axes, 
     x = array(shape, dtype)
     ops = [op for op in ops if x.size or op in ("sum", "std", "count_nonzero")]
     if not ops:
-        return
+        pytest.skip("an empty array has no minimum and no index")
     whole = client.reduce(x, ops, axes)
     needed, results = reduced_by_blocks(client, x, chunks, axes, ops)
     for where, result in results:

@@ -7,8 +7,10 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "tests/e2e/served_test.h"
 #include "tests/temp_folder.h"
@@ -29,12 +31,28 @@ std::string Field(const std::string& line, const std::string& name) {
   return line.substr(begin, line.find('"', begin) - begin);
 }
 
-// One request by each method in turn. OK when the answer is right.
-grpc::StatusCode Ask(Client& client, int kind, const std::string& request_id) {
-  v1::ReduceRequest request = F32Ones(kElements);
-  request.set_request_id(request_id);
-  v1::ReduceResponse response;
-  if (kind == 0) return client.Reduce(request, &response).error_code();
+// A tensor that no other request has, and its sum: whole numbers below 2^24, exact in any order. A
+// byte of another request, one too many or one too few makes another sum.
+struct Question {
+  v1::ReduceRequest request;
+  float sum;
+};
+
+Question QuestionOf(int worker, int index) {
+  std::vector<float> values(kElements, static_cast<float>(worker + 1));
+  values[static_cast<std::size_t>(index * 7919 % kElements)] = static_cast<float>(index);
+  Question question;
+  question.request = F32Request({kElements}, v1::OP_SUM);
+  question.request.set_request_id(absl::StrCat(worker, "-", index));
+  question.request.set_data(values.data(), values.size() * sizeof(float));
+  question.sum = static_cast<float>((worker + 1) * (kElements - 1) + index);
+  return question;
+}
+
+// By one method of three. INTERNAL: no answer where the status was OK.
+grpc::StatusCode Ask(Client& client, int kind, v1::ReduceRequest request,
+                     v1::ReduceResponse* response) {
+  if (kind == 0) return client.Reduce(request, response).error_code();
   if (kind == 1) {
     const std::string data = std::move(*request.mutable_data());
     request.clear_data();
@@ -42,7 +60,7 @@ grpc::StatusCode Ask(Client& client, int kind, const std::string& request_id) {
     for (std::size_t at = 0; at < data.size(); at += 100'000) {
       messages.push_back(Chunk(data.substr(at, 100'000)));
     }
-    return client.ReduceStream(messages, &response).error_code();
+    return client.ReduceStream(messages, response).error_code();
   }
   grpc::ClientContext context;
   const auto stream = client.stub().ReduceMany(&context);
@@ -53,8 +71,9 @@ grpc::StatusCode Ask(Client& client, int kind, const std::string& request_id) {
   const grpc::Status status = stream->Finish();
   if (!status.ok()) return status.error_code();
   if (!answered) return grpc::StatusCode::INTERNAL;
-  return answer.has_status() ? static_cast<grpc::StatusCode>(answer.status().code())
-                             : grpc::StatusCode::OK;
+  if (answer.has_status()) return static_cast<grpc::StatusCode>(answer.status().code());
+  *response = std::move(*answer.mutable_response());
+  return grpc::StatusCode::OK;
 }
 
 TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
@@ -75,14 +94,17 @@ TEST(DrainLoadTest, NoAcceptedRequestIsLost) {
       Client client(*server);
       for (int i = 0;; ++i) {
         if (i == kAnswersEach) warm.DecrementCount();
-        const std::string id = std::to_string(w) + "-" + std::to_string(i);
-        const grpc::StatusCode code = Ask(client, w % 3, id);
+        const Question question = QuestionOf(w, i);
+        const std::string& id = question.request.request_id();
+        v1::ReduceResponse response;
+        const grpc::StatusCode code = Ask(client, w % 3, question.request, &response);
         const std::lock_guard<std::mutex> lock(mutex);
         if (code != grpc::StatusCode::OK) {
           failed[id] = code;
           if (i < kAnswersEach) warm.DecrementCount();
           return;
         }
+        EXPECT_EQ(FirstFloat(response), question.sum) << id;
         answered.insert(id);
       }
     });

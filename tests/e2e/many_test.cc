@@ -56,10 +56,15 @@ TEST_F(ManyTest, AnswersLeaveThoughTheStreamGoesOn) {
   const auto stream = client().stub().ReduceMany(&context);
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i <= round % 20; ++i) ASSERT_TRUE(stream->Write(F32Ones(i)));
+    float sums = 0;  // of i ones each
     for (int i = 0; i <= round % 20; ++i) {
+      sums -= static_cast<float>(i);
       v1::ReduceManyResponse answer;
       ASSERT_TRUE(stream->Read(&answer)) << "round " << round << ", answer " << i;
+      ASSERT_FALSE(answer.has_status()) << answer.status().message();
+      sums += FirstFloat(answer.response());
     }
+    EXPECT_EQ(sums, 0) << "round " << round;
   }
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "grpcpp/generic/generic_stub.h"
@@ -131,6 +132,14 @@ v1::ReduceRequest F32Ones(std::int64_t count, v1::Op op) {
   const std::vector<float> ones(static_cast<std::size_t>(count), 1.0F);
   request.set_data(ones.data(), ones.size() * sizeof(float));
   return request;
+}
+
+float FirstFloat(const v1::ReduceResponse& response) {
+  float value = std::numeric_limits<float>::quiet_NaN();
+  if (response.results_size() == 1 && response.results(0).data().size() >= sizeof(value)) {
+    std::memcpy(&value, response.results(0).data().data(), sizeof(value));
+  }
+  return value;
 }
 
 v1::ReduceStreamRequest Header(const v1::ReduceRequest& request) {

@@ -52,6 +52,8 @@ class Client {
 v1::ReduceRequest F32Request(const std::vector<std::int64_t>& shape, v1::Op op = v1::OP_SUM);
 // The same with `count` ones as data.
 v1::ReduceRequest F32Ones(std::int64_t count, v1::Op op = v1::OP_SUM);
+// Of the only result's first element. NaN, which equals nothing, where there is no such result.
+float FirstFloat(const v1::ReduceResponse& response);
 v1::ReduceStreamRequest Header(const v1::ReduceRequest& request);
 v1::ReduceStreamRequest Chunk(std::string bytes);
 

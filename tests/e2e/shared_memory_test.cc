@@ -245,7 +245,10 @@ TEST_F(SharedMemoryTest, RegistrationsReductionsAndEndsAtTheSameTimeEndAsDocumen
             << registered;
         v1::ReduceResponse answer;
         const grpc::Status status = own.Reduce(RegionRequest(name, 1 << 18), &answer);
-        if (status.ok()) ++reduced;
+        if (status.ok()) {
+          ++reduced;
+          EXPECT_EQ(FirstFloat(answer), static_cast<float>(1 << 18));
+        }
         EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::NOT_FOUND)
             << status.error_message();
         const StatusCode ended = UnregisterRegion(*stub, name).error_code();

@@ -64,6 +64,7 @@ TEST_F(StripesTest, StripesHaveTheBitsOfOneCall) {
   const std::vector<std::vector<std::int64_t>> shapes = {
       {300'000},   {262'144},     {1, 299, 1, 1003}, {3000, 100},
       {100, 3000}, {60, 5, 1000}, {7, 40'000}};
+  int compared = 0;
   for (const auto& shape : shapes) {
     for (std::uint32_t mask = 0; mask < 1U << shape.size(); ++mask) {
       ReduceOptions options{.ops = {v1::OP_SUM, v1::OP_STD, v1::OP_ARGMAX, v1::OP_L2_NORM},
@@ -76,7 +77,8 @@ TEST_F(StripesTest, StripesHaveTheBitsOfOneCall) {
       const auto expected = whole_->Reduce(View(shape), options);
       const auto got = striped_->Reduce(View(shape), options);
       ASSERT_EQ(got.status(), expected.status()) << what;
-      if (!expected.ok()) continue;
+      if (!expected.ok()) continue;  // ARGMAX over several axes that are not all
+      ++compared;
       ASSERT_EQ(got->results.size(), expected->results.size());
       for (std::size_t i = 0; i < got->results.size(); ++i) {
         EXPECT_EQ(got->results[i].op, expected->results[i].op) << what;
@@ -87,6 +89,7 @@ TEST_F(StripesTest, StripesHaveTheBitsOfOneCall) {
       EXPECT_EQ(got->device, expected->device);
     }
   }
+  EXPECT_GE(compared, 20);
 }
 
 TEST_F(StripesTest, StripesAreMergedByOneCallAndProgressReachesTheWhole) {

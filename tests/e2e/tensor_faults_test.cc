@@ -142,7 +142,10 @@ TEST_F(TensorFaultsTest, ReductionsWritesAndDeletesAtTheSameTimeEndAsDocumented)
       for (int i = 0; i < 20; ++i) {
         v1::ReduceResponse answer;
         const grpc::Status status = own.Reduce(ResidentRequest(shared), &answer);
-        if (status.ok()) ++reduced;
+        if (status.ok()) {
+          ++reduced;
+          EXPECT_EQ(FirstFloat(answer), static_cast<float>(1 << 20));
+        }
         EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::FAILED_PRECONDITION)
             << status.error_message();
         v1::WriteTensorResponse written;
@@ -155,6 +158,9 @@ TEST_F(TensorFaultsTest, ReductionsWritesAndDeletesAtTheSameTimeEndAsDocumented)
         std::jthread deleter([&] { EXPECT_TRUE(DeleteTensor(*stub, id).ok()); });
         const StatusCode code = own.Reduce(ResidentRequest(id), &answer).error_code();
         EXPECT_TRUE(code == StatusCode::OK || code == StatusCode::NOT_FOUND) << code;
+        if (code == StatusCode::OK) {
+          EXPECT_EQ(FirstFloat(answer), 1024.0F);
+        }
       }
     });
   }

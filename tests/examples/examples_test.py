@@ -83,7 +83,9 @@ def test_the_workflow_calls_the_check_with_options_that_it_has():
     text = (EXAMPLES / "checkpoint-health.yml").read_text(encoding="utf-8")
     (call,) = re.findall(r"python examples/(\S+\.py)(.*)", text)
     known = run(call[0], "--help").stdout
-    for option in re.findall(r"--[a-z-]+", call[1]):
+    options = re.findall(r"--[a-z-]+", call[1])
+    assert options
+    for option in options:
         assert option in known
 
 
@@ -134,7 +136,7 @@ def test_the_notebooks_cells_run_and_answer_what_is_committed(server, monkeypatc
     monkeypatch.setenv("WARPFOLD_TARGET", server)
     notebook = json.loads((EXAMPLES / "statistics.ipynb").read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    names = {}
+    names, compared = {}, 0
     for cell in cells:
         source = "".join(cell["source"])
         told = [out["data"].get("text/plain") for out in cell["outputs"] if "data" in out]
@@ -146,6 +148,8 @@ def test_the_notebooks_cells_run_and_answer_what_is_committed(server, monkeypatc
         value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
         if told and told[0] is not None:
             assert repr(value) == "".join(told[0])
+            compared += 1
+    assert compared == 4
     images = [
         out for cell in cells for out in cell["outputs"] if "image/png" in out.get("data", {})
     ]

@@ -14,6 +14,8 @@ import tritonclient.grpc
 import tritonclient.grpc.aio
 from tritonclient.utils import InferenceServerException, shared_memory
 
+import warpfold
+
 PAGE = Path(__file__).parents[2] / "docs" / "kserve.md"
 SEED = 20261121
 
@@ -35,7 +37,13 @@ NUMPY = {
     "nan_count": lambda x, axis: np.sum(np.isnan(x), axis=axis),
     "inf_count": lambda x, axis: np.sum(np.isinf(x), axis=axis),
 }
+DESCRIBE = "sum mean std min max nan_count inf_count".split()
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+
+
+def assert_same_bits(got, wanted):
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    assert got.tobytes() == wanted.tobytes(), (got, wanted)
 
 
 def output(answer):
@@ -58,15 +66,29 @@ def test_the_server_is_live_and_ready_and_has_a_model_for_each_op(either_client)
     assert "statistics" in either_client.get_server_metadata().extensions
 
 
+def answer_dtype(model, dtype):
+    """docs/kserve.md's table of models."""
+    kind = np.dtype(dtype).kind
+    if model in ("any", "all"):
+        return np.dtype(bool)
+    if model.startswith("arg") or "count" in model:
+        return np.dtype(np.int64)
+    if kind == "f" or model in ("min", "max"):
+        return np.dtype(dtype)
+    if model in ("sum", "prod"):
+        return np.dtype(np.uint64 if kind == "u" else np.int64)
+    return np.dtype(np.float64)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("model", NUMPY)
-def test_every_model_answers_as_numpy_does(client, tensor, model, dtype):
-    x = np.random.default_rng(SEED).integers(0, 3, (7, 5, 11)).astype(dtype)
-    wanted = np.asarray(NUMPY[model](x.astype(float) if dtype == "bool" else x, axis=1))
-    answer = output(client.infer(model, [tensor(x)], parameters={"axis": 1}))
-    assert answer.shape == wanted.shape
-    # Small integers are exact in every dtype; NumPy rounds means of float16 once more than we do.
-    np.testing.assert_allclose(answer.astype(float), wanted.astype(float), rtol=2e-3)
+def test_every_model_answers_with_numpys_bits(client, tensor, model, dtype):
+    """Of 4 whole numbers from 0 to 2 every sum, mean and variance is exact in float64, in any order
+    of additions, and so has one right answer, rounded once; roots of those are IEEE's."""
+    x = np.random.default_rng(SEED).integers(0, 3, (7, 4, 11)).astype(dtype)
+    exact = np.asarray(NUMPY[model](x.astype(np.float64), axis=1))
+    wanted = exact.astype(answer_dtype(model, dtype))
+    assert_same_bits(output(client.infer(model, [tensor(x)], parameters={"axis": 1})), wanted)
 
 
 def test_bfloat16_goes_both_ways(either_client, tensor):
@@ -86,7 +108,8 @@ def test_parameters_and_ids_travel(either_client, tensor):
         parameters={"axis": "0,-1", "keepdims": True, "nan_policy": "omit", "correction": 1},
     )
     assert answer.get_response().id == "me"
-    np.testing.assert_allclose(output(answer), np.nanvar(x, ddof=1, keepdims=True))
+    # Mean 15 / 4 and M2 = 1 + 4 + 16 + 64 - 225 / 4 are exact; the division rounds.
+    assert_same_bits(output(answer), np.array([[28.75 / 3]]))
 
 
 def test_outputs_come_as_asked_for(either_client, tensor):
@@ -215,7 +238,7 @@ def region():
 
 
 def test_inputs_and_outputs_in_shared_memory(either_client, region):
-    x = np.random.default_rng(SEED).standard_normal((300, 70)).astype(np.float32)
+    x = np.random.default_rng(SEED).integers(-8000, 8000, (300, 70)).astype(np.float32) / 8
     source = region(either_client, "in", 100 + x.nbytes)
     target = region(either_client, "out", 4096)
     shared_memory.set_shared_memory_region(source, [x], offset=100)
@@ -225,11 +248,25 @@ def test_inputs_and_outputs_in_shared_memory(either_client, region):
     outputs[0].set_shared_memory("out", 70 * 4, offset=64)
     answer = either_client.infer("describe", [tensor], outputs=outputs, parameters={"axis": 0})
     maxima = shared_memory.get_contents_as_numpy(target, np.float32, [70], offset=64)
-    assert maxima.tolist() == x.max(axis=0).tolist()
-    np.testing.assert_allclose(answer.as_numpy("SUM"), x.sum(axis=0), rtol=1e-4)
+    assert_same_bits(maxima, x.max(axis=0))
+    # Eighths below 2^20: every order of additions is exact, and so is the rounding to float32.
+    assert_same_bits(answer.as_numpy("SUM"), x.sum(axis=0))
     shared_memory.set_shared_memory_region(source, [x + 1], offset=100)
     either_client.infer("describe", [tensor], outputs=outputs, parameters={"axis": 0})
-    assert maxima.tolist() == (x + 1).max(axis=0).tolist()
+    assert_same_bits(maxima, (x + 1).max(axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_that_round_have_the_bits_of_warpfold_v1(server, client, tensor, axis, dtype):
+    """Where the order of additions shows: docs/order.md fixes it for both protocols."""
+    rng = np.random.default_rng(SEED)
+    x = (rng.standard_normal((301, 1003)) * 2.0 ** rng.integers(-9, 5, (301, 1003))).astype(dtype)
+    with warpfold.connect(server) as v1:
+        wanted = v1.reduce(x, DESCRIBE, axis)
+    answer = client.infer("describe", [tensor(x)], parameters={"axis": axis})
+    for op in DESCRIBE:
+        assert_same_bits(answer.as_numpy(op.upper()), wanted[op])
 
 
 def test_regions_are_listed_and_end(either_client, region):

@@ -1,5 +1,6 @@
 #include "server/core/scheduler.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -27,7 +28,34 @@ TEST(DeviceSchedulerTest, WorkIsReducedAndReportedOnceWithItsDevice) {
   ASSERT_TRUE(scheduler->Submit(&work).ok());
   EXPECT_EQ(Sum(work.Await()), 5050);
   EXPECT_EQ(work.Await().device->name, "fake:0");
-  EXPECT_GE(work.Await().receive.count(), 0);
+}
+
+TEST(DeviceSchedulerTest, TimesAreOfTheQueueAndOfTheSender) {
+  FakeDevice device;
+  const auto scheduler = Make(device, 1);
+  absl::Notification gate;
+  FakeWork slow(4, &gate);
+  FakeWork queued;
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(scheduler->Submit(&slow).ok());
+  slow.fake_payload().opened().WaitForNotification();
+  ASSERT_TRUE(scheduler->Submit(&queued).ok());
+  const auto held = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1000; ++i) {  // time passes, and both wait
+    FakeWork other;
+    ASSERT_TRUE(scheduler->Submit(&other).ok());
+    ASSERT_TRUE(scheduler->Withdraw(&other));
+  }
+  const auto waited = std::chrono::steady_clock::now() - held;
+  gate.Notify();
+  const WorkReport& of_slow = slow.Await();
+  const WorkReport& of_queued = queued.Await();
+  const auto wall = std::chrono::steady_clock::now() - start;
+  // The one waited for its sender, the other for the lane, for as long as the gate was shut.
+  EXPECT_GE(of_slow.receive, waited);
+  EXPECT_GE(of_queued.queue, waited);
+  EXPECT_LE(of_slow.queue + of_slow.receive, wall);
+  EXPECT_LE(of_queued.queue + of_queued.receive, wall);
 }
 
 TEST(DeviceSchedulerTest, WorkWithoutBytesIsFinishedToo) {
