@@ -143,6 +143,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(first.key, second.key)
         self.assertNotEqual(first.place, second.place)
 
+    def test_lines_with_the_same_code_have_mutants_of_different_keys(self):
+        text = "if (a < b) f();\nif (a < b) f();\n"
+        mutants = [run.mutant_of("a.cc", text, site) for site in mutate.sites(text)]
+        self.assertEqual(len({mutant.key for mutant in mutants}), len(mutants))
+
     def test_the_committed_tables_are_whole(self):
         run.tested_sources(run.files_below(run.ROOT), run.rows_of(HERE / "sources.tsv"))
         ledger = run.rows_of(HERE / "ledger.tsv")
@@ -248,6 +253,29 @@ class Nights(unittest.TestCase):
         ):
             _, listed, _ = self.night("--count", "1", "--list")
         self.assertEqual(listed.splitlines()[1:], [second])
+
+    def test_a_night_is_recorded_and_its_survivors_are_tried_again(self):
+        header = "\t".join(run.COLUMNS) + "\n"
+        ledger = Path(self.scratch) / "ledger.tsv"
+        ledger.write_text(header, encoding="utf-8")
+        (Path(self.scratch) / "sources.tsv").write_text("kernels/plan.cc\tplan_test\t*\n")
+        with mock.patch.object(run, "HERE", Path(self.scratch)):
+            self.night("--count", "2", "--record", survives=True)
+            survived = run.rows_of(ledger)[1:]
+            self.assertEqual([row[5:] for row in survived], [["survived", ""]] * 2)
+            code, out, _ = self.night("--again", "--record")
+            self.assertEqual((code, out.count("killed by Plan.Fails")), (0, 2))
+            killed = run.rows_of(ledger)[1:]
+            self.assertEqual([row[5:] for row in killed], [["killed", "Plan.Fails"]] * 2)
+            self.assertEqual([row[:5] for row in killed], [row[:5] for row in survived])
+            code, out, _ = self.night("--again")
+            self.assertEqual((code, out), (0, "0 mutants, 0 killed, 0 survived\n"))
+            survived[0][3] += " // gone"
+            text = header + "\t".join(survived[0]) + "\n"
+            ledger.write_text(text, encoding="utf-8")
+            code, _, err = self.night("--again")
+            self.assertEqual(code, 2)
+            self.assertIn("no such code any more", err)
 
     def test_bad_input_gets_one_line(self):
         for options, line in {

@@ -96,13 +96,15 @@ class Mutant(NamedTuple):
     path: str
     site: mutate.Site
     line: int
-    column: int
+    column: int  # in the line without its indentation
     code: str
+    nth: int  # of the file's lines with the same code
 
     @property
     def change(self):
-        """`<` -> `<=`, with the column in the line without its indentation."""
-        return f"{self.site.old} -> {self.site.new or 'nothing'} @{self.column}"
+        """As in `< -> <= @7`, at column 7; of a second line with the same code, `@7 #2`."""
+        what = f"{self.site.old} -> {self.site.new or 'nothing'} @{self.column}"
+        return f"{what} #{self.nth}" if self.nth > 1 else what
 
     @property
     def place(self):
@@ -115,8 +117,10 @@ class Mutant(NamedTuple):
 
 def mutant_of(path, text, site):
     line, column, code = mutate.place(text, site)
-    whole = text.splitlines()[line - 1]
-    return Mutant(path, site, line, column - (len(whole) - len(whole.lstrip())), code)
+    lines = text.splitlines()
+    whole = lines[line - 1]
+    nth = sum(other.strip() == code for other in lines[:line])
+    return Mutant(path, site, line, column - (len(whole) - len(whole.lstrip())), code, nth)
 
 
 def files_below(root):
@@ -217,12 +221,15 @@ class Night:
         self.build, self.sources = build, sources
         self.seconds = {}  # of (test program, filter) without a change
 
-    def baseline(self, sources):
-        targets = sorted({target for source in sources for target in source.tests})
-        done, told = self.build.targets(targets)
+    def ensure_baseline(self, mutant):
+        """The tests of its source build, pass and take so long, without a change."""
+        source = self.sources[mutant.path]
+        test_filter = source.filter
+        new = [target for target in source.tests if (target, test_filter) not in self.seconds]
+        done, told = self.build.targets(new) if new else (True, "")
         if not done:
             raise Failed(3, f"the tests do not build without a change:\n{told}")
-        for target, test_filter in sorted({(t, s.filter) for s in sources for t in s.tests}):
+        for target in new:
             start = time.monotonic()
             failed = self.build.run(target, test_filter, 1200)
             if failed is None:
@@ -258,7 +265,12 @@ def parse_arguments(arguments):
     parser.add_argument("--count", type=int, default=8, metavar="N", help="mutants (8)")
     parser.add_argument("--file", action="append", metavar="PATH", help="only of this source")
     parser.add_argument("--list", action="store_true", help="name the seed's mutants, run none")
-    parser.add_argument("--record", action="store_true", help="add the mutants to ledger.tsv")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="the ledger's survivors without a reason, not the seed's",
+    )
+    parser.add_argument("--record", action="store_true", help="write the mutants into ledger.tsv")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument(
         "--scratch",
@@ -285,17 +297,80 @@ def chosen_sources(sources, files):
     return {path: sources[path] for path in files}
 
 
+def open_survivors(texts, ledger):
+    """The mutants whose rows say that they survived, but not why they may."""
+    wanted = {}
+    for _, _, place, code, change, outcome, why in ledger[1:]:
+        if outcome == "survived" and not why:
+            wanted[key_of(place.split(":")[0], code, change)] = place
+    found = []
+    for path in sorted({path for path, _, _ in wanted}):
+        if path not in texts:
+            continue
+        every = (mutant_of(path, texts[path], site) for site in mutate.sites(texts[path]))
+        found += [mutant for mutant in every if mutant.key in wanted]
+    gone = wanted.keys() - {mutant.key for mutant in found}
+    if gone:
+        names = ", ".join(sorted(f"{wanted[key]}: {key[2]}" for key in gone))
+        raise Failed(2, f"ledger.tsv: {names}: no such code any more; take the row out")
+    return found
+
+
+class Ledger:
+    """ledger.tsv, written after every mutant, so that what ends early is not lost."""
+
+    def __init__(self, path):
+        self.path = path
+        self.rows = rows_of(path)
+
+    def record(self, row):
+        """In the place of the same mutant's row that gives no reason, or as the last one."""
+        for i, (_, _, place, code, change, outcome, why) in enumerate(self.rows[1:], 1):
+            if (place.split(":")[0], code, change) != (row[2].split(":")[0], row[3], row[4]):
+                continue
+            if outcome == "survived" and not why:
+                self.rows[i] = [row[0], self.rows[i][1], *row[2:]]  # the seed that drew it
+                break
+        else:
+            self.rows.append(row)
+        lines = ("\t".join(row) + "\n" for row in self.rows)
+        self.path.write_text("".join(lines), encoding="utf-8")
+
+
+def tried(night, mutants, count):
+    """(mutant, outcome, by) of `count` mutants that compile, each told as it comes."""
+    for mutant in mutants:
+        if count == 0:
+            return
+        night.ensure_baseline(mutant)
+        start = time.monotonic()
+        outcome, by = night.try_one(mutant)
+        told = f"{outcome} by {by}" if by else outcome
+        seconds = time.monotonic() - start
+        print(f"{mutant.place}: {mutant.change}: {told} ({seconds:.0f} s)")
+        print(f"    {mutant.code}", flush=True)
+        if outcome != "does not compile":
+            count -= 1
+            yield mutant, outcome, by
+
+
 def one_night(options):
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}", flush=True)
     files = files_below(ROOT)
     sources = chosen_sources(tested_sources(files, rows_of(HERE / "sources.tsv")), options.file)
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in sources}
-    reasons = explained(rows_of(HERE / "ledger.tsv"))
-    drawn = (mutant_of(path, texts[path], site) for path, site in mutate.drawn(texts, seed))
-    drawn = (mutant for mutant in drawn if mutant.key not in reasons)
+    ledger = Ledger(HERE / "ledger.tsv")
+    reasons = explained(ledger.rows)
+    if options.again:
+        mutants = open_survivors(texts, ledger.rows)
+        count = len(mutants)
+    else:
+        print(f"seed {seed}", flush=True)
+        every = (mutant_of(path, texts[path], site) for path, site in mutate.drawn(texts, seed))
+        mutants = (mutant for mutant in every if mutant.key not in reasons)
+        count = options.count
     if options.list:
-        for _, mutant in zip(range(options.count), drawn):
+        for _, mutant in zip(range(count), mutants):
             print(f"{mutant.place}: {mutant.change}: {mutant.code}")
         return 0
 
@@ -303,33 +378,15 @@ def one_night(options):
     copy_tree(files, tree)
     night = Night(Build(tree, options.jobs), sources)
     night.build.configure()
-    rows, survivors = [], []
     today = datetime.date.today().isoformat()
-    known = set()
-    for mutant in drawn:
-        if len(rows) == options.count:
-            break
-        source = sources[mutant.path]
-        if not known.issuperset({(t, source.filter) for t in source.tests}):
-            night.baseline([source])
-            known.update((t, source.filter) for t in source.tests)
-        start = time.monotonic()
-        outcome, by = night.try_one(mutant)
-        seconds = time.monotonic() - start
-        told = f"{outcome} by {by}" if by else outcome
-        print(
-            f"{mutant.place}: {mutant.change}: {told} ({seconds:.0f} s)\n    {mutant.code}",
-            flush=True,
-        )
-        if outcome == "does not compile":
-            continue
-        rows.append((today, str(seed), mutant.place, mutant.code, mutant.change, outcome, by))
+    done, survivors = 0, []
+    for mutant, outcome, by in tried(night, mutants, count):
+        done += 1
         if outcome == "survived":
             survivors.append(mutant)
-    if options.record:
-        with (HERE / "ledger.tsv").open("a", encoding="utf-8") as ledger:
-            ledger.writelines("\t".join(row) + "\n" for row in rows)
-    print(f"{len(rows)} mutants, {len(rows) - len(survivors)} killed, {len(survivors)} survived")
+        if options.record:
+            ledger.record([today, str(seed), mutant.place, mutant.code, mutant.change, outcome, by])
+    print(f"{done} mutants, {done - len(survivors)} killed, {len(survivors)} survived")
     for mutant in survivors:
         print(f"no test fails, and ledger.tsv has no reason: {mutant.place}: {mutant.change}")
     return 1 if survivors else 0

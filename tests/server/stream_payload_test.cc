@@ -92,6 +92,17 @@ TEST_F(StreamPayloadTest, TwoChunksAreHeldAtMostAndReadingGoesOnOnceOneIsCopied)
   EXPECT_EQ(admission_.state().bytes_in_flight, 0);
 }
 
+TEST_F(StreamPayloadTest, OneReadIsOutstandingAtMost) {
+  payload_.Promise(12);
+  payload_.Open();
+  payload_.OnChunk(Bytes("abcd"));
+  EXPECT_EQ(reader_.reads(), 2);
+  EXPECT_EQ(Read(payload_, 4), "abcd");
+  EXPECT_EQ(reader_.reads(), 2) << "a second read, though the first has not come";
+  payload_.OnChunk(Bytes("efgh"));
+  EXPECT_EQ(reader_.reads(), 3);
+}
+
 TEST_F(StreamPayloadTest, ALaneThatWaitsIsWokenByAChunk) {
   payload_.Promise(4);
   payload_.Open();

@@ -1,0 +1,35 @@
+// What the CPU backend says of itself.
+#include "server/device/cpu/cpu_executor.h"
+
+#include <sys/sysinfo.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+TEST(CpuExecutorTest, NamesItsProcessorAndItsMemory) {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string cpuinfo((std::istreambuf_iterator<char>(file)), {});
+  const std::string start = "\nmodel name\t: ";
+  std::string model = "unknown processor";
+  if (const std::size_t at = cpuinfo.find(start); at != std::string::npos) {
+    const std::size_t begin = at + start.size();
+    model = cpuinfo.substr(begin, cpuinfo.find('\n', begin) - begin);
+  }
+  struct sysinfo machine {};
+  ASSERT_EQ(sysinfo(&machine), 0);
+
+  const CpuExecutor executor{LaneOptions{}};
+  EXPECT_EQ(executor.info().name, "cpu");
+  EXPECT_EQ(executor.info().model, model);
+  EXPECT_EQ(executor.info().memory_bytes,
+            static_cast<std::int64_t>(machine.totalram) * machine.mem_unit);
+}
+
+}  // namespace
+}  // namespace warpfold
