@@ -109,5 +109,5 @@ def drawn(texts: dict, seed: int):
     chance = random.Random(seed)
     left = {path: sites(texts[path]) for path in sorted(texts)}
     while left := {path: of_file for path, of_file in left.items() if of_file}:
-        path = chance.choice(sorted(left))
+        path = chance.choice(list(left))
         yield path, left[path].pop(chance.randrange(len(left[path])))
