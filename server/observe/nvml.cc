@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <array>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -30,6 +32,14 @@ Nvml::~Nvml() {
   dlclose(library_);
 }
 
+std::string Nvml::DriverVersion() const {
+  std::array<char, 96> text{};
+  if (driver_version == nullptr || driver_version(text.data(), text.size() - 1) != kSuccess) {
+    return "";
+  }
+  return text.data();
+}
+
 absl::Status Nvml::Load() {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -45,6 +55,9 @@ absl::Status Nvml::Load() {
       Find(library_, "nvmlDeviceGetTotalEccErrors", &ecc_errors) &&
       Find(library_, "nvmlDeviceGetCurrentClocksThrottleReasons", &throttle_reasons);
   if (!complete) return absl::UnavailableError("NVML lacks a function");
+  Find(library_, "nvmlSystemGetDriverVersion", &driver_version);
+  Find(library_, "nvmlDeviceGetHandleByPciBusId_v2", &device_by_pci_bus_id);
+  Find(library_, "nvmlDeviceGetMigMode", &mig_mode);
   if (const int code = init(); code != kSuccess) {
     return absl::UnavailableError(absl::StrCat("NVML does not start: code ", code));
   }

@@ -1,5 +1,5 @@
-// The few functions of NVML (libnvidia-ml.so.1, part of the GPU driver) that the metrics need, by
-// their documented C signatures.
+// The few functions of NVML (libnvidia-ml.so.1, part of the GPU driver) that the metrics,
+// the start and --check need, by their documented C signatures.
 //
 // Declared here instead of taken from nvml.h, so that the build needs no CUDA. NVML itself is safe
 // from any thread.
@@ -7,6 +7,7 @@
 #define WARPFOLD_SERVER_OBSERVE_NVML_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 
@@ -24,7 +25,7 @@ class Nvml {
   static constexpr int kSuccess = 0;
   static constexpr int kTemperatureOfGpu = 0;
   static constexpr int kCorrected = 0, kUncorrected = 1;
-  static constexpr int kSinceDriverLoad = 0;
+  static constexpr int kSinceDriverLoad = 0, kSinceEver = 1;
 
   // Opens and initialises the library. NOT_FOUND: there is none; UNAVAILABLE: it does not work.
   // Both say why.
@@ -32,6 +33,9 @@ class Nvml {
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
+
+  // "580.65.06"; empty when it does not say.
+  std::string DriverVersion() const;
 
   // Each returns kSuccess or NVML's code of what is wrong, often "not supported".
   int (*device_count)(unsigned int*) = nullptr;
@@ -44,6 +48,11 @@ class Nvml {
   int (*power_milliwatts)(Device, unsigned int*) = nullptr;
   int (*ecc_errors)(Device, int type, int since, unsigned long long*) = nullptr;
   int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
+
+  // Null in a library that lacks them.
+  int (*driver_version)(char*, unsigned int) = nullptr;
+  int (*device_by_pci_bus_id)(const char*, Device*) = nullptr;
+  int (*mig_mode)(Device, unsigned int* current, unsigned int* pending) = nullptr;
 
  private:
   explicit Nvml(void* library) : library_(library) {}

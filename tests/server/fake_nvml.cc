@@ -20,6 +20,7 @@ extern "C" {
 
 int nvmlInit_v2() { return kSuccess; }
 int nvmlShutdown() { return kSuccess; }
+int nvmlSystemGetDriverVersion(char* out, unsigned int size) { return Give(out, size, "550.54"); }
 int nvmlDeviceGetCount_v2(unsigned int* count) {
   *count = 2;
   return kSuccess;
@@ -27,6 +28,14 @@ int nvmlDeviceGetCount_v2(unsigned int* count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** device) {
   *device = reinterpret_cast<void*>(static_cast<std::intptr_t>(index) + 1);
   return kSuccess;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
+  // "0000:01:00.0": the bus is the index.
+  return nvmlDeviceGetHandleByIndex_v2(static_cast<unsigned int>(id[6] - '0'), device);
+}
+int nvmlDeviceGetMigMode(void* device, unsigned int* current, unsigned int* pending) {
+  *current = *pending = 0;
+  return IsFirst(device) ? kSuccess : kNotSupported;
 }
 int nvmlDeviceGetName(void* device, char* out, unsigned int size) {
   return Give(out, size, IsFirst(device) ? "First" : "Second");
