@@ -55,6 +55,15 @@ int AwaitSignal(const sigset_t& signals,
   }
 }
 
+const char* Name(int signal) { return signal == SIGTERM ? "SIGTERM" : "SIGINT"; }
+
+// SIGTERM or SIGINT if one has come.
+std::optional<int> PendingStop(sigset_t signals) {
+  sigdelset(&signals, SIGHUP);  // taken once the server serves
+  const int signal = AwaitSignal(signals, std::chrono::milliseconds(0));
+  return signal > 0 ? std::optional(signal) : std::nullopt;
+}
+
 // Until SIGTERM or SIGINT, which it returns; each SIGHUP before reloads the configuration.
 int ServeUntilStopped(Server& server, const sigset_t& signals, int argc, char** argv) {
   while (true) {
@@ -84,12 +93,24 @@ int Serve(const Config& config, int argc, char** argv) {
     log.Write(LogLevel::kError, "cannot start", {{"status", server.status().message()}});
     return kExitFailure;
   }
-  const int stopped_by = ServeUntilStopped(**server, signals, argc, argv);
+  std::optional<int> stopped_by;
+  const absl::Status ready = (*server)->MakeReady([&signals, &stopped_by] {
+    stopped_by = PendingStop(signals);
+    return stopped_by.has_value();
+  });
+  if (absl::IsCancelled(ready)) {
+    log.Write(LogLevel::kInfo, "stopping", {{"reason", Name(*stopped_by)}});
+    (*server)->Drain();
+    return 0;
+  }
+  if (!ready.ok()) {
+    log.Write(LogLevel::kError, "cannot start", {{"status", ready.message()}});
+    return kExitFailure;
+  }
+  stopped_by = ServeUntilStopped(**server, signals, argc, argv);
   const bool has_device = (*server)->has_device();
   log.Write(LogLevel::kInfo, "stopping",
-            {{"reason", !has_device             ? "no device is left"
-                        : stopped_by == SIGTERM ? "SIGTERM"
-                                                : "SIGINT"}});
+            {{"reason", has_device ? Name(*stopped_by) : "no device is left"}});
   Linger(**server, signals);
   (*server)->Drain();
   return has_device ? 0 : kExitNoDevice;

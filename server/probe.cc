@@ -62,6 +62,7 @@ Occupancy Probe(const ProbedParts& parts) {
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
   now.refusals_draining = static_cast<double>(admitted.refused_closed);
+  now.refusals_starting = static_cast<double>(admitted.refused_starting);
   now.refusals_queue = static_cast<double>(scheduled.refused_queue);
   const TensorTableState resident = parts.tensors.state();
   now.refusals_resident = static_cast<double>(resident.refused);
@@ -70,7 +71,14 @@ Occupancy Probe(const ProbedParts& parts) {
   now.refusals_regions = static_cast<double>(shared.refused);
   now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
   now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
-  for (const auto& executor : parts.devices.executors) now.devices.push_back(ToWork(*executor));
+  for (const auto& executor : parts.devices.executors) {
+    const DeviceInfo& info = executor->info();
+    now.devices_usable.push_back({info.name, !parts.scheduler.IsLost(info)});
+    now.devices.push_back(ToWork(*executor));
+  }
+  for (const LeftOut& gpu : parts.devices.left_out) {
+    now.devices_usable.push_back({gpu.name, false});
+  }
   now.log_lines_dropped_queue = static_cast<double>(parts.log.dropped_by_queue());
   now.log_lines_dropped_write = static_cast<double>(parts.log.dropped_by_write());
   if (parts.tls != nullptr) {

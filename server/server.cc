@@ -16,6 +16,7 @@
 #include "server/observe/process_metrics.h"
 #include "server/port_file.h"
 #include "server/probe.h"
+#include "server/startup.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -78,6 +79,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
                {"name", executor->info().name},
                {"model", executor->info().model}});
   }
+  for (const LeftOut& gpu : devices.left_out) {
+    log.Write(LogLevel::kWarning, "device left out", {{"name", gpu.name}, {"status", gpu.why}});
+  }
   std::unique_ptr<Server> server(
       new Server(config, log, std::move(on_no_device), std::move(devices)));
   if (absl::Status status = server->StartParts(); !status.ok()) return status;
@@ -86,28 +90,44 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
 
 absl::Status Server::StartParts() {
   if (absl::Status status = LoadTls(); !status.ok()) return status;
-  const int lanes = LaneCount(config_, devices_.backend);
-  if (absl::Status status = StartScheduler(lanes); !status.ok()) return status;
+  if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
   // Before the port opens: no client ever meets a device that has not given the known bits.
-  if (absl::Status status = scheduler_->CheckKnownAnswers(); !status.ok()) return status;
+  admission_.HoldBack("loading kernels");
   if (absl::Status status = StartGrpc(); !status.ok()) return status;
+  log_.Write(LogLevel::kInfo, "starting",
+             {{"version", kVersion}, {"grpc_port", grpc_port()}, {"metrics_port", metrics_port()}});
+  return absl::OkStatus();
+}
+
+absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
+  absl::Status status = MakeDevicesReady({.executors = devices_.executors,
+                                          .scheduler = *scheduler_,
+                                          .admission = admission_,
+                                          .log = log_,
+                                          .stop_requested = stop_requested});
+  if (!status.ok()) return status;
+  starting_ = false;
+  // One that was lost in this moment: OnDeviceLost may have found starting_ still set.
+  if (!has_device()) return absl::UnavailableError("no device is left");
+  admission_.Open();
   ready_ = true;
+  grpc_->StartServing();
   log_.Write(LogLevel::kInfo, "serving",
              {{"version", kVersion},
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
-              {"streams", lanes}});
+              {"streams", LaneCount(config_, devices_.backend)}});
   if (config_.port_file.empty()) return absl::OkStatus();
   return WritePortFile(config_.port_file, grpc_port(), metrics_port());
 }
 
-absl::Status Server::StartScheduler(int lanes) {
+absl::Status Server::StartScheduler() {
   // A CPU's lanes need the processors to compute.
   const bool looks = devices_.backend == Backend::kCuda;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
-                        {.lanes = lanes,
+                        {.lanes = LaneCount(config_, devices_.backend),
                          .batch_lanes = config_.batch_lanes,
                          .queue_depth_max = config_.queue_depth_max,
                          .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),
@@ -176,9 +196,10 @@ absl::Status Server::StartGrpc() {
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   tensors_.DropDevice(device);
   const int left = devices_left_.fetch_sub(1) - 1;
-  log_.Write(LogLevel::kError, "device lost",
+  const bool starting = starting_;
+  log_.Write(LogLevel::kError, starting ? "device left out" : "device lost",
              {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
-  if (left == 0) on_no_device_();
+  if (left == 0 && !starting) on_no_device_();  // the start itself fails
 }
 
 bool Server::has_device() const { return devices_left_ > 0; }

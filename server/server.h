@@ -31,14 +31,19 @@ class Server {
   // Told, by any thread, that no device is left: every request will be refused.
   using OnNoDevice = std::function<void()>;
 
-  // Opens the devices, asks each a known question, listens and serves. `log` must outlive the
-  // server. Errors name what could not be had: a device, its right answer, an address, the port
-  // file.
+  // Opens the devices and listens: the process is live, and not ready. `log` must outlive the
+  // server. Errors name what could not be had: a device, an address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
                                                        OnNoDevice on_no_device);
   // The same with devices that are open already.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
                                                        OnNoDevice on_no_device, Devices devices);
+
+  // Loads the kernels onto the devices, asks each the known questions (startup.h) and serves from
+  // then on. Waits: seconds, or minutes where the driver compiles. `stop_requested` is asked on
+  // this thread while it does. CANCELLED: it returned true. Errors name what could not be had: a
+  // device's kernels, its right answers, the port file. On any error nobody was served.
+  absl::Status MakeReady(const std::function<bool()>& stop_requested = {});
 
   // Takes what `next` changes in limits, log level and times, and reads the certificates again;
   // says in the log what needs a restart. When `next` is an error, or a certificate does not fit,
@@ -60,7 +65,7 @@ class Server {
  private:
   Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices);
   absl::Status StartParts();
-  absl::Status StartScheduler(int lanes);
+  absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
   absl::Status StartGrpc();
@@ -72,6 +77,7 @@ class Server {
   const OnNoDevice on_no_device_;
   Devices devices_;
   std::atomic<int> devices_left_;
+  std::atomic<bool> starting_{true};  // until MakeReady has succeeded
   std::atomic<bool> ready_{false};
   AdmissionController admission_;
   TensorTable tensors_;

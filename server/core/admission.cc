@@ -40,6 +40,10 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_
     ++state_.refused_closed;
     return absl::UnavailableError("the server is shutting down");
   }
+  if (starting_.has_value()) {
+    ++state_.refused_starting;
+    return StartingError();
+  }
   if (payload_bytes > options_.max_bytes_in_flight) {
     ++state_.refused_too_large;
     return RefusalStatus(NeverFits{},
@@ -69,6 +73,26 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
   absl::MutexLock lock(&mutex_);
   options_.max_requests_in_flight = max_requests_in_flight;
   options_.max_bytes_in_flight = max_bytes_in_flight;
+}
+
+absl::Status AdmissionController::StartingError() const {
+  return StartingStatus(RetryLater{options_.starting_retry_delay},
+                        absl::StrCat("starting: ", *starting_));
+}
+
+void AdmissionController::HoldBack(std::string stage) {
+  absl::MutexLock lock(&mutex_);
+  starting_ = std::move(stage);
+}
+
+void AdmissionController::Open() {
+  absl::MutexLock lock(&mutex_);
+  starting_.reset();
+}
+
+absl::Status AdmissionController::CheckStarted() const {
+  absl::MutexLock lock(&mutex_);
+  return starting_.has_value() ? StartingError() : absl::OkStatus();
 }
 
 void AdmissionController::Close() {

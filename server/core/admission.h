@@ -12,8 +12,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
@@ -53,6 +56,8 @@ struct AdmissionOptions {
   // What a refused client is told to wait: a few times a typical small request, so that the queue
   // has moved on by then.
   std::chrono::milliseconds retry_delay{100};
+  // The same while the server starts, which takes seconds or minutes.
+  std::chrono::milliseconds starting_retry_delay{1000};
 };
 
 struct AdmissionState {
@@ -62,6 +67,7 @@ struct AdmissionState {
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
+  std::uint64_t refused_starting = 0;
 };
 
 class AdmissionController {
@@ -71,12 +77,18 @@ class AdmissionController {
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // Admits a request that holds `payload_bytes` >= 0. RESOURCE_EXHAUSTED with RetryLater: full;
-  // with NeverFits: larger than the whole budget. UNAVAILABLE: closed.
+  // with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as CheckStarted.
   absl::StatusOr<AdmissionTicket> Admit(std::int64_t payload_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Admits nothing until Open: the server is starting, and now at `stage`.
+  void HoldBack(std::string stage) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Open() ABSL_LOCKS_EXCLUDED(mutex_);
+  // UNAVAILABLE with RetryLater between HoldBack and Open, for calls that need no admission.
+  absl::Status CheckStarted() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits nothing from now on: the server drains.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -85,11 +97,13 @@ class AdmissionController {
 
  private:
   friend class AdmissionTicket;
+  absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(std::int64_t requests, std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
   AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
 };
 

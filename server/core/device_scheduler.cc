@@ -51,6 +51,14 @@ absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
   return scheduler;
 }
 
+std::unique_ptr<DeviceScheduler> DeviceScheduler::CreateLost(Executor& executor,
+                                                             const SchedulerOptions& options) {
+  std::unique_ptr<DeviceScheduler> scheduler(new DeviceScheduler(executor, options));
+  absl::MutexLock lock(&scheduler->mutex_);
+  scheduler->lost_ = true;
+  return scheduler;
+}
+
 absl::Status DeviceScheduler::MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes) {
   for (int i = 0; i < count; ++i) {
     absl::StatusOr<std::unique_ptr<Lane>> lane = executor_.MakeLane();

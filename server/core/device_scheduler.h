@@ -75,6 +75,10 @@ class DeviceScheduler {
   static absl::StatusOr<std::unique_ptr<DeviceScheduler>> Create(Executor& executor,
                                                                  const SchedulerOptions& options);
 
+  // Of a device that is lost before it has served: no lanes.
+  static std::unique_ptr<DeviceScheduler> CreateLost(Executor& executor,
+                                                     const SchedulerOptions& options);
+
   // Drains, then joins the lanes' threads.
   ~DeviceScheduler();
 
@@ -93,6 +97,10 @@ class DeviceScheduler {
 
   // Takes nothing more; what was accepted is finished.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The device is gone, says `why`: tells the owner and answers what waits. Once; later calls do
+  // nothing.
+  void Lose(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   SchedulerState state() const ABSL_LOCKS_EXCLUDED(mutex_);
   const DeviceInfo& device() const { return executor_.info(); }
@@ -119,8 +127,6 @@ class DeviceScheduler {
   WorkReport Run(Lane& lane, const QueuedWork& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<WorkReport> Run(BatchLane& lane, absl::Span<const QueuedWork> taken)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The device is gone, says `why`: tells the owner and answers what waits. Once.
-  void Lose(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeLanes(int count, std::vector<std::unique_ptr<Lane>>& lanes);
   absl::Status MakeBatchLanes();
   bool Batches(Work& work) const;

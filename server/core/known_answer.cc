@@ -1,29 +1,86 @@
 #include "server/core/known_answer.h"
 
-#include <bit>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/types/span.h"
+#include "server/core/known_data.h"
 #include "server/core/work.h"
 
 namespace warpfold {
 namespace {
 
-constexpr std::int64_t kRows = 2;
-constexpr Op kOps[] = {Op::kSum, Op::kMean, Op::kMin, Op::kMax};
+using known::AnswerLine;
+using known::Balance;
+using known::Kind;
+using known::kRows;
+
+#include "server/core/known_answers.inc"
+
+const Balance& FindBalance(std::int64_t columns, int row, bool has_holes) {
+  return *std::find_if(std::begin(kBalances), std::end(kBalances), [=](const Balance& balance) {
+    return balance.columns == columns && balance.row == row && balance.has_holes == has_holes;
+  });
+}
+
+// The ops of a line of the table, in its order.
+absl::Span<const Op> OpsOf(Kind kind) {
+  static constexpr Op kAllButProd[] = {Op::kSum,          Op::kMin,    Op::kMax,    Op::kMean,
+                                       Op::kVar,          Op::kStd,    Op::kL1Norm, Op::kL2Norm,
+                                       Op::kCountNonzero, Op::kAny,    Op::kAll,    Op::kNanCount,
+                                       Op::kInfCount,     Op::kArgMin, Op::kArgMax};
+  static constexpr Op kProduct[] = {Op::kProd, Op::kSum, Op::kMin,    Op::kMax,   Op::kCountNonzero,
+                                    Op::kAny,  Op::kAll, Op::kArgMin, Op::kArgMax};
+  static constexpr Op kExtremes[] = {Op::kMin,          Op::kMax, Op::kArgMin, Op::kArgMax,
+                                     Op::kCountNonzero, Op::kAny, Op::kAll};
+  static constexpr Op kSpecial[] = {Op::kSum,    Op::kMin,      Op::kMax,      Op::kArgMin,
+                                    Op::kArgMax, Op::kNanCount, Op::kInfCount, Op::kCountNonzero,
+                                    Op::kAny,    Op::kAll};
+  switch (kind) {
+    case Kind::kBalanced:
+    case Kind::kOmit:
+      return kAllButProd;
+    case Kind::kProduct:
+      return kProduct;
+    case Kind::kExtremes:
+      return kExtremes;
+    case Kind::kSpecial:
+      return kSpecial;
+  }
+  __builtin_unreachable();
+}
+
+// Ops that one fusion of accumulators serves (kernels/bundle.h). Those of kAllButProd together take
+// the one of everything.
+const std::vector<std::vector<Op>>& FusedOps() {
+  static const auto& fused = *new std::vector<std::vector<Op>>{
+      {Op::kSum, Op::kMean},
+      {Op::kMin},
+      {Op::kMax},
+      {Op::kCountNonzero, Op::kAny, Op::kAll},
+      {Op::kSum, Op::kMin, Op::kMax},
+      {Op::kVar, Op::kStd, Op::kL1Norm, Op::kL2Norm, Op::kNanCount, Op::kInfCount},
+      {Op::kArgMin, Op::kArgMax}};
+  return fused;
+}
+
+constexpr Op kOrderedOps[] = {Op::kSum, Op::kMean, Op::kMin, Op::kMax};
 
 // Of rows of so many elements the results, row by row, of each op. A test computes them anew from
 // docs/order.md.
-struct Known {
+struct KnownOrdered {
   std::int64_t columns;
-  std::uint64_t answer_bits[std::size(kOps)][kRows];
+  std::uint64_t answer_bits[std::size(kOrderedOps)][kRows];
 };
-constexpr Known kKnown[] = {
+constexpr KnownOrdered kKnownOrdered[] = {
     // 39 tiles of the canonical order and a ragged one: whole tiles, a second pass.
     {20011,
      {{0x413e4ca804b6b836, 0xc1059aa0b95b0378},
@@ -40,8 +97,8 @@ constexpr Known kKnown[] = {
 
 class KnownWork final : public Work, private PayloadSource {
  public:
-  explicit KnownWork(Plan plan)
-      : plan_(std::move(plan)), elements_(KnownElements(plan_.element_count)) {}
+  KnownWork(Plan plan, std::shared_ptr<const std::string> elements)
+      : plan_(std::move(plan)), elements_(std::move(elements)) {}
 
   const WorkReport& Await() {
     done_.WaitForNotification();
@@ -60,47 +117,117 @@ class KnownWork final : public Work, private PayloadSource {
  private:
   void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
-    std::memcpy(out.data(), reinterpret_cast<const char*>(elements_.data()) + at_bytes_,
-                out.size());
+    std::memcpy(out.data(), elements_->data() + at_bytes_, out.size());
     at_bytes_ += out.size();
     return absl::OkStatus();
   }
   absl::Status ExpectEnd() override { return absl::OkStatus(); }
 
   const Plan plan_;
-  const std::vector<double> elements_;
+  const std::shared_ptr<const std::string> elements_;
   std::size_t at_bytes_ = 0;
   WorkReport report_;
   absl::Notification done_;
 };
 
-absl::Status Named(const DeviceScheduler& device, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(device.device().name, ": ", status.message()));
+absl::Status Named(DType dtype, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("self-test ", Name(dtype), ": ", status.message()));
 }
 
 absl::Status Check(DeviceScheduler& device, const KnownReduction& known) {
   absl::StatusOr<Plan> plan = MakePlan(known.question);
   if (!plan.ok()) return plan.status();
-  KnownWork work(*std::move(plan));
-  if (absl::Status status = device.Submit(&work); !status.ok()) return Named(device, status);
+  KnownWork work(*std::move(plan), known.elements);
+  if (absl::Status status = device.Submit(&work); !status.ok()) return status;
   const WorkReport& report = work.Await();
-  if (!report.outcome.ok()) return Named(device, report.outcome.status());
-  if (report.outcome->results != known.answer) {
-    return Named(device, absl::InternalError("a known reduction gave other bits than the known"));
+  if (!report.outcome.ok()) return report.outcome.status();
+  const std::vector<std::string>& results = report.outcome->results;
+  if (results.size() != known.answer.size()) return absl::InternalError("not one result an op");
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i] != known.answer[i]) {
+      return absl::InternalError(absl::StrCat(Name(known.question.ops[i]), " of ",
+                                              known.question.shape[1],
+                                              " elements has other bits than the known"));
+    }
   }
   return absl::OkStatus();
 }
 
+// Magnitudes over 32 binary orders and mixed signs, by Knuth's linear congruential generator.
+std::string OrderedElements(std::int64_t count) {
+  std::string elements;
+  std::uint64_t state = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const std::uint64_t sign = state & (std::uint64_t{1} << 63);
+    const std::uint64_t exponent = 1023 - 16 + ((state >> 58) & 31);
+    const std::uint64_t mantissa = (state >> 6) & ((std::uint64_t{1} << 52) - 1);
+    const std::uint64_t bits = sign | exponent << 52 | mantissa;
+    elements.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+  }
+  return elements;
+}
+
+// A line of the table as one question with all of its ops.
+KnownReduction Whole(const AnswerLine& line) {
+  const absl::Span<const Op> ops = OpsOf(line.kind);
+  KnownReduction known{.question = {.dtype = line.dtype,
+                                    .shape = {kRows, line.columns},
+                                    .ops = {ops.begin(), ops.end()},
+                                    .axes = {1},
+                                    .nan_policy = line.kind == Kind::kOmit ? NanPolicy::kOmit
+                                                                           : NanPolicy::kPropagate},
+                       .elements = std::make_shared<const std::string>(
+                           known::Elements(line.dtype, line.kind, line.columns, FindBalance))};
+  const std::string bytes = absl::HexStringToBytes(line.answers);
+  std::size_t at = 0;
+  for (const Op op : ops) {
+    const std::size_t size = kRows * ElementBytes(ResultDType(op, line.dtype));
+    known.answer.push_back(bytes.substr(at, size));
+    at += size;
+  }
+  return known;
+}
+
+// The same tensor with some of the ops.
+KnownReduction Some(const KnownReduction& whole, const std::vector<Op>& ops) {
+  KnownReduction some = whole;
+  some.question.ops = ops;
+  some.answer.clear();
+  for (const Op op : ops) {
+    const auto found = std::find(whole.question.ops.begin(), whole.question.ops.end(), op);
+    some.answer.push_back(
+        whole.answer[static_cast<std::size_t>(found - whole.question.ops.begin())]);
+  }
+  return some;
+}
+
 }  // namespace
 
-std::vector<KnownReduction> KnownReductions() {
+std::vector<KnownReduction> KnownReductions(DType dtype) {
   std::vector<KnownReduction> reductions;
-  for (const Known& known : kKnown) {
+  for (const AnswerLine& line : kAnswers) {
+    if (line.dtype != dtype) continue;
+    KnownReduction whole = Whole(line);
+    if (line.kind == Kind::kBalanced) {
+      for (const std::vector<Op>& ops : FusedOps()) reductions.push_back(Some(whole, ops));
+    }
+    reductions.push_back(std::move(whole));
+  }
+  return reductions;
+}
+
+std::vector<KnownReduction> KnownOrderedReductions() {
+  std::vector<KnownReduction> reductions;
+  for (const KnownOrdered& known : kKnownOrdered) {
     KnownReduction& reduction = reductions.emplace_back();
     reduction.question = {.dtype = DType::kF64,
                           .shape = {kRows, known.columns},
-                          .ops = {std::begin(kOps), std::end(kOps)},
+                          .ops = {std::begin(kOrderedOps), std::end(kOrderedOps)},
                           .axes = {1}};
+    reduction.elements =
+        std::make_shared<const std::string>(OrderedElements(kRows * known.columns));
     for (const auto& bits : known.answer_bits) {
       reduction.answer.emplace_back(reinterpret_cast<const char*>(bits), sizeof(bits));
     }
@@ -108,24 +235,15 @@ std::vector<KnownReduction> KnownReductions() {
   return reductions;
 }
 
-// Magnitudes over 32 binary orders and mixed signs, by Knuth's linear congruential generator.
-std::vector<double> KnownElements(std::int64_t count) {
-  std::vector<double> elements;
-  elements.reserve(static_cast<std::size_t>(count));
-  std::uint64_t state = 1;
-  for (std::int64_t i = 0; i < count; ++i) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    const std::uint64_t sign = state & (std::uint64_t{1} << 63);
-    const std::uint64_t exponent = 1023 - 16 + ((state >> 58) & 31);
-    const std::uint64_t mantissa = (state >> 6) & ((std::uint64_t{1} << 52) - 1);
-    elements.push_back(std::bit_cast<double>(sign | exponent << 52 | mantissa));
+absl::Status CheckKnownAnswers(DeviceScheduler& device, DType dtype) {
+  std::vector<KnownReduction> reductions = KnownReductions(dtype);
+  if (dtype == DType::kF64) {
+    for (KnownReduction& ordered : KnownOrderedReductions()) {
+      reductions.push_back(std::move(ordered));
+    }
   }
-  return elements;
-}
-
-absl::Status CheckKnownAnswer(DeviceScheduler& device) {
-  for (const KnownReduction& known : KnownReductions()) {
-    if (absl::Status status = Check(device, known); !status.ok()) return status;
+  for (const KnownReduction& known : reductions) {
+    if (absl::Status status = Check(device, known); !status.ok()) return Named(dtype, status);
   }
   return absl::OkStatus();
 }

@@ -1,13 +1,15 @@
 // Reductions whose answers are known to the bit: what a device has to give before it serves.
 //
 // Step of a request: none; they run once at the start, through the same queue, lanes and kernels
-// that requests take: one through a lane, one that is small enough for a batch. The tensors' sums
-// depend on the order of additions, so a device that adds in another order is found too. Safe from
-// any thread.
+// that requests take: every op of every dtype, by tensors of several tiles through a lane and by
+// tensors that are small enough for a batch, by every fusion of accumulators that is compiled. The
+// answers were computed elsewhere, in exact arithmetic (tests/server/known_answers.py); but for
+// those of two f64 tensors, whose sums depend on the order of additions, so that a device that adds
+// in another order is found too. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 #define WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,18 +19,19 @@
 
 namespace warpfold {
 
-// What is asked, and the bytes of each op's result.
+// What is asked, of which bytes, and the bytes of each op's result.
 struct KnownReduction {
   ReduceSpec question;
+  std::shared_ptr<const std::string> elements;
   std::vector<std::string> answer;
 };
-std::vector<KnownReduction> KnownReductions();
-// The first `count` elements, of all of them.
-std::vector<double> KnownElements(std::int64_t count);
+std::vector<KnownReduction> KnownReductions(DType dtype);
+// Those of f64 whose answers depend on the order of additions.
+std::vector<KnownReduction> KnownOrderedReductions();
 
-// Asks `device` all of them and waits for its answers, however long that takes. INTERNAL: its bits
-// are wrong; otherwise the device's own status. The message names the device.
-absl::Status CheckKnownAnswer(DeviceScheduler& device);
+// Asks `device` all of a dtype and waits for its answers, however long that takes. INTERNAL: its
+// bits are wrong; otherwise the device's own status. The message names dtype and op.
+absl::Status CheckKnownAnswers(DeviceScheduler& device, DType dtype);
 
 }  // namespace warpfold
 

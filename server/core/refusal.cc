@@ -13,23 +13,32 @@ namespace {
 
 constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
 
+void SetDelay(absl::Status& status, const RetryLater& later) {
+  status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later.delay.count())));
+}
+
 }  // namespace
+
+absl::Status StartingStatus(const RetryLater& later, absl::string_view message) {
+  absl::Status status = absl::UnavailableError(message);
+  SetDelay(status, later);
+  return status;
+}
 
 absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message) {
   absl::Status status = absl::ResourceExhaustedError(message);
-  if (const RetryLater* later = std::get_if<RetryLater>(&refusal)) {
-    status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later->delay.count())));
-  }
+  if (const RetryLater* later = std::get_if<RetryLater>(&refusal)) SetDelay(status, *later);
   return status;
 }
 
 std::optional<Refusal> RefusalOf(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return std::nullopt;
+  if (!absl::IsResourceExhausted(status) && !absl::IsUnavailable(status)) return std::nullopt;
   const absl::optional<absl::Cord> delay = status.GetPayload(kRetryDelayKey);
   std::int64_t delay_ms = 0;
   if (delay.has_value() && absl::SimpleAtoi(std::string(*delay), &delay_ms)) {
     return RetryLater{std::chrono::milliseconds(delay_ms)};
   }
+  if (absl::IsUnavailable(status)) return std::nullopt;
   return NeverFits{};
 }
 

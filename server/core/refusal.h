@@ -16,7 +16,7 @@
 
 namespace warpfold {
 
-// Something is full now: the same request may fit after `delay`.
+// Something is full now, or the server is starting: the same request may fit after `delay`.
 struct RetryLater {
   std::chrono::milliseconds delay{0};
 };
@@ -26,11 +26,15 @@ struct NeverFits {};
 
 using Refusal = std::variant<RetryLater, NeverFits>;
 
+// An UNAVAILABLE status that carries `later`: the server is starting.
+absl::Status StartingStatus(const RetryLater& later, absl::string_view message);
+
 // A RESOURCE_EXHAUSTED status that carries `refusal`.
 absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message);
 
-// The refusal inside `status`; none when it is not RESOURCE_EXHAUSTED. One without a kind never
-// fits: that is what a device says when its scratch memory is too small.
+// The refusal inside `status`; none when it is neither RESOURCE_EXHAUSTED nor made by
+// StartingStatus. A RESOURCE_EXHAUSTED without a kind never fits: that is what a device says when
+// its scratch memory is too small.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
 
 }  // namespace warpfold

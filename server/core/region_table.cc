@@ -1,5 +1,6 @@
 #include "server/core/region_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,12 +124,16 @@ absl::Status RegionTable::RegisterShared(const std::string& name, const std::str
 absl::Status RegionTable::RegisterCuda(const std::string& name, const std::string& handle,
                                        std::int64_t device_ordinal, std::int64_t size_bytes) {
   return Add(name, RegionKind::kCuda, size_bytes, [&](Region& region) -> absl::Status {
-    if (device_ordinal < 0 || device_ordinal >= std::ssize(executors_)) {
+    // Not its place among the executors: GPUs may have been left out.
+    const auto found = std::find_if(executors_.begin(), executors_.end(), [&](const auto& device) {
+      return device->info().ordinal == device_ordinal;
+    });
+    if (found == executors_.end()) {
       return absl::InvalidArgumentError(absl::StrCat("device_ordinal: ", device_ordinal,
                                                      " is none of the server's ", executors_.size(),
                                                      " devices"));
     }
-    Executor& executor = *executors_[static_cast<std::size_t>(device_ordinal)];
+    Executor& executor = **found;
     absl::StatusOr<std::unique_ptr<PeerMemory>> peer = executor.OpenPeer(handle, size_bytes);
     if (!peer.ok()) return peer.status();
     region.peer = *std::move(peer);

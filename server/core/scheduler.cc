@@ -11,20 +11,31 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
     const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options) {
   if (executors.empty()) return absl::FailedPreconditionError("no device");
   std::vector<std::unique_ptr<DeviceScheduler>> devices;
+  std::vector<std::pair<const Executor*, absl::Status>> failed;
   for (const std::unique_ptr<Executor>& executor : executors) {
     absl::StatusOr<std::unique_ptr<DeviceScheduler>> device =
         DeviceScheduler::Create(*executor, options);
-    if (!device.ok()) return device.status();
+    if (!device.ok()) {
+      failed.emplace_back(executor.get(), device.status());
+      device = DeviceScheduler::CreateLost(*executor, options);
+    }
     devices.push_back(*std::move(device));
+  }
+  if (failed.size() == executors.size()) return failed.back().second;
+  for (const auto& [executor, status] : failed) {
+    if (options.on_lost) options.on_lost(executor->info(), status);
   }
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(devices)));
 }
 
-absl::Status Scheduler::CheckKnownAnswers() {
-  for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
-    if (absl::Status status = CheckKnownAnswer(*device); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+absl::Status Scheduler::CheckKnownAnswers(const DeviceInfo& device, DType dtype) {
+  return warpfold::CheckKnownAnswers(Of(device), dtype);
+}
+
+void Scheduler::Lose(const DeviceInfo& device, const absl::Status& why) { Of(device).Lose(why); }
+
+bool Scheduler::IsLost(const DeviceInfo& device) const {
+  return Of(device).state().devices_lost > 0;
 }
 
 Scheduler::~Scheduler() {

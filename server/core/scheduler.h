@@ -23,15 +23,21 @@ namespace warpfold {
 
 class Scheduler final : private SplitHost {
  public:
-  // One DeviceScheduler per executor, at least one; the executors must outlive the scheduler.
+  // One DeviceScheduler per executor, at least one; the executors must outlive the scheduler. A
+  // device without memory for its lanes is lost from the start (`options.on_lost` is called) unless
+  // it is the last one, whose status is returned.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(
       const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options);
 
   // Drains, and ends when all that was accepted is done.
   ~Scheduler() override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks every device a known question (known_answer.h), one after the other; waits.
-  absl::Status CheckKnownAnswers();
+  // Asks `device`, one of the executors', the known questions of `dtype` (known_answer.h); waits.
+  absl::Status CheckKnownAnswers(const DeviceInfo& device, DType dtype);
+
+  // From now on `device` is lost, as if it had answered UNAVAILABLE.
+  void Lose(const DeviceInfo& device, const absl::Status& why);
+  bool IsLost(const DeviceInfo& device) const;
 
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);

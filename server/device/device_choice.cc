@@ -130,7 +130,7 @@ std::string WhyNoCode(const Gpu& gpu, const Build& build) {
   if (gpu.capability.major == 0) {
     return absl::StrCat("GPU ", gpu.index, " does not answer the driver");
   }
-  if (cuda::MatchCode(gpu.capability, build.compiled) != cuda::CodeMatch::kNone) return "";
+  if (cuda::CodeFor(gpu.capability, build.compiled).match != cuda::CodeMatch::kNone) return "";
   return absl::StrCat("GPU ", gpu.index, " is ", cuda::ToString(gpu.capability),
                       "; this build has code for ", CodeNames(build.compiled));
 }

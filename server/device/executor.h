@@ -157,6 +157,7 @@ struct DeviceInfo {
   std::string name;   // "cuda:0", "cpu"
   std::string model;  // "NVIDIA H200", the processor's name
   std::int64_t memory_bytes = 0;
+  int ordinal = 0;  // CUDA's number of a GPU, which its name ends in
 };
 
 // One device. Lanes are made at start and live as long as the server: nothing on the serving path
@@ -172,6 +173,13 @@ class Executor {
   // Tensors of at most so many bytes take less time than waking another thread: whoever brings one
   // may run it. 0 on devices whose lanes wait for anything.
   virtual std::int64_t inline_bytes_max() const { return 0; }
+
+  // "sm_120" where the driver has to compile the kernels for the GPU, which takes minutes, once;
+  // empty where they are ready.
+  virtual std::string compiles_for() const { return ""; }
+  // Loads all kernels of `dtype`, so that no request waits for that; compiles them first where
+  // compiles_for says so. Waits. Once for each dtype before the first lane begins.
+  virtual absl::Status LoadKernels(DType /*dtype*/) { return absl::OkStatus(); }
 
   virtual absl::StatusOr<std::unique_ptr<Lane>> MakeLane() = 0;
 

@@ -104,7 +104,7 @@ class GrpcServerImpl final : public GrpcServer {
       return absl::UnavailableError(
           absl::StrCat("listen-address: cannot listen on ", options.listen_address));
     }
-    SetServing(true);
+    SetServing(false);
     return absl::OkStatus();
   }
 
@@ -113,6 +113,7 @@ class GrpcServerImpl final : public GrpcServer {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
+  void StartServing() override { SetServing(true); }
   void StopServing() override { SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {

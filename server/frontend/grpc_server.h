@@ -3,7 +3,7 @@
 //
 // grpc.health.v1.Health knows six names. "liveness" is SERVING for as long as the process answers;
 // "readiness", the three services' own names and "" (the server as a whole) while it wants
-// requests.
+// requests: from StartServing to StopServing.
 //
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
@@ -41,7 +41,8 @@ class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
 
-  // Listens and serves; every name is SERVING when this returns. `admission`, `scheduler`,
+  // Listens; health says SERVING for "liveness" and, until StartServing, NOT_SERVING for the other
+  // names. `admission`, `scheduler`,
   // `tensors`, `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming
   // the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
@@ -53,6 +54,9 @@ class GrpcServer {
   // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
   // it.
   virtual void SetLimits(const Limits& limits) = 0;
+
+  // All names are SERVING from now on.
+  virtual void StartServing() = 0;
 
   // All names but "liveness" are NOT_SERVING, to everyone who asks or watches; calls are still
   // served.

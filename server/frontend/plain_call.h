@@ -23,10 +23,11 @@ void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
              std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer);
 
 // Counts, logs and ends a call whose response, if `status` is OK, is filled. `record` was made when
-// the call came.
+// the call came. While the server starts, only methods that ask about the server itself are
+// answered; the others are UNAVAILABLE.
 grpc::ServerUnaryReactor* AnswerPlainCall(Services& services, grpc::CallbackServerContext* context,
                                           Method method, CallRecord& record,
-                                          std::string_view request_id, const absl::Status& status);
+                                          std::string_view request_id, absl::Status status);
 
 }  // namespace warpfold
 

@@ -62,6 +62,20 @@ void AddWork(const std::vector<DeviceWork>& devices, std::vector<MetricFamily>& 
   }
 }
 
+void AddUsable(const std::vector<DeviceUsable>& devices, std::vector<MetricFamily>& families) {
+  MetricFamily& family = families.emplace_back(
+      MetricFamily{"warpfold_device_usable",
+                   "1 while the device serves or is about to, 0 when it was left out at the start "
+                   "or is lost.",
+                   MetricType::Gauge,
+                   {}});
+  for (const DeviceUsable& device : devices) {
+    prometheus::ClientMetric metric = Sample(family.type, device.usable ? 1 : 0);
+    metric.label.push_back({"device", device.device});
+    family.metric.push_back(std::move(metric));
+  }
+}
+
 }  // namespace
 
 std::vector<MetricFamily> OccupancyCollector::Collect() const {
@@ -91,7 +105,8 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"queue", now.refusals_queue},
                 {"resident", now.refusals_resident},
                 {"regions", now.refusals_regions},
-                {"draining", now.refusals_draining}}),
+                {"draining", now.refusals_draining},
+                {"starting", now.refusals_starting}}),
       Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
                "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
                {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
@@ -105,6 +120,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
       Labelled(MetricType::Gauge, "warpfold_shared_memory_bytes",
                "Bytes of clients' memory that the server has open.", "kind",
                {{"system", now.system_memory.bytes}, {"cuda", now.cuda_memory.bytes}}));
+  AddUsable(now.devices_usable, families);
   AddWork(now.devices, families);
   return families;
 }

@@ -50,10 +50,17 @@ struct DeviceWork {
   double slab_wait_seconds = 0;
 };
 
+// One device, or a GPU that was left out at the start.
+struct DeviceUsable {
+  std::string device;
+  bool usable = false;
+};
+
 struct Occupancy {
   bool ready = false;
   double devices_serving = 0;
   double devices_lost = 0;
+  std::vector<DeviceUsable> devices_usable;
   double tls_not_after_seconds = 0;  // since the epoch; 0 without TLS
   double queue_depth = 0;
   double streams_in_use = 0;
@@ -67,6 +74,7 @@ struct Occupancy {
   double refusals_too_large = 0;
   double refusals_queue = 0;
   double refusals_draining = 0;
+  double refusals_starting = 0;
   double refusals_resident = 0;
   double refusals_regions = 0;
   SharedOccupancy system_memory;  // of clients'

@@ -37,6 +37,7 @@ class FrontendTest : public testing::Test {
                                     metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+    server_->StartServing();
     channel_ = ConnectTo(server_->port());
     stub_ = v1::ReductionService::NewStub(channel_);
   }

@@ -31,8 +31,11 @@ class ServerTest : public testing::Test {
   }
 
   absl::StatusOr<std::unique_ptr<Server>> Start() {
-    return Server::Start(
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
         config_, log_, [this] { none_left_.Notify(); }, std::move(devices_));
+    if (!server.ok()) return server;
+    if (absl::Status ready = (*server)->MakeReady(); !ready.ok()) return ready;
+    return server;
   }
 
   // The name of the device that answered, or the code.
@@ -58,11 +61,23 @@ class ServerTest : public testing::Test {
 
 const std::string kUnavailable = std::to_string(grpc::StatusCode::UNAVAILABLE);
 
-TEST_F(ServerTest, DoesNotServeWithADeviceThatGivesWrongBits) {
+TEST_F(ServerTest, DoesNotServeWithoutADeviceThatGivesTheRightBits) {
+  faulty_[0]->FlipABit();
   faulty_[1]->FlipABit();
   const absl::Status status = Start().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_NE(std::string(status.message()).find("cuda:1"), std::string::npos) << status;
+  EXPECT_NE(std::string(status.message()).find("cuda:1: self-test bool: sum"), std::string::npos)
+      << status;
+  EXPECT_FALSE(none_left_.HasBeenNotified());  // the start itself has failed
+}
+
+TEST_F(ServerTest, LeavesOutADeviceThatGivesWrongBits) {
+  faulty_[0]->FlipABit();
+  const auto server = Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(**server), "cuda:1");
+  EXPECT_FALSE(none_left_.HasBeenNotified());
+  (*server)->Drain();
 }
 
 TEST_F(ServerTest, ALostDeviceTakesItselfOutAndTheOthersGoOn) {

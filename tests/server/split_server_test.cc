@@ -39,6 +39,7 @@ class SplitServerTest : public testing::Test {
         config, log_, [] {}, std::move(devices));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+    ASSERT_TRUE(server_->MakeReady().ok());
     const auto channel = ConnectTo(server_->grpc_port());
     reductions_ = v1::ReductionService::NewStub(channel);
     tensors_ = v1::TensorService::NewStub(channel);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/architectures.h"
 #include "kernels/cuda/reduce.h"
 #include "server/device/cuda/cuda_batch_lane.h"
 #include "server/device/cuda/cuda_lane.h"
@@ -12,20 +13,6 @@
 
 namespace warpfold {
 namespace {
-
-// Fails where the binary holds no machine code for the GPU, instead of on the first request.
-absl::Status CheckKernelsRun() {
-  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<cuda::UniqueDeviceMemory> memory = cuda::AllocateDevice(64);
-  if (!memory.ok()) return memory.status();
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(memory->get(), 0, 64, stream->get()));
-  const cuda::Job job{.dtype = DType::kF32, .bundle = Bundle::kSum, .device = {}};
-  WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cuda::PushStates(job, memory->get(), 1, 0, memory->get() + 32, stream->get()));
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream->get()));
-  return absl::OkStatus();
-}
 
 // Requests that need more scratch than a lane owns allocate it in stream order; memory once taken
 // stays with the pool, so that such a request costs microseconds and cannot fail later for what
@@ -52,7 +39,6 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
   cudaDeviceProp properties;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, ordinal));
-  if (absl::Status status = CheckKernelsRun(); !status.ok()) return status;
   if (absl::Status status = SetScratchAside(ordinal, options.scratch_bytes); !status.ok()) {
     return status;
   }
@@ -61,11 +47,22 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
   std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, options));
   executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
                      .model = properties.name,
-                     .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
+                     .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+                     .ordinal = ordinal};
+  const cuda::ComputeCapability capability{properties.major, properties.minor};
+  if (cuda::CodeFor(capability).match == cuda::CodeMatch::kPtx) {
+    executor->compiles_for_ = cuda::ToString(capability);
+  }
   executor->tensors_ = *std::move(tensors);
   WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::GetDeviceShape(ordinal, &executor->shape_));
   executor->shape_.overlaps_passes &= options.overlaps_passes;
   return executor;
+}
+
+absl::Status CudaExecutor::LoadKernels(DType dtype) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(info_.ordinal));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::LoadKernels(dtype));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
@@ -91,20 +88,6 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::MapShared(int descri
 absl::StatusOr<std::unique_ptr<PeerMemory>> CudaExecutor::OpenPeer(absl::string_view handle,
                                                                    std::int64_t size_bytes) {
   return CudaPeerMemory::Open(ordinal_, handle, size_bytes);
-}
-
-absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(
-    const LaneOptions& options) {
-  int count = 0;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceCount(&count));
-  std::vector<std::unique_ptr<Executor>> executors;
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
-    absl::StatusOr<std::unique_ptr<Executor>> executor = CudaExecutor::Open(ordinal, options);
-    if (!executor.ok()) return executor.status();
-    executors.push_back(*std::move(executor));
-  }
-  if (executors.empty()) return absl::UnavailableError("CUDA: no visible device");
-  return executors;
 }
 
 }  // namespace warpfold

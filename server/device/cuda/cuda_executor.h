@@ -1,9 +1,9 @@
-// The visible GPUs, one Executor each.
+// A GPU as an Executor.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
 
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "kernels/cuda/launch_plan.h"
@@ -14,12 +14,13 @@ namespace warpfold {
 
 class CudaExecutor final : public Executor {
  public:
-  // Opens GPU `ordinal`, checks that this binary's kernels run on it, and sets
-  // `options.scratch_bytes` of its memory aside.
+  // Opens GPU `ordinal` and sets `options.scratch_bytes` of its memory aside. Loads no kernels.
   static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const LaneOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
   DeviceUse::Counts use() const override { return use_.counts(); }
+  std::string compiles_for() const override { return compiles_for_; }
+  absl::Status LoadKernels(DType dtype) override;
   absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
   BatchLimits batch_limits() const override { return options_.batch; }
   bool Batches(const Plan& plan) const override;
@@ -36,15 +37,11 @@ class CudaExecutor final : public Executor {
   int ordinal_;
   LaneOptions options_;
   DeviceInfo info_;
+  std::string compiles_for_;
   DeviceUse use_;  // which the lanes share
   cuda::DeviceShape shape_;
   std::unique_ptr<TensorPool> tensors_;
 };
-
-// Opens all visible GPUs (CUDA_VISIBLE_DEVICES chooses). UNAVAILABLE, in the driver's words, when
-// there is none.
-absl::StatusOr<std::vector<std::unique_ptr<Executor>>> OpenCudaExecutors(
-    const LaneOptions& options);
 
 }  // namespace warpfold
 

@@ -117,7 +117,7 @@ Reactor* InferenceServiceImpl::RepositoryIndex(Context* context,
     entry->set_name(model.name);
     entry->set_version(kModelVersion);
     entry->set_state(ready ? "READY" : "UNAVAILABLE");
-    if (!ready) entry->set_reason("the server is shutting down");
+    if (!ready) entry->set_reason("the server is starting or shutting down");
   }
   return Answer(context, Method::kRepositoryIndex);
 }
