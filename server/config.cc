@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -74,6 +75,13 @@ absl::Status Config::Validate() const {
     if (absl::Status status = InRange(option, *this); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+int Config::lanes(Backend served_by) const {
+  if (streams > 0) return streams;
+  if (served_by == Backend::kCuda) return 8;
+  // At least four, so that slow streams leave one for others (DeviceScheduler).
+  return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 Limits Config::limits() const {

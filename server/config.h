@@ -86,6 +86,8 @@ struct Config {
 
   bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
+  // Streams of a device: `streams`, or what 0 comes to on kCuda or kCpu.
+  int lanes(Backend served_by) const;
   Limits limits() const;
   LaneOptions lane_options() const;
   LogOptions log_options() const;

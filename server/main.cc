@@ -1,4 +1,5 @@
-// warpfold-server: flags -> Config -> Server; SIGHUP reloads, SIGTERM and SIGINT drain it.
+// warpfold-server: flags -> Config -> Server, or -> --check; SIGHUP reloads, SIGTERM and SIGINT
+// drain it.
 //
 // Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left.
 // docs/operations.md explains them.
@@ -17,6 +18,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/check/check.h"
+#include "server/check/report.h"
 #include "server/config.h"
 #include "server/config_options.h"
 #include "server/frontend/library_log.h"
@@ -120,18 +125,48 @@ int Serve(const Config& config, int argc, char** argv) {
 struct Printing {
   bool config = false;
   bool options = false;
+  bool checks_config = false;
   bool check = false;
+  bool json = false;
+  bool report = false;
 };
 
 void AddPrinting(CLI::App& app, Printing& printing) {
   app.add_flag("--print-config", printing.config,
                "Print the configuration in force as a file for --config, and exit")
       ->configurable(false);
-  app.add_flag("--check-config", printing.check, "Exit with 0 when the configuration is good, or 2")
+  app.add_flag("--check-config", printing.checks_config,
+               "Exit with 0 when the configuration is good, or 2")
       ->configurable(false);
+  CLI::Option* check =
+      app.add_flag("--check", printing.check,
+                   "Try everything that the server needs to start (driver, GPUs, memory, ports, "
+                   "known answers), print a line for each, and exit with 0, or 1 when one failed")
+          ->configurable(false);
+  CLI::Option* json =
+      app.add_flag("--json", printing.json, "With --check: print the findings as JSON")
+          ->configurable(false)
+          ->needs(check);
+  app.add_flag("--report", printing.report,
+               "With --check: print a row for each device that can be sent to others")
+      ->configurable(false)
+      ->needs(check)
+      ->excludes(json);
   app.add_flag("--print-options", printing.options,
                "Print every option as the table of docs/configuration.md, and exit")
       ->configurable(false);
+}
+
+int Check(const Config& config, const Printing& printing) {
+  const CheckReport report = CheckAll(config);
+  if (printing.json) {
+    std::cout << ToJson(report);
+  } else if (printing.report) {
+    std::cout << ToRows(report, absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+  } else {
+    std::cout << ToText(report);
+  }
+  return report.ok() ? 0 : kExitFailure;
 }
 
 int Main(int argc, char** argv) {
@@ -163,7 +198,8 @@ int Main(int argc, char** argv) {
     return kExitBadConfig;
   }
   if (printing.config) std::cout << ToFile(config);
-  if (printing.config || printing.check) return 0;
+  if (printing.config || printing.checks_config) return 0;
+  if (printing.check) return Check(config, printing);
   return Serve(config, argc, argv);
 }
 

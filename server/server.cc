@@ -1,9 +1,7 @@
 #include "server/server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,13 +30,6 @@ const char* Name(Backend backend) {
       return "cpu";
   }
   __builtin_unreachable();
-}
-
-int LaneCount(const Config& config, Backend backend) {
-  if (config.streams > 0) return config.streams;
-  if (backend == Backend::kCuda) return 8;
-  // At least four, so that slow streams leave one for others (DeviceScheduler).
-  return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 TlsFiles TlsFilesOf(const Config& config) {
@@ -117,7 +108,7 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
              {{"version", kVersion},
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
-              {"streams", LaneCount(config_, devices_.backend)}});
+              {"streams", config_.lanes(devices_.backend)}});
   if (config_.port_file.empty()) return absl::OkStatus();
   return WritePortFile(config_.port_file, grpc_port(), metrics_port());
 }
@@ -127,7 +118,7 @@ absl::Status Server::StartScheduler() {
   const bool looks = devices_.backend == Backend::kCuda;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
-                        {.lanes = LaneCount(config_, devices_.backend),
+                        {.lanes = config_.lanes(devices_.backend),
                          .batch_lanes = config_.batch_lanes,
                          .queue_depth_max = config_.queue_depth_max,
                          .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),

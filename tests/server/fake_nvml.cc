@@ -1,5 +1,6 @@
 // A libnvidia-ml.so.1 of two GPUs, of which the second supports next to nothing.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -12,6 +13,12 @@ bool IsFirst(const void* device) { return reinterpret_cast<std::intptr_t>(device
 int Give(char* out, unsigned int size, const char* text) {
   std::strncpy(out, text, size);
   return kSuccess;
+}
+
+// Of the environment; 0 when it is not there.
+unsigned int Number(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? static_cast<unsigned int>(std::strtoul(value, nullptr, 10)) : 0;
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
   return nvmlDeviceGetHandleByIndex_v2(static_cast<unsigned int>(id[6] - '0'), device);
 }
 int nvmlDeviceGetMigMode(void* device, unsigned int* current, unsigned int* pending) {
-  *current = *pending = 0;
+  *current = *pending = Number("FAKE_NVML_MIG");
   return IsFirst(device) ? kSuccess : kNotSupported;
 }
 int nvmlDeviceGetName(void* device, char* out, unsigned int size) {
@@ -65,7 +72,7 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned int* milliwatts) {
   return IsFirst(device) ? kSuccess : kNotSupported;
 }
 int nvmlDeviceGetTotalEccErrors(void* device, int type, int /*since*/, unsigned long long* errors) {
-  *errors = type == 0 ? 7 : 0;
+  *errors = type == 0 ? 7 : Number("FAKE_NVML_UNCORRECTED");
   return IsFirst(device) ? kSuccess : kNotSupported;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {

@@ -161,6 +161,7 @@ const char* TypeName(prometheus::MetricType type) {
 
 Occupancy AnOccupancy() {
   Occupancy occupancy;
+  occupancy.devices_usable = {{"cuda:0", true}, {"cuda:1", false}};
   occupancy.devices = {{.device = "cuda:0", .copied_bytes = 8e9, .copy_seconds = 0.25}};
   return occupancy;
 }

@@ -1,0 +1,135 @@
+#include "server/check/host_checks.h"
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/check/port_check.h"
+#include "server/frontend/tls.h"
+#include "server/kernel_cache.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kHost[] = "host";
+// A connection is a descriptor; some proxies open thousands.
+constexpr rlim_t kOpenFilesMin = 65536;
+constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
+// Code, threads, gRPC's own buffers: measured 60 to 130 MiB of an idle server.
+constexpr std::int64_t kProcessBytes = std::int64_t{256} << 20;
+// cgroup v1 says "no limit" as a number near 2^63.
+constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+
+std::string LimitText(rlim_t limit) {
+  return limit == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit);
+}
+
+std::string MiB(std::int64_t bytes) { return absl::StrCat(bytes >> 20, " MiB"); }
+
+std::optional<std::int64_t> ReadNumber(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  std::int64_t number = 0;
+  if (!(file >> word) || !absl::SimpleAtoi(word, &number)) return std::nullopt;  // "max"
+  return number < kNoLimit ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+void CheckOpenFiles(CheckReport& report) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string text =
+      absl::StrCat(LimitText(limit.rlim_cur), ", hard limit ", LimitText(limit.rlim_max));
+  if (limit.rlim_cur >= kOpenFilesMin) {
+    report.Ok(kHost, "open files", text);
+  } else {
+    report.Warn(kHost, "open files", text,
+                absl::StrCat("each connection takes one: raise it to ", kOpenFilesMin,
+                             " (ulimit -n, LimitNOFILE=, --ulimit nofile=)"));
+  }
+}
+
+std::optional<std::int64_t> CgroupMemoryLimit(const std::string& root) {
+  // A container sees its own group as the root.
+  for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
+    if (const std::optional<std::int64_t> limit = ReadNumber(root + file); limit.has_value()) {
+      return limit;
+    }
+  }
+  return std::nullopt;
+}
+
+void CheckMemory(const Config& config, Backend backend, int device_count,
+                 std::optional<std::int64_t> limit_bytes, CheckReport& report) {
+  if (!limit_bytes.has_value()) {
+    report.Ok(kHost, "memory limit", "none");
+    return;
+  }
+  const std::int64_t lanes = std::int64_t{device_count} * config.lanes(backend);
+  const std::int64_t slabs = backend == Backend::kCuda ? config.slabs_per_stream : 1;
+  std::int64_t needed =
+      kProcessBytes + lanes * slabs * config.slab_bytes + 2 * config.max_bytes_in_flight;
+  if (backend == Backend::kCpu) needed += config.max_resident_bytes;
+  const std::string text = absl::StrCat(MiB(*limit_bytes), ", the server may take ", MiB(needed));
+  if (needed <= *limit_bytes) {
+    report.Ok(kHost, "memory limit", text);
+  } else {
+    report.Warn(kHost, "memory limit", text,
+                "raise it, or lower --max-bytes-in-flight (counted twice), --max-resident-bytes "
+                "or --streams");
+  }
+}
+
+void CheckPorts(const Config& config, CheckReport& report) {
+  CheckPort("listen-address", config.listen_address, /*speaks_grpc=*/!config.uses_tls(), report);
+  if (config.serves_metrics()) {
+    CheckPort("metrics-address", config.metrics_address, /*speaks_grpc=*/false, report);
+  }
+}
+
+void CheckTls(const Config& config, CheckReport& report) {
+  if (!config.uses_tls()) {
+    report.Ok(kHost, "TLS", "off");
+    return;
+  }
+  const absl::StatusOr<std::unique_ptr<TlsCertificate>> tls =
+      TlsCertificate::Load({.certificate = config.tls_cert,
+                            .private_key = config.tls_key,
+                            .client_ca = config.tls_client_ca});
+  if (!tls.ok()) {
+    report.Fail(kHost, "TLS", std::string(tls.status().message()),
+                "give PEM files that fit, which this user may read");
+    return;
+  }
+  const absl::Time end = (*tls)->not_after();
+  const std::string text =
+      absl::StrCat("certificate and key fit, valid until ",
+                   absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()),
+                   config.tls_client_ca.empty() ? "; clients are not asked for one"
+                                                : "; clients have to show one");
+  if (end - absl::Now() > kCertificateWarning) {
+    report.Ok(kHost, "TLS", text);
+  } else {
+    report.Warn(kHost, "TLS", text, "renew it: the server reads the files again on SIGHUP");
+  }
+}
+
+void CheckKernelCache(CheckReport& report) {
+  const KernelCache cache = FindKernelCache();
+  if (cache.problem.empty()) {
+    report.Ok(kHost, "kernel cache", cache.folder);
+  } else {
+    report.Warn(kHost, "kernel cache", cache.problem,
+                "set CUDA_CACHE_PATH to a folder that can be written, or every start compiles for "
+                "minutes");
+  }
+}
+
+}  // namespace warpfold

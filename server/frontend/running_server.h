@@ -1,0 +1,18 @@
+// Asks a server that runs already, for --check.
+#ifndef WARPFOLD_SERVER_FRONTEND_RUNNING_SERVER_H_
+#define WARPFOLD_SERVER_FRONTEND_RUNNING_SERVER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace warpfold {
+
+// The version of the server that listens at `address`, host:port, without TLS; "that is starting"
+// of one that serves nobody yet. An address of all interfaces is asked by loopback. UNAVAILABLE: it
+// does not answer within two seconds. Waits.
+absl::StatusOr<std::string> AskServerVersion(const std::string& address);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_RUNNING_SERVER_H_

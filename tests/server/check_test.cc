@@ -1,0 +1,221 @@
+// The parts of --check: what they find on machines that the test makes up, and how it is written.
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/check/device_checks.h"
+#include "server/check/host_checks.h"
+#include "server/check/report.h"
+#include "tests/server/faulty_device.h"
+#include "tests/temp_folder.h"
+
+namespace warpfold {
+namespace {
+
+using Result = Finding::Result;
+
+// "FAIL cuda:0 GPU", a line a finding.
+std::string Lines(const CheckReport& report) {
+  std::string lines;
+  for (const Finding& finding : report.findings) {
+    const char* const results[] = {"ok", "warn", "FAIL"};
+    lines += std::string(results[static_cast<int>(finding.result)]) + " " + finding.subject + " " +
+             finding.check + "\n";
+  }
+  return lines;
+}
+
+const Finding* Find(const CheckReport& report, const std::string& subject,
+                    const std::string& check) {
+  for (const Finding& finding : report.findings) {
+    if (finding.subject == subject && finding.check == check) return &finding;
+  }
+  return nullptr;
+}
+
+// Every failure and warning says what to do.
+void ExpectRemedies(const CheckReport& report) {
+  for (const Finding& finding : report.findings) {
+    EXPECT_EQ(finding.remedy.empty(), finding.result == Result::kOk) << finding.check;
+  }
+}
+
+class CheckPartsTest : public ::testing::Test {
+ protected:
+  CheckPartsTest() {
+    machine_.has_driver_library = true;
+    machine_.driver_cuda = 13000;
+    machine_.driver_version = "580.65.06";
+    machine_.gpus = {{.index = 0,
+                      .name = "First | GPU",
+                      .capability = {9, 0},
+                      .memory_bytes = std::int64_t{16} << 30,
+                      .pci_bus_id = "0000:00:00.0"},
+                     {.index = 1,
+                      .name = "Second",
+                      .capability = {12, 1},
+                      .memory_bytes = std::int64_t{8} << 30,
+                      .pci_bus_id = "0000:01:00.0"}};
+  }
+  ~CheckPartsTest() override {
+    unsetenv("FAKE_NVML_UNCORRECTED");
+    unsetenv("FAKE_NVML_MIG");
+  }
+
+  CheckReport Gpus() {
+    CheckReport report;
+    CheckGpus(machine_, build_, WARPFOLD_FAKE_NVML, report);
+    return report;
+  }
+
+  static constexpr cuda::ComputeCapability kMachineCode[] = {{8, 0}, {9, 0}};
+  static constexpr cuda::ComputeCapability kPtx[] = {{12, 0}};
+  Machine machine_;
+  const Build build_{
+      .has_cuda = true, .cuda_major = 13, .compiled = {.machine_code = kMachineCode, .ptx = kPtx}};
+};
+
+TEST_F(CheckPartsTest, EachGpuHasItsCodeItsMemoryItsErrorsAndItsMode) {
+  const CheckReport report = Gpus();
+  EXPECT_EQ(Lines(report),
+            "ok driver version\nok cuda:0 GPU\nok cuda:0 ECC errors\nok cuda:1 GPU\n");
+  ASSERT_EQ(report.devices.size(), 2U);
+  EXPECT_EQ(report.devices[0].code, "machine code sm_90");
+  EXPECT_EQ(report.devices[0].free_bytes, 600);
+  EXPECT_EQ(report.devices[0].uncorrected_ecc_errors, 0);
+  EXPECT_EQ(report.devices[0].is_mig, false);
+  EXPECT_EQ(report.devices[1].code, "PTX sm_120");
+  EXPECT_FALSE(report.devices[1].free_bytes.has_value());
+  EXPECT_FALSE(report.devices[1].is_mig.has_value());
+}
+
+TEST_F(CheckPartsTest, UncorrectedErrorsAreAWarningAndMigIsSaid) {
+  setenv("FAKE_NVML_UNCORRECTED", "3", 1);
+  setenv("FAKE_NVML_MIG", "1", 1);
+  const CheckReport report = Gpus();
+  const Finding* errors = Find(report, "cuda:0", "ECC errors");
+  ASSERT_NE(errors, nullptr);
+  EXPECT_EQ(errors->result, Result::kWarn);
+  EXPECT_EQ(errors->text, "3 uncorrected since the driver was loaded");
+  EXPECT_NE(Find(report, "cuda:0", "GPU")->text.find("MIG on"), std::string::npos);
+  EXPECT_TRUE(report.ok());
+  ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, AGpuWithoutCodeFails) {
+  machine_.gpus[0].capability = {7, 0};
+  const CheckReport report = Gpus();
+  EXPECT_FALSE(report.ok());
+  EXPECT_NE(Find(report, "cuda:0", "GPU")
+                ->text.find("GPU 0 is sm_70; this build has code for sm_80, sm_90"),
+            std::string::npos);
+  EXPECT_EQ(report.devices[0].code, "none");
+  ExpectRemedies(report);
+}
+
+// Devices of which the second has wrong bits in every answer.
+TEST_F(CheckPartsTest, EveryDeviceAnswersForEveryDtypeOnALineOfItsOwn) {
+  Config config;
+  config.streams = 1;
+  Devices devices{.backend = Backend::kCuda};
+  auto wrong = std::make_unique<FaultyDevice>("cuda:1");
+  wrong->FlipABit();
+  devices.executors.push_back(std::make_unique<FaultyDevice>("cuda:0"));
+  devices.executors.push_back(std::move(wrong));
+  devices.left_out = {{"cuda:2", "GPU 2: out of memory"}};
+  CheckReport report;
+  CheckDevices(config, devices, report);
+  EXPECT_EQ(Find(report, "cuda:2", "open")->result, Result::kFail);
+  for (const DType dtype : kAllDTypes) {
+    const std::string check = std::string("self-test ") + Name(dtype);
+    ASSERT_NE(Find(report, "cuda:0", check), nullptr) << check;
+    EXPECT_EQ(Find(report, "cuda:0", check)->text, "16 ops");
+    EXPECT_EQ(Find(report, "cuda:0", check)->result, Result::kOk);
+    ASSERT_NE(Find(report, "cuda:1", check), nullptr) << check;
+    EXPECT_EQ(Find(report, "cuda:1", check)->result, Result::kFail);
+  }
+  ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, TextIsAlignedAndSumsUp) {
+  CheckReport report{.backend = "cuda"};
+  report.devices.push_back({.name = "cuda:0"});
+  report.Ok("cuda:0", "self-test f32", "16 ops");
+  report.Warn("host", "open files", "1024", "raise it");
+  EXPECT_EQ(ToText(report),
+            "ok   cuda:0  self-test f32: 16 ops\n"
+            "warn host    open files: 1024; raise it\n"
+            "ready to serve on cuda, 1 device, 1 warning\n");
+  report.Fail("devices", "open", "no GPU", "get one");
+  EXPECT_EQ(ToText(report),
+            "ok   cuda:0   self-test f32: 16 ops\n"
+            "warn host     open files: 1024; raise it\n"
+            "FAIL devices  open: no GPU; get one\n"
+            "1 failure, 1 warning\n");
+}
+
+TEST_F(CheckPartsTest, JsonHasTheSameFacts) {
+  CheckReport report = Gpus();
+  report.Fail("host", "port", "held \xff", "end it");
+  const nlohmann::json json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["driver_version"], "580.65.06");
+  EXPECT_EQ(json["devices"][0]["code"], "machine code sm_90");
+  EXPECT_EQ(json["devices"][0]["free_bytes"], 600);
+  EXPECT_TRUE(json["devices"][1]["mig"].is_null());
+  ASSERT_EQ(json["checks"].size(), report.findings.size());
+  EXPECT_EQ(json["checks"].back()["result"], "fail");
+  EXPECT_EQ(json["checks"].back()["remedy"], "end it");
+}
+
+TEST_F(CheckPartsTest, ARowSaysWhatRanAndNothingOfTheMachine) {
+  CheckReport report = Gpus();
+  report.Ok("cuda:0", "self-test f32", "16 ops");
+  report.Fail("cuda:1", "self-test f32", "secret", "secret");
+  report.Fail("host", "TLS", "tls-cert: /home/someone/cert.pem", "secret");
+  const std::string rows = ToRows(report, "2026-11-25");
+  EXPECT_EQ(rows.find("| First \\| GPU | 9.0 | machine code sm_90 | "), 0U) << rows;
+  EXPECT_NE(rows.find(" | 580.65.06 | "), std::string::npos) << rows;
+  EXPECT_NE(rows.find(" | 2026-11-25 | pass |\n| Second | 12.1 | PTX sm_120 | "), std::string::npos)
+      << rows;
+  EXPECT_NE(rows.find(" | 2026-11-25 | FAIL: self-test f32 |\n"), std::string::npos) << rows;
+  for (const char* named : {"secret", "/home", "GPU-1", "GPU-2", "0000:0"}) {
+    EXPECT_EQ(rows.find(named), std::string::npos) << named << " in " << rows;
+  }
+}
+
+TEST_F(CheckPartsTest, AGpuThatCouldNotBeOpenedHasNotPassed) {
+  EXPECT_NE(ToRows(Gpus(), "2026-11-25").find("FAIL: not opened"), std::string::npos);
+}
+
+TEST_F(CheckPartsTest, TheMemoryLimitIsThatOfEitherKindOfControlGroup) {
+  const UniqueTempFolder v2;
+  v2.Write("memory.max", "4294967296\n");
+  EXPECT_EQ(CgroupMemoryLimit(v2.path()), std::int64_t{4} << 30);
+  v2.Write("memory.max", "max\n");
+  EXPECT_EQ(CgroupMemoryLimit(v2.path()), std::nullopt);
+  const UniqueTempFolder v1;
+  std::filesystem::create_directory(v1.Path("memory"));
+  v1.Write("memory/memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(CgroupMemoryLimit(v1.path()), std::int64_t{1} << 30);
+  v1.Write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(CgroupMemoryLimit(v1.path()), std::nullopt);
+}
+
+TEST_F(CheckPartsTest, ALimitBelowWhatTheServerMayTakeIsAWarning) {
+  Config config;
+  config.streams = 8;
+  config.max_bytes_in_flight = std::int64_t{1} << 30;
+  CheckReport report;
+  CheckMemory(config, Backend::kCuda, 2, std::int64_t{2} << 30, report);
+  CheckMemory(config, Backend::kCuda, 2, std::int64_t{3} << 30, report);
+  CheckMemory(config, Backend::kCuda, 2, std::nullopt, report);
+  EXPECT_EQ(Lines(report), "warn host memory limit\nok host memory limit\nok host memory limit\n");
+  ExpectRemedies(report);
+}
+
+}  // namespace
+}  // namespace warpfold
