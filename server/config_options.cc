@@ -30,7 +30,7 @@ constexpr ConfigOption kOptions[] = {
     {"metrics-address", &Config::metrics_address, "host:port", kAtStart,
      "The Prometheus page; port 0: any; none: no page"},
     {"port-file", &Config::port_file, "path", kAtStart,
-     "File that gets 'grpc_port metrics_port' once both are served"},
+     "File that gets 'grpc_port metrics_port' once the server is ready"},
     {"tls-cert", &Config::tls_cert, "path", kAtStart,
      "PEM certificate of the gRPC service, with those between it and the root; none: no TLS"},
     {"tls-key", &Config::tls_key, "path", kAtStart, "PEM private key of that certificate"},
@@ -40,7 +40,7 @@ constexpr ConfigOption kOptions[] = {
      "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
      "of it, up to a thousand times what was sent, before its size is known"},
     {"backend", &Config::backend, "", kAtStart,
-     "Device to reduce on; auto: CUDA if a GPU answers, else the CPU"},
+     "Device to reduce on; auto: the GPUs, and the CPU only where no GPU is present"},
     {"streams", &Config::streams, "requests", kAtStart,
      "Requests reduced at a time per device; 0: 8 on CUDA, max(4, processors) on the CPU", 0, 1024},
     {"slab-bytes", &Config::slab_bytes, "bytes", kAtStart,

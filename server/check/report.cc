@@ -139,18 +139,22 @@ std::string ToJson(const CheckReport& report) {
 }
 
 std::string ToRows(const CheckReport& report, const std::string& date) {
-  const auto cell = [](const std::string& text) {
-    return text.empty() ? "-" : absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
-  };
   std::string rows;
   for (const CheckedDevice& device : report.devices) {
-    absl::StrAppend(
-        &rows, "| ",
-        absl::StrJoin({cell(device.model), cell(device.capability), cell(device.code),
-                       cell(cpu::SimdTargetName()), cell(report.driver_version),
-                       std::string(kVersion), date, cell(ResultOf(report, device.name))},
-                      " | "),
-        " |\n");
+    std::vector<std::string> cells = {device.model};
+    std::string what = "`warpfold-server --check`";
+    if (device.capability.empty()) {
+      cells.emplace_back(cpu::SimdTargetName());
+    } else {
+      cells.insert(cells.end(), {device.capability, device.code});
+      absl::StrAppend(&what, ", driver ",
+                      report.driver_version.empty() ? "unknown" : report.driver_version, ", SIMD ",
+                      cpu::SimdTargetName());
+    }
+    cells.insert(cells.end(),
+                 {what, ResultOf(report, device.name), absl::StrCat(date, ", ", kVersion)});
+    for (std::string& cell : cells) absl::StrReplaceAll({{"|", "\\|"}, {"\n", " "}}, &cell);
+    absl::StrAppend(&rows, "| ", absl::StrJoin(cells, " | "), " |\n");
   }
   return rows;
 }

@@ -52,8 +52,9 @@ std::string ToText(const CheckReport& report);
 // docs/check.md lists the keys.
 std::string ToJson(const CheckReport& report);
 
-// For each device a row of docs/proof.md's table. Holds nothing that names the machine: no host,
-// no path, no serial number. `date` is "2026-11-25".
+// For each device a row of docs/proof.md's tables: GPU, compute capability, code path, what ran,
+// result, date and version; of a CPU its SIMD target instead of the second and third. Holds nothing
+// that names the machine: no host, no path, no serial number. `date` is "2026-11-25".
 std::string ToRows(const CheckReport& report, const std::string& date);
 
 }  // namespace warpfold

@@ -77,8 +77,11 @@ std::optional<std::string> UnknownEntry(const Machine& machine) {
 // Why the driver, which is there, cannot be used; none when it can.
 std::optional<std::string> DriverProblem(const Machine& machine, const Build& build) {
   if (!machine.has_gpu()) {
-    return "libcuda.so.1 is here, but neither a GPU's device node (/dev/nvidia*, /dev/dxg) nor a "
-           "GPU that it lists: a container needs --gpus all";
+    return absl::StrCat(
+        "libcuda.so.1 is here, but no GPU's device node (/dev/nvidia*, /dev/dxg), "
+        "and it lists no GPU",
+        machine.init_problem.empty() ? "" : " (", machine.init_problem,
+        machine.init_problem.empty() ? "" : ")", ": a container needs --gpus all");
   }
   if (std::string too_old = WhyTooOld(machine, build); !too_old.empty()) return too_old;
   if (const std::optional<std::string> unknown = UnknownEntry(machine); unknown.has_value()) {

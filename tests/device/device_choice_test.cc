@@ -106,7 +106,8 @@ const Case kCases[] = {
     {"WSL without its library", NodesWithoutLibrary({"/dev/dxg"}), kCudaBuild, Kind::kRefuse,
      Kind::kRefuse, "/dev/dxg is here, but"},
     {"a library, no nodes", LibraryWithoutNodes(), kCudaBuild, Kind::kRefuse, Kind::kRefuse,
-     "libcuda.so.1 is here, but neither a GPU's device node"},
+     "libcuda.so.1 is here, but no GPU's device node (/dev/nvidia*, /dev/dxg), and it lists no GPU "
+     "(CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected): a container needs --gpus all"},
     {"an old driver", OldDriver("550.54"), kCudaBuild, Kind::kRefuse, Kind::kRefuse,
      "driver 550.54 is too old for CUDA 13 (needs 580)"},
     {"an old driver of unknown version", OldDriver(""), kCudaBuild, Kind::kRefuse, Kind::kRefuse,

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cpu/tile_loops.h"
 #include "server/check/device_checks.h"
 #include "server/check/host_checks.h"
 #include "server/check/report.h"
+#include "server/version.h"
 #include "tests/server/faulty_device.h"
 #include "tests/temp_folder.h"
 
@@ -177,14 +179,29 @@ TEST_F(CheckPartsTest, ARowSaysWhatRanAndNothingOfTheMachine) {
   report.Fail("cuda:1", "self-test f32", "secret", "secret");
   report.Fail("host", "TLS", "tls-cert: /home/someone/cert.pem", "secret");
   const std::string rows = ToRows(report, "2026-11-25");
-  EXPECT_EQ(rows.find("| First \\| GPU | 9.0 | machine code sm_90 | "), 0U) << rows;
-  EXPECT_NE(rows.find(" | 580.65.06 | "), std::string::npos) << rows;
-  EXPECT_NE(rows.find(" | 2026-11-25 | pass |\n| Second | 12.1 | PTX sm_120 | "), std::string::npos)
+  EXPECT_EQ(rows.find("| First \\| GPU | 9.0 | machine code sm_90 | `warpfold-server --check`, "
+                      "driver 580.65.06, SIMD "),
+            0U)
       << rows;
-  EXPECT_NE(rows.find(" | 2026-11-25 | FAIL: self-test f32 |\n"), std::string::npos) << rows;
+  EXPECT_NE(rows.find(" | pass | 2026-11-25, " + std::string(kVersion) +
+                      " |\n| Second | 12.1 | PTX sm_120 | "),
+            std::string::npos)
+      << rows;
+  EXPECT_NE(rows.find(" | FAIL: self-test f32 | 2026-11-25, " + std::string(kVersion) + " |\n"),
+            std::string::npos)
+      << rows;
   for (const char* named : {"secret", "/home", "GPU-1", "GPU-2", "0000:0"}) {
     EXPECT_EQ(rows.find(named), std::string::npos) << named << " in " << rows;
   }
+}
+
+TEST_F(CheckPartsTest, TheRowOfACpuHasItsSimdTarget) {
+  CheckReport report;
+  report.devices.push_back({.name = "cpu", .model = "A CPU"});
+  report.Ok("cpu", "self-test f32", "16 ops");
+  EXPECT_EQ(ToRows(report, "2026-11-25"), std::string("| A CPU | ") + cpu::SimdTargetName() +
+                                              " | `warpfold-server --check` | pass | 2026-11-25, " +
+                                              kVersion + " |\n");
 }
 
 TEST_F(CheckPartsTest, AGpuThatCouldNotBeOpenedHasNotPassed) {

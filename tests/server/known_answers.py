@@ -304,9 +304,10 @@ def lines():
                 if kind in ("omit", "special") and dtype not in FLOATS:
                     continue
                 rows, power = tensor(kind, dtype, columns), unit_power(kind, dtype)
-                text = "".join(
-                    answer(op, dtype, row, kind == "omit", power).hex() for op in ops for row in rows
-                )
+                outputs = [
+                    answer(op, dtype, row, kind == "omit", power) for op in ops for row in rows
+                ]
+                text = b"".join(outputs).hex()
                 name = NAMES.get(dtype, dtype.upper())
                 yield f'    {{DType::k{name}, Kind::k{kind.title()}, {columns}, "{text}"}},'
     yield "};"
