@@ -83,7 +83,7 @@ absl::Status Server::StartParts() {
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
-  // Before the port opens: no client ever meets a device that has not given the known bits.
+  // Until MakeReady: no client ever meets a device that has not given the known bits.
   admission_.HoldBack("loading kernels");
   if (absl::Status status = StartGrpc(); !status.ok()) return status;
   log_.Write(LogLevel::kInfo, "starting",

@@ -42,7 +42,8 @@ class Server {
   // Loads the kernels onto the devices, asks each the known questions (startup.h) and serves from
   // then on. Waits: seconds, or minutes where the driver compiles. `stop_requested` is asked on
   // this thread while it does. CANCELLED: it returned true. Errors name what could not be had: a
-  // device's kernels, its right answers, the port file. On any error nobody was served.
+  // device's kernels, its right answers, the port file. On any error but the last nobody was
+  // served.
   absl::Status MakeReady(const std::function<bool()>& stop_requested = {});
 
   // Takes what `next` changes in limits, log level and times, and reads the certificates again;

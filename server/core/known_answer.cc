@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/types/span.h"
@@ -169,6 +169,16 @@ std::string OrderedElements(std::int64_t count) {
   return elements;
 }
 
+// Of pairs of hexadecimal digits, in lower case.
+std::string Bytes(std::string_view digits) {
+  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes += static_cast<char>(value(digits[i]) << 4 | value(digits[i + 1]));
+  }
+  return bytes;
+}
+
 // A line of the table as one question with all of its ops.
 KnownReduction Whole(const AnswerLine& line) {
   const absl::Span<const Op> ops = OpsOf(line.kind);
@@ -180,7 +190,7 @@ KnownReduction Whole(const AnswerLine& line) {
                                                                            : NanPolicy::kPropagate},
                        .elements = std::make_shared<const std::string>(
                            known::Elements(line.dtype, line.kind, line.columns, FindBalance))};
-  const std::string bytes = absl::HexStringToBytes(line.answers);
+  const std::string bytes = Bytes(line.answers);
   std::size_t at = 0;
   for (const Op op : ops) {
     const std::size_t size = kRows * ElementBytes(ResultDType(op, line.dtype));

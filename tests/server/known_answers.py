@@ -46,16 +46,18 @@ QUIET_NAN = {
 NAMES = {"bool": "Bool", "bf16": "BF16"}
 DTYPES = ["bool", *INTEGERS, *FLOATS]
 
-ALL_BUT_PROD = (
-    "sum min max mean var std l1_norm l2_norm count_nonzero any all nan_count inf_count argmin"
-    " argmax"
-).split()
+COUNTS = ["count_nonzero", "any", "all"]
+ARGS = ["argmin", "argmax"]
+MOMENTS = ["mean", "var", "std", "l1_norm", "l2_norm"]
+EXTREMES = ["min", "max"]
+SPECIALS = ["nan_count", "inf_count"]
+ALL_BUT_PROD = ["sum", *EXTREMES, *MOMENTS, *COUNTS, *SPECIALS, *ARGS]
 OPS = {
     "balanced": ALL_BUT_PROD,
     "omit": ALL_BUT_PROD,
-    "product": "prod sum min max count_nonzero any all argmin argmax".split(),
-    "extremes": "min max argmin argmax count_nonzero any all".split(),
-    "special": "sum min max argmin argmax nan_count inf_count count_nonzero any all".split(),
+    "product": ["prod", "sum", *EXTREMES, *COUNTS, *ARGS],
+    "extremes": [*EXTREMES, *ARGS, *COUNTS],
+    "special": ["sum", *EXTREMES, *ARGS, *SPECIALS, *COUNTS],
 }
 
 
