@@ -91,6 +91,10 @@ class StartupTest : public testing::Test {
     channel_ = ConnectTo(server_->grpc_port());
   }
 
+  void TearDown() override {  // of a test that failed halfway
+    if (loader_.joinable()) EndLoading().IgnoreError();
+  }
+
   // Starts MakeReady and waits until the device loads its first dtype.
   void BeginLoading() {
     loader_ = std::thread([this] { ready_ = server_->MakeReady([this] { return stop_.load(); }); });
