@@ -124,8 +124,3 @@ def test_it_measures_shared_memory(run, ports):
     assert inferences(ports, "max") - before == REQUESTS
     with tritonclient.grpc.InferenceServerClient(f"127.0.0.1:{ports[0]}") as client:
         assert not client.get_system_shared_memory_status().regions
-
-
-def test_cuda_shared_memory_is_refused_with_our_words(run):
-    code, text = run("sum", "--shape=INPUT:8", "--shared-memory=cuda", "--request-count=10")
-    assert code != 0
