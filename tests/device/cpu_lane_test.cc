@@ -45,6 +45,23 @@ TEST_F(CpuLaneTest, AnAbandonedOverflowIsForgotten) {
 TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
 }
+TEST_F(CpuLaneTest, ScratchOfAsManyBytesAsTheRefusalNamesIsEnough) {
+  const Plan plan =
+      *MakePlan({.dtype = DType::kF32, .shape = {70, 3001}, .ops = {Op::kSum}, .axes = {1}});
+  const auto begun_with = [&plan](std::size_t scratch_bytes) {
+    Devices devices = *OpenDevices(Backend::kCpu, {.scratch_bytes = scratch_bytes});
+    const std::unique_ptr<Lane> lane = *devices.executors[0]->MakeLane();
+    const absl::Status begun = lane->Begin(plan);
+    lane->Abandon();
+    return begun;
+  };
+  const std::string refusal(begun_with(0).message());
+  const std::string start = "tensor.shape: partial states and results take ";
+  ASSERT_EQ(refusal.substr(0, start.size()), start);
+  const std::size_t needed_bytes = std::stoul(refusal.substr(start.size()));
+  EXPECT_TRUE(begun_with(needed_bytes).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(begun_with(needed_bytes - 1)));
+}
 // Tasks are oneTBB's: one thread, or more than there are processors.
 TEST_F(CpuLaneTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const int threads : {1, 2, 3, 8}) {

@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import mutate  # noqa: E402
 import run  # noqa: E402
+import tables  # noqa: E402
+import workspace  # noqa: E402
 
 SEED = 20261124
 
@@ -114,45 +116,45 @@ class Draws(unittest.TestCase):
 class Tables(unittest.TestCase):
     def test_the_first_row_that_fits_counts(self):
         table = [["a/b.cc", "-", "*"], ["a/*.cc", "one two", "X*"], ["c/*.cc", "three", "*"]]
-        found = run.tested_sources(["a/b.cc", "a/c.cc", "a/deep/d.cc", "c/e.cc"], table)
+        found = tables.tested_sources(["a/b.cc", "a/c.cc", "a/deep/d.cc", "c/e.cc"], table)
         self.assertEqual(sorted(found), ["a/c.cc", "c/e.cc"])
-        self.assertEqual(found["a/c.cc"], run.Source("a/c.cc", ("one", "two"), "X*"))
+        self.assertEqual(found["a/c.cc"], tables.Source("a/c.cc", ("one", "two"), "X*"))
 
     def test_a_row_for_nothing_is_named(self):
-        with self.assertRaisesRegex(run.Failed, "no source fits gone.cc"):
-            run.tested_sources(["a.cc"], [["a.cc", "one", "*"], ["gone.cc", "one", "*"]])
+        with self.assertRaisesRegex(tables.Failed, "no source fits gone.cc"):
+            tables.tested_sources(["a.cc"], [["a.cc", "one", "*"], ["gone.cc", "one", "*"]])
 
     def test_only_a_reason_explains_a_survivor(self):
-        header = list(run.COLUMNS)
+        header = list(tables.COLUMNS)
         row = ["2026-11-24", "1", "a.cc:7", "if (a < b) {", "< -> <= @7", "survived", ""]
-        self.assertEqual(run.explained([header, row]), {})
+        self.assertEqual(tables.explained([header, row]), {})
         row[-1] = "equivalent: a is never b"
         self.assertEqual(
-            run.explained([header, row]),
+            tables.explained([header, row]),
             {("a.cc", "if (a < b) {", "< -> <= @7"): "equivalent: a is never b"},
         )
         row[-2] = "killed"
-        self.assertEqual(run.explained([header, row]), {})
+        self.assertEqual(tables.explained([header, row]), {})
 
     def test_a_mutants_key_outlives_lines_above_it_and_its_indentation(self):
         text = "x = 1;\n  if (a < b) return;\n"
         site = mutate.sites(text)[-1]
         later = "y = 2;\n" + text.replace("  if", "if")
         moved = mutate.sites(later)[-1]
-        first, second = (run.mutant_of("a.cc", t, s) for t, s in ((text, site), (later, moved)))
+        first, second = (tables.mutant_of("a.cc", t, s) for t, s in ((text, site), (later, moved)))
         self.assertEqual(first.key, second.key)
         self.assertNotEqual(first.place, second.place)
 
     def test_lines_with_the_same_code_have_mutants_of_different_keys(self):
         text = "if (a < b) f();\nif (a < b) f();\n"
-        mutants = [run.mutant_of("a.cc", text, site) for site in mutate.sites(text)]
+        mutants = [tables.mutant_of("a.cc", text, site) for site in mutate.sites(text)]
         self.assertEqual(len({mutant.key for mutant in mutants}), len(mutants))
 
     def test_the_committed_tables_are_whole(self):
-        run.tested_sources(run.files_below(run.ROOT), run.rows_of(HERE / "sources.tsv"))
-        ledger = run.rows_of(HERE / "ledger.tsv")
-        self.assertEqual(tuple(ledger[0]), run.COLUMNS)
-        run.explained(ledger)
+        tables.tested_sources(workspace.files_below(run.ROOT), tables.rows_of(HERE / "sources.tsv"))
+        ledger = tables.rows_of(HERE / "ledger.tsv")
+        self.assertEqual(tuple(ledger[0]), tables.COLUMNS)
+        tables.explained(ledger)
         for row in ledger[1:]:
             self.assertIn(row[5], ("killed", "survived"))
             self.assertTrue(row[6], f"{row[2]}: {row[5]} by what, or why?")
@@ -161,15 +163,15 @@ class Tables(unittest.TestCase):
 class Verdicts(unittest.TestCase):
     def test_the_test_that_failed_is_named(self):
         output = "[ RUN      ] A.B\n[  FAILED  ] A.B (0 ms)\n[  FAILED  ] 1 test\n"
-        self.assertEqual(run.verdict("a_test", 1, output), "A.B")
+        self.assertEqual(workspace.verdict("a_test", 1, output), "A.B")
 
     def test_a_crash_and_an_exit_without_a_test_kill_too(self):
-        self.assertEqual(run.verdict("a_test", -signal.SIGSEGV, ""), "a_test: SIGSEGV")
-        self.assertEqual(run.verdict("a_test", 3, ""), "a_test: exit code 3")
+        self.assertEqual(workspace.verdict("a_test", -signal.SIGSEGV, ""), "a_test: SIGSEGV")
+        self.assertEqual(workspace.verdict("a_test", 3, ""), "a_test: exit code 3")
 
     def test_passing_is_survival_but_not_of_no_tests(self):
-        self.assertEqual(run.verdict("a_test", 0, "[  PASSED  ] 4 tests.\n"), "")
-        self.assertIsNone(run.verdict("a_test", 0, "[===] 0 tests from 0 test suites ran."))
+        self.assertEqual(workspace.verdict("a_test", 0, "[  PASSED  ] 4 tests.\n"), "")
+        self.assertIsNone(workspace.verdict("a_test", 0, "[===] 0 tests from 0 test suites ran."))
 
 
 class FakeBuild:
@@ -246,26 +248,26 @@ class Nights(unittest.TestCase):
         _, listed, _ = self.night("--count", "2", "--list")
         first, second = listed.splitlines()[1:]
         place, change, code = first.split(": ", 2)
-        ledger = [list(run.COLUMNS), ["", "", place, code, change, "survived", "equivalent: x"]]
-        real = run.rows_of
+        ledger = [list(tables.COLUMNS), ["", "", place, code, change, "survived", "equivalent: x"]]
+        real = tables.rows_of
         with mock.patch.object(
-            run, "rows_of", lambda p: ledger if p.name == "ledger.tsv" else real(p)
+            tables, "rows_of", lambda p: ledger if p.name == "ledger.tsv" else real(p)
         ):
             _, listed, _ = self.night("--count", "1", "--list")
         self.assertEqual(listed.splitlines()[1:], [second])
 
     def test_a_night_is_recorded_and_its_survivors_are_tried_again(self):
-        header = "\t".join(run.COLUMNS) + "\n"
+        header = "\t".join(tables.COLUMNS) + "\n"
         ledger = Path(self.scratch) / "ledger.tsv"
         ledger.write_text(header, encoding="utf-8")
         (Path(self.scratch) / "sources.tsv").write_text("kernels/plan.cc\tplan_test\t*\n")
         with mock.patch.object(run, "HERE", Path(self.scratch)):
             self.night("--count", "2", "--record", survives=True)
-            survived = run.rows_of(ledger)[1:]
+            survived = tables.rows_of(ledger)[1:]
             self.assertEqual([row[5:] for row in survived], [["survived", ""]] * 2)
             code, out, _ = self.night("--again", "--record")
             self.assertEqual((code, out.count("killed by Plan.Fails")), (0, 2))
-            killed = run.rows_of(ledger)[1:]
+            killed = tables.rows_of(ledger)[1:]
             self.assertEqual([row[5:] for row in killed], [["killed", "Plan.Fails"]] * 2)
             self.assertEqual([row[:5] for row in killed], [row[:5] for row in survived])
             code, out, _ = self.night("--again")

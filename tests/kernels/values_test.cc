@@ -1,0 +1,83 @@
+// The layout of partial states as reduction.proto's PartialState has it, which clients may read.
+#include "kernels/values.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+using Kinds = std::vector<ValueKind>;
+
+bool IsSmallInteger(DType dtype) { return !IsFloat(dtype) && ElementBytes(dtype) <= 2; }
+
+TEST(ValuesTest, EveryKindHasTheBytesThatTheContractNames) {
+  for (const DType dtype : kAllDTypes) {
+    const std::size_t exact = IsFloat(dtype) ? 8 : 16;  // float64, int128
+    const std::size_t key = dtype == DType::kI64 || dtype == DType::kU64 || dtype == DType::kF64
+                                ? sizeof(std::int64_t)
+                                : sizeof(std::int32_t);
+    EXPECT_EQ(ValueBytes(ValueKind::kSum, dtype), exact) << Name(dtype);
+    EXPECT_EQ(ValueBytes(ValueKind::kAbsSum, dtype), exact) << Name(dtype);
+    EXPECT_EQ(ValueBytes(ValueKind::kProduct, dtype), exact) << Name(dtype);
+    EXPECT_EQ(ValueBytes(ValueKind::kSquareSum, dtype), IsSmallInteger(dtype) ? 16U : 8U)
+        << Name(dtype);
+    for (const ValueKind kind : {ValueKind::kMin, ValueKind::kMax}) {
+      EXPECT_EQ(ValueBytes(kind, dtype), key) << Name(dtype);
+    }
+    for (const ValueKind kind : {ValueKind::kArgMin, ValueKind::kArgMax}) {
+      EXPECT_EQ(ValueBytes(kind, dtype), 16U) << Name(dtype);
+    }
+    for (const ValueKind kind :
+         {ValueKind::kNonzeroCount, ValueKind::kNanCount, ValueKind::kInfCount}) {
+      EXPECT_EQ(ValueBytes(kind, dtype), 8U) << Name(dtype);
+    }
+    EXPECT_EQ(ValueBytes(ValueKind::kMoments, dtype), 24U) << Name(dtype);
+  }
+}
+
+TEST(ValuesTest, OpsAreMadeOfTheirKindsEachOnceAscending) {
+  const auto kinds = [](DType dtype, const std::vector<Op>& ops) {
+    return ValueKindsOf(dtype, ops, NanPolicy::kPropagate);
+  };
+  const Kinds moments = {ValueKind::kMoments};
+  const Kinds squares = {ValueKind::kSum, ValueKind::kSquareSum};
+  for (const DType dtype : kAllDTypes) {
+    EXPECT_EQ(kinds(dtype, {Op::kStd, Op::kVar}), IsSmallInteger(dtype) ? squares : moments)
+        << Name(dtype);
+  }
+  EXPECT_EQ(kinds(DType::kF32, {Op::kMean, Op::kL2Norm, Op::kSum, Op::kL1Norm}),
+            (Kinds{ValueKind::kSum, ValueKind::kAbsSum, ValueKind::kSquareSum}));
+  EXPECT_EQ(kinds(DType::kF32, {Op::kArgMax, Op::kMax, Op::kArgMin, Op::kMin}),
+            (Kinds{ValueKind::kMin, ValueKind::kMax, ValueKind::kArgMin, ValueKind::kArgMax}));
+  EXPECT_EQ(kinds(DType::kF32, {Op::kProd, Op::kInfCount, Op::kNanCount, Op::kAll, Op::kAny}),
+            (Kinds{ValueKind::kNonzeroCount, ValueKind::kNanCount, ValueKind::kInfCount,
+                   ValueKind::kProduct}));
+  EXPECT_EQ(kinds(DType::kI8, {Op::kCountNonzero}), Kinds{ValueKind::kNonzeroCount});
+}
+
+TEST(ValuesTest, OmittingNanCountsTheNanOfFloats) {
+  const std::vector<Op> sum = {Op::kSum};
+  EXPECT_EQ(ValueKindsOf(DType::kF16, sum, NanPolicy::kOmit),
+            (Kinds{ValueKind::kSum, ValueKind::kNanCount}));
+  EXPECT_EQ(ValueKindsOf(DType::kI32, sum, NanPolicy::kOmit), Kinds{ValueKind::kSum});
+}
+
+TEST(ValuesTest, OnlyWhatRoundsDependsOnTheOrder) {
+  for (const DType dtype : kAllDTypes) {
+    for (int number = 0; number < kValueKindCount; ++number) {
+      const auto kind = static_cast<ValueKind>(number);
+      const bool adds =
+          kind == ValueKind::kSum || kind == ValueKind::kAbsSum || kind == ValueKind::kProduct;
+      const bool rounds = (adds && IsFloat(dtype)) || kind == ValueKind::kMoments ||
+                          (kind == ValueKind::kSquareSum && !IsSmallInteger(dtype));
+      EXPECT_EQ(DependsOnOrder(kind, dtype), rounds) << Name(dtype) << " " << number;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpfold
