@@ -175,7 +175,7 @@ class Verdicts(unittest.TestCase):
 
 
 class FakeBuild:
-    """Compiles everything; its test fails of every change, or of none."""
+    """Compiles every change or none; its test fails of every change, or of none."""
 
     def __init__(self, tree, jobs):
         self.tree = tree
@@ -184,12 +184,14 @@ class FakeBuild:
         pass
 
     def targets(self, names):
-        return True, ""
+        return self.compiles or self.is_unchanged(), "error"
+
+    def is_unchanged(self):
+        paths = [folder / "kernels/plan.cc" for folder in (self.tree, run.ROOT)]
+        return paths[0].read_bytes() == paths[1].read_bytes()
 
     def run(self, target, test_filter, timeout_s):
-        text = (self.tree / "kernels/plan.cc").read_text(encoding="utf-8")
-        original = (run.ROOT / "kernels/plan.cc").read_text(encoding="utf-8")
-        return "" if text == original or self.survives else "Plan.Fails"
+        return "" if self.is_unchanged() or self.survives else "Plan.Fails"
 
 
 class Nights(unittest.TestCase):
@@ -199,9 +201,9 @@ class Nights(unittest.TestCase):
         self.scratch = folder.name
         self.before = (run.ROOT / "kernels/plan.cc").read_bytes()
 
-    def night(self, *options, survives=False):
+    def night(self, *options, survives=False, compiles=True):
         """(exit code, standard output, standard error) of a night of plan.cc."""
-        build = type("Build", (FakeBuild,), {"survives": survives})
+        build = type("Build", (FakeBuild,), {"survives": survives, "compiles": compiles})
         out, err = io.StringIO(), io.StringIO()
         common = ["--seed", str(SEED), "--scratch", self.scratch, "--file", "kernels/plan.cc"]
         with contextlib.ExitStack() as stack:
@@ -227,6 +229,12 @@ class Nights(unittest.TestCase):
         self.assertEqual(
             out.count("no test fails, and ledger.tsv has no reason: kernels/plan.cc:"), 2
         )
+
+    def test_a_build_that_fails_for_every_mutant_fails_the_night(self):
+        code, out, err = self.night("--count", "2", compiles=False)
+        self.assertEqual(code, 3)
+        self.assertEqual(out.count("does not compile"), run.STILLBORN_MAX + 1)
+        self.assertIn("mutants in a row do not compile", err)
 
     def test_the_tree_itself_is_never_changed(self):
         self.night("--count", "2")

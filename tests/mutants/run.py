@@ -10,7 +10,7 @@ exit codes:
   0  every mutant was killed, or is a survivor with a reason in the ledger
   1  a survivor has no reason in the ledger
   2  bad option, or a table that names what is not there
-  3  the tests do not build or pass without any change
+  3  the tests do not build or pass without any change, or no mutant compiles
 """
 
 import argparse
@@ -37,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 # A mutant that loops for ever is killed by time: this many times the unchanged test, and a minute.
 TIMES_SLOWER = 10
+# More mutants in a row that do not compile: it is not the mutants (a full disk, a lost compiler).
+STILLBORN_MAX = 20
 
 
 class Night:
@@ -124,6 +126,7 @@ def chosen_sources(sources, files):
 
 def tried(night, mutants, count):
     """(mutant, outcome, by) of `count` mutants that compile, each told as it comes."""
+    stillborn = 0
     for mutant in mutants:
         if count == 0:
             return
@@ -134,9 +137,14 @@ def tried(night, mutants, count):
         seconds = time.monotonic() - start
         print(f"{mutant.place}: {mutant.change}: {told} ({seconds:.0f} s)")
         print(f"    {mutant.code}", flush=True)
-        if outcome != "does not compile":
-            count -= 1
-            yield mutant, outcome, by
+        if outcome == "does not compile":
+            stillborn += 1
+            if stillborn > STILLBORN_MAX:
+                raise Failed(3, f"{stillborn} mutants in a row do not compile")
+            continue
+        stillborn = 0
+        count -= 1
+        yield mutant, outcome, by
 
 
 def one_night(options):

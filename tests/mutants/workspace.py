@@ -1,5 +1,6 @@
 """A copy of the tree, its build, and what its test programs say."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -87,9 +88,10 @@ class Build:
             try:
                 output, _ = process.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
                 return f"{target}: did not end in {timeout_s:.0f} s"
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         return verdict(target, process.returncode, output.decode(errors="replace"))
 
 
