@@ -72,10 +72,15 @@ def copyright_of(package: str) -> str:
     return file.read_text(encoding="utf-8", errors="replace").strip()
 
 
-def compiled_in():
+def compiled_in(packages: Path = PACKAGES):
     """The packages whose headers and static libraries our programs are built with."""
-    lines = PACKAGES.read_text(encoding="utf-8").splitlines()
-    return [line.strip() for line in lines if re.fullmatch(r"[a-z][a-z0-9+.-]*-dev", line.strip())]
+    found = []
+    for line in map(str.strip, packages.read_text(encoding="utf-8").splitlines()):
+        if line.startswith("-r "):
+            found += compiled_in(packages.with_name(line.removeprefix("-r ").strip()))
+        elif re.fullmatch(r"[a-z][a-z0-9+.-]*-dev", line):
+            found.append(line)
+    return found
 
 
 def holds_cuda_runtime(path: str) -> bool:

@@ -58,7 +58,6 @@ def test_a_figure_is_the_median_of_its_rounds(results):
 
 
 def test_the_pages_quote_it(results, monkeypatch):
-    monkeypatch.setattr(quoted, "exists", lambda: True)
     monkeypatch.setattr(quoted, "load", lambda _: results)
     text = "\n".join(quoted.readme_lines())
     row = next(row for row in results["results"]
@@ -74,7 +73,6 @@ def test_the_readme_does_not_grow_when_every_way_was_measured(monkeypatch):
     results = [{"way": way.name, "question": question, "bytes": size, "p50_us": 1.0}
                for way in pays.WAYS for question, size in quoted.COLUMNS]  # fmt: skip
     texts = dict.fromkeys(("processor", "gpu", "numpy", "torch", "commit", "date", "command"), "x")
-    monkeypatch.setattr(quoted, "exists", lambda: True)
     monkeypatch.setattr(quoted, "load", lambda _: {**texts, "processors": 1, "results": results})
     lines = quoted.readme_lines()
     assert len(lines) <= LINES_IN_README

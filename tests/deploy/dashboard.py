@@ -17,7 +17,6 @@ OTHERS = {
     "up": "Prometheus",
     "ALERTS": "Prometheus",
     "DCGM_FI_": "dcgm-exporter",
-    "warpfold_device_usable": "a server that has GPUs",
 }
 
 

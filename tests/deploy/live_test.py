@@ -31,9 +31,7 @@ UNANSWERED = {
     "Bandwidth of a copy to the device": "the CPU backend copies nothing to a device",
     "DCGM: memory at work": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: last XID error": "dcgm-exporter serves it, and needs a GPU",
-    "Devices usable": "only a server that has GPUs may leave one out",
     "Requests a batch": "the CPU backend does not batch",
-    "WarpfoldDeviceUnusable": "only a server that has GPUs may leave one out",
 }
 
 
