@@ -70,6 +70,12 @@ class CompilingDevice final : public Executor {
   int may_load_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
+// ThreadSanitizer does not see the locks inside the distribution's prometheus-cpp and civetweb.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kServesMetrics = false;
+#else
+constexpr bool kServesMetrics = true;
+#endif
 constexpr int kDTypes = static_cast<int>(std::size(kAllDTypes));
 
 class StartupTest : public testing::Test {
@@ -77,7 +83,7 @@ class StartupTest : public testing::Test {
   void SetUp() override {
     Config config;
     config.listen_address = "127.0.0.1:0";
-    config.metrics_address = "127.0.0.1:0";
+    config.metrics_address = kServesMetrics ? "127.0.0.1:0" : "none";
     config.streams = 1;
     auto device = std::make_unique<CompilingDevice>();
     device_ = device.get();
@@ -136,8 +142,10 @@ class StartupTest : public testing::Test {
     message.mutable_header()->add_ops(v1::OP_SUM);
     return message.SerializeAsString();
   }
-  double Metric(const std::string& series) const {
-    return e2e::MetricValue(e2e::MetricsPage(server_->metrics_port()), series);
+  void ExpectMetric(const std::string& series, double value) const {
+    if (!kServesMetrics) return;
+    const std::string page = e2e::MetricsPage(server_->metrics_port());
+    EXPECT_EQ(e2e::MetricValue(page, series), value) << series;
   }
   std::string log() {
     log_ = nullptr;  // writes what waits
@@ -162,12 +170,12 @@ TEST_F(StartupTest, IsLiveAndNotReadyWhileKernelsCompile) {
                            "warpfold.v1.TensorService", "inference.GRPCInferenceService"}) {
     EXPECT_FALSE(IsServing(name)) << name;
   }
-  EXPECT_EQ(Metric("warpfold_ready"), 0);
+  ExpectMetric("warpfold_ready", 0);
   EXPECT_TRUE(EndLoading().ok()) << ready_;
   for (const char* name : {"liveness", "readiness", "", "warpfold.v1.ReductionService"}) {
     EXPECT_TRUE(IsServing(name)) << name;
   }
-  EXPECT_EQ(Metric("warpfold_ready"), 1);
+  ExpectMetric("warpfold_ready", 1);
   EXPECT_EQ(device_->loads(), kDTypes);
   EXPECT_TRUE(Reduce().ok());
 }
@@ -184,7 +192,7 @@ TEST_F(StartupTest, RefusesRequestsForAWhileAndSaysWhatItDoes) {
   ASSERT_EQ(details.details_size(), 1);
   ASSERT_TRUE(details.details(0).UnpackTo(&retry));
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
-  EXPECT_EQ(Metric("warpfold_admission_refusals_total{reason=\"starting\"}"), 1);
+  ExpectMetric("warpfold_admission_refusals_total{reason=\"starting\"}", 1);
   EXPECT_TRUE(EndLoading().ok()) << ready_;
 }
 
@@ -248,14 +256,14 @@ TEST_F(StartupTest, KernelsThatDoNotLoadEndTheStart) {
   BeginLoading();
   EXPECT_EQ(std::string(EndLoading().message()),
             "cuda:0: kernels of bool: CUDA: cudaErrorNoKernelImageForDevice");
-  EXPECT_EQ(Metric("warpfold_device_usable{device=\"cuda:0\"}"), 0);
+  ExpectMetric("warpfold_device_usable{device=\"cuda:0\"}", 0);
 }
 
 TEST_F(StartupTest, CountsTheDevicesThatCanBeUsed) {
   BeginLoading();
   EXPECT_TRUE(EndLoading().ok()) << ready_;
-  EXPECT_EQ(Metric("warpfold_device_usable{device=\"cuda:0\"}"), 1);
-  EXPECT_EQ(Metric("warpfold_device_usable{device=\"cuda:1\"}"), 0);
+  ExpectMetric("warpfold_device_usable{device=\"cuda:0\"}", 1);
+  ExpectMetric("warpfold_device_usable{device=\"cuda:1\"}", 0);
   server_ = nullptr;
   const std::string text = log();
   EXPECT_NE(text.find("device left out"), std::string::npos) << text;
