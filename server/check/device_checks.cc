@@ -122,7 +122,7 @@ bool CheckKernels(Executor& executor, CheckReport& report) {
       std::chrono::steady_clock::now() - start);
   const std::string target = executor.compiles_for();
   report.Ok(executor.info().name, "kernels",
-            absl::StrCat("of ", std::size(kAllDTypes), " dtypes ",
+            absl::StrCat(std::size(kAllDTypes), " dtypes, ",
                          target.empty() ? "loaded" : absl::StrCat("compiled for ", target), " in ",
                          took.count(), " ms"));
   return true;
