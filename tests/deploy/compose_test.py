@@ -177,6 +177,18 @@ class Tls(unittest.TestCase):
             self.assertEqual(set(service["secrets"]), used)
 
 
+class Image(unittest.TestCase):
+    """The image is built from what .dockerignore lets through."""
+
+    def test_each_script_and_list_of_the_build_is_let_through(self):
+        used = set(re.findall(r"deploy/([\w-]+\.(?:sh|txt|py))", read("../Dockerfile")))
+        used |= set(re.findall(r'\$\(dirname "\$0"\)/([\w.-]+)', read("stage.sh")))
+        used |= set(re.findall(r"^-r (\S+)$", read("packages.txt"), re.MULTILINE))
+        self.assertIn("licenses.py", used)
+        let_through = re.findall(r"^!deploy/(\S+)$", read("../.dockerignore"), re.MULTILINE)
+        self.assertEqual(set(), used - set(let_through))
+
+
 class Ports(unittest.TestCase):
     def port(self, text: str, pattern: str) -> str:
         found = set(re.findall(pattern, text))
