@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "server/config_options.h"
+#include "server/listen_port.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
@@ -152,6 +153,9 @@ absl::Status Server::StartMetrics() {
   } else {
     log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
   }
+  if (absl::Status free = CheckFree("metrics-address", config_.metrics_address); !free.ok()) {
+    return free;
+  }
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
       MetricsServer::Start(config_.metrics_address, std::move(pages));
   if (!metrics_server.ok()) return metrics_server.status();
@@ -176,6 +180,9 @@ absl::Status Server::StartGrpc() {
                             .backend = Name(devices_.backend),
                             .devices = {}};
   for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
+  if (absl::Status free = CheckFree("listen-address", config_.listen_address); !free.ok()) {
+    return free;
+  }
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(
       options, admission_, *scheduler_, tensors_, regions_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();

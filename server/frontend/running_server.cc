@@ -1,22 +1,22 @@
 #include "server/frontend/running_server.h"
 
 #include <chrono>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
+#include "server/host_port.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
 namespace warpfold {
 namespace {
 
-std::string Reachable(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
-  const std::string port = address.substr(colon);
-  if (host.empty() || host == "0.0.0.0") return absl::StrCat("127.0.0.1", port);
-  return host == "[::]" ? absl::StrCat("[::1]", port) : address;
+std::string Reachable(const std::string& text) {
+  std::optional<HostPort> address = ParseHostPort(text);
+  if (!address.has_value() || !address->is_every_address()) return text;
+  address->host = address->host == "::" ? "::1" : "127.0.0.1";
+  return ToString(*address);
 }
 
 }  // namespace

@@ -10,18 +10,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "server/host_port.h"
 
 namespace warpfold {
 namespace {
-
-// "0.0.0.0" of "0.0.0.0:9464", "::1" of "[::1]:9464".
-std::string HostOf(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return std::string(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
-}
 
 // Connects to the page, and leaves. A page on all addresses is on this host's own, too.
 void Knock(const std::string& host, int port) {
@@ -69,7 +63,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   const std::vector<int> ports = exposer->GetListeningPorts();
   const int port = ports.empty() ? 0 : ports.front();
   return std::unique_ptr<MetricsServer>(
-      new MetricsServer(std::move(exposer), HostOf(address), port, std::move(pages)));
+      new MetricsServer(std::move(exposer), ParseHostPort(address)->host, port, std::move(pages)));
 }
 
 }  // namespace warpfold

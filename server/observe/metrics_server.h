@@ -22,6 +22,7 @@ class MetricsServer {
   static constexpr std::chrono::milliseconds kClientTimeout{2000};
 
   // Listens on `address` ("0.0.0.0:9464"; port 0 takes any) and serves `pages` under /metrics.
+  // REQUIRES: ParseHostPort takes `address`.
   // UNAVAILABLE, naming the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
       const std::string& address, std::vector<std::shared_ptr<prometheus::Collectable>> pages);

@@ -159,13 +159,15 @@ TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
   std::string errors;
   const std::string grpc = "127.0.0.1:" + std::to_string(server->grpc_port());
   EXPECT_EQ(RunServerBinary({"--listen-address=" + grpc, "--metrics-address=none"}, &errors), 1);
-  EXPECT_NE(errors.find("listen-address: cannot listen on " + grpc), std::string::npos) << errors;
+  const std::string held = ": held by warpfold-server (pid " + std::to_string(server->pid()) + ")";
+  EXPECT_NE(errors.find("listen-address: cannot listen on " + grpc + held), std::string::npos)
+      << errors;
   errors.clear();
   const std::string metrics = "127.0.0.1:" + std::to_string(server->metrics_port());
   EXPECT_EQ(
       RunServerBinary({"--listen-address=127.0.0.1:0", "--metrics-address=" + metrics}, &errors),
       1);
-  EXPECT_NE(errors.find("metrics-address: cannot listen on " + metrics), std::string::npos)
+  EXPECT_NE(errors.find("metrics-address: cannot listen on " + metrics + held), std::string::npos)
       << errors;
 }
 

@@ -1,0 +1,36 @@
+#include "server/host_port.h"
+
+#include <cstddef>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+
+bool HostPort::is_every_address() const { return host == "0.0.0.0" || host == "::"; }
+
+std::optional<HostPort> ParseHostPort(const std::string& text) {
+  constexpr int kPortMax = 65535;
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  HostPort out{.host = text.substr(0, colon)};
+  if (out.host.size() > 1 && out.host.front() == '[' && out.host.back() == ']') {
+    out.host = out.host.substr(1, out.host.size() - 2);
+  } else if (out.host.find(':') != std::string::npos) {
+    return std::nullopt;  // the end of an IPv6 address is no port
+  }
+  const std::string digits = text.substr(colon + 1);
+  const bool is_number = digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || !absl::SimpleAtoi(digits, &out.port) || out.port > kPortMax) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::string ToString(const HostPort& address) {
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
+  return is_ipv6 ? absl::StrCat("[", address.host, "]:", address.port)
+                 : absl::StrCat(address.host, ":", address.port);
+}
+
+}  // namespace warpfold

@@ -1,0 +1,27 @@
+// "host:port", as options and messages write an address.
+#ifndef WARPFOLD_SERVER_HOST_PORT_H_
+#define WARPFOLD_SERVER_HOST_PORT_H_
+
+#include <optional>
+#include <string>
+
+namespace warpfold {
+
+struct HostPort {
+  std::string host;  // a name or a number; IPv6 without its brackets: "::1"
+  int port = 0;
+
+  // 0.0.0.0 or [::].
+  bool is_every_address() const;
+};
+
+// None: no number of 0 to 65535 behind the last ':', or an IPv6 address without brackets. The host
+// may be empty.
+std::optional<HostPort> ParseHostPort(const std::string& text);
+
+// IPv6 in brackets.
+std::string ToString(const HostPort& address);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_HOST_PORT_H_

@@ -1,0 +1,126 @@
+#include "server/listen_port.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+int ListenError(const addrinfo& address) {
+  const int descriptor = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return errno;
+  // As servers do: a port that closed a moment ago is free.
+  const int on = 1;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  int error = bind(descriptor, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
+  // Two may bind a port with that option; the second cannot listen.
+  if (error == 0 && listen(descriptor, 1) != 0) error = errno;
+  close(descriptor);
+  return error;
+}
+
+// The inodes of the sockets that listen on `port`, as /proc/net/tcp lists them:
+//   0: 0100007F:C383 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000  0  12345 ...
+std::set<std::string> ListeningInodes(int port) {
+  std::set<std::string> inodes;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      std::string slot, local, remote, state, skipped, inode;
+      words >> slot >> local >> remote >> state;
+      for (int i = 0; i < 5; ++i) words >> skipped;
+      words >> inode;
+      const std::size_t colon = local.find(':');
+      std::uint32_t number = 0;
+      if (state == "0A" && colon != std::string::npos &&
+          absl::SimpleHexAtoi(local.substr(colon + 1), &number) &&
+          number == static_cast<std::uint32_t>(port)) {
+        inodes.insert(inode);
+      }
+    }
+  }
+  return inodes;
+}
+
+bool Holds(const std::filesystem::path& process, const std::set<std::string>& inodes) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(process / "fd", error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code unreadable;
+    const std::string target = std::filesystem::read_symlink(at->path(), unreadable).string();
+    constexpr char kSocket[] = "socket:[";
+    if (target.rfind(kSocket, 0) != 0) continue;
+    if (inodes.count(target.substr(sizeof(kSocket) - 1, target.size() - sizeof(kSocket))) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<PortHolder> FindPortHolder(int port) {
+  const std::set<std::string> inodes = ListeningInodes(port);
+  if (inodes.empty()) return std::nullopt;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at("/proc", error), end; !error && at != end;
+       at.increment(error)) {
+    PortHolder holder;
+    if (!absl::SimpleAtoi(at->path().filename().string(), &holder.pid)) continue;
+    if (!Holds(at->path(), inodes)) continue;
+    std::ifstream(at->path() / "comm") >> holder.command;
+    return holder;
+  }
+  return std::nullopt;
+}
+
+int ListenError(const HostPort& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) !=
+      0) {
+    return EADDRNOTAVAIL;
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+  // A name may have an address that this host lacks, such as ::1, beside one that it has.
+  int error = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const int failed = ListenError(*one);
+    if (failed == 0) return 0;
+    if (error != EADDRINUSE) error = failed;
+  }
+  return error;
+}
+
+absl::Status CheckFree(const std::string& option, const std::string& address) {
+  const std::optional<HostPort> at = ParseHostPort(address);
+  const int error = at.has_value() ? ListenError(*at) : EADDRNOTAVAIL;
+  if (error == 0) return absl::OkStatus();
+  std::string why = std::strerror(error);
+  const auto holder = error == EADDRINUSE ? FindPortHolder(at->port) : std::nullopt;
+  if (holder.has_value()) {
+    why = absl::StrCat("held by ", holder->command, " (pid ", holder->pid, ")");
+  }
+  return absl::UnavailableError(absl::StrCat(option, ": cannot listen on ", address, ": ", why));
+}
+
+}  // namespace warpfold
