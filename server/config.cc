@@ -1,15 +1,17 @@
 #include "server/config.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "absl/strings/numbers.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_options.h"
+#include "server/host_port.h"
 
 namespace warpfold {
 namespace {
@@ -20,10 +22,8 @@ absl::Status InRange(const ConfigOption& option, const Config& config) {
   return std::visit(
       [&](auto field) {
         if constexpr (std::is_integral_v<std::decay_t<decltype(config.*field)>>) {
-          const std::int64_t value = config.*field;
-          if (value < option.low || value > option.high) {
-            return absl::InvalidArgumentError(absl::StrCat(
-                option.name, ": ", value, " is not between ", option.low, " and ", option.high));
+          if (const std::string problem = RangeProblem(option, config.*field); !problem.empty()) {
+            return absl::InvalidArgumentError(absl::StrCat(option.name, ": ", problem));
           }
         }
         return absl::OkStatus();
@@ -31,31 +31,38 @@ absl::Status InRange(const ConfigOption& option, const Config& config) {
       option.field);
 }
 
-// gRPC takes what is above 16 bits off a port, and 443 for one that is not there: the end of an
-// IPv6 address without brackets is none.
-absl::Status CheckPort(const char* name, const std::string& address) {
-  constexpr int kPortMax = 65535;
-  const std::size_t colon = std::min(address.rfind(':'), address.size());
-  const std::string host = address.substr(0, colon);
-  const std::string digits = address.substr(std::min(colon + 1, address.size()));
-  const bool is_ipv6 = host.find(':') != std::string::npos &&
-                       host.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
-  const bool is_number = digits.find_first_not_of("0123456789") == std::string::npos;
-  int port = -1;
-  if (!is_ipv6 && is_number && absl::SimpleAtoi(digits, &port) && port <= kPortMax) {
-    return absl::OkStatus();
+// gRPC takes what is above 16 bits off a port, and 443 for one that is not there.
+absl::StatusOr<HostPort> ReadAddress(const char* name, const std::string& address) {
+  const std::optional<HostPort> read = ParseHostPort(address);
+  if (!read.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": '", address, "' is no host:port with a port of 0 to 65535"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": '", address, "' is no host:port with a port of 0 to ", kPortMax));
+  if (read->host.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": '", address, "' has no host: 0.0.0.0:",
+                                                   read->port, " is every address of this one"));
+  }
+  return *read;
+}
+
+absl::Status CheckAddresses(const Config& config) {
+  const absl::StatusOr<HostPort> listen = ReadAddress("listen-address", config.listen_address);
+  if (!listen.ok() || !config.serves_metrics()) return listen.status();
+  const absl::StatusOr<HostPort> metrics = ReadAddress("metrics-address", config.metrics_address);
+  if (!metrics.ok()) return metrics.status();
+  const bool meet =
+      metrics->host == listen->host || metrics->is_every_address() || listen->is_every_address();
+  if (meet && metrics->port == listen->port && metrics->port != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("metrics-address: '", config.metrics_address,
+                                                   "' is the port of listen-address"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status Config::Validate() const {
-  if (absl::Status port = CheckPort("listen-address", listen_address); !port.ok()) return port;
-  if (serves_metrics()) {
-    if (absl::Status port = CheckPort("metrics-address", metrics_address); !port.ok()) return port;
-  }
+  if (absl::Status status = CheckAddresses(*this); !status.ok()) return status;
   if (slab_bytes % kSlabUnit != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("slab-bytes: ", slab_bytes, " is not a multiple of ", kSlabUnit));

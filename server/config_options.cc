@@ -1,14 +1,7 @@
 #include "server/config_options.h"
 
 #include <cctype>
-#include <cstdlib>
-#include <map>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 
 namespace warpfold {
@@ -115,35 +108,10 @@ constexpr ConfigOption kOptions[] = {
      "Log lines that wait to be written; more push out the oldest", 1, 1 << 20},
 };
 
-template <typename Enum>
-using Choices = std::map<std::string, Enum>;
+}  // namespace
 
-// The names of an option's choices.
-const Choices<Backend>& ChoicesOf(Backend Config::*) {
-  static const auto& choices = *new Choices<Backend>{
-      {"auto", Backend::kAuto}, {"cuda", Backend::kCuda}, {"cpu", Backend::kCpu}};
-  return choices;
-}
-const Choices<LogLevel>& ChoicesOf(LogLevel Config::*) {
-  static const auto& choices = *new Choices<LogLevel>{{"debug", LogLevel::kDebug},
-                                                      {"info", LogLevel::kInfo},
-                                                      {"warning", LogLevel::kWarning},
-                                                      {"error", LogLevel::kError}};
-  return choices;
-}
-const Choices<LogFormat>& ChoicesOf(LogFormat Config::*) {
-  static const auto& choices =
-      *new Choices<LogFormat>{{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
-  return choices;
-}
+absl::Span<const ConfigOption> ConfigOptions() { return kOptions; }
 
-const Choices<Compression>& ChoicesOf(Compression Config::*) {
-  static const auto& choices =
-      *new Choices<Compression>{{"refused", Compression::kRefused}, {"taken", Compression::kTaken}};
-  return choices;
-}
-
-// WARPFOLD_SLAB_BYTES for slab-bytes.
 std::string EnvironmentName(const char* name) {
   std::string variable = "WARPFOLD_";
   for (const char* c = name; *c != '\0'; ++c) {
@@ -152,165 +120,16 @@ std::string EnvironmentName(const char* name) {
   return variable;
 }
 
-bool InBytes(const ConfigOption& option) { return std::string_view(option.unit) == "bytes"; }
-
-// As a flag or the file takes it: 4MiB for 4194304.
-std::string BytesText(std::int64_t value) {
-  static constexpr std::pair<int, const char*> kUnits[] = {
-      {40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
-  for (const auto& [shift, unit] : kUnits) {
-    if (value != 0 && value % (std::int64_t{1} << shift) == 0) {
-      return absl::StrCat(value >> shift, unit);
-    }
-  }
-  return absl::StrCat(value);
-}
-
-std::string NumberText(const ConfigOption& option, std::int64_t value) {
-  return InBytes(option) ? BytesText(value) : absl::StrCat(value);
-}
-
-// Calls `visit` with the option's pointer to member, in its own type.
-template <typename Visit>
-auto VisitField(const ConfigOption& option, const Visit& visit) {
-  return std::visit(visit, option.field);
-}
-
-std::string ValueText(const ConfigOption& option, const Config& config) {
-  return VisitField(option, [&](auto field) -> std::string {
-    const auto& value = config.*field;
-    using Value = std::decay_t<decltype(value)>;
-    if constexpr (std::is_same_v<Value, std::string>) {
-      return value;
-    } else if constexpr (std::is_integral_v<Value>) {
-      return NumberText(option, value);
-    } else {
-      for (const auto& [name, choice] : ChoicesOf(field)) {
-        if (choice == value) return name;
-      }
-      return "";
-    }
-  });
-}
-
-bool IsNumber(const ConfigOption& option) {
-  return VisitField(option, [](auto field) {
-    return std::is_integral_v<std::decay_t<decltype(std::declval<Config>().*field)>>;
-  });
-}
-
-// "auto|cpu|cuda" of a choice; empty for others.
-std::string ChoiceNames(const ConfigOption& option) {
-  return VisitField(option, [](auto field) {
-    std::string names;
-    if constexpr (std::is_enum_v<std::decay_t<decltype(std::declval<Config>().*field)>>) {
-      for (const auto& [name, choice] : ChoicesOf(field)) {
-        absl::StrAppend(&names, names.empty() ? "" : "|", name);
-      }
-    }
-    return names;
-  });
-}
-
-void AddFlag(CLI::App& app, const ConfigOption& option, Config& config) {
-  VisitField(option, [&](auto field) {
-    auto& value = config.*field;
-    std::string help = option.meaning;
-    if (*option.unit != '\0') absl::StrAppend(&help, " (", option.unit, ")");
-    CLI::Option* flag = app.add_option(absl::StrCat("--", option.name), value, help)
-                            ->envname(EnvironmentName(option.name))
-                            ->default_str(ValueText(option, config));
-    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>) {
-      flag->transform(CLI::CheckedTransformer(ChoicesOf(field), CLI::ignore_case)
-                          .description(ChoiceNames(option)));
-    } else if (InBytes(option)) {  // 4194304, 4MiB, 4 MB, 4m: all powers of 1024
-      flag->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
-    }
-  });
-}
-
-std::string RangeText(const ConfigOption& option) {
-  if (!IsNumber(option)) return ChoiceNames(option);
-  return absl::StrCat(NumberText(option, option.low), " to ", NumberText(option, option.high));
-}
-
-// '|' ends a cell of a Markdown table.
-std::string Cell(const std::string& text) {
-  std::string cell;
-  for (const char c : text) {
-    if (c == '|') cell += '\\';
-    cell += c;
-  }
-  return cell;
-}
-
-// An empty value, of a script's unset variable, must not pass for a flag that was left out: there
-// would be no TLS, or no time to drain.
-void CheckMayBeEmpty(const std::string& flag) {
-  for (const char* const name : {"--metrics-address", "--port-file", "--shared-memory-prefix"}) {
-    if (flag == name) return;
-  }
-  if (flag.rfind("--", 0) == 0) throw CLI::ValidationError(flag, "is empty");
-}
-
-}  // namespace
-
-absl::Span<const ConfigOption> ConfigOptions() { return kOptions; }
-
-void AddFlags(CLI::App& app, Config& config) {
-  for (const ConfigOption& option : kOptions) AddFlag(app, option, config);
-  // Not by envname: CLI11 reads the file before it looks at the environment.
-  const char* const file = std::getenv("WARPFOLD_CONFIG");
-  const bool has_file = file != nullptr && *file != '\0';
-  app.set_config("--config", has_file ? file : "",
-                 "TOML or INI file with any of these options, without dashes (Env:WARPFOLD_CONFIG)",
-                 /*config_required=*/has_file);
-  app.allow_config_extras(CLI::config_extras_mode::error);
-}
-
-void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
-  std::vector<std::string> arguments;  // the last one first, as CLI11 takes them
-  for (int i = argc - 1; i > 0; --i) {
-    const std::string argument = argv[i];
-    // CLI11 takes what follows "--option=" for its value: as two arguments it is the empty one.
-    const bool is_empty = argument.size() > 3 && argument.rfind("--", 0) == 0 &&
-                          argument.find('=') == argument.size() - 1;
-    if (is_empty) arguments.emplace_back();
-    arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
-    if (arguments.size() > 1 && arguments[arguments.size() - 2].empty()) {
-      CheckMayBeEmpty(arguments.back());
-    }
-  }
-  app.parse(std::move(arguments));
-}
-
-absl::StatusOr<Config> ReadConfig(int argc, const char* const* argv) {
-  CLI::App app;
-  Config config;
-  AddFlags(app, config);
-  try {
-    ParseFlags(app, argc, argv);
-  } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(error.what());
-  }
-  if (absl::Status status = config.Validate(); !status.ok()) return status;
-  return config;
-}
-
-std::string ToFile(const Config& config) {
-  std::string text;
-  for (const ConfigOption& option : kOptions) {
-    absl::StrAppend(&text, "# ", option.meaning, "\n", option.name, " = \"",
-                    ValueText(option, config), "\"\n");
-  }
-  return text;
+std::string RangeProblem(const ConfigOption& option, std::int64_t value) {
+  if (option.low <= value && value <= option.high) return "";
+  return absl::StrCat(value, " is not between ", option.low, " and ", option.high);
 }
 
 std::vector<std::string> Differing(const Config& a, const Config& b, Change change) {
   std::vector<std::string> names;
   for (const ConfigOption& option : kOptions) {
     if (option.change != change) continue;
-    if (VisitField(option, [&](auto field) { return a.*field != b.*field; })) {
+    if (std::visit([&](auto field) { return a.*field != b.*field; }, option.field)) {
       names.emplace_back(option.name);
     }
   }
@@ -320,24 +139,8 @@ std::vector<std::string> Differing(const Config& a, const Config& b, Change chan
 void TakeReloadable(const Config& next, Config& config) {
   for (const ConfigOption& option : kOptions) {
     if (option.change != Change::kOnReload) continue;
-    VisitField(option, [&](auto field) { config.*field = next.*field; });
+    std::visit([&](auto field) { config.*field = next.*field; }, option.field);
   }
-}
-
-std::string OptionsPage() {
-  const Config defaults;
-  std::string text =
-      "| flag | key in the file | variable | unit | default | values | SIGHUP | meaning |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
-  for (const ConfigOption& option : kOptions) {
-    const std::string value = ValueText(option, defaults);
-    absl::StrAppend(&text, "| `--", option.name, "` | `", option.name, "` | `",
-                    EnvironmentName(option.name), "` | ", option.unit, " | ",
-                    value.empty() ? "" : absl::StrCat("`", value, "`"), " | ",
-                    Cell(RangeText(option)), " | ", option.change == Change::kOnReload ? "yes" : "",
-                    " | ", option.meaning, " |\n");
-  }
-  return text;
 }
 
 }  // namespace warpfold

@@ -23,9 +23,10 @@
 #include "server/check/check.h"
 #include "server/check/report.h"
 #include "server/config.h"
-#include "server/config_options.h"
+#include "server/config_flags.h"
 #include "server/frontend/library_log.h"
 #include "server/observe/log.h"
+#include "server/option_text.h"
 #include "server/server.h"
 #include "server/version.h"
 
@@ -132,17 +133,20 @@ struct Printing {
 };
 
 void AddPrinting(CLI::App& app, Printing& printing) {
-  app.add_flag("--print-config", printing.config,
-               "Print the configuration in force as a file for --config, and exit")
-      ->configurable(false);
-  app.add_flag("--check-config", printing.checks_config,
-               "Exit with 0 when the configuration is good, or 2")
-      ->configurable(false);
+  CLI::Option* config =
+      app.add_flag("--print-config", printing.config,
+                   "Print the configuration in force as a file for --config, and exit")
+          ->configurable(false);
+  CLI::Option* checks_config = app.add_flag("--check-config", printing.checks_config,
+                                            "Exit with 0 when the configuration is good, or 2")
+                                   ->configurable(false);
   CLI::Option* check =
       app.add_flag("--check", printing.check,
                    "Try everything that the server needs to start (driver, GPUs, memory, ports, "
                    "known answers), print a line for each, and exit with 0, or 1 when one failed")
-          ->configurable(false);
+          ->configurable(false)
+          ->excludes(config)
+          ->excludes(checks_config);
   CLI::Option* json =
       app.add_flag("--json", printing.json, "With --check: print the findings as JSON")
           ->configurable(false)
@@ -154,7 +158,10 @@ void AddPrinting(CLI::App& app, Printing& printing) {
       ->excludes(json);
   app.add_flag("--print-options", printing.options,
                "Print every option as the table of docs/configuration.md, and exit")
-      ->configurable(false);
+      ->configurable(false)
+      ->excludes(check)
+      ->excludes(config)
+      ->excludes(checks_config);
 }
 
 int Check(const Config& config, const Printing& printing) {
@@ -163,10 +170,19 @@ int Check(const Config& config, const Printing& printing) {
     std::cout << ToJson(report);
   } else if (printing.report) {
     std::cout << ToRows(report, absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+    // The rows hold no reasons: those go to whoever runs the check.
+    if (!report.ok()) std::cerr << ToText(report);
   } else {
     std::cout << ToText(report);
   }
   return report.ok() ? 0 : kExitFailure;
+}
+
+// `status`, or a failure where what was printed did not arrive: the disk is full, say.
+int EndOfStdout(int status) {
+  if (std::cout.flush()) return status;
+  std::cerr << "warpfold-server: stdout: cannot be written\n";
+  return kExitFailure;
 }
 
 int Main(int argc, char** argv) {
@@ -185,22 +201,24 @@ int Main(int argc, char** argv) {
   AddFlags(app, config);
   AddPrinting(app, printing);
   try {
-    ParseFlags(app, argc, argv);
-  } catch (const CLI::ParseError& error) {  // also how --help and --version leave
-    return app.exit(error) == 0 ? 0 : kExitBadConfig;
+    if (absl::Status status = ParseFlags(app, argc, argv, config); !status.ok()) {
+      std::cerr << "warpfold-server: " << status.message() << " (--help lists the options)\n";
+      return kExitBadConfig;
+    }
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app.exit(asked);
+    return EndOfStdout(0);
   }
   if (printing.options) {
     std::cout << OptionsPage();
-    return 0;
+  } else if (printing.config) {
+    std::cout << ToFile(config);
+  } else if (printing.check) {
+    return EndOfStdout(Check(config, printing));
+  } else if (!printing.checks_config) {
+    return Serve(config, argc, argv);
   }
-  if (absl::Status status = config.Validate(); !status.ok()) {
-    std::cerr << "warpfold-server: " << status.message() << '\n';
-    return kExitBadConfig;
-  }
-  if (printing.config) std::cout << ToFile(config);
-  if (printing.config || printing.checks_config) return 0;
-  if (printing.check) return Check(config, printing);
-  return Serve(config, argc, argv);
+  return EndOfStdout(0);
 }
 
 }  // namespace

@@ -6,34 +6,55 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "gtest/gtest.h"
+#include "server/config_flags.h"
 #include "server/config_options.h"
+#include "server/option_text.h"
 #include "tests/temp_folder.h"
 
 namespace warpfold {
 namespace {
 
-// Parses `arguments`; throws CLI::ParseError as the server's main sees it.
-Config Parse(std::vector<std::string> arguments) {
-  CLI::App app;
-  Config config;
-  AddFlags(app, config);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  app.parse(reversed);
-  return config;
+// What `arguments` say, as the server's start and its reload read it.
+absl::StatusOr<Config> Read(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "warpfold-server");
+  return ReadConfig(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// The message with which `arguments` are refused.
+std::string Refusal(const std::vector<const char*>& arguments) {
+  const absl::Status status = Read(arguments).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
 }
 
 TEST(ConfigTest, DefaultsAreValid) {
-  const Config config = Parse({});
-  EXPECT_TRUE(config.Validate().ok()) << config.Validate();
-  EXPECT_EQ(config.max_message_bytes, 64 << 20);
-  EXPECT_EQ(config.limits().stream_idle_timeout.count(), 30000);
+  const absl::StatusOr<Config> config = Read({});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->max_message_bytes, 64 << 20);
+  EXPECT_EQ(config->limits().stream_idle_timeout.count(), 30000);
 }
 
 TEST(ConfigTest, BytesTakeUnits) {
-  EXPECT_EQ(Parse({"--slab-bytes=1MiB"}).slab_bytes, 1 << 20);
-  EXPECT_EQ(Parse({"--slab-bytes", "65536"}).slab_bytes, 65536);
+  EXPECT_EQ(Read({"--slab-bytes=1MiB"})->slab_bytes, 1 << 20);
+  EXPECT_EQ(Read({"--slab-bytes", "65536"})->slab_bytes, 65536);
+  EXPECT_EQ(Read({"--slab-bytes", "0065536"})->slab_bytes, 65536);
+  EXPECT_EQ(Read({"--max-resident-bytes=0"})->max_resident_bytes, 0);
+  EXPECT_EQ(Read({"--max-resident-bytes=00KiB"})->max_resident_bytes, 0);
+}
+
+TEST(ConfigTest, ASizeIsANumberAndPerhapsAUnit) {
+  for (const char* const flag : {"--slab-bytes=MiB", "--slab-bytes=-1MiB", "--slab-bytes=0x10000",
+                                 "--slab-bytes=1.5MiB", "--slab-bytes=1MiB1"}) {
+    const std::string refusal = Refusal({flag});
+    EXPECT_NE(refusal.find("is no size"), std::string::npos) << refusal;
+  }
+}
+
+TEST(ConfigTest, NumbersAreDecimal) {
+  EXPECT_EQ(Read({"--streams=010"})->streams, 10);
+  EXPECT_EQ(Read({"--drain-delay-ms=0"})->drain_delay_ms, 0);
+  EXPECT_EQ(Refusal({"--streams=0x10"}), "streams: '0x10' is no whole number");
 }
 
 TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
@@ -43,29 +64,64 @@ TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
   setenv("WARPFOLD_QUEUE_DEPTH_MAX", "5", 1);
   setenv("WARPFOLD_SLABS_PER_STREAM", "6", 1);
   setenv("WARPFOLD_MAX_TENSOR_BYTES", "8KiB", 1);
-  const Config config = Parse({"--config", file, "--slabs-per-stream=7"});
+  const absl::StatusOr<Config> config = Read({"--config", file.c_str(), "--slabs-per-stream=7"});
   unsetenv("WARPFOLD_QUEUE_DEPTH_MAX");
   unsetenv("WARPFOLD_SLABS_PER_STREAM");
   unsetenv("WARPFOLD_MAX_TENSOR_BYTES");
-  EXPECT_EQ(config.streams, 3);
-  EXPECT_EQ(config.queue_depth_max, 4);
-  EXPECT_EQ(config.slabs_per_stream, 7);
-  EXPECT_EQ(config.max_tensor_bytes, 8192);
-  EXPECT_EQ(config.log_format, LogFormat::kJson);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->streams, 3);
+  EXPECT_EQ(config->queue_depth_max, 4);
+  EXPECT_EQ(config->slabs_per_stream, 7);
+  EXPECT_EQ(config->max_tensor_bytes, 8192);
+  EXPECT_EQ(config->log_format, LogFormat::kJson);
 }
 
-TEST(ConfigTest, UnknownKeysInTheFileAreRefused) {
+TEST(ConfigTest, UnknownKeysInTheFileAreRefusedByName) {
   const UniqueTempFolder folder;
-  EXPECT_THROW(Parse({"--config", folder.Write("config.toml", "strems = 3\n")}), CLI::ParseError);
+  for (const auto& [text, key] :
+       {std::pair("streams = 5\nstrems = 3\n", "strems"), std::pair("check = true\n", "check"),
+        std::pair("foo bar = = 3\n[x\n", "foo bar"),
+        std::pair("[server]\nstreams = 3\n", "server")}) {
+    const std::string file = folder.Write("config.toml", text);
+    const std::string refusal = Refusal({"--config", file.c_str()});
+    EXPECT_EQ(refusal.rfind(file + ": '" + key, 0), 0U) << refusal;
+  }
 }
 
-TEST(ConfigTest, UnknownChoicesAreRefused) {
-  EXPECT_THROW(Parse({"--backend=abacus"}), CLI::ParseError);
-  EXPECT_THROW(Parse({"--log-level=loud"}), CLI::ParseError);
+TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {
+  const UniqueTempFolder folder;
+  const std::string file = folder.Write("config.toml", "streams = abc\n");
+  const std::string twice = folder.Write("twice.toml", "streams = 4\nstreams = 5\n");
+  EXPECT_EQ(Refusal({"--streams=abc"}), "streams: 'abc' is no whole number");
+  EXPECT_EQ(Refusal({"--streams", "abc"}), "streams: 'abc' is no whole number");
+  EXPECT_EQ(Refusal({"--config", file.c_str()}),
+            "streams: 'abc' is no whole number (in " + file + ")");
+  EXPECT_EQ(Refusal({"--config", twice.c_str()}),
+            "streams: is given more than once (in " + twice + ")");
+  EXPECT_EQ(Refusal({"--streams=1", "--streams=2"}), "streams: is given more than once");
+  EXPECT_EQ(Refusal({"--streams"}), "streams: needs a value");
+  setenv("WARPFOLD_STREAMS", "many", 1);
+  EXPECT_EQ(Refusal({}), "streams: 'many' is no whole number (in WARPFOLD_STREAMS)");
+  unsetenv("WARPFOLD_STREAMS");
 }
 
-TEST(ConfigTest, ValidateNamesTheBadField) {
-  const std::vector<std::pair<std::string, std::string>> bad = {
+TEST(ConfigTest, ARefusedValueSaysWhatWouldBeTaken) {
+  EXPECT_EQ(Refusal({"--backend=abacus"}), "backend: 'abacus' is none of auto|cpu|cuda");
+  EXPECT_EQ(Refusal({"--backend=1"}), "backend: '1' is none of auto|cpu|cuda");
+  EXPECT_EQ(Refusal({"--log-level=loud"}), "log-level: 'loud' is none of debug|error|info|warning");
+  EXPECT_EQ(Refusal({"--slab-bytes=4XB"}),
+            "slab-bytes: '4XB' is no size: a whole number of bytes, or of KiB, MiB, GiB, TiB");
+  EXPECT_EQ(Refusal({"--streams=10000000000"}), "streams: 10000000000 is not between 0 and 1024");
+  EXPECT_EQ(Refusal({"--strems=3"}), "The following argument was not expected: --strems=3");
+}
+
+TEST(ConfigTest, ChoicesAreTakenInAnyCase) {
+  EXPECT_EQ(Read({"--backend=CUDA"})->backend, Backend::kCuda);
+  EXPECT_EQ(Read({"--log-level=warning"})->log_level, LogLevel::kWarning);
+}
+
+TEST(ConfigTest, ARefusalStartsWithTheOption) {
+  const std::vector<std::pair<const char*, std::string>> bad = {
       {"--listen-address=127.0.0.1:70000", "listen-address: "},
       {"--listen-address=localhost", "listen-address: "},
       {"--listen-address=[::1]:", "listen-address: "},
@@ -73,6 +129,8 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--listen-address=localhost:+1", "listen-address: "},
       {"--metrics-address=127.0.0.1:-1", "metrics-address: "},
       {"--metrics-address=:65536", "metrics-address: "},
+      {"--listen-address=:50051", "listen-address: "},
+      {"--metrics-address=:9464", "metrics-address: "},
       {"--slab-bytes=65537", "slab-bytes: "},
       {"--slab-bytes=0", "slab-bytes: "},
       {"--slabs-per-stream=1", "slabs-per-stream: "},
@@ -92,16 +150,22 @@ TEST(ConfigTest, ValidateNamesTheBadField) {
       {"--resident-ttl-ms=86400001", "resident-ttl-ms: "},
   };
   for (const auto& [flag, start] : bad) {
-    const absl::Status status = Parse({flag}).Validate();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << flag;
-    EXPECT_EQ(std::string(status.message()).rfind(start, 0), 0U) << status;
+    const std::string refusal = Refusal({flag});
+    EXPECT_EQ(refusal.rfind(start, 0), 0U) << refusal;
   }
 }
 
-// What `arguments` say as the server's start and reload read it.
-absl::StatusOr<Config> Read(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "warpfold-server");
-  return ReadConfig(static_cast<int>(arguments.size()), arguments.data());
+TEST(ConfigTest, TheTwoAddressesCannotShareAPort) {
+  for (const char* const metrics : {"0.0.0.0:50051", "127.0.0.1:50051", "[::]:50051"}) {
+    const std::string flag = std::string("--metrics-address=") + metrics;
+    EXPECT_EQ(Refusal({flag.c_str()}),
+              std::string("metrics-address: '") + metrics + "' is the port of listen-address");
+  }
+  EXPECT_FALSE(Read({"--listen-address=a:7", "--metrics-address=a:7"}).ok());
+  EXPECT_FALSE(Read({"--listen-address=a:7", "--metrics-address=0.0.0.0:7"}).ok());
+  EXPECT_TRUE(Read({"--listen-address=a:7", "--metrics-address=b:7"}).ok());
+  EXPECT_TRUE(Read({"--listen-address=a:0", "--metrics-address=a:0"}).ok());
+  EXPECT_TRUE(Read({"--listen-address=a:9464", "--metrics-address=none"}).ok());
 }
 
 TEST(ConfigTest, AnUnreadableFileIsRefusedByName) {

@@ -1,0 +1,157 @@
+#include "server/config_flags.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/config_options.h"
+#include "server/option_text.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kConfigFlag[] = "--config";
+
+void AddFlag(CLI::App& app, const ConfigOption& option, Config& config) {
+  std::visit(
+      [&](auto field) {
+        auto& value = config.*field;
+        std::string help = option.meaning;
+        if (*option.unit != '\0') absl::StrAppend(&help, " (", option.unit, ")");
+        CLI::Option* flag = app.add_option(absl::StrCat("--", option.name), value, help)
+                                ->envname(EnvironmentName(option.name))
+                                ->default_str(ValueText(option, config));
+        if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+          flag->transform(
+              CLI::Validator([&option](std::string& text) { return ReadText(option, text); },
+                             ChoiceNames(option)));
+        }
+      },
+      option.field);
+}
+
+// An empty value, of a script's unset variable, must not pass for a flag that was left out: there
+// would be no TLS, or no time to drain.
+bool MayBeEmpty(const std::string& flag) {
+  for (const char* const name : {"--metrics-address", "--port-file", "--shared-memory-prefix"}) {
+    if (flag == name) return true;
+  }
+  return !absl::StartsWith(flag, "--");
+}
+
+// The file that is read; empty: none.
+std::string FileOf(CLI::App& app) { return app.get_config_ptr()->as<std::string>(); }
+
+std::vector<CLI::ConfigItem> ItemsOf(CLI::App& app) {
+  const std::string file = FileOf(app);
+  return file.empty() ? std::vector<CLI::ConfigItem>()
+                      : app.get_config_formatter()->from_file(file);
+}
+
+// Where the value of an option comes from, " (in FILE)" or " (in VARIABLE)"; empty: the flags.
+std::string Origin(CLI::App& app, const std::string& name,
+                   const std::vector<std::string>& arguments) {
+  const std::string flag = absl::StrCat("--", name);
+  for (const std::string& argument : arguments) {
+    if (argument == flag || absl::StartsWith(argument, absl::StrCat(flag, "="))) return "";
+  }
+  for (const CLI::ConfigItem& item : ItemsOf(app)) {
+    if (item.fullname() == name) return absl::StrCat(" (in ", FileOf(app), ")");
+  }
+  return absl::StrCat(" (in ", EnvironmentName(name.c_str()), ")");
+}
+
+absl::Status UnknownKey(CLI::App& app) {
+  const auto options = ConfigOptions();
+  for (const CLI::ConfigItem& item : ItemsOf(app)) {
+    const bool is_known = std::any_of(options.begin(), options.end(), [&](const auto& option) {
+      return item.fullname() == option.name;
+    });
+    if (is_known) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(FileOf(app), ": '", item.fullname(),
+                     "' is no option: a line is `name = value`, docs/configuration.md has the "
+                     "names"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(FileOf(app), ": is no TOML or INI"));
+}
+
+// CLI11's words, which name neither the file nor the variable, in ours.
+absl::Status ToStatus(CLI::App& app, const CLI::ParseError& error,
+                      const std::vector<std::string>& arguments) {
+  const std::string words = error.what();
+  if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr) return UnknownKey(app);
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("config: ", words));
+  }
+  // "--streams: 'abc' is no whole number"
+  const std::size_t colon = words.find(": ");
+  if (!absl::StartsWith(words, "--") || colon == std::string::npos) {
+    return absl::InvalidArgumentError(words);
+  }
+  const std::string name = words.substr(2, colon - 2);
+  std::string problem = words.substr(colon + 2);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool is_many = absl::StartsWith(absl::AsciiStrToLower(problem), "at most");
+    problem = is_many ? "is given more than once" : "needs a value";
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": ", problem, Origin(app, name, arguments)));
+}
+
+}  // namespace
+
+void AddFlags(CLI::App& app, Config& config) {
+  for (const ConfigOption& option : ConfigOptions()) AddFlag(app, option, config);
+  // Not by envname: CLI11 reads the file before it looks at the environment.
+  const char* const file = std::getenv("WARPFOLD_CONFIG");
+  const bool has_file = file != nullptr && *file != '\0';
+  app.set_config(kConfigFlag, has_file ? file : "",
+                 "TOML or INI file with any of these options, without dashes (Env:WARPFOLD_CONFIG)",
+                 /*config_required=*/has_file);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+absl::Status ParseFlags(CLI::App& app, int argc, const char* const* argv, const Config& config) {
+  std::vector<std::string> arguments;  // the last one first, as CLI11 takes them
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string argument = argv[i];
+    // CLI11 takes what follows "--option=" for its value: as two arguments it is the empty one.
+    const bool is_empty = argument.size() > 3 && absl::StartsWith(argument, "--") &&
+                          argument.find('=') == argument.size() - 1;
+    if (is_empty) arguments.emplace_back();
+    arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
+    if (arguments.size() > 1 && arguments[arguments.size() - 2].empty() &&
+        !MayBeEmpty(arguments.back())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(absl::StripPrefix(arguments.back(), "--"), ": is empty"));
+    }
+  }
+  try {
+    std::vector<std::string> parsed = arguments;
+    app.parse(std::move(parsed));
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    return ToStatus(app, error, arguments);
+  }
+  return config.Validate();
+}
+
+absl::StatusOr<Config> ReadConfig(int argc, const char* const* argv) {
+  CLI::App app;
+  Config config;
+  AddFlags(app, config);
+  if (absl::Status status = ParseFlags(app, argc, argv, config); !status.ok()) return status;
+  return config;
+}
+
+}  // namespace warpfold
