@@ -6,10 +6,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <fstream>
-#include <iterator>
+#include <optional>
+#include <sstream>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -27,25 +31,65 @@ using UniqueBio = std::unique_ptr<BIO, Free>;
 using UniqueKey = std::unique_ptr<EVP_PKEY, Free>;
 using UniqueX509 = std::unique_ptr<X509, Free>;
 
-absl::Status Bad(const char* option, const std::string& file, const char* what) {
+absl::Status Bad(const char* option, const std::string& file, const std::string& what) {
   ERR_clear_error();
   return absl::InvalidArgumentError(absl::StrCat(option, ": ", file, " ", what));
 }
 
 absl::StatusOr<std::string> ReadFile(const char* option, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad() || text.empty()) return Bad(option, path, "cannot be read");
-  return text;
+  if (!file.is_open()) {
+    return Bad(option, path, absl::StrCat("cannot be read: ", std::strerror(errno)));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();  // fails, where an iterator would throw, at a folder
+  if (text.str().empty()) return Bad(option, path, "is empty, or no file");
+  return text.str();
 }
 
 UniqueBio BioOf(const std::string& text) {
   return UniqueBio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The first certificate of a PEM text.
-UniqueX509 FirstCertificate(const std::string& pem) {
-  return UniqueX509(PEM_read_bio_X509(BioOf(pem).get(), nullptr, nullptr, nullptr));
+std::vector<UniqueX509> Certificates(const std::string& pem) {
+  const UniqueBio bio = BioOf(pem);
+  std::vector<UniqueX509> certificates;
+  while (UniqueX509 one{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+    certificates.push_back(std::move(one));
+  }
+  ERR_clear_error();
+  return certificates;
+}
+
+// None: it holds no time that can be read.
+std::optional<absl::Time> TimeOf(const ASN1_TIME* time) {
+  std::tm read{};
+  if (ASN1_TIME_to_tm(time, &read) != 1) return std::nullopt;
+  return absl::FromTM(read, absl::UTCTimeZone());
+}
+
+// "has expired: it was valid until ..."; empty: it is valid now.
+std::string WhyNotValidNow(const X509& certificate) {
+  const auto text = [](absl::Time time) {
+    return absl::FormatTime("%Y-%m-%d %H:%M UTC", time, absl::UTCTimeZone());
+  };
+  const std::optional<absl::Time> begin = TimeOf(X509_get0_notBefore(&certificate));
+  const std::optional<absl::Time> end = TimeOf(X509_get0_notAfter(&certificate));
+  if (!begin.has_value() || !end.has_value()) return "does not say when it is valid";
+  if (*end <= absl::Now()) return absl::StrCat("has expired: it was valid until ", text(*end));
+  if (*begin > absl::Now()) return absl::StrCat("is not valid before ", text(*begin));
+  return "";
+}
+
+// A client is taken that shows a certificate of one of them; the last one's reason where none will
+// do.
+absl::Status CheckAuthorities(const std::string& file, const std::string& pem) {
+  std::string why = "holds no PEM certificate";
+  for (const UniqueX509& authority : Certificates(pem)) {
+    why = WhyNotValidNow(*authority);
+    if (why.empty()) return absl::OkStatus();
+  }
+  return Bad("tls-client-ca", file, why);
 }
 
 // A password is never asked for: nobody would answer.
@@ -79,27 +123,23 @@ absl::StatusOr<TlsCertificate::Pem> TlsCertificate::Read(const TlsFiles& files) 
   if (!certificate.ok()) return certificate.status();
   absl::StatusOr<std::string> key = ReadFile("tls-key", files.private_key);
   if (!key.ok()) return key.status();
-  const UniqueX509 parsed = FirstCertificate(*certificate);
-  if (parsed == nullptr) return Bad("tls-cert", files.certificate, "holds no PEM certificate");
+  const std::vector<UniqueX509> parsed = Certificates(*certificate);
+  if (parsed.empty()) return Bad("tls-cert", files.certificate, "holds no PEM certificate");
   const UniqueKey parsed_key = PrivateKey(*key);
   if (parsed_key == nullptr) {
     return Bad("tls-key", files.private_key, "holds no PEM private key without a password");
   }
-  if (X509_check_private_key(parsed.get(), parsed_key.get()) != 1) {
+  if (X509_check_private_key(parsed.front().get(), parsed_key.get()) != 1) {
     return Bad("tls-key", files.private_key, "is not the key of the certificate");
   }
-  std::tm not_after{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(parsed.get()), &not_after) != 1) {
-    return Bad("tls-cert", files.certificate, "does not say until when it is valid");
+  if (const std::string why = WhyNotValidNow(*parsed.front()); !why.empty()) {
+    return Bad("tls-cert", files.certificate, why);
   }
-  pem.not_after = absl::FromTM(not_after, absl::UTCTimeZone());
-  if (pem.not_after <= absl::Now()) return Bad("tls-cert", files.certificate, "has expired");
+  pem.not_after = *TimeOf(X509_get0_notAfter(parsed.front().get()));
   if (!files.client_ca.empty()) {
     absl::StatusOr<std::string> ca = ReadFile("tls-client-ca", files.client_ca);
     if (!ca.ok()) return ca.status();
-    if (FirstCertificate(*ca) == nullptr) {
-      return Bad("tls-client-ca", files.client_ca, "holds no PEM certificate");
-    }
+    if (absl::Status status = CheckAuthorities(files.client_ca, *ca); !status.ok()) return status;
     pem.client_ca = *std::move(ca);
   }
   pem.certificate = *std::move(certificate);

@@ -33,7 +33,8 @@ struct TlsFiles {
 class TlsCertificate {
  public:
   // INVALID_ARGUMENT, naming the option: a file cannot be read or holds no PEM of its kind, key and
-  // certificate do not belong together, or the certificate has expired.
+  // certificate do not belong together, or the certificate, or every one of client_ca, is not valid
+  // now.
   static absl::StatusOr<std::unique_ptr<TlsCertificate>> Load(const TlsFiles& files);
 
   // Reads the same files again. On error, as Load's, what was loaded before stays in use.

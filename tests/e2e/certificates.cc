@@ -35,12 +35,12 @@ void AddExtension(X509* certificate, X509* issuer, int id, const char* value) {
 }
 
 // Not signed yet. Each has a serial number of its own.
-X509* Unsigned(EVP_PKEY* key, const char* name, int days) {
+X509* Unsigned(EVP_PKEY* key, const char* name, int days, int from_days) {
   static long serial = 1;
   X509* certificate = X509_new();
   X509_set_version(certificate, X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial++);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -10 * kDaySeconds);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), from_days * kDaySeconds);
   X509_gmtime_adj(X509_getm_notAfter(certificate), days * kDaySeconds);
   X509_set_pubkey(certificate, key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
@@ -51,15 +51,16 @@ X509* Unsigned(EVP_PKEY* key, const char* name, int days) {
 }  // namespace
 
 struct Authority::Signer {
+  explicit Signer(int days) : certificate(Unsigned(key, "test authority", days, -10)) {}
   EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = Unsigned(key, "test authority", 1);
+  X509* certificate;
   ~Signer() {
     X509_free(certificate);
     EVP_PKEY_free(key);
   }
 };
 
-Authority::Authority() : signer_(std::make_unique<Signer>()) {
+Authority::Authority(int days) : signer_(std::make_unique<Signer>(days)) {
   X509* self = signer_->certificate;
   X509_set_issuer_name(self, X509_get_subject_name(self));
   AddExtension(self, self, NID_basic_constraints, "critical,CA:TRUE");
@@ -69,9 +70,9 @@ Authority::Authority() : signer_(std::make_unique<Signer>()) {
 
 Authority::~Authority() = default;
 
-KeyAndCertificate Authority::Issue(int days) const {
+KeyAndCertificate Authority::Issue(int days, int from_days) const {
   EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = Unsigned(key, "localhost", days);
+  X509* certificate = Unsigned(key, "localhost", days, from_days);
   X509_set_issuer_name(certificate, X509_get_subject_name(signer_->certificate));
   AddExtension(certificate, signer_->certificate, NID_subject_alt_name, "DNS:localhost");
   X509_sign(certificate, signer_->key, EVP_sha256());

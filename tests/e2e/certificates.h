@@ -14,13 +14,15 @@ struct KeyAndCertificate {
 
 class Authority {
  public:
-  Authority();
+  // Its own certificate is valid for `days`, negative: was.
+  explicit Authority(int days = 1);
   ~Authority();
 
   // PEM; what a peer has to trust.
   const std::string& certificate() const { return certificate_; }
-  // A new key with a certificate for "localhost" that is valid for `days`, negative: was.
-  KeyAndCertificate Issue(int days = 1) const;
+  // A new key with a certificate for "localhost" that is valid for `days`, negative: was. It began
+  // ten days ago, or begins in `from_days`.
+  KeyAndCertificate Issue(int days = 1, int from_days = -10) const;
 
  private:
   struct Signer;

@@ -92,8 +92,25 @@ TEST_F(TlsTest, FilesThatDoNotFitEndTheStartWithTheNameOfTheOption) {
   WriteServers(servers_.Issue());
   Write("client-ca.pem", servers_.Issue().key);
   refused("tls-client-ca", "holds no PEM certificate");
+  Write("client-ca.pem", Authority(-1).certificate());
+  refused("tls-client-ca", "has expired: it was valid until ");
+  WriteServers(servers_.Issue(/*days=*/400, /*from_days=*/2));
+  refused("tls-cert", "is not valid before ");
   std::filesystem::remove(Path("key.pem"));
-  refused("tls-key", "cannot be read");
+  refused("tls-key", "cannot be read: No such file or directory");
+  Write("key.pem", "");
+  refused("tls-key", "is empty, or no file");
+  std::filesystem::remove(Path("key.pem"));
+  std::filesystem::create_directory(Path("key.pem"));
+  refused("tls-key", "is empty, or no file");
+}
+
+TEST_F(TlsTest, OneAuthorityOfAFileThatIsValidNowIsEnough) {
+  WriteServers(servers_.Issue());
+  Write("client-ca.pem", Authority(-1).certificate() + clients_.certificate());
+  const auto server = ServerProcess::Start(Flags(/*mutual=*/true));
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(Ask(*server, Trusting(servers_, clients_.Issue())), grpc::StatusCode::OK);
 }
 
 }  // namespace
