@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp gpu = warpfold::bench::RequireGpu();
-  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOf(gpu);
+  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOfGpu();
   for (const std::int64_t count : {16, 256, 1001, 1024, 10000}) {
     Measure<float>(tensors, count, device, report);
   }

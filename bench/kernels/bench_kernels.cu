@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp gpu = warpfold::bench::RequireGpu();
-  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOf(gpu);
+  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOfGpu();
   for (const int log2 : {10, 14, 17, 20, 22, 24, 26, 28, 30, 32}) {
     if (log2 > max_log2) break;
     warpfold::bench::MeasureFloats(log2 + 2, device, report);

@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp gpu = warpfold::bench::RequireGpu();
-  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOf(gpu);
+  const warpfold::cuda::DeviceShape device = warpfold::bench::ShapeOfGpu();
   Measure<float>(log2_bytes, device, report);
   Measure<double>(log2_bytes, device, report);
   Measure<std::int32_t>(log2_bytes, device, report);

@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const cudaDeviceProp properties = warpfold::bench::RequireGpu();
-  const warpfold::bench::Gpu gpu{properties.name, warpfold::bench::ShapeOf(properties),
+  const warpfold::bench::Gpu gpu{properties.name, warpfold::bench::ShapeOfGpu(),
                                  warpfold::bench::PeakGbps()};
   warpfold::bench::VerifyAndTime(log2s, gpu, report);
   std::printf("\nGain: over the step before; of warpfold and CUB: over reduce10.\n");

@@ -44,7 +44,7 @@ inline cudaDeviceProp RequireGpu() {
 }
 
 // Of the GPU that RequireGpu gave.
-inline cuda::DeviceShape ShapeOf(const cudaDeviceProp&) {
+inline cuda::DeviceShape ShapeOfGpu() {
   cuda::DeviceShape shape;
   Check(cuda::GetDeviceShape(0, &shape));
   return shape;

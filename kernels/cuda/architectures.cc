@@ -4,18 +4,15 @@
 #include "absl/strings/str_join.h"
 
 namespace warpfold::cuda {
-namespace {
-
-std::string Joined(std::span<const ComputeCapability> capabilities) {
-  return absl::StrJoin(capabilities, ", ", [](std::string* out, const ComputeCapability& each) {
-    absl::StrAppend(out, ToString(each));
-  });
-}
-
-}  // namespace
 
 std::string ToString(const ComputeCapability& capability) {
   return absl::StrCat("sm_", capability.major, capability.minor);
+}
+
+std::string ToString(std::span<const ComputeCapability> capabilities) {
+  return absl::StrJoin(capabilities, ", ", [](std::string* out, const ComputeCapability& each) {
+    absl::StrAppend(out, ToString(each));
+  });
 }
 
 Code CodeFor(const ComputeCapability& gpu, const CompiledFor& compiled) {
@@ -32,10 +29,11 @@ Code CodeFor(const ComputeCapability& gpu, const CompiledFor& compiled) {
 
 std::string ToString(const CompiledFor& compiled) {
   if (compiled.machine_code.empty() && compiled.ptx.empty()) return "no GPU";
-  if (compiled.ptx.empty()) return Joined(compiled.machine_code);
-  const std::string ptx = absl::StrCat("PTX of ", Joined(compiled.ptx));
-  return compiled.machine_code.empty() ? ptx
-                                       : absl::StrCat(Joined(compiled.machine_code), " and ", ptx);
+  if (compiled.ptx.empty()) return ToString(compiled.machine_code);
+  const std::string ptx = absl::StrCat("PTX of ", ToString(compiled.ptx));
+  return compiled.machine_code.empty()
+             ? ptx
+             : absl::StrCat(ToString(compiled.machine_code), " and ", ptx);
 }
 
 }  // namespace warpfold::cuda

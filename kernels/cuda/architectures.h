@@ -19,6 +19,9 @@ struct ComputeCapability {
 // "sm_90".
 std::string ToString(const ComputeCapability& capability);
 
+// "sm_75, sm_80".
+std::string ToString(std::span<const ComputeCapability> capabilities);
+
 // What the kernels' fat binaries hold, each list in ascending order.
 struct CompiledFor {
   std::span<const ComputeCapability> machine_code;

@@ -61,7 +61,7 @@ absl::StatusOr<Devices> OpenDevicesOn(const Machine& machine, const Build& build
     return absl::UnavailableError(absl::StrCat(
         absl::StrJoin(devices.left_out, ". ",
                       [](std::string* out, const LeftOut& gpu) { absl::StrAppend(out, gpu.why); }),
-        "; --backend=cpu asks for the CPU"));
+        kAskForCpu));
   }
   devices.reason = absl::StrCat(devices.executors.size(), " of ",
                                 devices.executors.size() + devices.left_out.size(), " GPUs");

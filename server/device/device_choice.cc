@@ -13,8 +13,6 @@
 namespace warpfold {
 namespace {
 
-constexpr char kAskForCpu[] = "; --backend=cpu asks for the CPU";
-
 // The oldest driver that serves a major version of CUDA.
 int OldestDriver(int cuda_major) {
   switch (cuda_major) {
@@ -99,16 +97,18 @@ std::optional<std::string> DriverProblem(const Machine& machine, const Build& bu
   return std::nullopt;
 }
 
-// "sm_75, sm_80"; what there is of PTX where that is all.
+// What there is of PTX where that is all.
 std::string CodeNames(const cuda::CompiledFor& compiled) {
-  if (compiled.machine_code.empty()) return cuda::ToString(compiled);
-  return absl::StrJoin(compiled.machine_code, ", ",
-                       [](std::string* out, const cuda::ComputeCapability& capability) {
-                         absl::StrAppend(out, cuda::ToString(capability));
-                       });
+  return compiled.machine_code.empty() ? cuda::ToString(compiled)
+                                       : cuda::ToString(compiled.machine_code);
 }
 
 DeviceChoice ChooseWithoutLibrary(Backend backend, const Machine& machine, const Build& build) {
+  if (machine.library_is_broken) {
+    return Refuse(absl::StrCat("libcuda.so.1 is here, but cannot be used (",
+                               machine.library_problem, "): install driver ",
+                               OldestDriver(build.cuda_major), " or newer"));
+  }
   if (machine.has_gpu()) {
     return Refuse(absl::StrCat(NodeNames(machine), ", but the driver's library is not (",
                                machine.library_problem, "): install driver ",

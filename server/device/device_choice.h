@@ -14,6 +14,9 @@
 
 namespace warpfold {
 
+// The end of every refusal.
+inline constexpr char kAskForCpu[] = "; --backend=cpu asks for the CPU";
+
 // What --backend asks for.
 enum class Backend { kAuto, kCuda, kCpu };
 

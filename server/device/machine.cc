@@ -152,10 +152,16 @@ Machine ReadMachine(const MachinePlaces& places) {
   void* library = dlopen(places.driver_library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     machine.library_problem = dlerror();
+    // glibc's words where it, rather than a library that it needs, is not there.
+    machine.library_is_broken = !absl::StartsWith(
+        machine.library_problem,
+        absl::StrCat(places.driver_library,
+                     ": cannot open shared object file: No such file or directory"));
     return machine;
   }
   Driver driver;
   if (!driver.Find(library)) {
+    machine.library_is_broken = true;
     machine.library_problem = "it lacks a function of CUDA's driver API";
     return machine;
   }

@@ -26,12 +26,13 @@ struct Gpu {
 
 struct Machine {
   std::vector<std::string> device_nodes;  // "/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg"
-  bool has_driver_library = false;
-  std::string library_problem;  // dlopen's words; empty where it opened
-  int driver_cuda = 0;          // the newest CUDA that the driver serves: 13000; 0: unknown
-  std::string driver_version;   // "580.65.06"; empty: unknown
-  std::string init_problem;     // "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
-  bool lists_no_gpu = false;    // the driver works and says that there is none
+  bool has_driver_library = false;        // and it can be used
+  bool library_is_broken = false;         // it is there, and cannot be used
+  std::string library_problem;            // why; empty where it can
+  int driver_cuda = 0;         // the newest CUDA that the driver serves: 13000; 0: unknown
+  std::string driver_version;  // "580.65.06"; empty: unknown
+  std::string init_problem;    // "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
+  bool lists_no_gpu = false;   // the driver works and says that there is none
   std::vector<Gpu> gpus;
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
 

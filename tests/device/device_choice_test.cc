@@ -42,6 +42,13 @@ Machine NodesWithoutLibrary(std::vector<std::string> nodes) {
   return machine;
 }
 
+Machine BrokenLibrary(std::vector<std::string> nodes) {
+  Machine machine = NodesWithoutLibrary(std::move(nodes));
+  machine.library_is_broken = true;
+  machine.library_problem = "libcuda.so.1: file too short";
+  return machine;
+}
+
 Machine LibraryWithoutNodes() {
   return {.has_driver_library = true,
           .driver_cuda = 13000,
@@ -105,6 +112,13 @@ const Case kCases[] = {
      Kind::kRefuse, "/dev/nvidiactl is here, but"},
     {"WSL without its library", NodesWithoutLibrary({"/dev/dxg"}), kCudaBuild, Kind::kRefuse,
      Kind::kRefuse, "/dev/dxg is here, but"},
+    {"a broken library, no nodes", BrokenLibrary({}), kCudaBuild, Kind::kRefuse, Kind::kRefuse,
+     "libcuda.so.1 is here, but cannot be used (libcuda.so.1: file too short): install driver 580 "
+     "or newer"},
+    {"a broken library, nodes", BrokenLibrary({"/dev/nvidia0"}), kCudaBuild, Kind::kRefuse,
+     Kind::kRefuse, "libcuda.so.1 is here, but cannot be used"},
+    {"a broken library without CUDA", BrokenLibrary({}), kCpuBuild, Kind::kCpu, Kind::kRefuse,
+     "this build has no CUDA backend"},
     {"a library, no nodes", LibraryWithoutNodes(), kCudaBuild, Kind::kRefuse, Kind::kRefuse,
      "libcuda.so.1 is here, but no GPU's device node (/dev/nvidia*, /dev/dxg), and it lists no GPU "
      "(CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected): a container needs --gpus all"},

@@ -26,6 +26,7 @@ class MachineTest : public ::testing::Test {
     set_.push_back(name);
   }
   void AddFile(const std::string& name, const std::string& text = "") { folder_.Write(name, text); }
+  std::string folder_path() const { return folder_.path(); }
   // With the fake libraries, and the test's folder for /dev.
   MachinePlaces Places() const {
     return {.device_folder = folder_.path(),
@@ -46,6 +47,21 @@ TEST_F(MachineTest, WithoutAnythingSaysSo) {
   EXPECT_FALSE(machine.has_driver_library);
   EXPECT_NE(machine.library_problem.find("libno-such-driver.so.1"), std::string::npos);
   EXPECT_FALSE(machine.has_gpu());
+}
+
+TEST_F(MachineTest, ALibraryThatCannotBeUsedIsBrokenAndNotMissing) {
+  MachinePlaces places = Places();
+  EXPECT_FALSE(ReadMachine(places).library_is_broken);
+  places.driver_library = "libno-such-driver.so.1";
+  EXPECT_FALSE(ReadMachine(places).library_is_broken);
+  AddFile("empty.so");
+  places.driver_library = folder_path() + "/empty.so";
+  EXPECT_TRUE(ReadMachine(places).library_is_broken);
+  places.driver_library = "libm.so.6";  // without a function of the driver's
+  const Machine machine = ReadMachine(places);
+  EXPECT_TRUE(machine.library_is_broken);
+  EXPECT_FALSE(machine.has_driver_library);
+  EXPECT_EQ(machine.library_problem, "it lacks a function of CUDA's driver API");
 }
 
 TEST_F(MachineTest, SeesTheDeviceNodesOfGpusAndNoOthers) {
