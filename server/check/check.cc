@@ -22,12 +22,13 @@ CheckReport CheckAll(const Config& config) {
   CheckOpenFiles(report);
   CheckPorts(config, report);
   CheckTls(config, report);
+  CheckPortFile(config, report);
   const absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) {
     // "what is there, and what would be needed; --backend=cpu asks for the CPU"
     const std::string message(devices.status().message());
     const std::size_t semicolon = message.rfind("; ");
-    report.Fail("devices", "open", message.substr(0, semicolon),
+    report.Fail("devices", "backend", message.substr(0, semicolon),
                 semicolon == std::string::npos ? "" : message.substr(semicolon + 2));
     return report;
   }

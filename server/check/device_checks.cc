@@ -142,7 +142,8 @@ void CheckDevice(const Config& config, Backend backend, Executor& executor, Chec
   }
   const int slabs = is_cuda ? config.slabs_per_stream : 1;
   report.Ok(executor.info().name, check,
-            absl::StrCat(lanes, " streams x ", slabs, " x ", config.slab_bytes >> 10, " KiB"));
+            absl::StrCat(lanes * slabs, " x ", config.slab_bytes >> 10, " KiB, ", slabs,
+                         " for each of ", lanes, " streams"));
   if (is_cuda && !CheckKernels(executor, report)) return;
   for (const DType dtype : kAllDTypes) {
     if (!CheckAnswers(**scheduler, dtype, report)) return;
@@ -155,8 +156,11 @@ void CheckGpus(const Machine& machine, const Build& build, const std::string& nv
                CheckReport& report) {
   report.driver_version = machine.driver_version;
   if (!machine.has_driver_library) {
-    if (!machine.has_gpu()) report.Ok(kDriver, "libcuda.so.1", "none, and no GPU");
-    return;  // else OpenDevices says what is wrong
+    // Else OpenDevices says what is wrong.
+    if (!machine.has_gpu() && !machine.library_is_broken) {
+      report.Ok(kDriver, "libcuda.so.1", "none, and no GPU");
+    }
+    return;
   }
   if (const std::string why = build.has_cuda ? WhyTooOld(machine, build) : ""; why.empty()) {
     report.Ok(kDriver, "version",

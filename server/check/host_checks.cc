@@ -1,10 +1,15 @@
 #include "server/check/host_checks.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +25,8 @@ namespace {
 constexpr char kHost[] = "host";
 // A connection is a descriptor; some proxies open thousands.
 constexpr rlim_t kOpenFilesMin = 65536;
+// With fewer the driver's own files and a handful of clients are too many.
+constexpr rlim_t kOpenFilesFloor = 256;
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 // Room for code, threads, gRPC and the driver; an idle server on the CPU took 37 MB (2026-11-25).
 constexpr std::int64_t kProcessBytes = std::int64_t{256} << 20;
@@ -47,12 +54,14 @@ void CheckOpenFiles(CheckReport& report) {
   getrlimit(RLIMIT_NOFILE, &limit);
   const std::string text =
       absl::StrCat(LimitText(limit.rlim_cur), ", hard limit ", LimitText(limit.rlim_max));
+  const std::string remedy = absl::StrCat("each connection takes one: raise it to ", kOpenFilesMin,
+                                          " (ulimit -n, LimitNOFILE=, --ulimit nofile=)");
   if (limit.rlim_cur >= kOpenFilesMin) {
     report.Ok(kHost, "open files", text);
+  } else if (limit.rlim_cur >= kOpenFilesFloor) {
+    report.Warn(kHost, "open files", text, remedy);
   } else {
-    report.Warn(kHost, "open files", text,
-                absl::StrCat("each connection takes one: raise it to ", kOpenFilesMin,
-                             " (ulimit -n, LimitNOFILE=, --ulimit nofile=)"));
+    report.Fail(kHost, "open files", text, remedy);
   }
 }
 
@@ -105,7 +114,8 @@ void CheckTls(const Config& config, CheckReport& report) {
                             .client_ca = config.tls_client_ca});
   if (!tls.ok()) {
     report.Fail(kHost, "TLS", std::string(tls.status().message()),
-                "give PEM files that fit, which this user may read");
+                "give --tls-cert, --tls-key and --tls-client-ca PEM files that this user may read, "
+                "that fit, and that are valid now");
     return;
   }
   const absl::Time end = (*tls)->not_after();
@@ -118,6 +128,27 @@ void CheckTls(const Config& config, CheckReport& report) {
     report.Ok(kHost, "TLS", text);
   } else {
     report.Warn(kHost, "TLS", text, "renew it: the server reads the files again on SIGHUP");
+  }
+}
+
+void CheckPortFile(const Config& config, CheckReport& report) {
+  if (config.port_file.empty()) return;
+  // It is written beside and renamed: the folder has to take it.
+  const std::filesystem::path path(config.port_file);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  std::string problem;
+  if (std::filesystem::is_directory(path, error)) {
+    problem = absl::StrCat(path.string(), " is a folder");
+  } else if (!std::filesystem::is_directory(folder, error)) {
+    problem = absl::StrCat(folder.string(), " is no folder");
+  } else if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    problem = absl::StrCat(folder.string(), ": ", std::strerror(errno));
+  }
+  if (problem.empty()) {
+    report.Ok(kHost, "port file", path.string());
+  } else {
+    report.Fail(kHost, "port file", problem, "give --port-file a file that can be written");
   }
 }
 

@@ -29,6 +29,9 @@ void CheckPorts(const Config& config, CheckReport& report);
 
 void CheckTls(const Config& config, CheckReport& report);
 
+// Whether --port-file, if there is one, can be written.
+void CheckPortFile(const Config& config, CheckReport& report);
+
 // For a GPU whose kernels the driver compiles.
 void CheckKernelCache(CheckReport& report);
 

@@ -27,11 +27,12 @@ struct Ran {
 };
 
 // Runs the server with `arguments` until it exits. REQUIRES: nothing that a shell would see.
-Ran RunServer(const std::string& environment, const std::string& arguments) {
+Ran RunServer(const std::string& environment, const std::string& arguments,
+              const std::string& streams = "2>&1") {
   const char* path = std::getenv("WARPFOLD_SERVER");
   const std::string command = environment + " timeout 60 " +
                               (path != nullptr ? path : WARPFOLD_SERVER_PATH) + " " + arguments +
-                              " 2>&1";
+                              " " + streams;
   std::FILE* pipe = popen(command.c_str(), "r");
   Ran run;
   std::array<char, 4096> buffer;
@@ -188,10 +189,28 @@ TEST(CheckTest, ARowNamesNoHost) {
   EXPECT_FALSE(Has(run, "127.0.0.1")) << run.output;
 }
 
+TEST(CheckTest, ARowThatFailsHasItsReasonsBeside) {
+  const UniqueTempFolder folder;
+  const Ran run = RunServer("", kCpuCheck + "--report --port-file=" + folder.path());
+  EXPECT_EQ(run.code, 1) << run.output;
+  EXPECT_TRUE(Has(run, " | pass | ")) << run.output;
+  EXPECT_TRUE(Has(run, "port file: " + folder.path() + " is a folder")) << run.output;
+}
+
+TEST(CheckTest, WhatCannotBePrintedIsAFailure) {
+  for (const char* const asked : {"--check --backend=cpu ", "--print-config ", "--version "}) {
+    const Ran run = RunServer("", asked + kPorts, "2>&1 >/dev/full");
+    EXPECT_EQ(run.code, 1) << asked << run.output;
+    EXPECT_TRUE(Has(run, "stdout: cannot be written")) << asked << run.output;
+  }
+}
+
 TEST(CheckTest, ABadConfigurationIsNotChecked) {
   for (const char* arguments :
        {"--check --streams=-1", "--check --backend=gpu", "--check --config=/no/such/file", "--json",
-        "--report", "--check --json --report"}) {
+        "--report", "--check --json --report", "--check --check-config", "--check --print-config",
+        "--check --print-options", "--check --listen-address=:50051",
+        "--check --listen-address=127.0.0.1:7 --metrics-address=127.0.0.1:7"}) {
     const Ran run = RunServer("", arguments);
     EXPECT_EQ(run.code, 2) << arguments << run.output;
     EXPECT_FALSE(Has(run, "self-test")) << run.output;

@@ -1,4 +1,6 @@
 // The parts of --check: what they find on machines that the test makes up, and how it is written.
+#include <sys/resource.h>
+
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -232,6 +234,51 @@ TEST_F(CheckPartsTest, ALimitBelowWhatTheServerMayTakeIsAWarning) {
   CheckMemory(config, Backend::kCuda, 2, std::nullopt, report);
   EXPECT_EQ(Lines(report), "warn host memory limit\nok host memory limit\nok host memory limit\n");
   ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  CheckReport report;
+  for (const rlim_t files : {256, 255}) {
+    const rlimit limit{.rlim_cur = files, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CheckOpenFiles(report);
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(Lines(report), "warn host open files\nFAIL host open files\n");
+  ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, APortFileHasToBeWritable) {
+  const UniqueTempFolder folder;
+  Config config;
+  CheckReport report;
+  CheckPortFile(config, report);
+  EXPECT_TRUE(report.findings.empty());
+  config.port_file = folder.Path("ports");
+  CheckPortFile(config, report);
+  config.port_file = "ports";  // beside the process
+  CheckPortFile(config, report);
+  config.port_file = folder.path();
+  CheckPortFile(config, report);
+  config.port_file = folder.Path("no/such/ports");
+  CheckPortFile(config, report);
+  EXPECT_EQ(Lines(report),
+            "ok host port file\nok host port file\nFAIL host port file\nFAIL host port file\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("ports")));
+  ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, ABrokenDriverLibraryIsNotNone) {
+  Machine machine;
+  CheckReport report;
+  CheckGpus(machine, build_, WARPFOLD_FAKE_NVML, report);
+  EXPECT_EQ(Lines(report), "ok driver libcuda.so.1\n");
+  machine.library_is_broken = true;
+  CheckReport broken;
+  CheckGpus(machine, build_, WARPFOLD_FAKE_NVML, broken);
+  EXPECT_TRUE(broken.findings.empty());  // the devices' line says it
 }
 
 }  // namespace
