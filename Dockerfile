@@ -1,9 +1,9 @@
 # warpfold-server and the command line client in a small image that runs as nobody.
 #
-# GPU (default):  docker build -t warpfold .
+# GPU (default):  docker build -t warpfold:gpu .
 # CPU:            docker build -t warpfold:cpu --build-arg BUILD_BASE=debian:12.12-slim \
 #                   --build-arg RUNTIME_BASE=debian:12.12-slim --build-arg WARPFOLD_CUDA=OFF .
-# One GPU alone:  docker build -t warpfold --build-arg WARPFOLD_CUDA_ARCHITECTURES=90 .
+# One GPU alone:  docker build -t warpfold:gpu --build-arg WARPFOLD_CUDA_ARCHITECTURES=90 .
 # Both bases must be of one distribution. docs/operations.md says how to build without a container engine.
 ARG BUILD_BASE=nvidia/cuda:13.0.1-devel-ubuntu24.04
 ARG RUNTIME_BASE=nvidia/cuda:13.0.1-base-ubuntu24.04

@@ -36,8 +36,8 @@ for argument in "$@"; do
     --warm) warm=yes ;;
     --part=kernels | --part=serial | --part=peer | --part=e2e) parts+=("${argument#--part=}") ;;
     *)
-      echo "gpu-check: unknown option or part: $argument" >&2
-      usage >&2
+      echo "gpu-check: unknown option '$argument': --help lists them; parts are kernels, serial," \
+        "peer and e2e" >&2
       exit 2
       ;;
   esac

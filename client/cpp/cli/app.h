@@ -43,7 +43,7 @@ struct Note {
 inline constexpr Note kNotes[] = {
     {"Exit status",
      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
-     "3 the server or the network failed, or stdout could not be written."},
+     "3 the server or the network failed (health: 1), or stdout could not be written."},
     {"JSON",
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
      "\"Infinity\" and \"-Infinity\"; what does not exist is null."},

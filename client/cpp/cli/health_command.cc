@@ -55,7 +55,9 @@ absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags) {
   }
   const std::string status = StatusName(reply.response);
   std::cout << (server.json ? absl::StrCat("{\"status\": \"", status, "\"}") : status) << "\n";
-  if (status != "SERVING") return absl::UnavailableError(absl::StrCat(server.server, ": ", status));
+  if (status != "SERVING") {
+    return absl::UnavailableError(absl::StrCat(server.server, ": does not serve"));
+  }
   return absl::OkStatus();
 }
 
