@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Runs a command in a root, with a /proc and a /dev of its own. For .ci/root.sh, which starts this in
-# namespaces of mounts and processes that end with it.
+# Runs a command in a root, with a /proc, a /sys and a /dev of its own. For .ci/root.sh, which starts
+# this in namespaces of mounts and processes that end with it.
 # Usage: .ci/enter-root.sh ROOT COMMAND
 set -euo pipefail
 
 root=$1
 mount --make-rprivate /
+mount --bind "$root" "$root" # "/" has to be a mount for namespaces of mounts within
 mount -t proc proc "$root/proc"
+# Containers have one, too. Without it glibc's count of processors leaves an error in errno.
+mount -t sysfs -o ro sysfs "$root/sys"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 for node in null zero full random urandom tty; do
   touch "$root/dev/$node"

@@ -32,15 +32,22 @@ NAME_SERVER = "127.0.0.1"
 REPLICAS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 GRPC_PORT, METRICS_PORT = 50051, 9464
 INSIDE = "WARPFOLD_TEST_IN_NAMESPACES"
-NAMESPACES = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
+# Anyone may make the first; within a chroot root alone, and only the second.
+NAMESPACES = (
+    ["unshare", "--user", "--map-root-user", "--net", "--mount"],
+    ["unshare", "--net", "--mount"],
+)
 
 
-def why_no_namespaces():
-    """What keeps this process from making namespaces, or ""."""
+def find_namespaces():
+    """The command that makes namespaces here, or None, and what keeps this process from it."""
     if not shutil.which("unshare"):
-        return "unshare (util-linux) is not installed"
-    done = subprocess.run([*NAMESPACES, "true"], capture_output=True, text=True)
-    return done.stderr.strip() if done.returncode else ""
+        return None, "unshare (util-linux) is not installed"
+    for command in NAMESPACES:
+        done = subprocess.run([*command, "true"], capture_output=True, text=True)
+        if done.returncode == 0:
+            return command, ""
+    return None, done.stderr.strip()
 
 
 def enter(folder: Path):
@@ -124,11 +131,12 @@ class Replicas(unittest.TestCase):
 
 if __name__ == "__main__":
     if not os.environ.get(INSIDE):
-        if reason := why_no_namespaces():
+        command, reason = find_namespaces()
+        if command is None:
             print(f"replicas_test: no namespaces here: {reason}", file=sys.stderr)
             sys.exit(1 if os.environ.get("CI") else SKIPPED)
         environment = {**os.environ, INSIDE: "1"}
-        os.execvpe(NAMESPACES[0], [*NAMESPACES, sys.executable, "-B", *sys.argv], environment)
+        os.execvpe(command[0], [*command, sys.executable, "-B", *sys.argv], environment)
     SERVER, CLI, DEPLOY = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     del sys.argv[1:4]
     unittest.main()
