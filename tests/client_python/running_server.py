@@ -11,15 +11,17 @@ START_TIMEOUT_S = 60
 
 
 @contextlib.contextmanager
-def serving(*flags, **variables):
-    """(gRPC port, metrics port) of the binary that $WARPFOLD_SERVER names; the system chose them.
+def server_process(*flags, run_by=(), **variables):
+    """(process, gRPC port, metrics port) of the binary that $WARPFOLD_SERVER names.
 
+    The system chose the ports. `run_by` is a command, such as prlimit, that becomes the server;
     `variables` are set in its environment.
     """
     with tempfile.TemporaryDirectory() as folder:
         port_file = Path(folder) / "ports"
         process = subprocess.Popen(
             [
+                *run_by,
                 os.environ["WARPFOLD_SERVER"],
                 "--listen-address=127.0.0.1:0",
                 "--metrics-address=127.0.0.1:0",
@@ -37,10 +39,17 @@ def serving(*flags, **variables):
                     code = process.wait(0.02)
                     raise AssertionError(f"the server did not start: exit code {code}")
             grpc_port, metrics_port = port_file.read_text().split()
-            yield int(grpc_port), int(metrics_port)
+            yield process, int(grpc_port), int(metrics_port)
         finally:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def serving(*flags, **variables):
+    """(gRPC port, metrics port) of such a process."""
+    with server_process(*flags, **variables) as (_, grpc_port, metrics_port):
+        yield grpc_port, metrics_port
 
 
 @contextlib.contextmanager

@@ -1,0 +1,252 @@
+"""Refusals for load: something is full now, or is over a limit for good."""
+
+import contextlib
+import gzip
+
+from contract import v1
+from servers import Segment, await_tensor, register, server, upload, write_header
+
+# Above what whoever brings a request to a CPU reduces at once, so that it is queued.
+QUEUED_BYTES = 40 << 10
+HEADER = f"header {{ tensor {{ dtype: DTYPE_U8 shape: {QUEUED_BYTES} }} ops: OP_SUM }}"
+STREAMS_IN_USE = 'warpfold_streams{state="in_use"}'
+
+
+def good_requests(client, size_bytes=QUEUED_BYTES):
+    """By method, what nothing but load can refuse: of all methods that are admitted."""
+    spec = f"tensor {{ dtype: DTYPE_U8 shape: {size_bytes} }} ops: OP_SUM "
+    reduction = v1("ReduceRequest", spec)
+    reduction.data = bytes(size_bytes)
+    small = "tensor { dtype: DTYPE_U8 shape: 4 } ops: OP_SUM data: 'abcd' return_state: true"
+    merge = v1("MergeRequest")
+    merge.states.append(client.get("Reduce", small).state)
+    tensor_id = upload(client, "DTYPE_U8", [16])
+    inference = client.message(
+        "ModelInfer",
+        'model_name: "sum" inputs { name: "INPUT" datatype: "UINT8" ' + f"shape: {size_bytes} }}",
+    )
+    inference.raw_input_contents.append(bytes(size_bytes))
+    return {
+        "Reduce": reduction,
+        "ReduceMany": reduction,
+        "ReduceStream": f"header {{ {spec} }}",
+        "Merge": merge,
+        "CreateTensor": "tensor { dtype: DTYPE_U8 shape: 4 }",
+        "WriteTensor": write_header(tensor_id, 16),
+        "RegisterSharedMemory": "name: 'new' key: '/new' size_bytes: 1",
+        "RegisterCudaMemory": "name: 'new' size_bytes: 1",
+        "ModelInfer": inference,
+        "ModelStreamInfer": inference,
+        "SystemSharedMemoryRegister": "name: 'new' key: '/new' byte_size: 1",
+        "CudaSharedMemoryRegister": "name: 'new' byte_size: 1",
+    }
+
+
+@contextlib.contextmanager
+def stream_held(running, client):
+    """A stream that a device reads from, and that sends nothing."""
+    call = client.begin("ReduceStream", HEADER)
+    running.await_metric(STREAMS_IN_USE, 1)
+    yield call
+    call.cancel()
+
+
+def too_many_requests():
+    with server("--max-requests-in-flight=1") as running, running.client() as client:
+        good = good_requests(client)
+        with stream_held(running, client):
+            for method, message in good.items():
+                yield method, client.ask(method, message)
+
+
+def queue_full():
+    flags = ("--streams=1", "--queue-depth-max=1")
+    with server(*flags) as running, running.client() as client:
+        good = good_requests(client)
+        with stream_held(running, client):
+            client.begin("ReduceStream", HEADER)
+            running.await_metric("warpfold_queue_depth", 1)
+            for method, message in good.items():
+                yield method, client.ask(method, message)
+
+
+def too_many_bytes():
+    flags = ("--streams=1", "--max-bytes-in-flight=64KiB")
+    with server(*flags) as running, running.client() as client:
+        good = good_requests(client)
+        above = good_requests(client, (64 << 10) + 1)
+        above["Merge"].states.append(bytes(64 << 10))
+        for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
+            yield f"payload_above_the_limit/{method}", client.ask(method, above[method])
+        good["Merge"].states.append(bytes(QUEUED_BYTES))
+        with stream_held(running, client):
+            client.begin("Reduce", good["Reduce"])
+            running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES)
+            for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
+                yield f"bytes_in_flight/{method}", client.ask(method, good[method])
+
+
+def reduced_meanwhile():
+    """A tensor that is being reduced for as long as the only lane is taken."""
+    with server("--streams=1") as running, running.client() as client:
+        tensor_id = upload(client, "DTYPE_U8", [QUEUED_BYTES], bytes(QUEUED_BYTES))
+        with stream_held(running, client):
+            client.begin("Reduce", f"tensor_id: '{tensor_id}' ops: OP_SUM").half_close()
+            await_tensor(client, tensor_id, reductions=1)
+            header = write_header(tensor_id, 1)
+            yield "WriteTensor", client.ask("WriteTensor", header)
+
+
+def too_late():
+    """Deadlines that pass while the server waits for the client, or for a lane."""
+    with server("--streams=1") as running, running.client() as client:
+        good = good_requests(client)
+        for method in ("ReduceStream", "WriteTensor"):
+            call = client.begin(method, good[method], grpc_timeout="20m")
+            yield f"sending/{method}", client.hear(call, method)
+            call = client.begin(method, grpc_timeout="20m")
+            yield f"no_header/{method}", client.hear(call, method)
+        with stream_held(running, client):
+            for method, message in good.items():
+                if method == "Merge":  # has no more than a client's small tensor to wait for
+                    continue
+                call = client.begin(method, message, grpc_timeout="20m")
+                yield f"queued/{method}", client.hear(call, method)
+
+
+def silent():
+    """Calls that send nothing more, each until the server ends it."""
+    with server("--stream-idle-timeout-ms=2000") as running, running.client() as client:
+        good = good_requests(client)
+        methods = ("ReduceStream", "WriteTensor")
+        calls = {
+            f"{when}/{method}": (method, client.begin(method, *messages))
+            for method in methods
+            for when, messages in {"from_the_start": [], "then": [good[method]]}.items()
+        }
+        for name, (method, call) in calls.items():
+            yield name, client.hear(call, method)
+
+
+TENSOR_LIMITS = ("max-tensor-bytes", "max-resident-tensor-bytes", "max-resident-bytes")
+
+
+def no_room_for_tensors():
+    for name, flags, taken, asked in (
+        ("bytes", ["--max-resident-bytes=100"], [60], 60),
+        ("tensors", ["--max-resident-tensors=1"], [60], 0),
+        ("limit_of_0_tensors", ["--max-resident-tensors=0"], [], 0),
+        ("limit_of_0_bytes", ["--max-resident-bytes=0"], [], 1),
+        (
+            "host_memory",
+            [f"--{limit}=1024TiB" for limit in TENSOR_LIMITS],
+            [],
+            1 << 49,  # more than an address space has
+        ),
+    ):
+        with server(*flags) as running, running.client() as client:
+            for size_bytes in taken:
+                upload(client, "DTYPE_U8", [size_bytes])
+            text = f"tensor {{ dtype: DTYPE_U8 shape: {asked} }}"
+            yield f"{name}/CreateTensor", client.ask("CreateTensor", text)
+
+
+def no_room_for_pieces():
+    """A tensor that is written in as many pieces as the server keeps account of."""
+    with server() as running, running.client() as client:
+        pieces_max = client.get("GetServerInfo").limits.max_tensor_pieces
+        tensor_id = upload(client, "DTYPE_U8", [2 * pieces_max + 1])
+        calls = []
+        for i in range(pieces_max):
+            call = client.begin("WriteTensor", write_header(tensor_id, 1, 2 * i), "chunk: 'x'")
+            calls.append(call.half_close())
+            if len(calls) == 64:
+                calls.pop(0).await_end()
+        for call in calls:
+            call.await_end()
+        header = write_header(tensor_id, 1, 2 * pieces_max)
+        yield "WriteTensor", client.ask("WriteTensor", header)
+
+
+def no_room_for_regions():
+    asked = "name: 'more' key: '$key' size_bytes: 60"
+    for name, taken, flag in (
+        ("bytes", 1, "--max-shared-memory-bytes=100"),
+        ("regions", 1, "--max-memory-regions=1"),
+        ("limit_of_0_regions", 0, "--max-memory-regions=0"),
+    ):
+        with (
+            server("--shared-memory-prefix=/", flag) as running,
+            Segment(bytes(100)) as segment,
+            running.client(key=segment.key) as client,
+        ):
+            for i in range(taken):
+                register(client, f"taken {i}", segment, 60)
+            yield f"{name}/RegisterSharedMemory", client.ask("RegisterSharedMemory", asked)
+            renamed = asked.replace("size_bytes", "byte_size")
+            method = "SystemSharedMemoryRegister"
+            yield f"{name}/{method}", client.ask(method, renamed)
+
+
+def large_scratch():
+    """More results than a lane has memory for, though fewer than the limit of them."""
+    spec = "tensor { dtype: DTYPE_U8 shape: [1, 262144] } axes: 0 ops: OP_MEAN "
+    data = bytes(1 << 18)
+    with (
+        server("--scratch-bytes=1MiB", "--shared-memory-prefix=/") as running,
+        Segment(data) as segment,
+        running.client() as client,
+    ):
+        register(client, "region", segment, len(data))
+        tensor_id = upload(client, "DTYPE_U8", [1, 1 << 18], data)
+        request = v1("ReduceRequest", spec)
+        request.data = data
+        state = v1("ReduceRequest", spec + "return_state: true")
+        state.data = data
+        inference = client.message(
+            "ModelInfer",
+            'model_name: "mean" inputs { name: "INPUT" datatype: "UINT8" shape: [1, 262144] } '
+            'parameters { key: "axis" value { int64_param: 0 } }',
+        )
+        inference.raw_input_contents.append(data)
+        region = f"memory {{ name: 'region' size_bytes: {len(data)} }}"
+        for way, method, message in (
+            ("data", "Reduce", request),
+            ("data", "ReduceMany", request),
+            ("state", "Reduce", state),
+            ("chunks", "ReduceStream", f"header {{ {spec} }}"),
+            ("region", "Reduce", spec + region),
+            ("resident", "Reduce", spec + f"tensor_id: '{tensor_id}'"),
+            ("raw", "ModelInfer", inference),
+            ("raw", "ModelStreamInfer", inference),
+        ):
+            yield f"{way}/{method}", client.ask(method, message)
+
+
+def compressed_messages():
+    """Where the operator takes compressed messages."""
+    flags = ("--compression=taken", "--max-message-bytes=64KiB")
+    with server(*flags) as running, running.client() as client:
+        for name, message in {
+            "no_gzip": b"no gzip at all",
+            "cut_short": gzip.compress(b"x" * 100)[:-10],
+            "too_large": gzip.compress(bytes((128 << 10) + 1)),
+        }.items():
+            for method in ("Reduce", "ReduceMany", "ReduceStream", "Merge", "ModelInfer"):
+                call = client.begin(method, grpc_encoding="gzip").send(message, flag=1)
+                yield f"{name}/{method}", client.end(call, method)
+
+
+SCENES = [
+    too_many_requests,
+    queue_full,
+    too_many_bytes,
+    reduced_meanwhile,
+    too_late,
+    silent,
+    no_room_for_tensors,
+    no_room_for_pieces,
+    no_room_for_regions,
+    large_scratch,
+    compressed_messages,
+]

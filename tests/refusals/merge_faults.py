@@ -1,0 +1,131 @@
+"""What can be wrong with partial states: each one good as the server made it, but for one edit."""
+
+import math
+import struct
+
+from contract import v1
+
+# Integers: parts may begin anywhere. Three elements and one, of which none is 0.
+WHOLE = "tensor { dtype: DTYPE_I32 shape: 4 } ops: [OP_SUM, OP_ARGMIN, OP_COUNT_NONZERO] "
+# Of whose state's values there are 48 KiB a block of eight rows.
+ROWS = "tensor { dtype: DTYPE_F32 shape: [32, 2048] } axes: 0 ops: OP_VAR "
+# Floats: a part begins at a multiple of 1024 elements.
+LEAVES = "tensor { dtype: DTYPE_F32 shape: 2048 } ops: [OP_VAR, OP_MIN] "
+
+
+def part(client, whole, offset, length):
+    request = v1("ReduceRequest", whole + f"return_state: true part {{ offset: {offset} }}")
+    request.part.whole_shape.extend(request.tensor.shape)
+    request.tensor.shape[0] = length
+    request.data = struct.pack("<i", 1) * math.prod(request.tensor.shape)
+    return v1("PartialState").FromString(client.get("Reduce", request).state)
+
+
+def edited(state, text="", clear=()):
+    """`state` with the fields of `text` in place of its own, and without those of `clear`."""
+    edit = v1("PartialState", text)
+    changed = v1("PartialState")
+    changed.CopyFrom(state)
+    for name in (*clear, *(field.name for field, _ in edit.ListFields())):
+        changed.ClearField(name)
+    changed.MergeFrom(edit)
+    return changed
+
+
+def with_values(state, component, values):
+    changed = edited(state)
+    changed.components[component].values = values
+    return changed
+
+
+def with_kind(state, component, kind):
+    changed = edited(state)
+    changed.components[component].kind = kind
+    return changed
+
+
+def merging(*states, return_state=False, text=""):
+    message = v1("MergeRequest", text)
+    message.return_state = return_state
+    for state in states:
+        message.states.append(state if isinstance(state, bytes) else state.SerializeToString())
+    return message
+
+
+# Edits of the second of two states; the first is the server's.
+SECOND = {
+    "axes": {"text": "axes: -1 axes: 0"},
+    "components_missing": {"clear": ["components"]},
+    "correction": {"text": "correction: 1"},
+    "dtype": {"text": "tensor { dtype: DTYPE_U32 shape: 4 }"},
+    "dtype_missing": {"text": "tensor { shape: 4 }"},
+    "keepdims": {"text": "keepdims: true"},
+    "length_beyond_the_end": {"text": "length: 2"},
+    "length_negative": {"text": "length: -1"},
+    "nan_policy": {"text": "nan_policy: NAN_POLICY_OMIT"},
+    "offset_beyond_the_end": {"text": "offset: 5"},
+    "offset_negative": {"text": "offset: -1"},
+    "offset_of_a_gap": {"text": "offset: 4", "clear": ["length"]},
+    "offset_of_an_overlap": {"text": "offset: 2"},
+    "ops": {"text": "ops: [OP_SUM, OP_ARGMIN, OP_ANY]"},
+    "ops_in_another_order": {"text": "ops: [OP_ARGMIN, OP_SUM, OP_COUNT_NONZERO]"},
+    "shape": {"text": "tensor { dtype: DTYPE_I32 shape: 5 }"},
+    "tensor_missing": {"clear": ["tensor"]},
+    "version_missing": {"clear": ["version"]},
+    "version_unknown": {"text": "version: 2"},
+}
+
+
+def values_of(state):
+    """Values that three elements, or one, cannot come to, and some that are no values."""
+    i64 = struct.Struct("<q").pack
+    return {
+        "a_count_above_the_elements": with_values(state, 2, i64(5)),
+        "a_count_below_0": with_values(state, 2, i64(-1)),
+        "a_sum_of_larger_numbers": with_values(state, 0, bytes(15) + b"\x01"),
+        "an_index_of_another_part": with_values(state, 1, i64(1) + i64(1)),
+        "bytes_missing": with_values(state, 0, bytes(15)),
+        "bytes_left_over": with_values(state, 1, bytes(24)),
+        "no_bytes": with_values(state, 2, b""),
+        "the_kind_of_another": with_kind(state, 1, 7),
+        "an_unknown_kind": with_kind(state, 1, 99),
+        "no_kind": with_kind(state, 0, 0),
+    }
+
+
+def merge(client):
+    first, second = (part(client, WHOLE, at, n) for at, n in ((0, 3), (3, 1)))
+    left, right = (part(client, LEAVES, at, 1024) for at in (0, 1024))
+    blocks = [part(client, ROWS, at, 8) for at in (8, 16)]
+    asked = {f"second/{n}": merging(first, edited(second, **edit)) for n, edit in SECOND.items()}
+    asked |= {f"values/{name}": merging(first, state) for name, state in values_of(second).items()}
+    asked |= {
+        f"values_to_state/{name}": merging(first, state, return_state=True)
+        for name, state in values_of(second).items()
+    }
+    asked |= {
+        "alone/the_beginning": merging(first),
+        "alone/the_end": merging(second),
+        "alone/the_end_of_nothing": merging(edited(second, "offset: 4", clear=["length"])),
+        "alone/within_a_leaf": merging(edited(left, "length: 100")),
+        "alone/from_within_a_leaf": merging(edited(right, "offset: 1000"), return_state=True),
+        "bytes/no_state": merging(first, b"\xff"),
+        "bytes/not_utf8": merging(b"\x0a\x01\xff"),
+        "bytes/of_nothing": merging(b""),
+        "bytes/of_the_first_cut_short": merging(first.SerializeToString()[:-1], second),
+        "order/backwards": merging(second, first),
+        "order/the_first_twice": merging(first, first, second),
+        "order/the_last_twice": merging(left, right, right),
+        "request/no_states": merging(),
+        "request/no_states_to_a_state": merging(return_state=True),
+        "request/request_id_too_long": merging(first, second, text=f"request_id: '{'x' * 257}'"),
+        "request/too_many_results": merging(
+            edited(left, "tensor { dtype: DTYPE_F32 shape: [2, 16384] } axes: 0")
+        ),
+        "request/too_large_a_state": merging(*blocks, return_state=True),
+        "request/too_many_outputs_for_a_state": merging(
+            edited(left, "tensor { dtype: DTYPE_F32 shape: [2, 65537] } axes: 0"), return_state=True
+        ),
+    }
+    for name, message in asked.items():
+        yield name, client.ask("Merge", message)
