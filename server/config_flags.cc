@@ -107,6 +107,22 @@ absl::Status ToStatus(CLI::App& app, const CLI::ParseError& error,
       absl::StrCat(name, ": ", problem, Origin(app, name, arguments)));
 }
 
+// CLI11 2.1 refuses a variable's value that it cannot read; later ones pass it over in silence.
+absl::Status CheckEnvironment(const CLI::App& app) {
+  for (const ConfigOption& option : ConfigOptions()) {
+    const std::string variable = EnvironmentName(option.name);
+    const char* const value = std::getenv(variable.c_str());
+    const bool is_given = app.get_option(absl::StrCat("--", option.name))->count() > 0;
+    if (value == nullptr || *value == '\0' || is_given) continue;
+    std::string text = value;
+    if (const std::string problem = ReadText(option, text); !problem.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option.name, ": ", problem, " (in ", variable, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddFlags(CLI::App& app, Config& config) {
@@ -143,6 +159,7 @@ absl::Status ParseFlags(CLI::App& app, int argc, const char* const* argv, const 
   } catch (const CLI::ParseError& error) {
     return ToStatus(app, error, arguments);
   }
+  if (absl::Status status = CheckEnvironment(app); !status.ok()) return status;
   return config.Validate();
 }
 
