@@ -11,11 +11,11 @@ START_TIMEOUT_S = 60
 
 
 @contextlib.contextmanager
-def server_process(*flags, run_by=(), **variables):
+def server_process(*flags, run_by=(), stderr=None, **variables):
     """(process, gRPC port, metrics port) of the binary that $WARPFOLD_SERVER names.
 
     The system chose the ports. `run_by` is a command, such as prlimit, that becomes the server;
-    `variables` are set in its environment.
+    `stderr` is subprocess.Popen's; `variables` are set in its environment.
     """
     with tempfile.TemporaryDirectory() as folder:
         port_file = Path(folder) / "ports"
@@ -26,10 +26,10 @@ def server_process(*flags, run_by=(), **variables):
                 "--listen-address=127.0.0.1:0",
                 "--metrics-address=127.0.0.1:0",
                 f"--port-file={port_file}",
-                "--log-level=warning",
                 *flags,
             ],
             env={**os.environ, **variables},
+            stderr=stderr,
         )
         try:
             give_up_at = time.monotonic() + START_TIMEOUT_S
@@ -47,8 +47,8 @@ def server_process(*flags, run_by=(), **variables):
 
 @contextlib.contextmanager
 def serving(*flags, **variables):
-    """(gRPC port, metrics port) of such a process."""
-    with server_process(*flags, **variables) as (_, grpc_port, metrics_port):
+    """(gRPC port, metrics port) of such a process, which logs little."""
+    with server_process("--log-level=warning", *flags, **variables) as (_, grpc_port, metrics_port):
         yield grpc_port, metrics_port
 
 

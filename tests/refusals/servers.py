@@ -44,7 +44,7 @@ class Server:
 
 @contextlib.contextmanager
 def server(*flags, run_by=()):
-    with server_process("--backend=cpu", *flags, run_by=run_by) as running:
+    with server_process("--backend=cpu", "--log-level=warning", *flags, run_by=run_by) as running:
         yield Server(*running)
 
 

@@ -1,0 +1,73 @@
+"""More connections than the server has descriptors for.
+
+gRPC 1.51 never accepts again after its first EMFILE.
+"""
+
+import contextlib
+
+from attacked_server import AttackedServer
+from findings import Findings
+from honest import Honest, beside
+from new_options import exit_when_unready_ms
+from raw_http2 import RawConnection
+from waiting import until
+
+CONNECTIONS = 200
+FEW, ENOUGH = 120, 4096
+
+
+def descriptor_limit(soft, hard):
+    return ["prlimit", f"--nofile={soft}:{hard}"]
+
+
+def connect_all(stack, server):
+    for _ in range(CONNECTIONS):
+        stack.enter_context(RawConnection(server.port)).read(0)
+
+
+def serves(server: AttackedServer):
+    """Whether a new connection is accepted and a call on it answered."""
+    honest = Honest(server)
+    honest.round()
+    honest.close()
+    return not honest.failures
+
+
+def says_ready(server):
+    return server.sample("warpfold_ready") == 1
+
+
+def test_the_hard_limit_of_descriptors_is_used(attack):
+    with attack(run_by=descriptor_limit(FEW, ENOUGH)) as server:
+        findings = Findings(server)
+        with contextlib.ExitStack() as stack, beside(server) as honest:
+            connect_all(stack, server)
+            findings.expect(serves(server), f"a new client is not served: {FEW} descriptors")
+        findings.expect_honest(honest)
+        findings.expect(serves(server), "a new client is not served when all others have gone")
+        findings.report()
+
+
+def test_readiness_is_true_when_descriptors_run_out(attack):
+    with attack(run_by=descriptor_limit(FEW, FEW)) as server:
+        Findings(server)
+        with contextlib.ExitStack() as stack:
+            connect_all(stack, server)
+        until(lambda: server.descriptors() < FEW / 2, "the connections' end")
+        served = serves(server)
+        with contextlib.suppress(AssertionError):
+            until(lambda: says_ready(server) == served, "readiness finds out")
+        assert says_ready(server) == served, (
+            f"warpfold_ready is {int(says_ready(server))}, but a new client is "
+            f"{'' if served else 'not '}served when all others have gone"
+        )
+
+
+def test_a_deaf_server_ends_if_told_to(attack):
+    flags = (exit_when_unready_ms(1000),)
+    with attack(*flags, run_by=descriptor_limit(FEW, FEW)) as server:
+        Findings(server)
+        with contextlib.ExitStack() as stack:
+            connect_all(stack, server)
+        until(lambda: server.process.poll() or serves(server), "its end, or service")
+        assert server.process.poll() != 0, "the process ended as if all were well"

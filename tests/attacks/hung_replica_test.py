@@ -1,0 +1,34 @@
+"""Three replicas of which one is stopped: it accepts connections and says nothing."""
+
+import contextlib
+import signal
+
+import numpy as np
+from findings import Findings
+
+import warpfold
+
+CALLS = 20
+TIMEOUT_S = 1
+
+
+def test_a_hung_replica_costs_less_than_a_call_s_timeout(attack):
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(attack()) for _ in range(3)]
+        for server in servers:
+            Findings(server)  # it serves
+        before = servers[0].reductions()  # the same of each
+        target = "ipv4:" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+        client = stack.enter_context(warpfold.connect(target, timeout=TIMEOUT_S))
+        x = np.arange(1024, dtype=np.float32)
+        for _ in servers:
+            assert client.sum(x) == 523776
+        chosen = max(servers, key=lambda server: server.reductions() - before)
+        chosen.signal(signal.SIGSTOP)
+        failures = []
+        for _ in range(CALLS):
+            try:
+                assert client.sum(x) == 523776
+            except warpfold.WarpfoldError as error:
+                failures.append(repr(error))
+        assert not failures, f"{len(failures)} of {CALLS} calls failed, the first: {failures[0]}"
