@@ -9,13 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <regex>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "server/observe/nvml.h"
 
 namespace warpfold {
@@ -87,6 +88,14 @@ std::vector<std::string> FindNodes(const std::string& folder) {
   return nodes;
 }
 
+// "580.65.06", and not the "3.0" of another program in the line.
+bool IsDriverVersion(absl::string_view word) {
+  constexpr std::size_t kMajorDigitsMin = 3;
+  const std::size_t dot = word.find('.');
+  return dot != absl::string_view::npos && dot >= kMajorDigitsMin && word.back() != '.' &&
+         word.find_first_not_of("0123456789.") == absl::string_view::npos;
+}
+
 // The kernel module says "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun ..."; NVML
 // also where /proc is not the host's.
 std::string FindDriverVersion(const MachinePlaces& places) {
@@ -96,10 +105,9 @@ std::string FindDriverVersion(const MachinePlaces& places) {
   }
   std::ifstream file(places.driver_version_file);
   std::string line;
-  std::smatch found;
-  if (std::getline(file, line) &&
-      std::regex_search(line, found, std::regex(R"(\b[0-9]{3,}\.[0-9.]*[0-9]\b)"))) {
-    return found.str();
+  std::getline(file, line);
+  for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
+    if (IsDriverVersion(word)) return std::string(word);
   }
   return "";
 }
