@@ -25,6 +25,7 @@ TEST(PrometheusTextTest, SamplesAreReadWithTheirLabels) {
       "# HELP a what\n"
       "# TYPE a counter\n"
       "\n"
+      "\r\n"
       "a 3\n"
       "b{x=\"1\",y=\"quote \\\" slash \\\\ line \\n end\"} 1.5e3 1700000000000\r\n"
       "c:d_e{le=\"+Inf\",} +Inf\n"

@@ -105,6 +105,12 @@ TEST(StripesTest, WhatIsNotWorthItIsNotCut) {
   small_messages.message_bytes_max = 1000;
   EXPECT_FALSE(Plan({10'000, 100}, {0}, 1, false, small_messages));
   EXPECT_TRUE(Plan({10'000, 100}, {0}, 1));
+  // The last stripe of 1,024 rows may be 8 nodes, of 100 states of 64 bytes each.
+  StripeLimits small_results;
+  small_results.result_bytes_max = 8 * 6400 - 1;
+  EXPECT_FALSE(Plan({10'000, 100}, {0}, 1, false, small_results));
+  small_results.result_bytes_max = 8 * 6400;
+  EXPECT_TRUE(Plan({10'000, 100}, {0}, 1, false, small_results));
 }
 
 TEST(FanOutTest, EveryPieceIsDoneOnce) {

@@ -90,6 +90,15 @@ TEST(MetricsTest, ARequestCountsUnderItsOneOpOrUnderMultiple) {
   EXPECT_EQ(payload_bytes("sum"), 40);
   EXPECT_EQ(payload_bytes("range"), 40);
   EXPECT_EQ(payload_bytes("max"), 0);
+  int stages = 0;
+  for (const prometheus::MetricFamily& family : families) {
+    if (family.name != "warpfold_stage_duration_seconds") continue;
+    for (const prometheus::ClientMetric& stage : family.metric) {
+      EXPECT_EQ(stage.histogram.sample_count, 2U) << stage.label.front().value;
+      ++stages;
+    }
+  }
+  EXPECT_EQ(stages, kStageCount);
 }
 
 TEST(MetricsTest, AMethodOfTheInferenceServiceHasItsSeriesFromItsFirstCallOn) {

@@ -98,6 +98,20 @@ TEST(WireMessageTest, FieldsAfterThePayloadAreReadToo) {
   EXPECT_EQ(BytesOf(*message->payload), "12345678");
 }
 
+TEST(WireMessageTest, WhatIsNotThePayloadMayBeAsLongAsTheLimit) {
+  v1::ReduceRequest request;
+  request.set_data("12345678");
+  const std::size_t payload_bytes = request.ByteSizeLong();
+  request.set_request_id(std::string(kHeaderBytesMax, 'i'));
+  const std::size_t excess = request.ByteSizeLong() - payload_bytes - kHeaderBytesMax;
+  for (const std::size_t above : {0, 1}) {
+    request.set_request_id(std::string(kHeaderBytesMax - excess + above, 'i'));
+    ASSERT_EQ(request.ByteSizeLong(), payload_bytes + kHeaderBytesMax + above);
+    grpc::ByteBuffer buffer = Sliced(request.SerializeAsString(), 1 << 20);
+    EXPECT_EQ(ReadRequest(&buffer).ok(), above == 0);
+  }
+}
+
 TEST(WireMessageTest, AnEmptyMessageHasNeitherPayloadNorFields) {
   grpc::ByteBuffer empty;
   absl::StatusOr<WireMessage> message = WireMessage::Split(&empty, kDataField);
