@@ -13,6 +13,7 @@
 #include "kernels/types.h"
 #include "server/core/device_scheduler.h"
 #include "server/core/known_answer.h"
+#include "server/device/device_error.h"
 #include "server/observe/nvml.h"
 
 namespace warpfold {
@@ -105,7 +106,7 @@ bool CheckAnswers(DeviceScheduler& scheduler, DType dtype, CheckReport& report) 
                 "do not serve from this device: look for ECC errors and update the driver; a row "
                 "of --check --report helps the project");
   }
-  return !absl::IsUnavailable(status);
+  return !IsDeviceLost(status);
 }
 
 bool CheckKernels(Executor& executor, CheckReport& report) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/core/lane_run.h"
 #include "server/core/refusal.h"
+#include "server/device/device_error.h"
 
 namespace warpfold {
 namespace {
@@ -301,9 +302,10 @@ void DeviceScheduler::Complete(const Taken& taken, std::vector<WorkReport> repor
 }
 
 WorkReport DeviceScheduler::Run(Lane& lane, const QueuedWork& taken) {
+  const bool uses_device = !std::holds_alternative<RunOnHost>(taken.work->task());
   WorkReport report = RunOnLane(lane, *taken.work, taken.since);
   report.device = &executor_.info();
-  if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
+  if (uses_device && IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   return report;
 }
 
@@ -312,7 +314,7 @@ std::vector<WorkReport> DeviceScheduler::Run(BatchLane& lane, absl::Span<const Q
   std::vector<WorkReport> reports = RunBatch(lane, taken);
   for (WorkReport& report : reports) {
     report.device = &executor_.info();
-    if (absl::IsUnavailable(report.outcome.status())) Lose(report.outcome.status());
+    if (IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   }
   return reports;
 }

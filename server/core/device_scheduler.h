@@ -13,8 +13,8 @@
 // Done, exactly once; on any error it never touches it.
 //
 // Safe from any thread. Failure of one work is that work's own: its lane is abandoned and takes the
-// next. But a lane that answers UNAVAILABLE has lost the device: then what waits is answered
-// UNAVAILABLE too, and nothing more is taken.
+// next. But a lane that answers DeviceLostError has lost the device: then what waits is answered
+// UNAVAILABLE too, and nothing more is taken. What runs on the host alone says nothing of it.
 #ifndef WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
 #define WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
 

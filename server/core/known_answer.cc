@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "server/core/known_data.h"
 #include "server/core/work.h"
+#include "server/device/device_error.h"
 
 namespace warpfold {
 namespace {
@@ -131,8 +132,8 @@ class KnownWork final : public Work, private PayloadSource {
 };
 
 absl::Status Named(DType dtype, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat("self-test ", Name(dtype), ": ", status.message()));
+  const std::string message = absl::StrCat("self-test ", Name(dtype), ": ", status.message());
+  return IsDeviceLost(status) ? DeviceLostError(message) : absl::Status(status.code(), message);
 }
 
 absl::Status Check(DeviceScheduler& device, const KnownReduction& known) {

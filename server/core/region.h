@@ -69,7 +69,7 @@ class RegionLease {
   }
 
   // Puts `bytes`, at most size_bytes(), where the range begins. FAILED_PRECONDITION: the segment
-  // has shrunk, or the server may only read it. UNAVAILABLE: the device is lost.
+  // has shrunk, or the server may only read it. DeviceLostError.
   absl::Status Write(absl::string_view bytes) const {
     if (region_->peer != nullptr) return region_->peer->Write(offset_bytes_, bytes);
     if (region_->segment.is_writable()) return region_->segment.Write(offset_bytes_, bytes);

@@ -35,7 +35,7 @@ class Scheduler final : private SplitHost {
   // Asks `device`, one of the executors', the known questions of `dtype` (known_answer.h); waits.
   absl::Status CheckKnownAnswers(const DeviceInfo& device, DType dtype);
 
-  // From now on `device` is lost, as if it had answered UNAVAILABLE.
+  // From now on `device` is lost, as if it had answered DeviceLostError.
   void Lose(const DeviceInfo& device, const absl::Status& why);
   bool IsLost(const DeviceInfo& device) const;
 

@@ -66,7 +66,7 @@ absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
 absl::Status SplitReduction::Wanted() const {
   if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
   absl::MutexLock lock(&mutex_);
-  // Never UNAVAILABLE, which would say that this shard's device is lost as well.
+  // Not its status, which may say that its device is lost: this shard's is not.
   return failure_.ok() ? absl::OkStatus() : absl::CancelledError("another shard has failed");
 }
 

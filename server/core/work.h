@@ -57,7 +57,8 @@ struct WriteTensor {  // puts the bytes of payload() on the device; there is no 
   std::byte* to = nullptr;
   std::int64_t size_bytes = 0;
 };
-struct RunOnHost {  // wants the lane's thread, and of its device nothing
+struct RunOnHost {  // wants the lane's thread, and of its device nothing: no error says that it is
+                    // lost
   std::function<absl::StatusOr<Outcome>()> run;
 };
 struct UseLane {  // does with the lane, which is idle before and after, as it likes

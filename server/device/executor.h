@@ -4,6 +4,8 @@
 // runs; the front end's payload is written once, straight into the lane's memory, while the device
 // copies and folds what is already there.
 //
+// Errors are absl's; DeviceLostError (device_error.h) says that no call will succeed any more.
+//
 // An Executor is safe from any thread. A Lane belongs to one thread at a time. Nothing here calls
 // back.
 #ifndef WARPFOLD_SERVER_DEVICE_EXECUTOR_H_
@@ -61,8 +63,8 @@ class TensorMemory {
 // Another process's memory on a device.
 class PeerMemory : public TensorMemory {
  public:
-  // Puts `bytes` at `offset_bytes`, which lie within it; waits until they are there. UNAVAILABLE:
-  // the device is lost.
+  // Puts `bytes` at `offset_bytes`, which lie within it; waits until they are there.
+  // DeviceLostError.
   virtual absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) = 0;
 };
 
@@ -84,7 +86,7 @@ class Lane {
   virtual absl::Status Begin(const Plan& plan) = 0;
 
   // Where the next payload bytes go; never empty while some are missing. May wait for the device to
-  // let go of a slab, never for the client. UNAVAILABLE: the device is lost.
+  // let go of a slab, never for the client. DeviceLostError.
   virtual absl::StatusOr<absl::Span<std::byte>> Buffer() = 0;
 
   // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
@@ -98,7 +100,7 @@ class Lane {
   }
 
   // REQUIRES: all plan.input_bytes were committed. Waits for the device and returns the results.
-  // OUT_OF_RANGE: an integer sum does not fit. UNAVAILABLE: the device is lost.
+  // OUT_OF_RANGE: an integer sum does not fit. DeviceLostError.
   virtual absl::StatusOr<Outcome> Finish() = 0;
 
   // Drops the reduction, or the write, and everything it holds; waits for the device to stop
@@ -119,8 +121,7 @@ class Lane {
     return KeepsNoTensors();
   }
 
-  // Waits until the bytes are where they belong, for every lane to read. UNAVAILABLE: the device is
-  // lost.
+  // Waits until the bytes are where they belong, for every lane to read. DeviceLostError.
   virtual absl::Status FinishWrite() { return KeepsNoTensors(); }
 };
 

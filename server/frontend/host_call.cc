@@ -38,14 +38,12 @@ grpc::ServerUnaryReactor* HostCall::Begin(Services& services, grpc::CallbackServ
 
 LaneTask HostCall::task() {
   return RunOnHost{[this]() -> absl::StatusOr<Outcome> {
-    ran_ = run_();
+    if (absl::Status status = run_(); !status.ok()) return status;
     return Outcome{};
   }};
 }
 
-void HostCall::Done(WorkReport report) {
-  FinishWith(report.outcome.ok() ? ran_ : report.outcome.status());
-}
+void HostCall::Done(WorkReport report) { FinishWith(report.outcome.status()); }
 
 void HostCall::FinishWith(const absl::Status& status) {
   ticket().Release();

@@ -27,9 +27,8 @@ namespace warpfold {
 class HostCall final : public grpc::ServerUnaryReactor, private Submission {
  public:
   // Begins to serve the call and returns its reactor; never waits. `request`, whose id is
-  // `request_id`, waits with the call, and is small or refused. `run` is called once at most,
-  // and its status is the call's; UNAVAILABLE from it says nothing of the lane's device, since the
-  // work may have been another's.
+  // `request_id`, waits with the call, and is small or refused. `run` is called once at most, and
+  // its status is the call's.
   static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
                                          Method method,
                                          const google::protobuf::MessageLite& request,
@@ -61,7 +60,6 @@ class HostCall final : public grpc::ServerUnaryReactor, private Submission {
   const Method method_;
   const std::string request_id_;
   const std::function<absl::Status()> run_;
-  absl::Status ran_;
   CallRecord record_;
   const Plan no_plan_;
   MessagePayload no_payload_;

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/core/batch_run.h"
 #include "server/core/scheduler.h"
+#include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
 
 namespace warpfold {
@@ -226,7 +227,7 @@ TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
 
 TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
   Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1);
-  device_.fake_batches().FailSum(SumTo(5), absl::UnavailableError("gone"));
+  device_.fake_batches().FailSum(SumTo(5), DeviceLostError("gone"));
   HoldBatchLanes(kBatchLanes);
   Works works;
   for (const int count : {5, 4, 3}) Submit(works, count);

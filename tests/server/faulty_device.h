@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/device/cpu/cpu_executor.h"
+#include "server/device/device_error.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -65,7 +66,7 @@ class FaultyDevice final : public Executor {
     FaultyLane(FaultyDevice& device, std::unique_ptr<Lane> lane)
         : device_(device), lane_(std::move(lane)) {}
     absl::Status Begin(const Plan& plan) override {
-      if (device_.lost_) return absl::UnavailableError("an illegal memory access");
+      if (device_.lost_) return DeviceLostError("an illegal memory access");
       return lane_->Begin(plan);
     }
     absl::StatusOr<absl::Span<std::byte>> Buffer() override { return lane_->Buffer(); }
@@ -81,7 +82,7 @@ class FaultyDevice final : public Executor {
       return lane_->Reduce(plan, data);
     }
     absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override {
-      if (device_.lost_) return absl::UnavailableError("an illegal memory access");
+      if (device_.lost_) return DeviceLostError("an illegal memory access");
       return lane_->BeginWrite(to, size_bytes);
     }
     absl::Status FinishWrite() override { return lane_->FinishWrite(); }
@@ -100,7 +101,7 @@ class FaultyDevice final : public Executor {
     mutex_.Await(absl::Condition(
         +[](bool* holds) { return !*holds; }, &holds_));
     --held_;
-    if (lost_) return absl::UnavailableError("an illegal memory access");
+    if (lost_) return DeviceLostError("an illegal memory access");
     return std::exchange(next_status_, absl::OkStatus());
   }
 

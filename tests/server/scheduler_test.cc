@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
+#include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
 
 namespace warpfold {
@@ -299,7 +300,7 @@ TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnc
                }});
   absl::Notification gate;
   FakeWork running(4, &gate);
-  running.fake_payload().FailRead(absl::UnavailableError("gone"));
+  running.fake_payload().FailRead(DeviceLostError("gone"));
   ASSERT_TRUE(scheduler->Submit(&running).ok());
   running.fake_payload().opened().WaitForNotification();
   FakeWork waiting;
@@ -312,6 +313,30 @@ TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnc
   EXPECT_EQ(told, 1);
   EXPECT_EQ(scheduler->state().devices_lost, 1);
   EXPECT_EQ(scheduler->state().queued, 0);
+}
+
+TEST(DeviceSchedulerTest, NoOtherErrorLosesTheDevice) {
+  FakeDevice device;
+  const auto scheduler = *DeviceScheduler::Create(
+      device, {.lanes = 1, .on_lost = [](const DeviceInfo&, const absl::Status& why) {
+                 ADD_FAILURE() << why;
+               }});
+  for (const absl::Status& error :
+       {absl::UnavailableError("the region is gone"),
+        absl::InternalError("CUDA: cudaErrorInvalidValue"), absl::ResourceExhaustedError("full")}) {
+    FakeWork work;
+    work.fake_payload().FailRead(error);
+    ASSERT_TRUE(scheduler->Submit(&work).ok());
+    EXPECT_EQ(work.Await().outcome.status(), error);
+  }
+  FakeWork host;
+  host.SetTask(RunOnHost{[] { return DeviceLostError("a peer's device"); }}, /*device=*/nullptr);
+  ASSERT_TRUE(scheduler->Submit(&host).ok());
+  EXPECT_TRUE(IsDeviceLost(host.Await().outcome.status()));
+  EXPECT_EQ(scheduler->state().devices_lost, 0);
+  FakeWork next;
+  ASSERT_TRUE(scheduler->Submit(&next).ok());
+  EXPECT_TRUE(next.Await().outcome.ok());
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,
                                                                const BatchLimits& limits,
                                                                DeviceUse& use) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, limits, use));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
@@ -132,7 +132,7 @@ BatchVerdict& CudaBatchLane::verdict(std::size_t item) const {
 }
 
 absl::Status CudaBatchLane::Launch() {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   std::vector<const Tensor*> order;
   order.reserve(tensors_.size());
   for (const Tensor& tensor : tensors_) order.push_back(&tensor);

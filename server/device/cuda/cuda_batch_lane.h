@@ -59,7 +59,7 @@ class CudaBatchLane final : public BatchLane {
   // One launch for each dtype and bundle.
   absl::Status Launch();
   void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
-  // Until every verdict is there. UNAVAILABLE: the device is lost.
+  // Until every verdict is there. DeviceLostError.
   absl::Status Await();
   absl::StatusOr<Outcome> Collect(const Tensor& tensor) const;
   cuda::BatchVerdict& verdict(std::size_t item) const;

@@ -36,7 +36,7 @@ absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
 
 absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
                                                              const LaneOptions& options) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   cudaDeviceProp properties;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, ordinal));
   if (absl::Status status = SetScratchAside(ordinal, options.scratch_bytes); !status.ok()) {
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
 }
 
 absl::Status CudaExecutor::LoadKernels(DType dtype) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(info_.ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(info_.ordinal);
   WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::LoadKernels(dtype));
   return absl::OkStatus();
 }

@@ -36,7 +36,7 @@ CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const 
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
                                                      const LaneOptions& options, DeviceUse& use) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options, use));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
@@ -96,7 +96,7 @@ absl::Status CudaLane::ResetOverflow() {
 absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, options_.slab_bytes); }
 
 absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
   if (plan.element_count == 0) return absl::OkStatus();
   const cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = shape_};

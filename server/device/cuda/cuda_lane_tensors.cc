@@ -40,7 +40,7 @@ absl::Status CudaLane::FoldPieces(const std::byte* d_data) {
 }
 
 absl::Status CudaLane::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   write_ = {.d_to = d_to, .missing_bytes = size_bytes};
   return absl::OkStatus();
 }

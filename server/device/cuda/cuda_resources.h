@@ -14,9 +14,13 @@
 
 namespace warpfold::cuda {
 
-// OK, RESOURCE_EXHAUSTED when device or pinned memory ran out, UNAVAILABLE for everything else:
-// after most CUDA errors the context is lost for good. `what` names the call.
+// OK; RESOURCE_EXHAUSTED when device or pinned memory ran out; DeviceLostError when this thread's
+// device answers nothing any more; INTERNAL when it does, and the call alone has failed. `what`
+// names the call. Does not wait, and leaves no error behind for the calls that follow.
 absl::Status ToStatus(cudaError_t error, const char* what);
+
+// Makes `ordinal` this thread's device. RESOURCE_EXHAUSTED, DeviceLostError.
+absl::Status SetDevice(int ordinal);
 
 struct StreamDeleter {
   void operator()(cudaStream_t stream) const { (void)cudaStreamDestroy(stream); }
@@ -44,6 +48,12 @@ absl::StatusOr<UniqueDeviceMemory> AllocateDevice(std::size_t bytes);
 absl::StatusOr<UniquePinnedMemory> AllocatePinned(std::size_t bytes);
 
 }  // namespace warpfold::cuda
+
+// Makes `ordinal` this thread's device, or returns why it cannot from the enclosing function.
+#define WARPFOLD_RETURN_IF_NOT_SET(ordinal)                                             \
+  do {                                                                                  \
+    if (absl::Status set = ::warpfold::cuda::SetDevice(ordinal); !set.ok()) return set; \
+  } while (false)
 
 // Returns the status of a CUDA call from the enclosing function unless it succeeded.
 #define WARPFOLD_RETURN_IF_CUDA_ERROR(call)                                 \

@@ -72,7 +72,7 @@ CudaPeerMemory::~CudaPeerMemory() {
 }
 
 absl::Status CudaPeerMemory::Write(std::int64_t offset_bytes, absl::string_view bytes) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_data_ + offset_bytes, bytes.data(), bytes.size(),
                                                 cudaMemcpyHostToDevice, stream_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));

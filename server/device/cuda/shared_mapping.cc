@@ -15,7 +15,7 @@ namespace {
 
 // Whether registering memory pins it. Makes the GPU this thread's.
 absl::StatusOr<bool> Pins(int ordinal) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   int takes_registered = 0;
   int reads_host_tables = 0;
   WARPFOLD_RETURN_IF_CUDA_ERROR(

@@ -24,7 +24,7 @@ class TensorPool::Memory final : public TensorMemory {
 };
 
 absl::StatusOr<std::unique_ptr<TensorPool>> TensorPool::Make(int ordinal) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   std::unique_ptr<TensorPool> made(new TensorPool(ordinal));
   absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
   if (!stream.ok()) return stream.status();
@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<TensorPool>> TensorPool::Make(int ordinal) {
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> TensorPool::Allocate(std::size_t size_bytes) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaSetDevice(ordinal_));
+  WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   void* d_data = nullptr;
   cudaError_t error = cudaMallocFromPoolAsync(&d_data, size_bytes, pool_.get(), stream_.get());
   if (error == cudaErrorMemoryAllocation) {
