@@ -55,7 +55,10 @@ double BatchUs(BatchLane& lane, int tensors, int repeats) {
       if (!bytes.has_value()) return -1;
       std::memset(bytes->data(), 0, bytes->size());
     }
-    for (const auto& outcome : lane.Finish()) {
+    lane.Launch();
+    while (!lane.Poll()) {
+    }
+    for (const auto& outcome : lane.Collect()) {
       if (!outcome.ok()) return -1;
     }
     times.push_back(Clock::now() - begin);

@@ -1,6 +1,5 @@
 #include "server/core/batch_run.h"
 
-#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -8,67 +7,83 @@
 #include "absl/status/statusor.h"
 
 namespace warpfold {
-namespace {
 
-using Clock = std::chrono::steady_clock;
+BatchRun::BatchRun(BatchLane& lane, std::vector<QueuedWork> works)
+    : lane_(lane), works_(std::move(works)), reports_(works_.size()) {}
 
-class BatchRun {
- public:
-  BatchRun(BatchLane& lane, absl::Span<const QueuedWork> works)
-      : lane_(lane), works_(works), reports_(works.size()) {}
-
-  std::vector<WorkReport> Run() {
-    const Clock::time_point start = Clock::now();
-    for (std::size_t i = 0; i < works_.size(); ++i) {
-      reports_[i].queue = start - works_[i].since;
-      const absl::Status staged = Stage(i);
-      if (!staged.ok()) reports_[i].outcome = staged;
-      reports_[i].receive = Clock::now() - start;
-    }
-    Finish();
-    return std::move(reports_);
+bool BatchRun::Run(Clock::time_point until) {
+  while (Launch()) {
+    if (!Look(until)) return false;
+    Collect();
   }
+  return true;
+}
 
- private:
-  // Work `i` onto the lane, or why not.
-  absl::Status Stage(std::size_t i) {
-    Work& work = *works_[i].work;
-    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
-    std::optional<absl::Span<std::byte>> buffer = lane_.Add(work.plan());
-    if (!buffer.has_value()) {
-      Finish();
-      buffer = lane_.Add(work.plan());
-    }
-    if (!buffer.has_value()) return absl::InternalError("a tensor does not fit in a batch alone");
-    work.payload().Open();
-    absl::Status read = work.payload().ReadInto(*buffer);
-    if (read.ok()) read = work.payload().ExpectEnd();
-    if (!read.ok()) {
-      lane_.DropLast();
-      return read;
-    }
-    staged_.push_back(i);
-    return absl::OkStatus();
+void BatchRun::RunToEnd() {
+  // Longer than a batch of small tensors takes; then the driver waits, which also says why the
+  // device does not end.
+  constexpr std::chrono::microseconds kSpinMax{200};
+  while (Launch()) {
+    if (!Look(Clock::now() + kSpinMax)) lane_.Wait();
+    Collect();
   }
+}
 
-  void Finish() {
-    std::vector<absl::StatusOr<Outcome>> outcomes = lane_.Finish();
-    for (std::size_t k = 0; k < staged_.size(); ++k) {
-      reports_[staged_[k]].outcome = std::move(outcomes[k]);
+bool BatchRun::Launch() {
+  if (is_launched_) return true;
+  if (next_ == 0) start_ = Clock::now();
+  StageAll();
+  if (staged_.empty()) return false;
+  lane_.Launch();
+  is_launched_ = true;
+  return true;
+}
+
+void BatchRun::StageAll() {
+  while (next_ < works_.size()) {
+    WorkReport& report = reports_[next_];
+    report.queue = start_ - works_[next_].since;
+    absl::Status staged = works_[next_].work->Wanted();
+    if (staged.ok()) {
+      std::optional<absl::Span<std::byte>> buffer = lane_.Add(works_[next_].work->plan());
+      if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch
+      staged = buffer.has_value() ? Stage(next_, *buffer)
+                                  : absl::InternalError("a tensor does not fit in a batch alone");
     }
-    staged_.clear();
+    if (!staged.ok()) report.outcome = staged;
+    report.receive = Clock::now() - start_;
+    ++next_;
   }
+}
 
-  BatchLane& lane_;
-  absl::Span<const QueuedWork> works_;
-  std::vector<WorkReport> reports_;
-  std::vector<std::size_t> staged_;  // the works on the lane, in its order
-};
+absl::Status BatchRun::Stage(std::size_t index, absl::Span<std::byte> buffer) {
+  PayloadSource& payload = works_[index].work->payload();
+  payload.Open();
+  absl::Status read = payload.ReadInto(buffer);
+  if (read.ok()) read = payload.ExpectEnd();
+  if (read.ok()) {
+    staged_.push_back(index);
+  } else {
+    lane_.DropLast();
+  }
+  return read;
+}
 
-}  // namespace
+bool BatchRun::Look(Clock::time_point until) {
+  constexpr int kLooksBetweenClocks = 64;
+  for (int looks = 1; !lane_.Poll(); ++looks) {
+    if (looks % kLooksBetweenClocks == 0 && Clock::now() >= until) return false;
+  }
+  return true;
+}
 
-std::vector<WorkReport> RunBatch(BatchLane& lane, absl::Span<const QueuedWork> works) {
-  return BatchRun(lane, works).Run();
+void BatchRun::Collect() {
+  std::vector<absl::StatusOr<Outcome>> outcomes = lane_.Collect();
+  for (std::size_t k = 0; k < staged_.size(); ++k) {
+    reports_[staged_[k]].outcome = std::move(outcomes[k]);
+  }
+  staged_.clear();
+  is_launched_ = false;
 }
 
 }  // namespace warpfold

@@ -1,29 +1,60 @@
-// Several small works on one batch lane, each with its own end.
+// Several small works on one batch lane, from the lane empty to the lane empty, each with its own
+// end.
 //
-// Step of a request: 3, on the thread that took them. Returns when the device is done with all.
+// Step of a request: 3. Run looks for the end of the batch for as long as its caller can wait, and
+// may be called again, from another thread; RunToEnd waits for the device. One thread at a time.
 #ifndef WARPFOLD_SERVER_CORE_BATCH_RUN_H_
 #define WARPFOLD_SERVER_CORE_BATCH_RUN_H_
 
 #include <chrono>
+#include <cstddef>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "server/core/work.h"
+#include "server/core/work_fifo.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
-// A work, and when its queue stage began.
-struct QueuedWork {
-  Work* work = nullptr;
-  std::chrono::steady_clock::time_point since;
-};
+class BatchRun {
+ public:
+  using Clock = std::chrono::steady_clock;
 
-// Runs `works` on the empty `lane` and leaves it empty: in one batch, or in more where the lane
-// holds fewer. One report for each, in order; what is no longer wanted, or whose payload fails,
-// ends alone. Does not call Done. REQUIRES, of each: its task is ReducePayload, its device batches
-// its plan, and all of its bytes are here.
-std::vector<WorkReport> RunBatch(BatchLane& lane, absl::Span<const QueuedWork> works);
+  // REQUIRES: `lane` is empty; of each work: its task is ReducePayload, its device batches its
+  // plan, and all of its bytes are here. Does not call Done.
+  BatchRun(BatchLane& lane, std::vector<QueuedWork> works);
+
+  // Puts the works on the lane, in one batch, or in more where the lane holds fewer; what is no
+  // longer wanted, or whose payload fails, ends alone. True: the device is done with all. False:
+  // `until` has come first.
+  bool Run(Clock::time_point until);
+
+  // The same, however long it takes.
+  void RunToEnd();
+
+  BatchLane& lane() const { return lane_; }
+  const std::vector<QueuedWork>& works() const { return works_; }
+  // One for each work, in order. REQUIRES: the device is done with all.
+  std::vector<WorkReport> TakeReports() { return std::move(reports_); }
+
+ private:
+  // True: there is a batch on the device. False: all have ended.
+  bool Launch();
+  // Fills the lane with works from next_ on.
+  void StageAll();
+  // Work `index` onto the lane, or why not.
+  absl::Status Stage(std::size_t index, absl::Span<std::byte> buffer);
+  bool Look(Clock::time_point until);
+  void Collect();
+
+  BatchLane& lane_;
+  const std::vector<QueuedWork> works_;
+  std::vector<WorkReport> reports_;
+  Clock::time_point start_;
+  std::size_t next_ = 0;             // the first work that has not been on the lane
+  std::vector<std::size_t> staged_;  // those on the lane, in its order
+  bool is_launched_ = false;
+};
 
 }  // namespace warpfold
 

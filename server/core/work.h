@@ -105,10 +105,8 @@ class Work {
   // Done may come inside Submit, its own and that of other small works that wait: the submitter
   // holds no lock that any Done needs.
   virtual bool may_run_inline() const { return false; }
-  // The submitter brings more as soon as Submit returns: while the device is idle, another thread
-  // should wait for it. Where several bring works, each waits for its own: of the processor time
-  // beside the null server's, 2 us of 20 were not that wait, and by way of lanes' threads 20 of 26
-  // (4 KiB, H200 host, 2026-11-22).
+  // The submitter brings more as soon as Submit returns: it looks for no batch's end, and while the
+  // device is idle another thread launches for it.
   virtual bool has_more_behind() const { return false; }
 
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never

@@ -135,23 +135,32 @@ struct BatchLimits {
 };
 
 // Batches, one at a time: many small tensors, which the device reduces for little more than one
-// costs. Use: {Add, fill what it gave, or DropLast}, then Finish. Add and DropLast wait for
-// nothing. Belongs to one thread at a time.
+// costs. Use: {Add, fill what it gave, or DropLast}, Launch, {Poll} until it says yes, or Wait, then
+// Collect. Only Wait waits for the device. Belongs to one thread at a time.
 class BatchLane {
  public:
   virtual ~BatchLane() = default;
 
   // Where all bytes of one more tensor go, reduced by `plan`; none when it does not fit beside
-  // those that are there. One always fits alone. `plan` must live until Finish. REQUIRES:
+  // those that are there. One always fits alone. `plan` must live until Collect. REQUIRES:
   // Executor::Batches(plan).
   virtual std::optional<absl::Span<std::byte>> Add(const Plan& plan) = 0;
 
   // Takes back the tensor that was added last, and only that.
   virtual void DropLast() = 0;
 
-  // Reduces what was added, waits for it, and leaves the lane empty, whatever happened. One answer
-  // for each, in order: Lane::Finish's, each tensor's own. The times are the whole batch's.
-  virtual std::vector<absl::StatusOr<Outcome>> Finish() = 0;
+  // Begins to reduce what was added, at least one tensor. Errors are Collect's.
+  virtual void Launch() = 0;
+
+  // Whether the device is done with it. May never say yes of a device that is lost.
+  virtual bool Poll() = 0;
+
+  // Waits until the device is done with it, or is lost.
+  virtual void Wait() = 0;
+
+  // Leaves the lane empty. One answer for each tensor, in order: Lane::Finish's, its own. The times
+  // are the whole batch's. REQUIRES: Poll has said yes, or Wait has returned.
+  virtual std::vector<absl::StatusOr<Outcome>> Collect() = 0;
 };
 
 struct DeviceInfo {

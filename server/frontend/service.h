@@ -1,7 +1,8 @@
 // warpfold.v1.ReductionService on gRPC's callback API.
 //
-// Step of a request: 1. The methods that carry tensors are raw: they see the bytes as they came. No
-// reaction waits for anything: gRPC runs them on cores / 2 threads for the whole server.
+// Step of a request: 1. The methods that carry tensors are raw: they see the bytes as they came.
+// gRPC runs all reactions on cores / 2 threads for the whole server: none waits, but for the batch
+// that it has launched, and that for 50 us at most (SchedulerOptions::caller_wait_max).
 #ifndef WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_SERVICE_H_
 

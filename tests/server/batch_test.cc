@@ -27,10 +27,12 @@ class BatchTest : public ::testing::Test {
  protected:
   ~BatchTest() override { Release(); }
 
-  void Start(const BatchLimits& limits, int lanes = 3, int queue_depth_max = 1 << 20) {
+  void Start(const BatchLimits& limits, int lanes = 3, int queue_depth_max = 1 << 20,
+             int batch_lanes = kBatchLanes) {
     device_.fake_batches().BatchUpTo(1 << 20, limits);
     device_.fake_batches().Hold(&gate_);
     scheduler_ = *DeviceScheduler::Create(device_, {.lanes = lanes,
+                                                    .batch_lanes = batch_lanes,
                                                     .queue_depth_max = queue_depth_max,
                                                     .on_lost = {},
                                                     .on_batch = [this](int requests) {
@@ -41,16 +43,11 @@ class BatchTest : public ::testing::Test {
 
   // Fills `count` batch lanes, each with a work of its own, which hold until Release.
   void HoldBatchLanes(int count) {
-    for (int i = 0; i < count; ++i) {
-      held_.push_back(std::make_unique<FakeWork>());
-      holders_.emplace_back(
-          [this, work = held_.back().get()] { EXPECT_TRUE(scheduler_->Submit(work).ok()); });
-      device_.fake_batches().Await(static_cast<std::size_t>(i) + 1);
-    }
+    for (int i = 0; i < count; ++i) Submit(held_, 4);
+    EXPECT_EQ(device_.fake_batches().sizes(), std::vector<int>(static_cast<std::size_t>(count), 1));
   }
   void Release() {
     if (!gate_.HasBeenNotified()) gate_.Notify();
-    holders_.clear();
   }
 
   FakeWork& Submit(Works& works, std::int64_t count) {
@@ -76,7 +73,6 @@ class BatchTest : public ::testing::Test {
   std::vector<int> told_ ABSL_GUARDED_BY(mutex_);
   Works held_;
   std::unique_ptr<DeviceScheduler> scheduler_;
-  std::vector<std::jthread> holders_;
 };
 
 TEST_F(BatchTest, ALoneWorkRunsAtOnceOnTheThreadThatBringsIt) {
@@ -107,27 +103,35 @@ TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
   EXPECT_EQ(Told(), device_.fake_batches().sizes());
 }
 
-TEST_F(BatchTest, WhoComesWhenABatchLaneIsFreeTakesWhatWaits) {
+// Also where every worker is taken, and nobody submits any more.
+TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   absl::Notification stream_gate;
   FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
-  stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
+  stream.fake_payload().opened().WaitForNotification();
   HoldBatchLanes(kBatchLanes);
   Works works;
   for (int i = 0; i < 4; ++i) Submit(works, i);
   Release();
-  FakeWork& last = Submit(works, 4);
-  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3})) << "those that waited longest";
-  EXPECT_TRUE(works[2]->is_done());
-  EXPECT_EQ(works[2]->done_by(), std::this_thread::get_id());
-  EXPECT_FALSE(last.is_done());
-  stream_gate.Notify();
   for (const auto& work : works) work->Await();
-  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 2}));
+  EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 1})) << "those that waited longest";
+  stream_gate.Notify();
+  stream.Await();
 }
 
-TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAFreeThread) {
+TEST_F(BatchTest, SubmitDoesNotWaitForABatchThatDoesNotEnd) {
+  Start({.tensors = 3, .bytes = 1 << 20});
+  FakeWork work;
+  ASSERT_TRUE(scheduler_->Submit(&work).ok());
+  EXPECT_FALSE(work.is_done());
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1})) << "not launched";
+  Release();
+  EXPECT_EQ(Sum(work.Await()), 10);
+  EXPECT_NE(work.done_by(), std::this_thread::get_id());
+}
+
+TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   gate_.Notify();
   FakeWork left(4);
@@ -135,32 +139,18 @@ TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAFreeThread) {
   ASSERT_TRUE(scheduler_->Submit(&left).ok());
   EXPECT_EQ(Sum(left.Await()), 10);
   EXPECT_NE(left.done_by(), std::this_thread::get_id());
-
-  absl::Notification stream_gate;
-  FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
-  ASSERT_TRUE(scheduler_->Submit(&stream).ok());
-  stream.fake_payload().opened().WaitForNotification();  // no thread is left but submitters'
-  FakeWork run(4);
-  run.HaveMoreBehind();
-  ASSERT_TRUE(scheduler_->Submit(&run).ok());
-  ASSERT_TRUE(run.is_done());
-  EXPECT_EQ(run.done_by(), std::this_thread::get_id());
-  stream_gate.Notify();
-  stream.Await();
 }
 
-TEST_F(BatchTest, WhoHasMoreToBringRunsABatchBesideAnother) {
+TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
   Start({.tensors = 3, .bytes = 1 << 20});
   HoldBatchLanes(1);
-  FakeWork run(4);
-  run.HaveMoreBehind();
-  std::thread submitter([this, &run] { EXPECT_TRUE(scheduler_->Submit(&run).ok()); });
-  const std::thread::id id = submitter.get_id();
-  device_.fake_batches().Await(2);
+  FakeWork next(4);
+  next.HaveMoreBehind();
+  ASSERT_TRUE(scheduler_->Submit(&next).ok());
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1, 1})) << "not launched";
+  EXPECT_FALSE(next.is_done());
   Release();
-  submitter.join();
-  EXPECT_EQ(Sum(run.Await()), 10);
-  EXPECT_EQ(run.done_by(), id);
+  EXPECT_EQ(Sum(next.Await()), 10);
 }
 
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
@@ -226,9 +216,9 @@ TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
 }
 
 TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
-  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1);
+  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/10, /*batch_lanes=*/1);
   device_.fake_batches().FailSum(SumTo(5), DeviceLostError("gone"));
-  HoldBatchLanes(kBatchLanes);
+  HoldBatchLanes(1);
   Works works;
   for (const int count : {5, 4, 3}) Submit(works, count);
   Release();
@@ -320,21 +310,60 @@ TEST_F(BatchTest, ManySubmittersLoseNothing) {
   EXPECT_EQ(scheduler_->state().load(), 0);
 }
 
-// A lane that takes fewer than it is given.
-TEST(RunBatchTest, WhatDoesNotFitGoesIntoTheNextBatch) {
-  FakeDevice device;
-  device.fake_batches().BatchUpTo(1 << 20, {.tensors = 3, .bytes = 1 << 20});
-  const std::unique_ptr<BatchLane> lane = *device.MakeBatchLane();
-  Works works;
-  std::vector<QueuedWork> queued;
-  for (int i = 0; i < 8; ++i) {
-    works.push_back(std::make_unique<FakeWork>(i));
-    queued.push_back({works.back().get(), std::chrono::steady_clock::now()});
+class BatchRunTest : public ::testing::Test {
+ protected:
+  BatchRunTest() {
+    device_.fake_batches().BatchUpTo(1 << 20, {.tensors = 3, .bytes = 1 << 20});
+    lane_ = *device_.MakeBatchLane();
   }
-  const std::vector<WorkReport> reports = RunBatch(*lane, queued);
+  // Of works of 0, 1, ... `count` - 1 elements.
+  BatchRun RunOf(int count) {
+    std::vector<QueuedWork> queued;
+    for (int i = 0; i < count; ++i) {
+      works_.push_back(std::make_unique<FakeWork>(i));
+      queued.push_back({works_.back().get(), std::chrono::steady_clock::now()});
+    }
+    return BatchRun(*lane_, std::move(queued));
+  }
+
+  FakeDevice device_;
+  std::unique_ptr<BatchLane> lane_;
+  Works works_;
+};
+
+// A lane that takes fewer than it is given.
+TEST_F(BatchRunTest, WhatDoesNotFitGoesIntoTheNextBatch) {
+  BatchRun run = RunOf(8);
+  run.RunToEnd();
+  const std::vector<WorkReport> reports = run.TakeReports();
   ASSERT_EQ(reports.size(), 8U);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Sum(reports[static_cast<std::size_t>(i)]), SumTo(i));
-  EXPECT_EQ(device.fake_batches().sizes(), (std::vector<int>{3, 3, 2}));
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3, 3, 2}));
+}
+
+TEST_F(BatchRunTest, GoesOnWhereItsTimeEnded) {
+  absl::Notification gate;
+  device_.fake_batches().Hold(&gate);
+  BatchRun run = RunOf(5);
+  EXPECT_FALSE(run.Run(BatchRun::Clock::time_point::min()));
+  EXPECT_FALSE(run.Run(BatchRun::Clock::time_point::min()));
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3})) << "launched again";
+  gate.Notify();
+  EXPECT_TRUE(run.Run(BatchRun::Clock::time_point::min()));
+  const std::vector<WorkReport> reports = run.TakeReports();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Sum(reports[static_cast<std::size_t>(i)]), SumTo(i));
+  EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3, 2}));
+}
+
+TEST_F(BatchRunTest, WorksThatAllFailLaunchNothing) {
+  BatchRun run = RunOf(2);
+  works_[0]->Cancel();
+  works_[1]->fake_payload().FailRead(absl::InternalError("no bytes"));
+  EXPECT_TRUE(run.Run(BatchRun::Clock::time_point::min()));
+  const std::vector<WorkReport> reports = run.TakeReports();
+  EXPECT_TRUE(absl::IsCancelled(reports[0].outcome.status()));
+  EXPECT_TRUE(absl::IsInternal(reports[1].outcome.status()));
+  EXPECT_TRUE(device_.fake_batches().sizes().empty());
 }
 
 }  // namespace

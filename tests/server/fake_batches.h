@@ -31,7 +31,7 @@ class FakeBatches {
   bool Batches(const Plan& plan) const { return plan.input_bytes <= tensor_bytes_max_; }
   std::unique_ptr<BatchLane> MakeLane() { return std::make_unique<FakeBatchLane>(*this); }
 
-  // Every batch waits for `gate` before it answers.
+  // No batch launched from now on ends before `gate`.
   void Hold(absl::Notification* gate) {
     absl::MutexLock lock(&mutex_);
     gate_ = gate;
@@ -74,9 +74,13 @@ class FakeBatches {
       bytes_ -= tensors_.back().size();
       tensors_.pop_back();
     }
-    std::vector<absl::StatusOr<Outcome>> Finish() override {
+    void Launch() override { gate_ = batches_.Begin(static_cast<int>(tensors_.size())); }
+    bool Poll() override { return gate_ == nullptr || gate_->HasBeenNotified(); }
+    void Wait() override {
+      if (gate_ != nullptr) gate_->WaitForNotification();
+    }
+    std::vector<absl::StatusOr<Outcome>> Collect() override {
       std::vector<absl::StatusOr<Outcome>> outcomes;
-      if (!tensors_.empty()) batches_.Begin(static_cast<int>(tensors_.size()));
       for (const std::vector<std::byte>& tensor : tensors_)
         outcomes.push_back(batches_.Sum(tensor));
       tensors_.clear();
@@ -88,16 +92,14 @@ class FakeBatches {
     FakeBatches& batches_;
     std::vector<std::vector<std::byte>> tensors_;
     std::size_t bytes_ = 0;
+    absl::Notification* gate_ = nullptr;  // of the batch that was launched
   };
 
-  void Begin(int tensors) {
-    absl::Notification* gate = nullptr;
-    {
-      absl::MutexLock lock(&mutex_);
-      sizes_.push_back(tensors);
-      gate = gate_;
-    }
-    if (gate != nullptr) gate->WaitForNotification();
+  // The gate that holds this batch; null: none does.
+  absl::Notification* Begin(int tensors) {
+    absl::MutexLock lock(&mutex_);
+    sizes_.push_back(tensors);
+    return gate_;
   }
   absl::StatusOr<Outcome> Sum(const std::vector<std::byte>& tensor) const {
     std::int64_t sum = 0;

@@ -20,14 +20,12 @@
 
 namespace warpfold {
 
-class FrontendTest : public testing::Test {
+// Serves from Serve on; what a test admits has to have ended when it does.
+class FrontendFixture : public testing::Test {
  protected:
-  // One lane, three requests in flight; the queue has room for all of them.
-  void SetUp() override {
-    auto device = std::make_unique<GatedDevice>();
-    device_ = device.get();
+  void Serve(std::unique_ptr<Executor> device, const SchedulerOptions& options) {
     devices_.push_back(std::move(device));
-    scheduler_ = *Scheduler::Create(devices_, {.lanes = 1, .queue_depth_max = 3});
+    scheduler_ = *Scheduler::Create(devices_, options);
     tensors_ = std::make_unique<TensorTable>(devices_, options_.limits.resident);
     options_.listen_address = "127.0.0.1:0";
     options_.version = "test";
@@ -43,7 +41,6 @@ class FrontendTest : public testing::Test {
   }
 
   void TearDown() override {
-    device_->Open();
     server_ = nullptr;
     EXPECT_EQ(admission_.state().requests_in_flight, 0);
     EXPECT_EQ(admission_.state().bytes_in_flight, 0);
@@ -64,7 +61,6 @@ class FrontendTest : public testing::Test {
   }
 
   std::vector<std::unique_ptr<Executor>> devices_;
-  GatedDevice* device_ = nullptr;
   AdmissionController admission_{{.max_requests_in_flight = 3}};
   Metrics metrics_{{}};
   Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
@@ -76,6 +72,22 @@ class FrontendTest : public testing::Test {
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ReductionService::Stub> stub_;
+};
+
+// One lane, three requests in flight; the queue has room for all of them.
+class FrontendTest : public FrontendFixture {
+ protected:
+  void SetUp() override {
+    auto device = std::make_unique<GatedDevice>();
+    device_ = device.get();
+    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+  }
+  void TearDown() override {
+    device_->Open();
+    FrontendFixture::TearDown();
+  }
+
+  GatedDevice* device_ = nullptr;
 };
 
 struct Call {

@@ -101,26 +101,39 @@ void CudaBatchLane::DropLast() {
   tensors_.pop_back();
 }
 
-std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Finish() {
-  std::vector<absl::StatusOr<Outcome>> outcomes;
-  if (tensors_.empty()) return outcomes;
-  const Clock::time_point begin = Clock::now();
-  absl::Status status = Launch();
-  if (status.ok()) {
-    status = Await();
-  } else {
-    // What was launched reads and writes this lane's memory.
-    (void)cudaStreamSynchronize(stream_.get());
+void CudaBatchLane::Launch() {
+  launched_ = Clock::now();
+  items_done_ = 0;
+  status_ = LaunchGroups();
+}
+
+// The kernel writes verdicts to pinned memory: to look at them is no call of the driver's.
+bool CudaBatchLane::Poll() {
+  // What was launched before the failure reads and writes this lane's memory.
+  if (!status_.ok()) return cudaStreamQuery(stream_.get()) != cudaErrorNotReady;
+  for (; items_done_ < items_; ++items_done_) {
+    const std::atomic_ref outcome(verdict(items_done_).outcome);
+    if (outcome.load(std::memory_order_acquire) == BatchVerdict::Outcome::kPending) return false;
   }
-  const Clock::duration took = Clock::now() - begin;
+  return true;
+}
+
+void CudaBatchLane::Wait() {
+  const cudaError_t error = cudaStreamSynchronize(stream_.get());
+  if (status_.ok()) status_ = cuda::ToStatus(error, "cudaStreamSynchronize");
+}
+
+std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Collect() {
+  const Clock::duration took = Clock::now() - launched_;
+  std::vector<absl::StatusOr<Outcome>> outcomes;
   outcomes.reserve(tensors_.size());
   std::size_t reduced_bytes = 0;
   for (const Tensor& tensor : tensors_) {
     reduced_bytes += static_cast<std::size_t>(tensor.plan->input_bytes);
-    outcomes.push_back(status.ok() ? Collect(tensor) : status);
+    outcomes.push_back(status_.ok() ? OutcomeOf(tensor) : status_);
     if (outcomes.back().ok()) outcomes.back()->times.kernel = took;
   }
-  if (status.ok()) use_.AddKernels(reduced_bytes, took);
+  if (status_.ok()) use_.AddKernels(reduced_bytes, took);
   tensors_.clear();
   data_bytes_ = result_bytes_ = items_ = 0;
   return outcomes;
@@ -131,7 +144,7 @@ BatchVerdict& CudaBatchLane::verdict(std::size_t item) const {
   return reinterpret_cast<BatchVerdict*>(verdicts)[item];
 }
 
-absl::Status CudaBatchLane::Launch() {
+absl::Status CudaBatchLane::LaunchGroups() {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   std::vector<const Tensor*> order;
   order.reserve(tensors_.size());
@@ -199,26 +212,7 @@ void CudaBatchLane::WriteItems(const Tensor& tensor, const std::byte* d_input, B
   }
 }
 
-absl::Status CudaBatchLane::Await() {
-  // Longer than a batch of small tensors takes; then the driver waits, which also says why a
-  // verdict does not come.
-  constexpr std::chrono::microseconds kWatchMax{200};
-  constexpr int kLooksBetweenClocks = 64;
-  const Clock::time_point end = Clock::now() + kWatchMax;
-  int looks = 0;
-  for (std::size_t item = 0; item < items_;) {
-    const std::atomic_ref outcome(verdict(item).outcome);
-    if (outcome.load(std::memory_order_acquire) != BatchVerdict::Outcome::kPending) {
-      ++item;
-    } else if (++looks % kLooksBetweenClocks == 0 && Clock::now() >= end) {
-      WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
-      break;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Outcome> CudaBatchLane::Collect(const Tensor& tensor) const {
+absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
   const Plan& plan = *tensor.plan;
   const std::size_t rows = Rows(plan);
   for (std::size_t row = 0; row < rows; ++row) {

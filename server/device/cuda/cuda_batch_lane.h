@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,10 @@ class CudaBatchLane final : public BatchLane {
 
   std::optional<absl::Span<std::byte>> Add(const Plan& plan) override;
   void DropLast() override;
-  std::vector<absl::StatusOr<Outcome>> Finish() override;
+  void Launch() override;
+  bool Poll() override;
+  void Wait() override;
+  std::vector<absl::StatusOr<Outcome>> Collect() override;
 
  private:
   static constexpr std::int64_t kRowsMax = 64;
@@ -57,11 +61,9 @@ class CudaBatchLane final : public BatchLane {
   CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& use);
   absl::Status Allocate();
   // One launch for each dtype and bundle.
-  absl::Status Launch();
+  absl::Status LaunchGroups();
   void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
-  // Until every verdict is there. DeviceLostError.
-  absl::Status Await();
-  absl::StatusOr<Outcome> Collect(const Tensor& tensor) const;
+  absl::StatusOr<Outcome> OutcomeOf(const Tensor& tensor) const;
   cuda::BatchVerdict& verdict(std::size_t item) const;
 
   int ordinal_;
@@ -77,6 +79,10 @@ class CudaBatchLane final : public BatchLane {
   std::size_t data_bytes_ = 0;
   std::size_t result_bytes_ = 0;
   std::size_t items_ = 0;
+  // Of what was launched.
+  std::chrono::steady_clock::time_point launched_;
+  absl::Status status_;
+  std::size_t items_done_ = 0;  // from the first on
 };
 
 }  // namespace warpfold

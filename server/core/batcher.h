@@ -1,0 +1,55 @@
+// The batch lanes of a device, and the small works that wait for one: natural batching, without a
+// timer. While a lane is free a work has it at once; what arrives while all are taken collects, and
+// the next lane that comes back takes as much of it as a batch holds.
+//
+// Step of a request: 2, decide. Without a lock and without a thread of its own; for its owner's
+// lock. Its owner sees to it that nothing waits while a lane is free (has_next). A batch is formed
+// as late as can be, when the thread that will launch it is there: so it takes all that has come.
+#ifndef WARPFOLD_SERVER_CORE_BATCHER_H_
+#define WARPFOLD_SERVER_CORE_BATCHER_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "server/core/batch_run.h"
+#include "server/core/work_fifo.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+class Batcher {
+ public:
+  // Batches of up to `limits`; there may be no lanes.
+  Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchLane>> lanes);
+
+  bool has_lanes() const { return !lanes_.empty(); }
+  bool has_free_lane() const { return !free_.empty(); }
+  // No batch is under way.
+  bool is_idle() const { return free_.size() == lanes_.size(); }
+  std::size_t waiting() const { return fifo_.size(); }
+  // Form has something to give.
+  bool has_next() const { return !fifo_.empty() && !free_.empty(); }
+
+  // REQUIRES: as BatchRun, of its work.
+  void Push(const QueuedWork& queued) { fifo_.Push(queued); }
+  // Takes `work` back if it still waits.
+  bool Remove(const Work* work) { return fifo_.Remove(work); }
+  // Moves all that wait to the end of `taken`.
+  void TakeAll(std::vector<QueuedWork>& taken) { fifo_.TakeAll(taken); }
+
+  // The next batch, on a free lane, which is the run's until GiveBack; null where nothing waits or
+  // no lane is free.
+  std::unique_ptr<BatchRun> Form();
+  void GiveBack(BatchLane& lane) { free_.push_back(&lane); }
+
+ private:
+  const BatchLimits limits_;
+  const std::vector<std::unique_ptr<BatchLane>> lanes_;
+  std::vector<BatchLane*> free_;
+  WorkFifo fifo_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_BATCHER_H_

@@ -1,0 +1,90 @@
+// The threads of one device, each with a Lane of its own, and the works that wait for them.
+//
+// Step of a request: 2, decide, and the thread on which step 3 runs. Works are taken in the order
+// in which they came, except that those which may wait for their clients hold some of the threads
+// only: slow senders cannot stop the others.
+//
+// Safe from any thread. Whoever pushes a work lends it until Done, which a thread of the pool
+// calls, once.
+#ifndef WARPFOLD_SERVER_CORE_WORKER_POOL_H_
+#define WARPFOLD_SERVER_CORE_WORKER_POOL_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/core/spin_then_park.h"
+#include "server/core/work.h"
+#include "server/core/work_fifo.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+class WorkerPool {
+ public:
+  // Runs a work on an idle lane, and leaves the lane idle.
+  using Run = std::function<WorkReport(Lane& lane, const QueuedWork& work)>;
+
+  // Starts a thread for each of `lanes`. One that has worked spins for its next work, for at most
+  // `spin_max` and never longer than it has worked, before it parks: so spinning at most doubles
+  // what work takes of a processor.
+  WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max, Run run);
+
+  // Drains, and joins the threads.
+  ~WorkerPool();
+
+  void Push(const QueuedWork& queued) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes `work` back if it still waits; then Done will not come.
+  bool Remove(const Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Moves all that wait to the end of `taken`; Done will not come.
+  void TakeAll(std::vector<QueuedWork>& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The threads end once nothing waits any more. REQUIRES: no Push after it.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  struct State {
+    std::int64_t waiting = 0;
+    std::int64_t running = 0;
+    std::int64_t threads = 0;
+  };
+  State state() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the next work and takes it; none once the pool has drained.
+  std::optional<QueuedWork> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The oldest work that may run now.
+  std::optional<QueuedWork> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(bool waits_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::chrono::microseconds spin_max_;
+  const Run run_;
+  // Threads that may hold works which wait for clients. With four threads and more one in eight, at
+  // least one, is kept for requests whose bytes are all here.
+  const int client_threads_max_;
+
+  mutable absl::Mutex mutex_;
+  SpinThenPark idle_;                         // under mutex_
+  WorkFifo here_ ABSL_GUARDED_BY(mutex_);     // all bytes are here
+  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);  // may wait for their clients
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  int client_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+
+  const std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::jthread> threads_;  // last: joined before anything above goes
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_WORKER_POOL_H_
