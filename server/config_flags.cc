@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "server/config_options.h"
 #include "server/option_text.h"
+#include "server/regular_file.h"
 
 namespace warpfold {
 namespace {
@@ -49,6 +50,25 @@ bool MayBeEmpty(const std::string& flag) {
 
 // The file that is read; empty: none.
 std::string FileOf(CLI::App& app) { return app.get_config_ptr()->as<std::string>(); }
+
+// What --config, or WARPFOLD_CONFIG, will be; empty: none. `arguments` are the last one first.
+std::string FileIn(const std::vector<std::string>& arguments) {
+  const std::string joined = absl::StrCat(kConfigFlag, "=");
+  for (std::size_t i = arguments.size(); i-- > 0;) {
+    if (absl::StartsWith(arguments[i], joined)) return arguments[i].substr(joined.size());
+    if (arguments[i] == kConfigFlag && i > 0) return arguments[i - 1];
+  }
+  const char* const variable = std::getenv("WARPFOLD_CONFIG");
+  return variable != nullptr ? variable : "";
+}
+
+// CLI11 would wait for the writer of a pipe.
+absl::Status CheckFile(const std::string& file) {
+  if (file.empty()) return absl::OkStatus();
+  const absl::Status status = ReadRegularFile(file).status();
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("config: ", status.message()));
+}
 
 std::vector<CLI::ConfigItem> ItemsOf(CLI::App& app) {
   const std::string file = FileOf(app);
@@ -151,6 +171,7 @@ absl::Status ParseFlags(CLI::App& app, int argc, const char* const* argv, const 
           absl::StrCat(absl::StripPrefix(arguments.back(), "--"), ": is empty"));
     }
   }
+  if (absl::Status status = CheckFile(FileIn(arguments)); !status.ok()) return status;
   try {
     std::vector<std::string> parsed = arguments;
     app.parse(std::move(parsed));

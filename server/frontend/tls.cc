@@ -6,18 +6,15 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpc/grpc.h"
+#include "server/regular_file.h"
 
 namespace warpfold {
 namespace {
@@ -37,14 +34,10 @@ absl::Status Bad(const char* option, const std::string& file, const std::string&
 }
 
 absl::StatusOr<std::string> ReadFile(const char* option, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) {
-    return Bad(option, path, absl::StrCat("cannot be read: ", std::strerror(errno)));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();  // fails, where an iterator would throw, at a folder
-  if (text.str().empty()) return Bad(option, path, "is empty, or no file");
-  return text.str();
+  absl::StatusOr<std::string> text = ReadRegularFile(path);
+  if (text.ok() && text->empty()) return Bad(option, path, "is empty");
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", text.status().message()));
 }
 
 UniqueBio BioOf(const std::string& text) {

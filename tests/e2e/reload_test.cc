@@ -1,4 +1,6 @@
 // SIGHUP: what a running server takes from its configuration, and what it keeps when that is bad.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -161,6 +163,30 @@ TEST_F(TlsReloadTest, ANewCertificateServesTheNextConnectionAndABadOneKeepsTheOl
   const double not_after = MetricValue(MetricsPage(server_->metrics_port()),
                                        "warpfold_tls_certificate_not_after_timestamp_seconds");
   EXPECT_NEAR(not_after, static_cast<double>(time(nullptr)) + 2 * 86400, 3600);
+}
+
+// A pipe would be waited for, a folder once ended the process.
+TEST_F(ReloadTest, WhatIsNoFileChangesNothing) {
+  const Authority authority;
+  const KeyAndCertificate pair = authority.Issue();
+  Write("cert.pem", pair.certificate);
+  Write("key.pem", pair.key);
+  Configure("max-requests-in-flight = 10\n");
+  Start({"--tls-cert=" + Path("cert.pem"), "--tls-key=" + Path("key.pem")});
+  for (const char* const name : {"cert.pem", "key.pem", "config.toml"}) {
+    const std::string kept = Path(std::string(name) + ".kept");
+    std::filesystem::rename(Path(name), kept);
+    std::filesystem::create_directory(Path(name));
+    Reload(kRefused);
+    EXPECT_TRUE(Logged(Path(name) + " is no regular file"));
+    std::filesystem::remove(Path(name));
+    ASSERT_EQ(mkfifo(Path(name).c_str(), 0600), 0);
+    Reload(kRefused);
+    std::filesystem::remove(Path(name));
+    std::filesystem::rename(kept, Path(name));
+  }
+  Configure("max-requests-in-flight = 20\n");
+  Reload(kTaken);
 }
 
 }  // namespace

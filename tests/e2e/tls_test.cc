@@ -99,10 +99,10 @@ TEST_F(TlsTest, FilesThatDoNotFitEndTheStartWithTheNameOfTheOption) {
   std::filesystem::remove(Path("key.pem"));
   refused("tls-key", "cannot be read: No such file or directory");
   Write("key.pem", "");
-  refused("tls-key", "is empty, or no file");
+  refused("tls-key", "is empty");
   std::filesystem::remove(Path("key.pem"));
   std::filesystem::create_directory(Path("key.pem"));
-  refused("tls-key", "is empty, or no file");
+  refused("tls-key", "is no regular file");
 }
 
 TEST_F(TlsTest, OneAuthorityOfAFileThatIsValidNowIsEnough) {

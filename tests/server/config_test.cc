@@ -1,5 +1,7 @@
 #include "server/config.h"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -174,6 +176,18 @@ TEST(ConfigTest, AnUnreadableFileIsRefusedByName) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << file;
     EXPECT_NE(std::string(status.message()).find(file), std::string::npos) << status;
   }
+}
+
+// One that somebody might write to would be waited for.
+TEST(ConfigTest, AFileThatIsNoneIsRefusedAtOnce) {
+  const UniqueTempFolder folder;
+  const std::string pipe = folder.Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(Refusal({"--config", pipe.c_str()}), "config: " + pipe + " is no regular file");
+  const std::string large = folder.Write("large.toml", std::string((1 << 20) + 1, '\n'));
+  EXPECT_EQ(Refusal({"--config", large.c_str()}), "config: " + large + " has more than 1 MiB");
+  const std::string flag = "--config=" + folder.path();
+  EXPECT_EQ(Refusal({flag.c_str()}), "config: " + folder.path() + " is no regular file");
 }
 
 TEST(ConfigTest, TheVariableNamesAFileAndTheFlagAnother) {
