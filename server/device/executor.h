@@ -135,8 +135,8 @@ struct BatchLimits {
 };
 
 // Batches, one at a time: many small tensors, which the device reduces for little more than one
-// costs. Use: {Add, fill what it gave, or DropLast}, Launch, {Poll} until it says yes, or Wait, then
-// Collect. Only Wait waits for the device. Belongs to one thread at a time.
+// costs. Use: {Add, fill what it gave, or DropLast}, Launch, {Poll} until it says yes, or Wait,
+// then Collect. Only Wait waits for the device. Belongs to one thread at a time.
 class BatchLane {
  public:
   virtual ~BatchLane() = default;
