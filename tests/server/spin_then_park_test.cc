@@ -36,6 +36,10 @@ struct Queue {
     absl::MutexLock lock(&mutex);
     mutex.Await(absl::Condition(&has));
   }
+  int Left() {
+    absl::MutexLock lock(&mutex);
+    return items;
+  }
   void Put() {
     absl::MutexLock lock(&mutex);
     ++items;
@@ -50,7 +54,7 @@ TEST(SpinThenParkTest, AWakeEndsTheWaitOfASpinnerAndOfAParkedThread) {
     queue.AwaitWaiting(1);
     queue.Put();
     taker.join();
-    EXPECT_EQ(queue.items, 0);
+    EXPECT_EQ(queue.Left(), 0);
   }
 }
 
@@ -63,7 +67,7 @@ TEST(SpinThenParkTest, EachWakeIsForOneThreadWhetherItSpinsOrParks) {
   queue.AwaitWaiting(6);
   for (int i = 0; i < 6; ++i) queue.Put();
   takers.clear();
-  EXPECT_EQ(queue.items, 0);
+  EXPECT_EQ(queue.Left(), 0);
 }
 
 // One who is taken to spin on would be woken in vain.
@@ -75,7 +79,7 @@ TEST(SpinThenParkTest, WhoSpunInVainParksAndIsWoken) {
     for (int i = 0; i < round; ++i) std::this_thread::yield();
     queue.Put();
     taker.join();
-    EXPECT_EQ(queue.items, 0);
+    EXPECT_EQ(queue.Left(), 0);
   }
 }
 
@@ -92,7 +96,7 @@ TEST(SpinThenParkTest, WakeAllWakesSpinnersAndParkedThreads) {
     queue.idle.WakeAll();
   }
   takers.clear();
-  EXPECT_EQ(queue.items, 0);
+  EXPECT_EQ(queue.Left(), 0);
 }
 
 // Threads that spin and threads that are parked, more works than threads and fewer: none is
