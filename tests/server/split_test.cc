@@ -280,7 +280,10 @@ TEST_F(SplitTest, ManySubmittersAndCancellersLoseNothing) {
           EXPECT_EQ(report.outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
           ++answered;
         } else {
-          EXPECT_TRUE(absl::IsCancelled(report.outcome.status())) << report.outcome.status();
+          // The second device's queue may be full when the first one's shard already runs.
+          EXPECT_TRUE(absl::IsCancelled(report.outcome.status()) ||
+                      absl::IsResourceExhausted(report.outcome.status()))
+              << report.outcome.status();
         }
       }
     });
