@@ -103,11 +103,6 @@ def write(client):
     yield "deleted_meanwhile", client.end(other, "WriteTensor")
     yield "after_its_deletion", client.ask("WriteTensor", header)
 
-    tensor_id = upload(client, "DTYPE_U8", [16], bytes(16))
-    other = begin(tensor_id, 0, 8)
-    client.get("DeleteTensor", f"tensor_id: '{tensor_id}'")
-    yield "deleted_and_then_too_few_bytes", client.end(other, "WriteTensor")
-
 
 def ended(client):
     """What is asked of a tensor that has ended, in each way that ends one."""
