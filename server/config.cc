@@ -101,6 +101,9 @@ Limits Config::limits() const {
   limits.max_batch_requests = max_batch_requests;
   limits.max_batch_bytes = max_batch_bytes;
   limits.stream_idle_timeout = std::chrono::milliseconds(stream_idle_timeout_ms);
+  limits.message_timeout = std::chrono::milliseconds(message_timeout_ms);
+  limits.write_idle_timeout = std::chrono::milliseconds(write_idle_timeout_ms);
+  limits.min_bytes_per_s = min_bytes_per_s;
   limits.resident.bytes_max = max_resident_bytes;
   limits.resident.tensor_bytes_max = max_resident_tensor_bytes;
   limits.resident.split_bytes_min = split_bytes_min;

@@ -70,6 +70,9 @@ struct Config {
 
   // Time.
   std::int64_t stream_idle_timeout_ms = 30000;
+  std::int64_t message_timeout_ms = 120'000;
+  std::int64_t write_idle_timeout_ms = 30000;
+  std::int64_t min_bytes_per_s = std::int64_t{256} << 10;
   std::int64_t drain_delay_ms = 0;
   std::int64_t drain_timeout_ms = 20000;
 

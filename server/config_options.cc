@@ -57,7 +57,8 @@ constexpr ConfigOption kOptions[] = {
     {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kOnReload,
      "Requests admitted at a time", 1, 1 << 20},
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
-     "Payload held by admitted requests at a time; what is on its way in may hold as much again",
+     "Payload and results held by admitted requests at a time; what is on its way in may hold as "
+     "much again",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for one device", 1, 1 << 20},
@@ -91,6 +92,16 @@ constexpr ConfigOption kOptions[] = {
      "Registered regions of clients' memory", 0, 1 << 16},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
      "Silence after which a ReduceStream or WriteTensor is ended", 1, kDayMs},
+    {"message-timeout-ms", &Config::message_timeout_ms, "ms", kOnReload,
+     "Time in which a request that is one message has to be whole; a stream of requests that "
+     "brings none for as long, and has none under way, ends too",
+     1, kDayMs},
+    {"write-idle-timeout-ms", &Config::write_idle_timeout_ms, "ms", kOnReload,
+     "Time that a client may take to read an answer, beside that of its bytes at "
+     "--min-bytes-per-s",
+     1, kDayMs},
+    {"min-bytes-per-s", &Config::min_bytes_per_s, "bytes", kOnReload,
+     "Rate, in bytes a second, below which a client is too slow", 1, kMaxBytes},
     {"drain-delay-ms", &Config::drain_delay_ms, "ms", kOnReload,
      "Time after SIGTERM in which the server serves on, but no longer says that it is ready", 0,
      kDayMs},

@@ -7,6 +7,25 @@
 #include "server/core/refusal.h"
 
 namespace warpfold {
+namespace {
+
+absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
+  if (held.payload > bytes_max) {
+    return RefusalStatus(
+        NeverFits{},
+        absl::StrCat("the payload of ", held.payload, " bytes is above the ", bytes_max,
+                     " bytes this server holds at a time: use ReduceStream"));
+  }
+  if (held.results > bytes_max - held.payload) {
+    return RefusalStatus(
+        NeverFits{},
+        absl::StrCat("the payload of ", held.payload, " bytes and the results of ", held.results,
+                     " are above the ", bytes_max, " bytes this server holds at a time"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 AdmissionTicket::AdmissionTicket(AdmissionTicket&& other) noexcept
     : controller_(std::exchange(other.controller_, nullptr)),
@@ -29,12 +48,20 @@ void AdmissionTicket::Hold(std::int64_t bytes) {
   controller_->Return(0, -bytes);
 }
 
+absl::Status AdmissionTicket::TryHold(std::int64_t bytes) {
+  if (controller_ == nullptr) return absl::OkStatus();
+  absl::MutexLock lock(&controller_->mutex_);
+  absl::Status taken = controller_->TakeBytes(bytes);
+  if (taken.ok()) bytes_ += bytes;
+  return taken;
+}
+
 void AdmissionTicket::Release() {
   if (controller_ == nullptr) return;
   std::exchange(controller_, nullptr)->Return(1, std::exchange(bytes_, 0));
 }
 
-absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_bytes) {
+absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held) {
   absl::MutexLock lock(&mutex_);
   if (closed_) {
     ++state_.refused_closed;
@@ -44,12 +71,9 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_
     ++state_.refused_starting;
     return StartingError();
   }
-  if (payload_bytes > options_.max_bytes_in_flight) {
+  if (absl::Status fits = CheckFits(held, options_.max_bytes_in_flight); !fits.ok()) {
     ++state_.refused_too_large;
-    return RefusalStatus(NeverFits{},
-                         absl::StrCat("the payload of ", payload_bytes, " bytes is above the ",
-                                      options_.max_bytes_in_flight,
-                                      " bytes this server holds at a time: use ReduceStream"));
+    return fits;
   }
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
@@ -57,15 +81,21 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_
                          absl::StrCat("the limit of ", options_.max_requests_in_flight,
                                       " requests in flight is reached"));
   }
-  if (state_.bytes_in_flight + payload_bytes > options_.max_bytes_in_flight) {
+  const std::int64_t bytes = held.payload + held.results;
+  if (absl::Status taken = TakeBytes(bytes); !taken.ok()) return taken;
+  ++state_.requests_in_flight;
+  return AdmissionTicket(this, bytes);
+}
+
+absl::Status AdmissionController::TakeBytes(std::int64_t bytes) {
+  if (state_.bytes_in_flight + bytes > options_.max_bytes_in_flight) {
     ++state_.refused_bytes;
     return RefusalStatus(RetryLater{options_.retry_delay},
                          absl::StrCat("the limit of ", options_.max_bytes_in_flight,
                                       " payload bytes in flight is reached"));
   }
-  ++state_.requests_in_flight;
-  state_.bytes_in_flight += payload_bytes;
-  return AdmissionTicket(this, payload_bytes);
+  state_.bytes_in_flight += bytes;
+  return absl::OkStatus();
 }
 
 void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,

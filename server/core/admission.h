@@ -1,4 +1,5 @@
-// Who may come in: requests and payload bytes in flight, counted and bounded.
+// Who may come in: requests in flight, and the bytes of payload and results that they hold, counted
+// and bounded.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
@@ -24,6 +25,12 @@ namespace warpfold {
 
 class AdmissionController;
 
+// What one request holds.
+struct HeldBytes {
+  std::int64_t payload = 0;
+  std::int64_t results = 0;  // from before they are made until they are written
+};
+
 // The right of one request to be in the server. Move-only; a moved-from or default ticket holds
 // nothing.
 class AdmissionTicket {
@@ -37,6 +44,9 @@ class AdmissionTicket {
   // holds at most a few chunks, so the number of lanes bounds what is added here, and ending a
   // stream halfway would only waste what it already sent.
   void Hold(std::int64_t bytes);
+
+  // The same, refused as Admit refuses.
+  absl::Status TryHold(std::int64_t bytes);
 
   // Gives everything back now.
   void Release();
@@ -76,9 +86,10 @@ class AdmissionController {
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
-  // Admits a request that holds `payload_bytes` >= 0. RESOURCE_EXHAUSTED with RetryLater: full;
-  // with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as CheckStarted.
-  absl::StatusOr<AdmissionTicket> Admit(std::int64_t payload_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Admits a request that holds `held`, whose numbers are not negative. RESOURCE_EXHAUSTED with
+  // RetryLater: full; with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as
+  // CheckStarted.
+  absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
@@ -97,6 +108,7 @@ class AdmissionController {
 
  private:
   friend class AdmissionTicket;
+  absl::Status TakeBytes(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(std::int64_t requests, std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -176,6 +176,14 @@ v1::DType ToProto(DType dtype) {
   __builtin_unreachable();
 }
 
+std::int64_t StateBytesOf(const Plan& whole, const Range& range) {
+  std::int64_t bytes = 0;
+  for (const ValueKind kind : ValueKindsOf(whole)) {
+    bytes += static_cast<std::int64_t>(ValueBytes(kind, whole.dtype));
+  }
+  return bytes * static_cast<std::int64_t>(NodesOf(whole, range).size()) * whole.output_count;
+}
+
 absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
   return DecodeSharedFields(state, limits);
 }
@@ -189,16 +197,17 @@ absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
 }
 
 absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits) {
-  std::int64_t bytes = 0;
-  if (whole.output_count <= limits.max_result_bytes) {
-    for (const ValueKind kind : ValueKindsOf(whole)) {
-      bytes += static_cast<std::int64_t>(ValueBytes(kind, whole.dtype));
-    }
-    bytes *= static_cast<std::int64_t>(NodesOf(whole, range).size()) * whole.output_count;
-    if (bytes <= limits.max_result_bytes) return absl::OkStatus();
+  if (whole.output_count <= limits.max_result_bytes &&
+      StateBytesOf(whole, range) <= limits.max_result_bytes) {
+    return absl::OkStatus();
   }
   return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the state is above the limit of ",
                                                  limits.max_result_bytes, " bytes"));
+}
+
+std::int64_t AnswerBytes(const Request& request) {
+  if (request.part.has_value()) return StateBytesOf(request.part->whole, request.part->range);
+  return request.plan.result_bytes();
 }
 
 absl::Status CheckRequestId(const std::string& request_id, const Limits& limits) {

@@ -24,6 +24,9 @@ namespace {
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
 
+// How exactly the limits on clients are kept.
+constexpr std::chrono::milliseconds kWatchdogTurn{50};
+
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
   info.set_version(options.version);
@@ -62,7 +65,7 @@ class GrpcServerImpl final : public GrpcServer {
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
-        services_{limits_, admission, scheduler, tensors, regions, metrics, access_log},
+        services_{limits_, admission, scheduler, tensors, regions, watchdog_, metrics, access_log},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, serving_) {}
@@ -138,6 +141,7 @@ class GrpcServerImpl final : public GrpcServer {
   LimitsInForce limits_;
   grpc::ResourceQuota received_{"received"};
   std::atomic<bool> serving_{false};
+  Watchdog watchdog_{kWatchdogTurn};
   const Services services_;
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;

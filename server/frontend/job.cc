@@ -116,7 +116,6 @@ void Job::Done(WorkReport report) {
   if (status.ok()) FillResponse(report, &response);  // names devices as the tensor has them
   tensor_.Release(status.ok() && request_.consume);
   region_.Clear();
-  ticket().Release();
   if (status.ok()) status = Place(&response);
   Record(status, report, reply_start);
   Answer(status, &response);

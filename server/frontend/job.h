@@ -44,6 +44,8 @@ class Job : public Submission {
   std::int64_t payload_bytes() const {
     return is_resident() || is_in_region() ? 0 : plan().input_bytes;
   }
+  // Of the results, or of the state. REQUIRES: Accept was OK.
+  std::int64_t answer_bytes() const { return AnswerBytes(request_); }
 
   LaneTask task() override;
   SplitTask split_task() const override;
@@ -53,15 +55,15 @@ class Job : public Submission {
   void Done(WorkReport report) override;
 
  protected:
-  // The end. `response` is complete when `status` is OK, and free to be taken apart. Last call on
-  // the job, which may delete itself in here.
+  // The end. `response` is complete when `status` is OK, and free to be taken apart; the ticket
+  // holds its bytes. Last call on the job, which may delete itself in here.
   virtual void Answer(const absl::Status& status, v1::ReduceResponse* response) = 0;
 
   // Before it is counted as answered: what of `response` goes elsewhere. Errors are the request's.
   virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
 
-  // Lets go of all payload bytes, before the ticket goes. A reaction may still bring some later; it
-  // must drop them.
+  // Lets go of all payload bytes, and of what the ticket holds for them. A reaction may still bring
+  // some later; it must drop them.
   virtual void DropPayload() = 0;
 
   // The client's address, as gRPC writes it.

@@ -6,49 +6,43 @@
 #include <vector>
 
 #include "server/device/merge.h"
-#include "server/frontend/deadline.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/encode.h"
 #include "server/frontend/plain_call.h"
 #include "server/frontend/response.h"
-#include "server/frontend/status.h"
 
 namespace warpfold {
 
-MergeCall::MergeCall(Services& services, grpc::CallbackServerContext* context,
-                     const v1::MergeRequest* request, v1::ReduceResponse* response)
-    : Submission(services, DeadlineOf(*context)),
-      context_(context),
-      request_(request),
-      response_(response),
-      record_(services.metrics, Method::kMerge) {}
-
-grpc::ServerUnaryReactor* MergeCall::Begin(Services& services, grpc::CallbackServerContext* context,
-                                           const v1::MergeRequest* request,
-                                           v1::ReduceResponse* response) {
-  MergeCall* call = new MergeCall(services, context, request, response);
-  if (absl::Status status = call->Serve(); !status.ok()) call->FinishWith(status);
-  return call;
+void MergeCall::Serve(grpc::ByteBuffer* request) {
+  // On OK a lane may already be at work, or done: nothing of the call is touched after.
+  if (absl::Status status = Submit(request); !status.ok()) End(status);
 }
 
-absl::Status MergeCall::Serve() {
+absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
   const Limits& limits = services().limits.Get();
-  if (absl::Status status = CheckRequestId(request_->request_id(), limits); !status.ok()) {
-    return status;
-  }
+  absl::Status status = CheckMergeMessage(request);
+  if (!status.ok()) return status;
+  held_states_bytes_ = static_cast<std::int64_t>(request->Length());
   absl::StatusOr<AdmissionTicket> admitted =
-      services().admission.Admit(static_cast<std::int64_t>(request_->ByteSizeLong()));
+      services().admission.Admit({.payload = held_states_bytes_});
   if (!admitted.ok()) return admitted.status();
   ticket() = *std::move(admitted);
-  absl::StatusOr<Merging> merging = DecodeStates(*request_, limits);
+  status = ParseMerge(request, &request_);
+  if (status.ok()) status = CheckRequestId(request_.request_id(), limits);
+  if (!status.ok()) return status;
+  absl::StatusOr<Merging> merging = DecodeStates(request_, limits);
   if (!merging.ok()) return merging.status();
   merging_ = *std::move(merging);
-  // On OK a lane may already be at work, or done: nothing of the call is touched after.
+  const Part& merged = merging_.merged;
+  status = ticket().TryHold(request_.return_state() ? StateBytesOf(merged.whole, merged.range)
+                                                    : merged.whole.result_bytes());
+  if (!status.ok()) return status;
   return services().scheduler.Submit(this);
 }
 
 absl::StatusOr<Outcome> MergeCall::Merge() const {
   const Plan& whole = merging_.merged.whole;
-  absl::StatusOr<std::vector<std::string>> answer = request_->return_state()
+  absl::StatusOr<std::vector<std::string>> answer = request_.return_state()
                                                         ? MergeToValues(whole, merging_.parts)
                                                         : MergeToResults(whole, merging_.parts);
   if (!answer.ok()) return answer.status();
@@ -58,25 +52,28 @@ absl::StatusOr<Outcome> MergeCall::Merge() const {
 void MergeCall::Done(WorkReport report) {
   const absl::Status status = report.outcome.status();
   if (status.ok()) {
-    response_->set_request_id(request_->request_id());
-    if (request_->return_state()) {
-      response_->set_state(EncodeState(merging_.merged, std::move(report.outcome->results)));
+    response_.set_request_id(request_.request_id());
+    if (request_.return_state()) {
+      response_.set_state(EncodeState(merging_.merged, std::move(report.outcome->results)));
     } else {
-      AddResults(merging_.merged.whole, std::move(report.outcome->results), response_);
+      AddResults(merging_.merged.whole, std::move(report.outcome->results), &response_);
     }
-    response_->mutable_timing()->set_queue_ns(report.queue.count());
-    response_->mutable_timing()->set_total_ns(record_.elapsed().count());
+    response_.mutable_timing()->set_queue_ns(report.queue.count());
+    response_.mutable_timing()->set_total_ns(record().elapsed().count());
   }
-  FinishWith(status);
+  End(status);
 }
 
-void MergeCall::FinishWith(const absl::Status& status) {
+void MergeCall::End(const absl::Status& status) {
+  grpc::ByteBuffer answer;
+  const absl::Status told = status.ok() ? Encode(response_, &answer) : status;
+  LogCall(services().access_log, Method::kMerge, told, record().elapsed(), request_.request_id(),
+          PeerName());
+  response_.Clear();
   merging_ = {};
-  ticket().Release();
-  record_.Handled(status.code());
-  LogCall(services().access_log, Method::kMerge, status, record_.elapsed(), request_->request_id(),
-          context_->peer());
-  Finish(ToGrpcStatus(status, context_));
+  request_.clear_states();
+  ticket().Hold(-held_states_bytes_);
+  Send(told, answer, std::move(ticket()));
 }
 
 }  // namespace warpfold

@@ -1,6 +1,6 @@
 // Merge: the states of a tensor's parts, joined.
 //
-// Step of a request: 1. The reaction that starts the call admits, parses and queues; a lane's
+// Step of a request: 1. The reaction that brings the message admits, parses and queues; a lane's
 // thread merges and answers. Merging needs no device, but its time is bounded as all work is: by
 // lanes and by the queue.
 #ifndef WARPFOLD_SERVER_FRONTEND_MERGE_CALL_H_
@@ -8,34 +8,30 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
-#include "grpcpp/support/server_callback.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "server/core/work.h"
-#include "server/frontend/call_record.h"
+#include "server/frontend/deadline.h"
 #include "server/frontend/message_payload.h"
 #include "server/frontend/services.h"
 #include "server/frontend/state_message.h"
 #include "server/frontend/submission.h"
+#include "server/frontend/unary_call.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
 
-class MergeCall final : public grpc::ServerUnaryReactor, private Submission {
+class MergeCall final : public UnaryCall, private Submission {
  public:
-  // Begins to serve the call and returns its reactor; never waits. Both messages live until OnDone.
-  static grpc::ServerUnaryReactor* Begin(Services& services, grpc::CallbackServerContext* context,
-                                         const v1::MergeRequest* request,
-                                         v1::ReduceResponse* response);
-
-  void OnCancel() override { Cancel(); }
-  void OnDone() override { delete this; }
+  MergeCall(Services& services, ArrivedCall arrived)
+      : UnaryCall(services, Method::kMerge, std::move(arrived)),
+        Submission(services, DeadlineOf(context())) {}
 
  private:
-  MergeCall(Services& services, grpc::CallbackServerContext* context,
-            const v1::MergeRequest* request, v1::ReduceResponse* response);
-
-  absl::Status Serve();
-  void FinishWith(const absl::Status& status);
+  void OnCancel() override { Cancel(); }
+  void Serve(grpc::ByteBuffer* request) override;
+  void Refuse(const absl::Status& status) override { End(status); }
+  absl::Status Submit(grpc::ByteBuffer* request);
+  void End(const absl::Status& status);
 
   LaneTask task() override {
     return RunOnHost{[this] { return Merge(); }};
@@ -46,10 +42,9 @@ class MergeCall final : public grpc::ServerUnaryReactor, private Submission {
   absl::StatusOr<Outcome> Merge() const;
   void Done(WorkReport report) override;
 
-  grpc::CallbackServerContext* const context_;
-  const v1::MergeRequest* const request_;
-  v1::ReduceResponse* const response_;
-  CallRecord record_;
+  v1::MergeRequest request_;
+  v1::ReduceResponse response_;
+  std::int64_t held_states_bytes_ = 0;  // of the message, by the ticket
   MessagePayload no_payload_;
   Merging merging_;
 };

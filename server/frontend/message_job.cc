@@ -22,8 +22,6 @@ absl::Status CheckData(const TensorMessage& message, std::int64_t payload_bytes)
 }  // namespace
 
 absl::Status MessageJob::Take(grpc::ByteBuffer* request) {
-  // What is left of a client that went in the middle of its message.
-  if (!request->Valid()) return absl::CancelledError("message: none has come");
   grpc::ByteBuffer buffer;
   buffer.Swap(request);
   TensorMessage message;

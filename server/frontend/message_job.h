@@ -26,6 +26,11 @@ class MessageJob : public Job {
   // payload_bytes(). Errors are in the protocol's terms.
   absl::Status Take(grpc::ByteBuffer* request);
 
+  // Admits and queues what was taken, as Submission::Start.
+  absl::Status Start() {
+    return Submission::Start({.payload = payload_bytes(), .results = answer_bytes()});
+  }
+
   Exchange& exchange() { return *exchange_; }
 
  private:
@@ -35,7 +40,10 @@ class MessageJob : public Job {
   }
   bool waits_for_client() const override { return false; }
   absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
-  void DropPayload() override { payload_.Clear(); }
+  void DropPayload() override {
+    payload_.Clear();
+    ticket().Hold(-payload_bytes());
+  }
 
   const std::unique_ptr<Exchange> exchange_;
   MessagePayload payload_;

@@ -7,6 +7,8 @@
 #include "server/frontend/deadline.h"
 #include "server/frontend/message_job.h"
 #include "server/frontend/plain_call.h"
+#include "server/frontend/status.h"
+#include "server/frontend/wait_limits.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -30,7 +32,8 @@ class ReduceManyCall::Item final : public MessageJob {
   bool has_more_behind() const override { return true; }
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
-    stream_.ItemAnswered(position, Written(status, response));
+    grpc::ByteBuffer message = Written(status, response);
+    stream_.ItemAnswered(position, {std::move(message), std::move(ticket())});
   }
 
   ReduceManyCall& stream_;
@@ -45,11 +48,25 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol,
 
 ReduceManyCall::~ReduceManyCall() = default;
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReduceManyCall::Begin(
-    Services& services, Protocol protocol, grpc::CallbackServerContext* context) {
-  ReduceManyCall* call = new ReduceManyCall(services, std::move(protocol), context);
+RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
+                                  grpc::CallbackServerContext* context) {
+  const std::shared_ptr<ReduceManyCall> call(
+      new ReduceManyCall(services, std::move(protocol), context));
+  call->self_ = call;
+  services.watchdog.Add(*call);
+  {
+    absl::MutexLock lock(&call->mutex_);
+    call->Watch(/*in_flight=*/0);
+  }
   call->StartRead(&call->request_);
-  return call;
+  return call.get();
+}
+
+void ReduceManyCall::OnDone() {
+  services_.watchdog.Remove(*this);
+  const std::shared_ptr<ReduceManyCall> self = std::move(self_);
+  absl::MutexLock lock(&mutex_);
+  done_ = true;
 }
 
 void ReduceManyCall::OnReadDone(bool ok) {
@@ -70,18 +87,23 @@ void ReduceManyCall::OnReadDone(bool ok) {
 void ReduceManyCall::ServeItem() {
   auto read = std::make_unique<Item>(*this);
   absl::Status status = read->Take(&request_);
-  Item& item = AddItem(std::move(read));
+  Item* const added = AddItem(std::move(read));
+  if (added == nullptr) return;  // it came too late: the stream has ended
+  Item& item = *added;
   // A small one may be answered, and gone, when Start returns. It holds the lock of no stream: a
   // cancellation either comes before the scheduler asks whether the item is wanted, or finds it
   // there.
-  if (status.ok()) status = item.Start(item.payload_bytes());
+  if (status.ok()) status = item.Start();
   if (status.ok()) return;
   item.Refuse(status);
-  ItemAnswered(item.position, item.Written(status, nullptr));
+  ItemAnswered(item.position, {item.Written(status, nullptr), {}});
 }
 
-ReduceManyCall::Item& ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
+ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   absl::MutexLock lock(&mutex_);
+  if (finished_) return nullptr;
+  waits_ = Waits::kNot;
+  services_.watchdog.NotDue(*this);
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
@@ -89,21 +111,22 @@ ReduceManyCall::Item& ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   if (protocol_.order == Order::kAsAsked) {
     added.place = outbox_.insert(outbox_.end(), std::nullopt);
   }
-  return added;
+  return &added;
 }
 
-void ReduceManyCall::PutAnswer(const Item& item, grpc::ByteBuffer& answer) {
+void ReduceManyCall::PutAnswer(const Item& item, Answer answer) {
   if (cancelled_) return;
+  outbox_bytes_ += answer.message.Length();
   auto& place = item.place.has_value() ? **item.place : outbox_.emplace_back();
-  place.emplace().Swap(&answer);
+  place = std::move(answer);
 }
 
-void ReduceManyCall::ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) {
+void ReduceManyCall::ItemAnswered(Items::iterator position, Answer answer) {
   Items gone;  // destroyed last: the caller is one of its members
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);
-    PutAnswer(**position, answer);
+    PutAnswer(**position, std::move(answer));
     gone.splice(gone.end(), items_, position);
     steps = NextSteps();
   }
@@ -115,6 +138,9 @@ void ReduceManyCall::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
+    writing_held_.Release();
+    writing_bytes_ = 0;
+    waits_ = Waits::kNot;
     has_written_ = true;
     if (!ok) cancelled_ = true;
     steps = NextSteps();
@@ -140,27 +166,80 @@ void ReduceManyCall::OnCancel() {
   Take(steps);
 }
 
+void ReduceManyCall::OnOverdue() {
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_) return;
+    if (waits_ == Waits::kForWrite) {
+      CountWriteOverdue(services_, protocol_.method);
+      context_->TryCancel();
+    } else if (waits_ == Waits::kForMessage) {
+      overdue_ = true;
+    }
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+void ReduceManyCall::NextWrite(Steps& steps) {
+  if (writing_ || outbox_.empty() || !outbox_.front().has_value()) return;
+  Answer& answer = *outbox_.front();
+  writing_bytes_ = answer.message.Length();
+  outbox_bytes_ -= writing_bytes_;
+  writing_held_ = std::move(answer.held);
+  response_.Swap(&answer.message);
+  outbox_.pop_front();
+  writing_ = steps.write = true;
+  // Not of the first write: it is done when the response's headers, which go with it, are on the
+  // wire, and a hint keeps them until something else is sent on the connection (gRPC 1.51).
+  steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
+}
+
 ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   Steps steps;
-  if (cancelled_) outbox_.clear();
-  if (!writing_ && !outbox_.empty() && outbox_.front().has_value()) {
-    response_.Swap(&*outbox_.front());
-    outbox_.pop_front();
-    writing_ = steps.write = true;
-    // Not of the first write: it is done when the response's headers, which go with it, are on the
-    // wire, and a hint keeps them until something else is sent on the connection (gRPC 1.51).
-    steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
+  if (finished_) return steps;
+  if (cancelled_) {
+    outbox_.clear();
+    outbox_bytes_ = 0;
   }
+  NextWrite(steps);
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
-  if (!reading_ && !ended_ && !cancelled_ && in_flight < kItemsInFlightMax) {
+  if (!reading_ && !ended_ && !cancelled_ && in_flight < kItemsInFlightMax &&
+      outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
     reading_ = steps.read = true;
   }
-  if (!finished_ && !reading_ && !writing_ && (ended_ || cancelled_) && items_.empty()) {
+  Watch(in_flight);
+  const bool is_over = overdue_ || (!reading_ && !writing_ && (ended_ || cancelled_));
+  if (is_over && items_.empty()) {
     finished_ = steps.finish = true;
-    steps.code = cancelled_ ? absl::StatusCode::kCancelled : absl::StatusCode::kOk;
+    steps.status = Ending();
   }
   return steps;
+}
+
+void ReduceManyCall::Watch(std::size_t in_flight) {
+  const Limits& limits = services_.limits.Get();
+  const Waits waits = writing_                     ? Waits::kForWrite
+                      : reading_ && in_flight == 0 ? Waits::kForMessage
+                                                   : Waits::kNot;
+  if (waits == waits_) return;
+  waits_ = waits;
+  switch (waits) {
+    case Waits::kNot:
+      return services_.watchdog.NotDue(*this);
+    case Waits::kForMessage:
+      return services_.watchdog.DueIn(*this, limits.message_timeout);
+    case Waits::kForWrite:
+      return services_.watchdog.DueIn(*this, WriteTimeout(limits, writing_bytes_));
+  }
+}
+
+absl::Status ReduceManyCall::Ending() const {
+  if (cancelled_) return absl::CancelledError("the client cancelled the stream");
+  if (overdue_) return MessageOverdue(services_);
+  return absl::OkStatus();
 }
 
 void ReduceManyCall::Take(const Steps& steps) {
@@ -171,12 +250,12 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (steps.write) StartWrite(&response_, options);
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
-  record_.Handled(steps.code);
-  LogCall(services_.access_log, protocol_.method, absl::Status(steps.code, "the stream ended"),
-          record_.elapsed(), "", context_->peer());
-  Finish(steps.code == absl::StatusCode::kOk
-             ? grpc::Status::OK
-             : grpc::Status(grpc::StatusCode::CANCELLED, "the client cancelled the stream"));
+  record_.Handled(steps.status.code());
+  // One line for a stream: its items have theirs.
+  LogCall(services_.access_log, protocol_.method,
+          absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "",
+          context_->peer());
+  Finish(ToGrpcStatus(steps.status));
 }
 
 }  // namespace warpfold

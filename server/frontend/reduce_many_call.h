@@ -3,7 +3,12 @@
 //
 // Step of a request: 1. Reactions parse, admit and queue items; lanes' threads hand the answers to
 // an outbox that is written one message at a time. At most kItemsInFlightMax items are on their
-// way, from read to written: a client that does not read its answers is not read from either.
+// way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
+// that does not read its answers is not read from either, and is let go when one has waited too
+// long. What an item's ticket holds stays held until its answer is written.
+//
+// A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
+// gRPC does not tell half a message from none.
 #ifndef WARPFOLD_SERVER_FRONTEND_REDUCE_MANY_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_MANY_CALL_H_
 
@@ -18,18 +23,22 @@
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
+#include "server/core/admission.h"
+#include "server/core/watchdog.h"
 #include "server/frontend/call_record.h"
 #include "server/frontend/exchange.h"
-#include "server/frontend/job.h"
+#include "server/frontend/raw_service.h"
+#include "server/frontend/services.h"
 
 namespace warpfold {
 
 // Enough to keep every lane busy while answers travel; few enough that one stream cannot fill the
 // server's queue.
 inline constexpr std::size_t kItemsInFlightMax = 64;
+// Of answers that are ready: some of the largest that small tensors have.
+inline constexpr std::size_t kUnsentBytesMax = std::size_t{4} << 20;
 
-class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+class ReduceManyCall final : public RawReactor, public Watched {
  public:
   enum class Order { kAsReady, kAsAsked };
 
@@ -39,21 +48,27 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     std::function<std::unique_ptr<Exchange>()> new_exchange;  // of one item
   };
 
-  // Begins to serve the stream; never waits. The reactor deletes itself when gRPC is done with it.
-  static grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Begin(
-      Services& services, Protocol protocol, grpc::CallbackServerContext* context);
+  // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.
+  static RawReactor* Begin(Services& services, Protocol protocol,
+                           grpc::CallbackServerContext* context);
 
   ~ReduceManyCall() override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { delete this; }
+  void OnDone() override;
 
  private:
   class Item;
   using Items = std::list<std::unique_ptr<Item>>;
+  struct Answer {
+    grpc::ByteBuffer message;
+    AdmissionTicket held;  // until it is written
+  };
   // Answers to be written, from the front; one that is not there yet holds up those behind it.
-  using Outbox = std::list<std::optional<grpc::ByteBuffer>>;
+  using Outbox = std::list<std::optional<Answer>>;
+  // What the watchdog is set on.
+  enum class Waits { kNot, kForMessage, kForWrite };
 
   // What to tell gRPC once the lock is gone.
   struct Steps {
@@ -61,20 +76,26 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     bool write = false;
     bool more = false;  // to write, right after it
     bool finish = false;
-    absl::StatusCode code = absl::StatusCode::kOk;
+    absl::Status status;  // to finish with
   };
 
   ReduceManyCall(Services& services, Protocol protocol, grpc::CallbackServerContext* context);
 
   void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Among the items, with a place in the outbox if answers go in the order asked.
-  Item& AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Empties `answer`.
-  void PutAnswer(const Item& item, grpc::ByteBuffer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Among the items, with a place in the outbox if answers go in the order asked. Null: the stream
+  // has ended.
+  Item* AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PutAnswer(const Item& item, Answer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of the item at `position`, which goes.
-  void ItemAnswered(Items::iterator position, grpc::ByteBuffer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ItemAnswered(Items::iterator position, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides, and notes the reads and writes as under way.
   Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NextWrite(Steps& steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets the watchdog on what the stream waits for now.
+  void Watch(std::size_t in_flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnOverdue() override ABSL_LOCKS_EXCLUDED(mutex_);
+  // How the stream ends.
+  absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
   void Take(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -82,18 +103,25 @@ class ReduceManyCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   const Protocol protocol_;
   grpc::CallbackServerContext* const context_;
   CallRecord record_;
-  grpc::ByteBuffer request_;   // of the one read under way
-  grpc::ByteBuffer response_;  // of the one write under way
+  std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone
+  grpc::ByteBuffer request_;              // of the one read under way
+  grpc::ByteBuffer response_;             // of the one write under way
 
   absl::Mutex mutex_;
   Items items_ ABSL_GUARDED_BY(mutex_);
   Outbox outbox_ ABSL_GUARDED_BY(mutex_);
+  AdmissionTicket writing_held_ ABSL_GUARDED_BY(mutex_);
+  std::size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody reads answers any more
+  bool overdue_ ABSL_GUARDED_BY(mutex_) = false;    // no message has come in time
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // the context is gone
 };
 
 }  // namespace warpfold

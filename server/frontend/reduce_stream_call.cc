@@ -1,22 +1,15 @@
 #include "server/frontend/reduce_stream_call.h"
 
+#include <utility>
+
 #include "server/frontend/deadline.h"
 #include "server/frontend/encode.h"
 
 namespace warpfold {
 
-ReduceStreamCall::ReduceStreamCall(Services& services, grpc::CallbackServerContext* context,
-                                   grpc::ByteBuffer* response)
-    : Job(services, Method::kReduceStream, DeadlineOf(*context)),
-      ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, context),
-      response_(response) {}
-
-grpc::ServerReadReactor<grpc::ByteBuffer>* ReduceStreamCall::Begin(
-    Services& services, grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  ReduceStreamCall* call = new ReduceStreamCall(services, context, response);
-  call->BeginReading();
-  return call;
-}
+ReduceStreamCall::ReduceStreamCall(Services& services, ArrivedCall arrived)
+    : Job(services, Method::kReduceStream, DeadlineOf(*arrived.context)),
+      ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, std::move(arrived)) {}
 
 absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {
   v1::ReduceStreamRequest message;
@@ -34,17 +27,18 @@ absl::Status ReduceStreamCall::ServeHeader() {
   header_.Clear();
   if (!accepted.ok()) return accepted;
   chunks().Promise(plan().input_bytes);
-  return Start(/*held_bytes=*/0);
+  return Submission::Start({.results = answer_bytes()});
 }
 
 void ReduceStreamCall::RefuseWith(const absl::Status& status) {
   Refuse(status);
-  FinishWith(status);
+  Answer(status, nullptr);
 }
 
 void ReduceStreamCall::Answer(const absl::Status& status, v1::ReduceResponse* response) {
-  if (!status.ok()) return FinishWith(status);
-  FinishWith(Encode(*response, response_));
+  grpc::ByteBuffer answer;
+  const absl::Status told = status.ok() ? Encode(*response, &answer) : status;
+  Send(told, answer, std::move(ticket()));
 }
 
 }  // namespace warpfold

@@ -7,8 +7,6 @@
 #include <string>
 
 #include "grpcpp/server_context.h"
-#include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
 #include "server/frontend/chunk_stream_call.h"
 #include "server/frontend/job.h"
 
@@ -16,15 +14,9 @@ namespace warpfold {
 
 class ReduceStreamCall final : private Job, public ChunkStreamCall {
  public:
-  // Begins to serve the call; never waits.
-  static grpc::ServerReadReactor<grpc::ByteBuffer>* Begin(Services& services,
-                                                          grpc::CallbackServerContext* context,
-                                                          grpc::ByteBuffer* response);
+  ReduceStreamCall(Services& services, ArrivedCall arrived);
 
  private:
-  ReduceStreamCall(Services& services, grpc::CallbackServerContext* context,
-                   grpc::ByteBuffer* response);
-
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
   absl::Status ServeHeader() override;
   void RefuseWith(const absl::Status& status) override;
@@ -35,7 +27,6 @@ class ReduceStreamCall final : private Job, public ChunkStreamCall {
   std::string Peer() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 
-  grpc::ByteBuffer* const response_;
   v1::ReduceRequest header_;
 };
 

@@ -1,14 +1,14 @@
 #include "server/frontend/service.h"
 
 #include <memory>
+#include <utility>
 
-#include "server/frontend/call_record.h"
 #include "server/frontend/merge_call.h"
-#include "server/frontend/plain_call.h"
 #include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_exchange.h"
 #include "server/frontend/reduce_many_call.h"
 #include "server/frontend/reduce_stream_call.h"
+#include "server/frontend/small_call.h"
 
 namespace warpfold {
 namespace {
@@ -38,44 +38,38 @@ void Fill(const Limits& limits, v1::Limits* out) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ReductionServiceImpl::Reduce(grpc::CallbackServerContext* context,
-                                                       const grpc::ByteBuffer* request,
-                                                       grpc::ByteBuffer* response) {
-  // gRPC made the buffer for this call alone and has no further use for it; taking its slices lets
-  // them go once they are staged instead of when the answer has been sent.
-  return ReduceCall::Begin(services_, Method::kReduce, std::make_unique<ReduceExchange>(), context,
-                           const_cast<grpc::ByteBuffer*>(request), response);
+ReductionServiceImpl::ReductionServiceImpl(Services services, v1::GetServerInfoResponse info)
+    : services_(services), info_(std::move(info)) {
+  Serve({Method::kReduce, [this](ArrivedCall arrived) {
+           AnsweredCall::Begin(std::make_shared<ReduceCall>(
+               services_, Method::kReduce, std::make_unique<ReduceExchange>(), std::move(arrived)));
+         }});
+  Serve({Method::kReduceStream, [this](ArrivedCall arrived) {
+           AnsweredCall::Begin(std::make_shared<ReduceStreamCall>(services_, std::move(arrived)));
+         }});
+  ServeStream(Method::kReduceMany, [this](grpc::CallbackServerContext* context) {
+    return ReduceManyCall::Begin(services_,
+                                 {.method = Method::kReduceMany,
+                                  .order = ReduceManyCall::Order::kAsReady,
+                                  .new_exchange = std::make_unique<ReduceExchange>},
+                                 context);
+  });
+  Serve({Method::kMerge, [this](ArrivedCall arrived) {
+           AnsweredCall::Begin(std::make_shared<MergeCall>(services_, std::move(arrived)));
+         }});
+  Serve(SmallCall::Here<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+      services_, Method::kGetServerInfo, [this](const auto& /*request*/, auto* response) {
+        *response = Info();
+        return absl::OkStatus();
+      }));
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* ReductionServiceImpl::ReduceStream(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  return ReduceStreamCall::Begin(services_, context, response);
-}
-
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReductionServiceImpl::ReduceMany(
-    grpc::CallbackServerContext* context) {
-  return ReduceManyCall::Begin(services_,
-                               {.method = Method::kReduceMany,
-                                .order = ReduceManyCall::Order::kAsReady,
-                                .new_exchange = std::make_unique<ReduceExchange>},
-                               context);
-}
-
-grpc::ServerUnaryReactor* ReductionServiceImpl::Merge(grpc::CallbackServerContext* context,
-                                                      const v1::MergeRequest* request,
-                                                      v1::ReduceResponse* response) {
-  return MergeCall::Begin(services_, context, request, response);
-}
-
-grpc::ServerUnaryReactor* ReductionServiceImpl::GetServerInfo(
-    grpc::CallbackServerContext* context, const v1::GetServerInfoRequest* /*request*/,
-    v1::GetServerInfoResponse* response) {
-  CallRecord record(services_.metrics, Method::kGetServerInfo);
-  *response = info_;
+v1::GetServerInfoResponse ReductionServiceImpl::Info() const {
+  v1::GetServerInfoResponse info = info_;
   const Limits& limits = services_.limits.Get();
-  Fill(limits, response->mutable_limits());
-  response->set_shared_memory_prefix(limits.regions.shared_prefix);
-  return AnswerPlainCall(services_, context, Method::kGetServerInfo, record, "", absl::OkStatus());
+  Fill(limits, info.mutable_limits());
+  info.set_shared_memory_prefix(limits.regions.shared_prefix);
+  return info;
 }
 
 }  // namespace warpfold

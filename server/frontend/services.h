@@ -7,6 +7,7 @@
 #include "server/core/region_table.h"
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
+#include "server/core/watchdog.h"
 #include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
@@ -19,6 +20,7 @@ struct Services {
   Scheduler& scheduler;
   TensorTable& tensors;
   RegionTable& regions;
+  Watchdog& watchdog;
   Metrics& metrics;
   AccessLog& access_log;
 };

@@ -3,14 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "grpcpp/support/proto_buffer_reader.h"
+#include "server/core/refusal.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 namespace {
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
 constexpr std::uint32_t kVersion = 1;
 
@@ -130,7 +140,87 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
   return part;
 }
 
+absl::Status MalformedMerge() {
+  return absl::InvalidArgumentError("message: truncated or malformed protobuf");
+}
+
+// The bytes of the fields `payload_number`, of type bytes, of a message that ends where `input`
+// does. `visit` may look into each; it leaves `input` behind it. None: malformed.
+template <typename Visit>
+std::optional<std::size_t> PayloadBytes(CodedInputStream& input, int payload_number,
+                                        const Visit& visit) {
+  std::size_t payload_bytes = 0;
+  while (const std::uint32_t tag = input.ReadTag()) {
+    if (WireFormatLite::GetTagFieldNumber(tag) != payload_number ||
+        WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      if (!WireFormatLite::SkipField(&input, tag)) return std::nullopt;
+      continue;
+    }
+    std::uint32_t length = 0;
+    if (!input.ReadVarint32(&length) || length > std::numeric_limits<int>::max()) {
+      return std::nullopt;
+    }
+    payload_bytes += length;
+    const CodedInputStream::Limit outer = input.PushLimit(static_cast<int>(length));
+    if (input.BytesUntilLimit() != static_cast<int>(length) || !visit(input) ||
+        input.BytesUntilLimit() != 0) {
+      return std::nullopt;
+    }
+    input.PopLimit(outer);
+  }
+  if (!input.ConsumedEntireMessage()) return std::nullopt;
+  return payload_bytes;
+}
+
+bool SkipRest(CodedInputStream& input) { return input.Skip(input.BytesUntilLimit()); }
+
 }  // namespace
+
+absl::Status CheckMergeMessage(grpc::ByteBuffer* message) {
+  const std::size_t message_bytes = message->Length();
+  if (message_bytes == 0) return absl::OkStatus();
+  grpc::ProtoBufferReader reader(message);
+  CodedInputStream input(&reader);
+  std::size_t state_header_bytes = 0;
+  const auto count_header = [&state_header_bytes](CodedInputStream& state) {
+    const auto bytes = static_cast<std::size_t>(state.BytesUntilLimit());
+    std::size_t value_bytes = 0;
+    const auto count_values = [&value_bytes](CodedInputStream& component) {
+      const auto values =
+          PayloadBytes(component, v1::PartialState::Component::kValuesFieldNumber, SkipRest);
+      value_bytes += values.value_or(0);
+      return values.has_value();
+    };
+    // One that is no PartialState is parsed, and refused by its number.
+    if (!PayloadBytes(state, v1::PartialState::kComponentsFieldNumber, count_values)) {
+      return SkipRest(state);
+    }
+    state_header_bytes += bytes - value_bytes;
+    return true;
+  };
+  const auto state_bytes = PayloadBytes(input, v1::MergeRequest::kStatesFieldNumber, count_header);
+  if (!state_bytes.has_value()) return MalformedMerge();
+  const std::size_t header_bytes = message_bytes - *state_bytes;
+  if (header_bytes > kHeaderBytesMax) {
+    return RefusalStatus(NeverFits{}, absl::StrCat("message: what is not states has ", header_bytes,
+                                                   " bytes, above the limit of ", kHeaderBytesMax));
+  }
+  if (state_header_bytes > kStateHeaderBytesMax) {
+    return RefusalStatus(NeverFits{},
+                         absl::StrCat("states: what is not values has ", state_header_bytes,
+                                      " bytes, above the limit of ", kStateHeaderBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseMerge(grpc::ByteBuffer* message, v1::MergeRequest* request) {
+  grpc::ByteBuffer taken;
+  taken.Swap(message);
+  if (taken.Length() == 0) return absl::OkStatus();
+  grpc::ProtoBufferReader reader(&taken);
+  if (!request->ParseFromZeroCopyStream(&reader)) return MalformedMerge();
+  return absl::OkStatus();
+}
 
 std::string EncodeState(const Part& part, std::vector<std::string> values) {
   v1::PartialState state;

@@ -4,10 +4,13 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_
 #define WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "kernels/part.h"
 #include "server/core/limits.h"
 #include "server/device/merge.h"
@@ -17,6 +20,15 @@ namespace warpfold {
 
 // `part`'s state, serialised. `values` has one string for each of ValueKindsOf(part.whole).
 std::string EncodeState(const Part& part, std::vector<std::string> values);
+
+// Checks what a message to Merge costs to parse, before it is parsed: beside the states
+// kHeaderBytesMax at most, so that they are not millions, and of all states beside their values
+// kStateHeaderBytesMax. INVALID_ARGUMENT `message`: malformed. RESOURCE_EXHAUSTED that never fits.
+inline constexpr std::size_t kStateHeaderBytesMax = std::size_t{4} << 20;
+absl::Status CheckMergeMessage(grpc::ByteBuffer* message);
+
+// Empties `message`. INVALID_ARGUMENT `message`: malformed.
+absl::Status ParseMerge(grpc::ByteBuffer* message, v1::MergeRequest* request);
 
 // What a MergeRequest asks for. The values lie in `messages`.
 struct Merging {

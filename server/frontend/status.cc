@@ -35,16 +35,19 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   return rpc;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase* context) {
-  if (status.ok()) return grpc::Status::OK;
-  std::string details;
+WireStatus ToWireStatus(const absl::Status& status) {
+  WireStatus wire{.code = static_cast<grpc_status_code>(status.code()),
+                  .message = std::string(status.message()),
+                  .trailers = {}};
   if (const auto delay = RetryDelay(status); delay.has_value()) {
-    context->AddTrailingMetadata("grpc-retry-pushback-ms",
-                                 std::string(absl::StrCat(delay->count())));
-    details = ToRpcStatus(status).SerializeAsString();
+    wire.trailers.emplace_back("grpc-retry-pushback-ms", absl::StrCat(delay->count()));
+    wire.trailers.emplace_back("grpc-status-details-bin", ToRpcStatus(status).SerializeAsString());
   }
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
-                      details);
+  return wire;
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
 }
 
 }  // namespace warpfold

@@ -49,7 +49,7 @@ void StreamPayload::OnChunk(SliceRun chunk) {
     changed_.Signal();
     read_next = WantsRead();
   }
-  if (read_next) reader_.ReadNext();
+  if (read_next) reader_.ReadChunk();
 }
 
 void StreamPayload::OnEnd() {
@@ -73,6 +73,7 @@ void StreamPayload::Fail(absl::Status status) {
 void StreamPayload::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
+  for (const Chunk& chunk : chunks_) ticket_.Hold(-chunk.held_bytes);
   chunks_.clear();
 }
 
@@ -83,7 +84,7 @@ void StreamPayload::Open() {
     open_ = true;
     read_next = WantsRead();
   }
-  if (read_next) reader_.ReadNext();
+  if (read_next) reader_.ReadChunk();
 }
 
 absl::Status StreamPayload::Await() {
@@ -121,7 +122,7 @@ absl::Status StreamPayload::ReadInto(absl::Span<std::byte> out) {
       chunks_.pop_front();
       read_next = WantsRead();
     }
-    if (read_next) reader_.ReadNext();
+    if (read_next) reader_.ReadChunk();
   }
   return absl::OkStatus();
 }

@@ -30,11 +30,11 @@ namespace warpfold {
 // design.
 inline constexpr std::size_t kChunksInFlightMax = 2;
 
-// Starts the read of the next message; its arrival is told by OnChunk, OnEnd or Fail. Never waits.
+// Starts the read of the next chunk; its arrival is told by OnChunk, OnEnd or Fail. Never waits.
 class ChunkReader {
  public:
   virtual ~ChunkReader() = default;
-  virtual void ReadNext() = 0;
+  virtual void ReadChunk() = 0;
 };
 
 class StreamPayload final : public PayloadSource {
@@ -47,7 +47,7 @@ class StreamPayload final : public PayloadSource {
   // What the header promised; before the work is queued.
   void Promise(std::int64_t byte_count) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The read that ReadNext started brought a chunk, or the client's half-close.
+  // The read that ReadChunk started brought a chunk, or the client's half-close.
   void OnChunk(SliceRun chunk) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnEnd() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -55,7 +55,8 @@ class StreamPayload final : public PayloadSource {
   // wait. The first one counts.
   void Fail(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Drops all chunks and takes no more; the ticket is not touched afterwards.
+  // Drops all chunks, with what the ticket holds for them, and takes no more; the ticket is not
+  // touched afterwards.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Open() override ABSL_LOCKS_EXCLUDED(mutex_);

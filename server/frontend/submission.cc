@@ -6,8 +6,8 @@
 
 namespace warpfold {
 
-absl::Status Submission::Start(std::int64_t held_bytes) {
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held_bytes);
+absl::Status Submission::Start(const HeldBytes& held) {
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
   if (!ticket.ok()) return ticket.status();
   ticket_ = *std::move(ticket);
   absl::Status queued = services_.scheduler.Submit(this);

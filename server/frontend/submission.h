@@ -25,9 +25,9 @@ class Submission : public Work {
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
-  // Admits the work, holding `held_bytes` of payload, and queues it. On error nothing is held and
-  // Done will not come.
-  absl::Status Start(std::int64_t held_bytes);
+  // Admits the work, which holds `held`, and queues it. On error nothing is held and Done will not
+  // come.
+  absl::Status Start(const HeldBytes& held);
 
   // The client is gone or its deadline has passed. A queued work is taken back and done here; a
   // running one ends soon.

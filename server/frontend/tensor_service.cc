@@ -1,14 +1,12 @@
 #include "server/frontend/tensor_service.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/frontend/call_record.h"
 #include "server/frontend/decode.h"
-#include "server/frontend/host_call.h"
-#include "server/frontend/plain_call.h"
+#include "server/frontend/small_call.h"
 #include "server/frontend/write_tensor_call.h"
 
 namespace warpfold {
@@ -38,11 +36,29 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* TensorServiceImpl::CreateTensor(grpc::CallbackServerContext* context,
-                                                          const v1::CreateTensorRequest* request,
-                                                          v1::CreateTensorResponse* response) {
-  return HostCall::Begin(services_, context, Method::kCreateTensor, *request, request->request_id(),
-                         [this, request, response] { return Create(*request, response); });
+TensorServiceImpl::TensorServiceImpl(Services services) : services_(services) {
+  ServeTensors();
+  ServeRegions();
+}
+
+void TensorServiceImpl::ServeTensors() {
+  Serve(SmallCall::OnLane<v1::CreateTensorRequest, v1::CreateTensorResponse>(
+      services_, Method::kCreateTensor,
+      [this](const auto& request, auto* response) { return Create(request, response); }));
+  Serve({Method::kWriteTensor, [this](ArrivedCall arrived) {
+           AnsweredCall::Begin(std::make_shared<WriteTensorCall>(services_, std::move(arrived)));
+         }});
+  Serve(SmallCall::Here<v1::DeleteTensorRequest, v1::DeleteTensorResponse>(
+      services_, Method::kDeleteTensor, [this](const auto& request, auto* /*response*/) {
+        return services_.tensors.Delete(request.tensor_id());
+      }));
+  Serve(SmallCall::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
+      services_, Method::kListTensors, [this](const auto& /*request*/, auto* response) {
+        for (const TensorReport& report : services_.tensors.List()) {
+          Fill(report, response->add_tensors());
+        }
+        return absl::OkStatus();
+      }));
 }
 
 absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
@@ -58,69 +74,28 @@ absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
   return absl::OkStatus();
 }
 
-grpc::ServerReadReactor<grpc::ByteBuffer>* TensorServiceImpl::WriteTensor(
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  return WriteTensorCall::Begin(services_, context, response);
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::DeleteTensor(grpc::CallbackServerContext* context,
-                                                          const v1::DeleteTensorRequest* request,
-                                                          v1::DeleteTensorResponse* /*response*/) {
-  CallRecord record(services_.metrics, Method::kDeleteTensor);
-  absl::Status status = CheckRequestId(request->request_id(), services_.limits.Get());
-  if (status.ok()) status = services_.tensors.Delete(request->tensor_id());
-  return AnswerPlainCall(services_, context, Method::kDeleteTensor, record, request->request_id(),
-                         status);
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::ListTensors(grpc::CallbackServerContext* context,
-                                                         const v1::ListTensorsRequest* /*request*/,
-                                                         v1::ListTensorsResponse* response) {
-  CallRecord record(services_.metrics, Method::kListTensors);
-  for (const TensorReport& report : services_.tensors.List()) Fill(report, response->add_tensors());
-  return AnswerPlainCall(services_, context, Method::kListTensors, record, "", absl::OkStatus());
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::RegisterSharedMemory(
-    grpc::CallbackServerContext* context, const v1::RegisterSharedMemoryRequest* request,
-    v1::RegisterSharedMemoryResponse* /*response*/) {
-  return HostCall::Begin(services_, context, Method::kRegisterSharedMemory, *request,
-                         request->request_id(), [this, request] {
-                           return services_.regions.RegisterShared(request->name(), request->key(),
-                                                                   request->offset_bytes(),
-                                                                   request->size_bytes());
-                         });
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::RegisterCudaMemory(
-    grpc::CallbackServerContext* context, const v1::RegisterCudaMemoryRequest* request,
-    v1::RegisterCudaMemoryResponse* /*response*/) {
-  return HostCall::Begin(services_, context, Method::kRegisterCudaMemory, *request,
-                         request->request_id(), [this, request] {
-                           return services_.regions.RegisterCuda(request->name(), request->handle(),
-                                                                 request->device_ordinal(),
-                                                                 request->size_bytes());
-                         });
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::UnregisterMemory(
-    grpc::CallbackServerContext* context, const v1::UnregisterMemoryRequest* request,
-    v1::UnregisterMemoryResponse* /*response*/) {
-  CallRecord record(services_.metrics, Method::kUnregisterMemory);
-  absl::Status status = CheckRequestId(request->request_id(), services_.limits.Get());
-  if (status.ok()) status = services_.regions.Unregister(request->name());
-  return AnswerPlainCall(services_, context, Method::kUnregisterMemory, record,
-                         request->request_id(), status);
-}
-
-grpc::ServerUnaryReactor* TensorServiceImpl::ListMemory(grpc::CallbackServerContext* context,
-                                                        const v1::ListMemoryRequest* /*request*/,
-                                                        v1::ListMemoryResponse* response) {
-  CallRecord record(services_.metrics, Method::kListMemory);
-  for (const RegionReport& report : services_.regions.List()) {
-    Fill(report, response->add_regions());
-  }
-  return AnswerPlainCall(services_, context, Method::kListMemory, record, "", absl::OkStatus());
+void TensorServiceImpl::ServeRegions() {
+  Serve(SmallCall::OnLane<v1::RegisterSharedMemoryRequest, v1::RegisterSharedMemoryResponse>(
+      services_, Method::kRegisterSharedMemory, [this](const auto& request, auto* /*response*/) {
+        return services_.regions.RegisterShared(request.name(), request.key(),
+                                                request.offset_bytes(), request.size_bytes());
+      }));
+  Serve(SmallCall::OnLane<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
+      services_, Method::kRegisterCudaMemory, [this](const auto& request, auto* /*response*/) {
+        return services_.regions.RegisterCuda(request.name(), request.handle(),
+                                              request.device_ordinal(), request.size_bytes());
+      }));
+  Serve(SmallCall::Here<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
+      services_, Method::kUnregisterMemory, [this](const auto& request, auto* /*response*/) {
+        return services_.regions.Unregister(request.name());
+      }));
+  Serve(SmallCall::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
+      services_, Method::kListMemory, [this](const auto& /*request*/, auto* response) {
+        for (const RegionReport& report : services_.regions.List()) {
+          Fill(report, response->add_regions());
+        }
+        return absl::OkStatus();
+      }));
 }
 
 }  // namespace warpfold

@@ -10,18 +10,9 @@
 
 namespace warpfold {
 
-WriteTensorCall::WriteTensorCall(Services& services, grpc::CallbackServerContext* context,
-                                 grpc::ByteBuffer* response)
-    : Submission(services, DeadlineOf(*context)),
-      ChunkStreamCall(static_cast<Submission&>(*this), Method::kWriteTensor, context),
-      response_(response) {}
-
-grpc::ServerReadReactor<grpc::ByteBuffer>* WriteTensorCall::Begin(
-    Services& services, grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-  WriteTensorCall* call = new WriteTensorCall(services, context, response);
-  call->BeginReading();
-  return call;
-}
+WriteTensorCall::WriteTensorCall(Services& services, ArrivedCall arrived)
+    : Submission(services, DeadlineOf(*arrived.context)),
+      ChunkStreamCall(static_cast<Submission&>(*this), Method::kWriteTensor, std::move(arrived)) {}
 
 absl::StatusOr<bool> WriteTensorCall::TakeHeader(const WireMessage& wire) {
   v1::WriteTensorRequest message;
@@ -40,15 +31,15 @@ absl::Status WriteTensorCall::ServeHeader() {
   if (!tensor.ok()) return tensor.status();
   tensor_ = *std::move(tensor);
   chunks().Promise(tensor_.size_bytes());
-  absl::Status started = Start(/*held_bytes=*/0);
+  absl::Status started = Submission::Start({});
   if (!started.ok()) tensor_.Release();
   return started;
 }
 
-void WriteTensorCall::End(const absl::Status& status) {
+void WriteTensorCall::End(const absl::Status& status, const grpc::ByteBuffer& answer) {
   LogCall(services().access_log, Method::kWriteTensor, status, record().elapsed(), request_id_,
           PeerName());
-  FinishWith(status);
+  Send(status, answer, std::move(ticket()));
 }
 
 SplitTask WriteTensorCall::split_task() const {
@@ -65,19 +56,19 @@ absl::Status WriteTensorCall::Wanted() const {
 void WriteTensorCall::Done(WorkReport report) {
   chunks().Close();
   absl::Status status = report.outcome.status();
+  grpc::ByteBuffer answer;
   if (status.ok()) {
     v1::WriteTensorResponse response;
     const absl::StatusOr<std::int64_t> missing_bytes = tensor_.Commit();
     status = missing_bytes.status();
     if (status.ok()) {
       response.set_missing_bytes(*missing_bytes);
-      status = Encode(response, response_);
+      status = Encode(response, &answer);
     }
   } else {
     tensor_.Release();
   }
-  ticket().Release();
-  End(status);
+  End(status, answer);
 }
 
 }  // namespace warpfold

@@ -10,7 +10,6 @@
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
 #include "server/core/tensor_lease.h"
 #include "server/frontend/chunk_stream_call.h"
 #include "server/frontend/submission.h"
@@ -20,20 +19,14 @@ namespace warpfold {
 
 class WriteTensorCall final : private Submission, public ChunkStreamCall {
  public:
-  // Begins to serve the call; never waits.
-  static grpc::ServerReadReactor<grpc::ByteBuffer>* Begin(Services& services,
-                                                          grpc::CallbackServerContext* context,
-                                                          grpc::ByteBuffer* response);
+  WriteTensorCall(Services& services, ArrivedCall arrived);
 
  private:
-  WriteTensorCall(Services& services, grpc::CallbackServerContext* context,
-                  grpc::ByteBuffer* response);
-
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
   absl::Status ServeHeader() override;
-  void RefuseWith(const absl::Status& status) override { End(status); }
-  // Counts, logs and answers.
-  void End(const absl::Status& status);
+  void RefuseWith(const absl::Status& status) override { End(status, {}); }
+  // Counts, logs and sends.
+  void End(const absl::Status& status, const grpc::ByteBuffer& answer);
 
   LaneTask task() override {
     return WriteTensor{tensor_.shards().front().data, tensor_.size_bytes()};
@@ -46,7 +39,6 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
   absl::Status Wanted() const override;
   void Done(WorkReport report) override;
 
-  grpc::ByteBuffer* const response_;
   const Plan no_plan_;
   v1::WriteTensorHeader header_;
   std::string request_id_;

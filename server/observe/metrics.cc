@@ -108,6 +108,7 @@ Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus
   AddInfoSeries(build);
   AddReloadSeries();
   AddBatchSeries();
+  AddTimeoutSeries();
 }
 
 void Metrics::HaveSeriesOf(Method method) {
@@ -232,6 +233,14 @@ void Metrics::AddBatchSeries() {
            .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 4, 8, 16, 32, 64, 128, 256});
 }
 
+void Metrics::AddTimeoutSeries() {
+  auto& timeouts = prometheus::BuildCounter()
+                       .Name("warpfold_client_timeouts_total")
+                       .Help("Calls and requests ended because their client was too slow.")
+                       .Register(*registry_);
+  timeouts_ = {&timeouts.Add({{"limit", "message"}}), &timeouts.Add({{"limit", "write"}})};
+}
+
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {
   const ByCode& refused = methods_[Index(record.method)].refused_undecoded;
   // What no request ends with has no series.
@@ -253,6 +262,8 @@ void Metrics::CountRequest(const RequestRecord& record) {
 }
 
 void Metrics::CountBatch(int requests) { batch_requests_->Observe(static_cast<double>(requests)); }
+
+void Metrics::CountTimeout(Timeout timeout) { timeouts_[Index(timeout)]->Increment(); }
 
 void Metrics::CountReload(bool taken) { reloads_[taken ? 1 : 0]->Increment(); }
 

@@ -32,6 +32,10 @@ namespace warpfold {
 enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kReply };
 inline constexpr std::size_t kStageCount = 6;
 
+// What a client did not do in time.
+enum class Timeout { kMessage, kWrite };
+inline constexpr std::size_t kTimeoutCount = 2;
+
 // One tensor's way through the server. `plan` is null when the request was refused before it could
 // be understood.
 struct RequestRecord {
@@ -63,6 +67,9 @@ class Metrics {
   // A device took `requests` small tensors together.
   void CountBatch(int requests);
 
+  // A call, or a request, was ended because its client was too slow.
+  void CountTimeout(Timeout timeout);
+
   // SIGHUP came, and the new configuration was taken or refused.
   void CountReload(bool taken);
 
@@ -86,6 +93,7 @@ class Metrics {
   void AddInfoSeries(const BuildInfo& build);
   void AddReloadSeries();
   void AddBatchSeries();
+  void AddTimeoutSeries();
   prometheus::Counter& LazyRequestCounter(Method method, std::size_t op, std::size_t dtype,
                                           absl::StatusCode code);
   prometheus::Counter& RequestCounter(const RequestRecord& record);
@@ -114,6 +122,7 @@ class Metrics {
   std::array<std::array<prometheus::Counter*, kOpClassCount>, kDTypeCount> payload_bytes_{};
   std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
   prometheus::Histogram* batch_requests_ = nullptr;
+  std::array<prometheus::Counter*, kTimeoutCount> timeouts_{};
 };
 
 }  // namespace warpfold

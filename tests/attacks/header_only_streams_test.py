@@ -6,7 +6,7 @@ one waits for its first byte.
 
 from findings import Findings
 from honest import beside, request
-from new_options import min_receive_bytes_per_s
+from new_options import min_bytes_per_s
 from raw_http2 import DEADLINE_EXCEEDED, RawConnection, message
 
 from warpfold._contract import REDUCE_STREAM_METHOD, ReduceStreamRequest
@@ -16,7 +16,7 @@ FLAGS = (
     f"--max-requests-in-flight={IN_FLIGHT}",
     "--streams=2",
     "--stream-idle-timeout-ms=2000",
-    min_receive_bytes_per_s(1024),
+    min_bytes_per_s(1024),
 )
 HEADER_BYTES_MAX = 64 << 10  # a message's bytes beside its payload
 

@@ -14,9 +14,9 @@ def message_ms(ms):
     return f"--message-timeout-ms={ms}"
 
 
-def min_receive_bytes_per_s(rate):
-    """Of a call that has been asked for bytes; slower ones end."""
-    return f"--min-receive-bytes-per-s={rate}"
+def min_bytes_per_s(rate):
+    """Of what a client sends or reads; slower ones end."""
+    return f"--min-bytes-per-s={rate}"
 
 
 def exit_when_unready_ms(ms):

@@ -4,7 +4,7 @@ import time
 
 from findings import Findings
 from honest import beside, request
-from new_options import min_receive_bytes_per_s
+from new_options import min_bytes_per_s
 from raw_http2 import DEADLINE_EXCEEDED, RawConnection, message
 from waiting import GUARD_S
 
@@ -15,7 +15,7 @@ IDLE_S = 2
 FLAGS = (
     "--streams=2",
     f"--stream-idle-timeout-ms={1000 * IDLE_S}",
-    min_receive_bytes_per_s(1024),
+    min_bytes_per_s(1024),
 )
 CHUNK = message(ReduceStreamRequest(chunk=b"x").SerializeToString())
 HEADER = message(ReduceStreamRequest(header=request((1 << 20,), "float32")).SerializeToString())

@@ -10,8 +10,14 @@ from warpfold._contract import REDUCE_METHOD
 MESSAGE_BYTES = 2_000_000
 IN_FLIGHT_BYTES = 64 * MIB
 FLAGS = (f"--max-bytes-in-flight={IN_FLIGHT_BYTES}", "--max-message-bytes=4MiB")
-# --max-bytes-in-flight: "what is on its way in may hold as much again".
-HELD = {"in_flight": IN_FLIGHT_BYTES, "on_its_way_in": IN_FLIGHT_BYTES}
+# --max-bytes-in-flight: "what is on its way in may hold as much again". A slice is gRPC's until
+# the message is whole; the server copies such a message into one.
+SLICE_BYTES = 64
+HELD = {
+    "in_flight": IN_FLIGHT_BYTES,
+    "on_its_way_in": IN_FLIGHT_BYTES,
+    "slices": MESSAGE_BYTES * SLICE_BYTES,
+}
 
 
 def begin(client):

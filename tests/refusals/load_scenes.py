@@ -3,11 +3,12 @@
 import contextlib
 import gzip
 
-from contract import v1
+from contract import METHODS, v1
 from servers import Segment, await_tensor, register, server, upload, write_header
 
 # Above what whoever brings a request to a CPU reduces at once, so that it is queued.
 QUEUED_BYTES = 40 << 10
+SUM_BYTES = 8  # of a result, which is held from before it is made
 HEADER = f"header {{ tensor {{ dtype: DTYPE_U8 shape: {QUEUED_BYTES} }} ops: OP_SUM }}"
 STREAMS_IN_USE = 'warpfold_streams{state="in_use"}'
 
@@ -81,7 +82,7 @@ def too_many_bytes():
         good["Merge"].states.append(bytes(QUEUED_BYTES))
         with stream_held(running, client):
             client.begin("Reduce", good["Reduce"])
-            running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES)
+            running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES + 2 * SUM_BYTES)
             for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
                 yield f"bytes_in_flight/{method}", client.ask(method, good[method])
 
@@ -126,6 +127,41 @@ def silent():
         }
         for name, (method, call) in calls.items():
             yield name, client.hear(call, method)
+
+
+def not_whole():
+    """A byte of a message, and nothing more until the server ends the call."""
+    with server("--message-timeout-ms=1000") as running, running.client() as client:
+        calls = {
+            name: client.begin(name).send(b"\0", size=10)
+            for name, method in METHODS.items()
+            if name not in ("ReduceStream", "WriteTensor")
+        }
+        for name, call in calls.items():
+            yield name, client.hear(call, name)
+
+
+def too_large_answers():
+    """Results are held, as payload is; those of nothing can be many."""
+    with server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
+        wide = "tensor { dtype: DTYPE_F64 shape: [0, 8193] } axes: 0 ops: OP_SUM"
+        for method, message in {
+            "Reduce": f"{wide} data: ''",
+            "ReduceMany": f"{wide} data: ''",
+            "ReduceStream": f"header {{ {wide} }}",
+        }.items():
+            yield method, client.ask(method, message)
+
+
+def costly_to_parse():
+    """Messages to Merge that are no larger than they may be."""
+    with server() as running, running.client() as client:
+        states = b"\x12\x00" * (40 << 10)  # no bytes each
+        yield "Merge/many_states", client.ask("Merge", states)
+        filler = b"\x7a\x80\x80\x80\x02" + bytes(4 << 20)  # field 15 of one state, 4 MiB long
+        state = v1("MergeRequest")
+        state.states.append(filler)
+        yield "Merge/large_header", client.ask("Merge", state)
 
 
 TENSOR_LIMITS = ("max-tensor-bytes", "max-resident-tensor-bytes", "max-resident-bytes")
@@ -244,6 +280,9 @@ SCENES = [
     reduced_meanwhile,
     too_late,
     silent,
+    not_whole,
+    too_large_answers,
+    costly_to_parse,
     no_room_for_tensors,
     no_room_for_pieces,
     no_room_for_regions,

@@ -41,29 +41,29 @@ TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
 
 TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {
   AdmissionController admission(Options(2, 100));
-  absl::StatusOr<AdmissionTicket> first = admission.Admit(1);
-  absl::StatusOr<AdmissionTicket> second = admission.Admit(1);
+  absl::StatusOr<AdmissionTicket> first = admission.Admit({.payload = 1});
+  absl::StatusOr<AdmissionTicket> second = admission.Admit({.payload = 1});
   ASSERT_TRUE(first.ok() && second.ok());
-  const absl::Status third = admission.Admit(1).status();
+  const absl::Status third = admission.Admit({.payload = 1}).status();
   EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(MayRetry(third));
   EXPECT_EQ(admission.state().refused_requests, 1U);
   first->Release();
-  EXPECT_TRUE(admission.Admit(1).ok());
+  EXPECT_TRUE(admission.Admit({.payload = 1}).ok());
 }
 
 TEST(AdmissionTest, BytesAboveTheBudgetMayRetryUntilTheyFit) {
   AdmissionController admission(Options(10, 100));
-  absl::StatusOr<AdmissionTicket> first = admission.Admit(60);
+  absl::StatusOr<AdmissionTicket> first = admission.Admit({.payload = 60});
   ASSERT_TRUE(first.ok());
-  EXPECT_TRUE(MayRetry(admission.Admit(41).status()));
-  EXPECT_TRUE(admission.Admit(40).ok());
+  EXPECT_TRUE(MayRetry(admission.Admit({.payload = 41}).status()));
+  EXPECT_TRUE(admission.Admit({.payload = 40}).ok());
   EXPECT_EQ(admission.state().refused_bytes, 1U);
 }
 
 TEST(AdmissionTest, OneRequestAboveTheWholeBudgetNeverFits) {
   AdmissionController admission(Options(10, 100));
-  const absl::Status status = admission.Admit(101).status();
+  const absl::Status status = admission.Admit({.payload = 101}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(MayRetry(status));
   EXPECT_EQ(admission.state().refused_too_large, 1U);
@@ -72,14 +72,14 @@ TEST(AdmissionTest, OneRequestAboveTheWholeBudgetNeverFits) {
 TEST(AdmissionTest, TicketsGiveBackOnceHoweverTheyMove) {
   AdmissionController admission(Options(10, 100));
   {
-    AdmissionTicket ticket = *admission.Admit(10);
+    AdmissionTicket ticket = *admission.Admit({.payload = 10});
     AdmissionTicket moved = std::move(ticket);
     moved.Hold(25);
     EXPECT_EQ(admission.state().bytes_in_flight, 35);
     moved.Hold(-5);
     ticket.Hold(1000);  // NOLINT(bugprone-use-after-move): holds nothing any more, and says so
     EXPECT_EQ(admission.state().bytes_in_flight, 30);
-    AdmissionTicket other = *admission.Admit(1);
+    AdmissionTicket other = *admission.Admit({.payload = 1});
     other = std::move(moved);
     EXPECT_EQ(admission.state().requests_in_flight, 1);
     EXPECT_EQ(admission.state().bytes_in_flight, 30);
@@ -91,7 +91,7 @@ TEST(AdmissionTest, TicketsGiveBackOnceHoweverTheyMove) {
 TEST(AdmissionTest, AClosedControllerSendsEverybodyElsewhere) {
   AdmissionController admission(Options(10, 100));
   admission.Close();
-  EXPECT_EQ(admission.Admit(0).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(admission.Admit({.payload = 0}).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(AdmissionTest, ManyThreadsNeverExceedTheLimits) {
@@ -100,7 +100,7 @@ TEST(AdmissionTest, ManyThreadsNeverExceedTheLimits) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&admission] {
       for (int i = 0; i < 2000; ++i) {
-        absl::StatusOr<AdmissionTicket> ticket = admission.Admit(10);
+        absl::StatusOr<AdmissionTicket> ticket = admission.Admit({.payload = 10});
         EXPECT_LE(admission.state().requests_in_flight, 3);
       }
     });

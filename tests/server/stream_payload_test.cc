@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kLong{60000};
 // Counts the reads asked for.
 class CountingReader final : public ChunkReader {
  public:
-  void ReadNext() override {
+  void ReadChunk() override {
     absl::MutexLock lock(&mutex_);
     ++reads_;
   }
@@ -60,7 +60,7 @@ class StreamPayloadTest : public ::testing::Test {
   }
 
   AdmissionController admission_{{}};
-  AdmissionTicket ticket_ = *admission_.Admit(0);
+  AdmissionTicket ticket_ = *admission_.Admit({.payload = 0});
   CountingReader reader_;
   StreamPayload payload_{reader_, ticket_, kLong, kNever};
 };

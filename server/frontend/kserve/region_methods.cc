@@ -6,16 +6,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/region_table.h"
-#include "server/frontend/host_call.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/kserve/models.h"
 #include "server/frontend/kserve/renamed.h"
+#include "server/frontend/small_call.h"
 
 namespace warpfold::kserve {
 namespace {
 
 // Fields of the requests of warpfold.v1 that register memory.
-constexpr std::pair<absl::string_view, absl::string_view> kFieldNames[] = {
+constexpr std::pair<absl::string_view, absl::string_view> kRegionFieldNames[] = {
     {"offset_bytes:", "offset:"},
     {"size_bytes:", "byte_size:"},
     {"handle:", "raw_handle:"},
@@ -38,74 +38,69 @@ absl::Status ForEach(const RegionTable& regions, RegionKind kind, const std::str
 
 }  // namespace
 
-using Reactor = InferenceServiceImpl::Reactor;
-
-Reactor* InferenceServiceImpl::SystemSharedMemoryStatus(
-    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
-    inference::SystemSharedMemoryStatusResponse* response) {
-  const auto add = [response](const RegionReport& region) {
-    auto& status = (*response->mutable_regions())[region.name];
-    status.set_name(region.name);
-    status.set_key(region.key);
-    status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
-    status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
-  };
-  return Answer(context, Method::kSystemSharedMemoryStatus,
-                ForEach(services_.regions, RegionKind::kSystem, request->name(), add));
-}
-
-Reactor* InferenceServiceImpl::SystemSharedMemoryRegister(
-    Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
-    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
+void InferenceServiceImpl::ServeSystemMemory() {
+  using inference::SystemSharedMemoryStatusRequest, inference::SystemSharedMemoryStatusResponse,
+      inference::SystemSharedMemoryRegisterRequest, inference::SystemSharedMemoryRegisterResponse,
+      inference::SystemSharedMemoryUnregisterRequest,
+      inference::SystemSharedMemoryUnregisterResponse;
+  Serve(SmallCall::Here<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
+      services_, Method::kSystemSharedMemoryStatus, [this](const auto& request, auto* response) {
+        const auto add = [response](const RegionReport& region) {
+          auto& status = (*response->mutable_regions())[region.name];
+          status.set_name(region.name);
+          status.set_key(region.key);
+          status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
+          status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
+        };
+        return ForEach(services_.regions, RegionKind::kSystem, request.name(), add);
+      }));
   // Sizes above 2^63 become negative, and are refused as such.
-  return HostCall::Begin(
-      services_, context, Method::kSystemSharedMemoryRegister, *request, "", [this, request] {
+  Serve(SmallCall::OnLane<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
+      services_, Method::kSystemSharedMemoryRegister,
+      [this](const auto& request, auto* /*response*/) {
         return Renamed(
-            services_.regions.RegisterShared(request->name(), request->key(),
-                                             static_cast<std::int64_t>(request->offset()),
-                                             static_cast<std::int64_t>(request->byte_size())),
-            kFieldNames);
-      });
+            services_.regions.RegisterShared(request.name(), request.key(),
+                                             static_cast<std::int64_t>(request.offset()),
+                                             static_cast<std::int64_t>(request.byte_size())),
+            kRegionFieldNames);
+      }));
+  // As in Triton, a name that is not there is no error.
+  Serve(SmallCall::Here<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
+      services_, Method::kSystemSharedMemoryUnregister,
+      [this](const auto& request, auto* /*response*/) {
+        services_.regions.UnregisterAll(RegionKind::kSystem, request.name());
+        return absl::OkStatus();
+      }));
 }
 
-// As in Triton, a name that is not there is no error.
-Reactor* InferenceServiceImpl::SystemSharedMemoryUnregister(
-    Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
-    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
-  services_.regions.UnregisterAll(RegionKind::kSystem, request->name());
-  return Answer(context, Method::kSystemSharedMemoryUnregister);
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryStatus(
-    Context* context, const inference::CudaSharedMemoryStatusRequest* request,
-    inference::CudaSharedMemoryStatusResponse* response) {
-  const auto add = [response](const RegionReport& region) {
-    auto& status = (*response->mutable_regions())[region.name];
-    status.set_name(region.name);
-    status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
-    status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
-  };
-  return Answer(context, Method::kCudaSharedMemoryStatus,
-                ForEach(services_.regions, RegionKind::kCuda, request->name(), add));
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryRegister(
-    Context* context, const inference::CudaSharedMemoryRegisterRequest* request,
-    inference::CudaSharedMemoryRegisterResponse* /*response*/) {
-  return HostCall::Begin(
-      services_, context, Method::kCudaSharedMemoryRegister, *request, "", [this, request] {
+void InferenceServiceImpl::ServeCudaMemory() {
+  using inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse,
+      inference::CudaSharedMemoryRegisterRequest, inference::CudaSharedMemoryRegisterResponse,
+      inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse;
+  Serve(SmallCall::Here<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
+      services_, Method::kCudaSharedMemoryStatus, [this](const auto& request, auto* response) {
+        const auto add = [response](const RegionReport& region) {
+          auto& status = (*response->mutable_regions())[region.name];
+          status.set_name(region.name);
+          status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
+          status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
+        };
+        return ForEach(services_.regions, RegionKind::kCuda, request.name(), add);
+      }));
+  Serve(SmallCall::OnLane<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
+      services_, Method::kCudaSharedMemoryRegister,
+      [this](const auto& request, auto* /*response*/) {
         return Renamed(services_.regions.RegisterCuda(
-                           request->name(), request->raw_handle(), request->device_id(),
-                           static_cast<std::int64_t>(request->byte_size())),
-                       kFieldNames);
-      });
-}
-
-Reactor* InferenceServiceImpl::CudaSharedMemoryUnregister(
-    Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
-    inference::CudaSharedMemoryUnregisterResponse* /*response*/) {
-  services_.regions.UnregisterAll(RegionKind::kCuda, request->name());
-  return Answer(context, Method::kCudaSharedMemoryUnregister);
+                           request.name(), request.raw_handle(), request.device_id(),
+                           static_cast<std::int64_t>(request.byte_size())),
+                       kRegionFieldNames);
+      }));
+  Serve(SmallCall::Here<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
+      services_, Method::kCudaSharedMemoryUnregister,
+      [this](const auto& request, auto* /*response*/) {
+        services_.regions.UnregisterAll(RegionKind::kCuda, request.name());
+        return absl::OkStatus();
+      }));
 }
 
 }  // namespace warpfold::kserve

@@ -1,0 +1,99 @@
+// Ends what waits for a client too long: one thread, which looks at everything watched in turns.
+//
+// Its time is its own: the sum of its turns, of which one counts four times the usual at most.
+// After a stop of the whole process (SIGSTOP, a snapshot of the machine) nothing is overdue that
+// nobody could serve meanwhile; and who is watched reads a number instead of a clock.
+//
+// Step of a request: 1 and the way back. Safe from any thread.
+#ifndef WARPFOLD_SERVER_CORE_WATCHDOG_H_
+#define WARPFOLD_SERVER_CORE_WATCHDOG_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace warpfold {
+
+class Watchdog;
+
+// Something that may become overdue. Owned by shared_ptrs.
+class Watched : public std::enable_shared_from_this<Watched> {
+ public:
+  virtual ~Watched() = default;
+
+ protected:
+  // The time that DueIn named has passed. On the watchdog's thread, with no lock held; it must not
+  // wait. Comes once for each DueIn, unless another DueIn or NotDue came first; one that comes at
+  // the same moment may be too late to be heard.
+  virtual void OnOverdue() = 0;
+
+ private:
+  friend class Watchdog;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  std::atomic<std::int64_t> due_ms_{kNever};  // of the watchdog's time
+  std::size_t place_ = 0;                     // in its shard, under the shard's mutex
+};
+
+class Watchdog {
+ public:
+  using Duration = std::chrono::milliseconds;
+
+  // Begins to look, every `turn`. Zero: only Advance does, for tests.
+  explicit Watchdog(Duration turn);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // From Add to Remove `watched` is looked at. REQUIRES: a shared_ptr owns it; each once.
+  void Add(Watched& watched);
+  void Remove(Watched& watched);
+
+  // OnOverdue comes no sooner than `after` from now, and one or two turns later at most.
+  void DueIn(Watched& watched, Duration after) const {
+    watched.due_ms_.store(now_ms_.load(std::memory_order_relaxed) + after.count() + turn_.count(),
+                          std::memory_order_relaxed);
+  }
+  void NotDue(Watched& watched) const {
+    watched.due_ms_.store(Watched::kNever, std::memory_order_relaxed);
+  }
+
+  // Its own time, in milliseconds since it was made.
+  std::int64_t now_ms() const { return now_ms_.load(std::memory_order_relaxed); }
+
+  // Lets `passed` pass and tells what is overdue then.
+  void Advance(Duration passed);
+
+ private:
+  // Calls come and go thousands of times a second, on all processors.
+  static constexpr std::size_t kShards = 16;
+  struct alignas(64) Shard {
+    absl::Mutex mutex;
+    std::vector<Watched*> watched ABSL_GUARDED_BY(mutex);
+  };
+
+  Shard& ShardOf(const Watched& watched) {
+    return shards_[reinterpret_cast<std::uintptr_t>(&watched) / 256 % kShards];
+  }
+  void Run();
+
+  const Duration turn_;
+  std::atomic<std::int64_t> now_ms_{0};
+  std::array<Shard, kShards> shards_;
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // last: it uses the above
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_WATCHDOG_H_

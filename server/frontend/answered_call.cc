@@ -1,0 +1,43 @@
+#include "server/frontend/answered_call.h"
+
+#include <utility>
+
+#include "server/frontend/wait_limits.h"
+
+namespace warpfold {
+
+AnsweredCall::AnsweredCall(Services& services, Method method, ArrivedCall arrived)
+    : CoreCall(std::move(arrived)),
+      services_(services),
+      method_(method),
+      record_(services.metrics, method) {}
+
+void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {
+  AnsweredCall& begun = *call;
+  begun.self_ = std::move(call);
+  begun.services_.watchdog.Add(begun);
+  begun.BeginReading();
+}
+
+void AnsweredCall::OnOverdue() {
+  if (!sending_) return OnWaitOverdue();
+  CountWriteOverdue(services_, method_);
+  Abort();
+}
+
+void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,
+                        AdmissionTicket held) {
+  record_.Handled(status.code());
+  held_ = std::move(held);
+  sending_ = true;
+  OverdueIn(WriteTimeout(services_.limits.Get(), status.ok() ? answer.Length() : 0));
+  Finish(status, answer);
+}
+
+void AnsweredCall::OnDone() {
+  services_.watchdog.Remove(*this);
+  held_.Release();
+  self_.reset();  // the last touch
+}
+
+}  // namespace warpfold

@@ -1,0 +1,54 @@
+// A gRPC service whose methods, unary ones too, begin when their metadata are here and see messages
+// as the bytes that came.
+//
+// gRPC 1.51 calls a unary method's handler only when the whole request is here: until then nobody
+// could let go of a client that never sends the rest, nor refuse what is no message. On the wire
+// the methods are what the proto says.
+//
+// Step of a request: 1.
+#ifndef WARPFOLD_SERVER_FRONTEND_RAW_SERVICE_H_
+#define WARPFOLD_SERVER_FRONTEND_RAW_SERVICE_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/frontend/core_call.h"
+#include "server/observe/method.h"
+
+namespace warpfold {
+
+using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+class RawService : public grpc::Service {
+ public:
+  // Begin to serve a call that has come; never wait.
+  using BeginCall = std::function<void(ArrivedCall)>;
+  using BeginStream = std::function<RawReactor*(grpc::CallbackServerContext*)>;
+
+  // A method with one answer.
+  struct Served {
+    Method method;
+    BeginCall begin;
+  };
+
+ protected:
+  // Before the service is registered; each method once.
+  void Serve(Served served);
+  // A method with any number of answers.
+  void ServeStream(Method method, BeginStream begin);
+
+ private:
+  void Add(Method method, std::unique_ptr<grpc::internal::MethodHandler> handler);
+
+  std::deque<std::string> paths_;  // of the methods; gRPC keeps pointers
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_RAW_SERVICE_H_

@@ -1,0 +1,73 @@
+// A call without a tensor: one that is answered where it comes in, or one whose work is the
+// system's, may take its time, and runs on a lane's thread, where it is admitted, queued and
+// bounded as all work is.
+//
+// Step of a request: 1. The reaction that brings the message parses, and answers or queues.
+#ifndef WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/core/work.h"
+#include "server/frontend/deadline.h"
+#include "server/frontend/message_payload.h"
+#include "server/frontend/raw_service.h"
+#include "server/frontend/small_message.h"
+#include "server/frontend/submission.h"
+#include "server/frontend/unary_call.h"
+
+namespace warpfold {
+
+class SmallCall final : public UnaryCall, private Submission {
+ public:
+  // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
+  // answer that never waits, or on a lane's thread. `services` outlives it.
+  template <typename Request, typename Response, typename Answer>
+  static RawService::Served Here(Services& services, Method method, Answer answer) {
+    return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)));
+  }
+  template <typename Request, typename Response, typename Answer>
+  static RawService::Served OnLane(Services& services, Method method, Answer answer) {
+    return ServedBy(services, method, Where::kOnLane,
+                    ParserOf<Request, Response>(std::move(answer)));
+  }
+
+  enum class Where { kHere, kOnLane };
+
+  SmallCall(Services& services, Method method, ArrivedCall arrived, Where where,
+            const ParseRequest& parse)
+      : UnaryCall(services, method, std::move(arrived)),
+        Submission(services, DeadlineOf(context())),
+        where_(where),
+        parse_(parse) {}
+
+ private:
+  void OnCancel() override { Cancel(); }
+  static RawService::Served ServedBy(Services& services, Method method, Where where,
+                                     ParseRequest parse);
+  void Serve(grpc::ByteBuffer* request) override;
+  void Refuse(const absl::Status& status) override { End(status); }
+  // Counts, logs and sends.
+  void End(const absl::Status& status);
+
+  LaneTask task() override;
+  const Plan& plan() const override { return no_plan_; }
+  PayloadSource& payload() override { return no_payload_; }
+  bool waits_for_client() const override { return false; }
+  void Done(WorkReport report) override { End(report.outcome.status()); }
+
+  const Where where_;
+  const ParseRequest& parse_;
+  SmallRequest request_;
+  grpc::ByteBuffer answer_;
+  const Plan no_plan_;
+  MessagePayload no_payload_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_

@@ -1,0 +1,40 @@
+// A call with one request and one answer.
+//
+// Step of a request: 1. It waits for the request for --message-timeout-ms at most; then it is the
+// method's, which sends the answer.
+#ifndef WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_
+
+#include <atomic>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/frontend/answered_call.h"
+
+namespace warpfold {
+
+class UnaryCall : public AnsweredCall {
+ public:
+  using AnsweredCall::AnsweredCall;
+
+ protected:
+  // Takes the request, which has come whole, and may empty it; never waits. Either this or the
+  // next comes, once.
+  virtual void Serve(grpc::ByteBuffer* request) = 0;
+
+  // The call is over before it had a request: counts and logs `status`, and sends it.
+  virtual void Refuse(const absl::Status& status) = 0;
+
+ private:
+  void BeginReading() final;
+  void OnMessage(grpc::ByteBuffer* message) final;
+  void OnWaitOverdue() final;
+  // True for the first caller only: the request came, or it came too late.
+  bool EndReceiving() { return receiving_.exchange(false); }
+
+  std::atomic<bool> receiving_{true};
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_

@@ -1,0 +1,28 @@
+// How long the server waits for a client, and what it says and counts when that was too long.
+//
+// Step of a request: 1 and the way back. Safe from any thread.
+#ifndef WARPFOLD_SERVER_FRONTEND_WAIT_LIMITS_H_
+#define WARPFOLD_SERVER_FRONTEND_WAIT_LIMITS_H_
+
+#include <chrono>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "server/core/limits.h"
+#include "server/frontend/services.h"
+#include "server/observe/method.h"
+
+namespace warpfold {
+
+// Counts a message that was not whole in time. DEADLINE_EXCEEDED `message`.
+absl::Status MessageOverdue(Services& services);
+
+// How long the client may take to read an answer of `bytes`.
+std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);
+
+// Counts, and writes to the log, that a client of `method` did not read its answer in time.
+void CountWriteOverdue(Services& services, Method method);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_WAIT_LIMITS_H_

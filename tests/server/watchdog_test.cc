@@ -1,0 +1,127 @@
+#include "server/core/watchdog.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Waiting final : public Watched {
+ public:
+  std::atomic<int> overdue{0};
+
+ private:
+  void OnOverdue() override { ++overdue; }
+};
+
+class WatchdogTest : public testing::Test {
+ protected:
+  std::shared_ptr<Waiting> Add() {
+    auto waiting = std::make_shared<Waiting>();
+    watchdog_.Add(*waiting);
+    return waiting;
+  }
+
+  Watchdog watchdog_{milliseconds(0)};
+};
+
+TEST_F(WatchdogTest, TellsOnceWhenTheTimeHasPassed) {
+  const std::shared_ptr<Waiting> waiting = Add();
+  watchdog_.DueIn(*waiting, milliseconds(100));
+  watchdog_.Advance(milliseconds(99));
+  EXPECT_EQ(waiting->overdue, 0);
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(waiting->overdue, 1);
+  watchdog_.Advance(milliseconds(1000));
+  EXPECT_EQ(waiting->overdue, 1);
+  watchdog_.DueIn(*waiting, milliseconds(10));
+  watchdog_.Advance(milliseconds(10));
+  EXPECT_EQ(waiting->overdue, 2);
+  watchdog_.Remove(*waiting);
+}
+
+TEST_F(WatchdogTest, TheLastWordCounts) {
+  const std::shared_ptr<Waiting> waiting = Add();
+  watchdog_.DueIn(*waiting, milliseconds(10));
+  watchdog_.DueIn(*waiting, milliseconds(100));
+  watchdog_.Advance(milliseconds(50));
+  EXPECT_EQ(waiting->overdue, 0);
+  watchdog_.NotDue(*waiting);
+  watchdog_.Advance(milliseconds(1000));
+  EXPECT_EQ(waiting->overdue, 0);
+  watchdog_.Remove(*waiting);
+}
+
+TEST_F(WatchdogTest, WhatHasGoneIsNotTold) {
+  std::shared_ptr<Waiting> gone = Add();
+  const std::shared_ptr<Waiting> waiting = Add();
+  for (const auto& each : {gone, waiting}) watchdog_.DueIn(*each, milliseconds(1));
+  watchdog_.Remove(*gone);
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(gone->overdue, 0);
+  EXPECT_EQ(waiting->overdue, 1);
+  watchdog_.Remove(*waiting);
+}
+
+TEST(WatchdogThreadTest, LooksByItself) {
+  class Told final : public Watched {
+   public:
+    absl::Notification overdue;
+
+   private:
+    void OnOverdue() override { overdue.Notify(); }
+  };
+  Watchdog watchdog(milliseconds(1));
+  const auto told = std::make_shared<Told>();
+  watchdog.Add(*told);
+  watchdog.DueIn(*told, milliseconds(1));
+  told->overdue.WaitForNotification();
+  watchdog.Remove(*told);
+}
+
+// A watched object may end on any thread while the watchdog looks at it.
+TEST(WatchdogThreadTest, CallsComeAndGoBesideIt) {
+  constexpr int kThreads = 4;
+  constexpr int kCalls = 20'000;
+  constexpr unsigned kSeed = 4711;
+  std::printf("seed %u\n", kSeed);
+  Watchdog watchdog(milliseconds(0));
+  std::atomic<bool> done{false};
+  std::jthread looking([&] {
+    while (!done) watchdog.Advance(milliseconds(1));
+  });
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&watchdog, t] {
+      std::minstd_rand random(kSeed + t);
+      std::vector<std::shared_ptr<Waiting>> calls;
+      for (int i = 0; i < kCalls; ++i) {
+        calls.push_back(std::make_shared<Waiting>());
+        watchdog.Add(*calls.back());
+        watchdog.DueIn(*calls.back(), milliseconds(random() % 3));
+        std::swap(calls[random() % calls.size()], calls.back());
+        if (calls.size() < 32) continue;
+        watchdog.Remove(*calls.back());
+        EXPECT_LE(calls.back()->overdue, 1);
+        calls.pop_back();
+      }
+      for (const auto& call : calls) watchdog.Remove(*call);
+    });
+  }
+  threads.clear();
+  done = true;
+}
+
+}  // namespace
+}  // namespace warpfold
