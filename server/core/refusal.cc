@@ -12,6 +12,7 @@ namespace warpfold {
 namespace {
 
 constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
+constexpr char kMalformedKey[] = "warpfold/malformed";
 
 void SetDelay(absl::Status& status, const RetryLater& later) {
   status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later.delay.count())));
@@ -40,6 +41,15 @@ std::optional<Refusal> RefusalOf(const absl::Status& status) {
   }
   if (absl::IsUnavailable(status)) return std::nullopt;
   return NeverFits{};
+}
+
+absl::Status AsMalformed(absl::Status status) {
+  status.SetPayload(kMalformedKey, absl::Cord());
+  return status;
+}
+
+bool IsMalformed(const absl::Status& status) {
+  return status.GetPayload(kMalformedKey).has_value();
 }
 
 }  // namespace warpfold

@@ -37,6 +37,11 @@ absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message);
 // its scratch memory is too small.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
 
+// `status`, an error, marked as what is said to bytes that are no message of their type: no client
+// of good will sends those, so that their log lines are rarer (AccessLog).
+absl::Status AsMalformed(absl::Status status);
+bool IsMalformed(const absl::Status& status);
+
 }  // namespace warpfold
 
 #endif  // WARPFOLD_SERVER_CORE_REFUSAL_H_

@@ -27,7 +27,7 @@ struct Layout {
 };
 
 absl::Status Malformed(const char* field, const char* what) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+  return AsMalformed(absl::InvalidArgumentError(absl::StrCat(field, ": ", what)));
 }
 
 absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message_bytes,

@@ -39,6 +39,16 @@ TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
   EXPECT_FALSE(RefusalOf(absl::InternalError("bug")).has_value());
 }
 
+TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
+  const absl::Status plain = absl::InvalidArgumentError("message: truncated");
+  EXPECT_FALSE(IsMalformed(plain));
+  const absl::Status marked = AsMalformed(plain);
+  EXPECT_TRUE(IsMalformed(marked));
+  EXPECT_EQ(marked.code(), plain.code());
+  EXPECT_EQ(marked.message(), plain.message());
+  EXPECT_FALSE(RefusalOf(marked).has_value());
+}
+
 TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {
   AdmissionController admission(Options(2, 100));
   absl::StatusOr<AdmissionTicket> first = admission.Admit(1);
