@@ -4,6 +4,8 @@
 
 #include <new>
 
+#include "server/device/host_bytes.h"
+
 // tcmalloc's, which the server's binary has and a test's or a sanitizer's has not.
 extern "C" int tc_set_new_mode(int calls_new_handler) __attribute__((weak));
 
@@ -12,6 +14,7 @@ namespace {
 
 // Allocates nothing, and runs no destructor: any of them might.
 [[noreturn]] void EndWithALine() {
+  if (BadAllocScope::IsOpen()) throw std::bad_alloc();
   constexpr char kLine[] = "warpfold-server: out of memory: ends with exit code 70\n";
   if (write(STDERR_FILENO, kLine, sizeof(kLine) - 1) < 0) {
     // Nobody is left to be told.

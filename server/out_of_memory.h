@@ -7,8 +7,9 @@ namespace warpfold {
 
 inline constexpr int kExitOutOfMemory = 70;
 
-// From now on any thread that gets no memory by new ends the process so; by malloc too, where that
-// is tcmalloc's, since gRPC would abort. Lines that wait in the log are lost. Call once, first.
+// From now on any thread that gets no memory by new ends the process so, unless it is prepared for
+// that (BadAllocScope); by malloc too, where that is tcmalloc's, since gRPC would abort. Lines that
+// wait in the log are lost. Call once, first.
 void EndWhenOutOfMemory();
 
 }  // namespace warpfold

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -38,6 +39,8 @@ TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*refusal));
   EXPECT_FALSE(RefusalOf(absl::InternalError("bug")).has_value());
 }
+
+TEST(RefusalTest, MemoryThatIsMissingNowMayBeThereLater) { EXPECT_TRUE(MayRetry(NoHostMemory())); }
 
 TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
   const absl::Status plain = absl::InvalidArgumentError("message: truncated");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -51,6 +52,20 @@ TEST_F(OutOfMemoryDeathTest, SoDoManySmallOnesThatLeaveNothingForTheEnd) {
         for (std::vector<std::vector<char>> all;;) all.emplace_back(1000);
       },
       testing::ExitedWithCode(kExitOutOfMemory), "^warpfold-server: out of memory: [^\n]*\n$");
+}
+
+TEST_F(OutOfMemoryDeathTest, WhatIsPreparedForItGoesOn) {
+  EXPECT_EXIT(
+      {
+        EndWhenOutOfMemory();
+        LimitMemory();
+        const absl::Status status = OrNoHostMemory([]() -> absl::Status {
+          const std::vector<char> large(std::size_t{1} << 30);
+          return absl::OkStatus();
+        });
+        std::exit(IsNoHostMemory(status) ? 3 : 4);
+      },
+      testing::ExitedWithCode(3), "^$");
 }
 
 TEST_F(OutOfMemoryDeathTest, AClosedStderrDoesNotHoldItUp) {
