@@ -19,6 +19,8 @@
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
 #include "server/frontend/tls.h"
+#include "server/memory_limit.h"
+#include "server/memory_plan.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -66,6 +68,8 @@ class Server {
  private:
   Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices);
   absl::Status StartParts();
+  MemoryPlan PlanOf(const Config& config) const;
+  void TakeMemoryBudget();
   absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
@@ -75,6 +79,7 @@ class Server {
 
   Config config_;  // the owner's thread alone
   Log& log_;
+  const MemoryLimit memory_limit_ = ReadMemoryLimit();
   const OnNoDevice on_no_device_;
   Devices devices_;
   std::atomic<int> devices_left_;
