@@ -89,6 +89,25 @@ void Server::TakeMemoryBudget() {
   HostBudget::OfProcess().SetLimit(PlanOf(config_).LeftForRequests(memory_limit_));
 }
 
+void Server::StartMemoryWatch() {
+  constexpr std::chrono::milliseconds kInterval{250};
+  memory_watch_ = std::make_unique<MemoryWatch>(
+      MemoryWatch::Parts{.limit_bytes = memory_limit_.bytes,
+                         .read_used = [this] { return ReadUsedMemory(memory_limit_); },
+                         .give_back = GiveBackFreeMemory,
+                         .on_change =
+                             [this](Pressure pressure, std::int64_t used_bytes) {
+                               admission_.SetPressure(pressure);
+                               const bool is_over = pressure == Pressure::kNone;
+                               log_.Write(is_over ? LogLevel::kInfo : LogLevel::kWarning,
+                                          "memory pressure",
+                                          {{"level", static_cast<int>(pressure)},
+                                           {"used_bytes", used_bytes},
+                                           {"limit_bytes", memory_limit_.bytes}});
+                             }},
+      kInterval);
+}
+
 absl::Status Server::StartParts() {
   const MemoryPlan plan = PlanOf(config_);
   if (absl::Status fits = plan.Fits(memory_limit_); !fits.ok()) return fits;
@@ -98,6 +117,7 @@ absl::Status Server::StartParts() {
               {"source", memory_limit_.source},
               {"set_aside", plan.Sum()},
               {"left_bytes", plan.LeftForRequests(memory_limit_)}});
+  StartMemoryWatch();
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
@@ -156,6 +176,8 @@ absl::Status Server::StartMetrics() {
                           .tensors = tensors_,
                           .regions = regions_,
                           .log = log_,
+                          .memory_limit = memory_limit_,
+                          .memory_watch = *memory_watch_,
                           .tls = tls_.get()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);

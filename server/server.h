@@ -21,6 +21,7 @@
 #include "server/frontend/tls.h"
 #include "server/memory_limit.h"
 #include "server/memory_plan.h"
+#include "server/memory_watch.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -70,6 +71,7 @@ class Server {
   absl::Status StartParts();
   MemoryPlan PlanOf(const Config& config) const;
   void TakeMemoryBudget();
+  void StartMemoryWatch();
   absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
@@ -91,6 +93,7 @@ class Server {
   RegionTable regions_;
   Metrics metrics_;
   AccessLog access_log_;
+  std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;

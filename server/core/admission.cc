@@ -51,6 +51,12 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(std::int64_t payload_
                                       options_.max_bytes_in_flight,
                                       " bytes this server holds at a time: use ReduceStream"));
   }
+  if (pressure_ == Pressure::kCritical ||
+      (pressure_ == Pressure::kHigh && payload_bytes > options_.high_pressure_bytes_max)) {
+    ++state_.refused_pressure;
+    return RefusalStatus(RetryLater{options_.pressure_retry_delay},
+                         "the server is short of memory");
+  }
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
     return RefusalStatus(RetryLater{options_.retry_delay},
@@ -73,6 +79,11 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
   absl::MutexLock lock(&mutex_);
   options_.max_requests_in_flight = max_requests_in_flight;
   options_.max_bytes_in_flight = max_bytes_in_flight;
+}
+
+void AdmissionController::SetPressure(Pressure pressure) {
+  absl::MutexLock lock(&mutex_);
+  pressure_ = pressure;
 }
 
 absl::Status AdmissionController::StartingError() const {

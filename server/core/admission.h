@@ -50,12 +50,18 @@ class AdmissionTicket {
   std::int64_t bytes_ = 0;
 };
 
+// How short the server is of memory.
+enum class Pressure { kNone, kHigh, kCritical };
+
 struct AdmissionOptions {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   // What a refused client is told to wait: a few times a typical small request, so that the queue
   // has moved on by then.
   std::chrono::milliseconds retry_delay{100};
+  // While memory is short: until it may have been freed.
+  std::chrono::milliseconds pressure_retry_delay{1000};
+  std::int64_t high_pressure_bytes_max = std::int64_t{1} << 20;  // of a payload, at kHigh
   // The same while the server starts, which takes seconds or minutes.
   std::chrono::milliseconds starting_retry_delay{1000};
 };
@@ -68,6 +74,7 @@ struct AdmissionState {
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
   std::uint64_t refused_starting = 0;
+  std::uint64_t refused_pressure = 0;  // memory is short
 };
 
 class AdmissionController {
@@ -76,13 +83,17 @@ class AdmissionController {
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
-  // Admits a request that holds `payload_bytes` >= 0. RESOURCE_EXHAUSTED with RetryLater: full;
-  // with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as CheckStarted.
+  // Admits a request that holds `payload_bytes` >= 0. RESOURCE_EXHAUSTED with RetryLater: full, or
+  // short of memory; with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as
+  // CheckStarted.
   absl::StatusOr<AdmissionTicket> Admit(std::int64_t payload_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on: at kHigh large payloads are refused, at kCritical all. What is admitted stays.
+  void SetPressure(Pressure pressure) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits nothing until Open: the server is starting, and now at `stage`.
   void HoldBack(std::string stage) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -104,6 +115,7 @@ class AdmissionController {
   AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
+  Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
 };
 

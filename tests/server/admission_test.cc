@@ -52,6 +52,26 @@ TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
   EXPECT_FALSE(RefusalOf(marked).has_value());
 }
 
+TEST(AdmissionTest, ShortOfMemoryItRefusesLargePayloadsThenAll) {
+  AdmissionController admission(Options(10, std::int64_t{1} << 30));
+  const auto admits = [&](std::int64_t bytes) {
+    const absl::Status status = admission.Admit(bytes).status();
+    EXPECT_TRUE(status.ok() || MayRetry(status)) << status;
+    return status.ok();
+  };
+  const absl::StatusOr<AdmissionTicket> before = admission.Admit(2 << 20);
+  admission.SetPressure(Pressure::kHigh);
+  EXPECT_TRUE(admits(0));
+  EXPECT_TRUE(admits(1 << 20));
+  EXPECT_FALSE(admits((1 << 20) + 1));
+  admission.SetPressure(Pressure::kCritical);
+  EXPECT_FALSE(admits(0));
+  EXPECT_EQ(admission.state().refused_pressure, 2U);
+  EXPECT_EQ(admission.state().requests_in_flight, 1) << "what is admitted stays";
+  admission.SetPressure(Pressure::kNone);
+  EXPECT_TRUE(admits(2 << 20));
+}
+
 TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {
   AdmissionController admission(Options(2, 100));
   absl::StatusOr<AdmissionTicket> first = admission.Admit(1);
