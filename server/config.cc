@@ -124,6 +124,7 @@ LogOptions Config::log_options() const {
 AccessLogOptions Config::access_log_options() const {
   return {.fast_per_s = access_log_fast_per_s,
           .failed_per_s = access_log_failed_per_s,
+          .malformed_per_s = log_malformed_per_s,
           .slow = std::chrono::milliseconds(access_log_slow_ms)};
 }
 

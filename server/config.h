@@ -83,6 +83,7 @@ struct Config {
   std::int64_t access_log_fast_per_s = 10;
   std::int64_t access_log_failed_per_s = 1000;
   std::int64_t access_log_slow_ms = 1000;
+  std::int64_t log_malformed_per_s = 10;
 
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;

@@ -1,8 +1,8 @@
 // warpfold-server: flags -> Config -> Server, or -> --check; SIGHUP reloads, SIGTERM and SIGINT
 // drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left.
-// docs/operations.md explains them.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left, 70 no
+// memory (out_of_memory.h). docs/operations.md explains them.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -27,6 +27,7 @@
 #include "server/frontend/library_log.h"
 #include "server/observe/log.h"
 #include "server/option_text.h"
+#include "server/out_of_memory.h"
 #include "server/server.h"
 #include "server/version.h"
 
@@ -186,6 +187,7 @@ int EndOfStdout(int status) {
 }
 
 int Main(int argc, char** argv) {
+  EndWhenOutOfMemory();
   // Debian 12 builds Abseil without NDEBUG: at every lock its mutexes, gRPC's too, would look for
   // deadlocks, under one lock of the whole process. The tests that run in one process still do.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

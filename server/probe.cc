@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "server/device/executor.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -63,6 +64,14 @@ Occupancy Probe(const ProbedParts& parts) {
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
   now.refusals_draining = static_cast<double>(admitted.refused_closed);
   now.refusals_starting = static_cast<double>(admitted.refused_starting);
+  now.refusals_memory = static_cast<double>(admitted.refused_pressure);
+  now.memory_limit_bytes = static_cast<double>(parts.memory_limit.bytes);
+  now.memory_used_bytes = static_cast<double>(parts.memory_watch.used_bytes());
+  now.memory_level = static_cast<double>(parts.memory_watch.pressure());
+  const HostBudget::State budget = HostBudget::OfProcess().state();
+  now.request_memory_limit_bytes = static_cast<double>(budget.limit_bytes);
+  now.request_memory_used_bytes = static_cast<double>(budget.used_bytes);
+  now.refusals_request_memory = static_cast<double>(budget.refused);
   now.refusals_queue = static_cast<double>(scheduled.refused_queue);
   const TensorTableState resident = parts.tensors.state();
   now.refusals_resident = static_cast<double>(resident.refused);

@@ -11,6 +11,8 @@
 #include "server/core/tensor_table.h"
 #include "server/device/backend.h"
 #include "server/frontend/tls.h"
+#include "server/memory_limit.h"
+#include "server/memory_watch.h"
 #include "server/observe/log.h"
 #include "server/observe/occupancy.h"
 
@@ -23,6 +25,8 @@ struct ProbedParts {
   const TensorTable& tensors;
   const RegionTable& regions;
   const Log& log;
+  const MemoryLimit& memory_limit;
+  const MemoryWatch& memory_watch;
   const TlsCertificate* tls;  // null: no TLS
 };
 

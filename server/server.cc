@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "server/config_options.h"
+#include "server/device/host_bytes.h"
 #include "server/listen_port.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
@@ -80,7 +81,43 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
   return server;
 }
 
+MemoryPlan Server::PlanOf(const Config& config) const {
+  return MemoryPlan(config, devices_.backend, static_cast<int>(devices_.executors.size()));
+}
+
+void Server::TakeMemoryBudget() {
+  HostBudget::OfProcess().SetLimit(PlanOf(config_).LeftForRequests(memory_limit_));
+}
+
+void Server::StartMemoryWatch() {
+  constexpr std::chrono::milliseconds kInterval{250};
+  memory_watch_ = std::make_unique<MemoryWatch>(
+      MemoryWatch::Parts{.limit_bytes = memory_limit_.bytes,
+                         .read_used = [this] { return ReadUsedMemory(memory_limit_); },
+                         .give_back = GiveBackFreeMemory,
+                         .on_change =
+                             [this](Pressure pressure, std::int64_t used_bytes) {
+                               admission_.SetPressure(pressure);
+                               const bool is_over = pressure == Pressure::kNone;
+                               log_.Write(is_over ? LogLevel::kInfo : LogLevel::kWarning,
+                                          "memory pressure",
+                                          {{"level", static_cast<int>(pressure)},
+                                           {"used_bytes", used_bytes},
+                                           {"limit_bytes", memory_limit_.bytes}});
+                             }},
+      kInterval);
+}
+
 absl::Status Server::StartParts() {
+  const MemoryPlan plan = PlanOf(config_);
+  if (absl::Status fits = plan.Fits(memory_limit_); !fits.ok()) return fits;
+  TakeMemoryBudget();
+  log_.Write(LogLevel::kInfo, "memory",
+             {{"limit_bytes", memory_limit_.bytes},
+              {"source", memory_limit_.source},
+              {"set_aside", plan.Sum()},
+              {"left_bytes", plan.LeftForRequests(memory_limit_)}});
+  StartMemoryWatch();
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
@@ -139,6 +176,8 @@ absl::Status Server::StartMetrics() {
                           .tensors = tensors_,
                           .regions = regions_,
                           .log = log_,
+                          .memory_limit = memory_limit_,
+                          .memory_watch = *memory_watch_,
                           .tls = tls_.get()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
@@ -203,7 +242,7 @@ void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
 bool Server::has_device() const { return devices_left_ > 0; }
 
 void Server::Reload(const absl::StatusOr<Config>& next) {
-  absl::Status status = next.status();
+  absl::Status status = next.ok() ? PlanOf(*next).Fits(memory_limit_) : next.status();
   if (status.ok() && tls_ != nullptr) status = tls_->Reload();
   metrics_.CountReload(status.ok());
   if (!status.ok()) {
@@ -224,6 +263,7 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
 }
 
 void Server::TakeLimits() {
+  TakeMemoryBudget();
   admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
   scheduler_->SetQueueDepthMax(config_.queue_depth_max);
   tensors_.SetLimits(config_.limits().resident);

@@ -19,6 +19,9 @@
 #include "server/device/backend.h"
 #include "server/frontend/grpc_server.h"
 #include "server/frontend/tls.h"
+#include "server/memory_limit.h"
+#include "server/memory_plan.h"
+#include "server/memory_watch.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -66,6 +69,9 @@ class Server {
  private:
   Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices);
   absl::Status StartParts();
+  MemoryPlan PlanOf(const Config& config) const;
+  void TakeMemoryBudget();
+  void StartMemoryWatch();
   absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
@@ -75,6 +81,7 @@ class Server {
 
   Config config_;  // the owner's thread alone
   Log& log_;
+  const MemoryLimit memory_limit_ = ReadMemoryLimit();
   const OnNoDevice on_no_device_;
   Devices devices_;
   std::atomic<int> devices_left_;
@@ -86,6 +93,7 @@ class Server {
   RegionTable regions_;
   Metrics metrics_;
   AccessLog access_log_;
+  std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;

@@ -35,7 +35,7 @@ CheckReport CheckAll(const Config& config) {
   report.backend = devices->backend == Backend::kCuda ? "cuda" : "cpu";
   report.Ok("devices", "backend", absl::StrCat(report.backend, ": ", devices->reason));
   CheckMemory(config, devices->backend, static_cast<int>(devices->executors.size()),
-              CgroupMemoryLimit(), report);
+              ReadMemoryLimit(), report);
   if (std::any_of(devices->executors.begin(), devices->executors.end(),
                   [](const auto& executor) { return !executor->compiles_for().empty(); })) {
     CheckKernelCache(report);

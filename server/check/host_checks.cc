@@ -6,18 +6,17 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
 #include "server/kernel_cache.h"
+#include "server/memory_plan.h"
 
 namespace warpfold {
 namespace {
@@ -28,23 +27,9 @@ constexpr rlim_t kOpenFilesMin = 65536;
 // With fewer the driver's own files and a handful of clients are too many.
 constexpr rlim_t kOpenFilesFloor = 256;
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
-// Room for code, threads, gRPC and the driver; an idle server on the CPU took 37 MB (2026-11-25).
-constexpr std::int64_t kProcessBytes = std::int64_t{256} << 20;
-// cgroup v1 says "no limit" as a number near 2^63.
-constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
 
 std::string LimitText(rlim_t limit) {
   return limit == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit);
-}
-
-std::string MiB(std::int64_t bytes) { return absl::StrCat(bytes >> 20, " MiB"); }
-
-std::optional<std::int64_t> ReadNumber(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  std::int64_t number = 0;
-  if (!(file >> word) || !absl::SimpleAtoi(word, &number)) return std::nullopt;  // "max"
-  return number < kNoLimit ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -65,34 +50,17 @@ void CheckOpenFiles(CheckReport& report) {
   }
 }
 
-std::optional<std::int64_t> CgroupMemoryLimit(const std::string& root) {
-  // A container sees its own group as the root.
-  for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
-    if (const std::optional<std::int64_t> limit = ReadNumber(root + file); limit.has_value()) {
-      return limit;
-    }
-  }
-  return std::nullopt;
-}
-
-void CheckMemory(const Config& config, Backend backend, int device_count,
-                 std::optional<std::int64_t> limit_bytes, CheckReport& report) {
-  if (!limit_bytes.has_value()) {
-    report.Ok(kHost, "memory limit", "none");
-    return;
-  }
-  const std::int64_t lanes = std::int64_t{device_count} * config.lanes(backend);
-  const std::int64_t slabs = backend == Backend::kCuda ? config.slabs_per_stream : 1;
-  std::int64_t needed =
-      kProcessBytes + lanes * slabs * config.slab_bytes + 2 * config.max_bytes_in_flight;
-  if (backend == Backend::kCpu) needed += config.max_resident_bytes;
-  const std::string text = absl::StrCat(MiB(*limit_bytes), ", the server may take ", MiB(needed));
-  if (needed <= *limit_bytes) {
-    report.Ok(kHost, "memory limit", text);
+void CheckMemory(const Config& config, Backend backend, int device_count, const MemoryLimit& limit,
+                 CheckReport& report) {
+  const MemoryPlan plan(config, backend, device_count);
+  if (plan.Fits(limit).ok()) {
+    report.Ok(kHost, "memory",
+              absl::StrCat(plan.Sum(), ", of ", ShareText(limit), "; requests share ",
+                           plan.LeftForRequests(limit) >> 20, " MiB"));
   } else {
-    report.Warn(kHost, "memory limit", text,
-                "raise it, or lower --max-bytes-in-flight (counted twice), --max-resident-bytes "
-                "or --streams");
+    report.Fail(kHost, "memory", absl::StrCat(plan.Sum(), ", above ", ShareText(limit)),
+                "raise the limit, or lower --max-bytes-in-flight (counted twice) or others of the "
+                "sum");
   }
 }
 

@@ -5,24 +5,17 @@
 #ifndef WARPFOLD_SERVER_CHECK_HOST_CHECKS_H_
 #define WARPFOLD_SERVER_CHECK_HOST_CHECKS_H_
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "server/check/report.h"
 #include "server/config.h"
+#include "server/memory_limit.h"
 
 namespace warpfold {
 
 void CheckOpenFiles(CheckReport& report);
 
-// The memory that the system lets this process's control group have (v2 or v1, below `root`); none
-// where it sets no limit.
-std::optional<std::int64_t> CgroupMemoryLimit(const std::string& root = "/sys/fs/cgroup");
-
-// Compares `limit_bytes` with what the server takes for `device_count` devices of `backend`.
-void CheckMemory(const Config& config, Backend backend, int device_count,
-                 std::optional<std::int64_t> limit_bytes, CheckReport& report);
+// Compares what the server sets aside for `device_count` devices of `backend` with `limit`.
+void CheckMemory(const Config& config, Backend backend, int device_count, const MemoryLimit& limit,
+                 CheckReport& report);
 
 // Whether the ports are free, and who holds those that are not.
 void CheckPorts(const Config& config, CheckReport& report);

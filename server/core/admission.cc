@@ -75,6 +75,13 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held
     ++state_.refused_too_large;
     return fits;
   }
+  if (pressure_ == Pressure::kCritical ||
+      (pressure_ == Pressure::kHigh &&
+       held.payload + held.results > options_.high_pressure_bytes_max)) {
+    ++state_.refused_pressure;
+    return RefusalStatus(RetryLater{options_.pressure_retry_delay},
+                         "the server is short of memory");
+  }
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
     return RefusalStatus(RetryLater{options_.retry_delay},
@@ -103,6 +110,11 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
   absl::MutexLock lock(&mutex_);
   options_.max_requests_in_flight = max_requests_in_flight;
   options_.max_bytes_in_flight = max_bytes_in_flight;
+}
+
+void AdmissionController::SetPressure(Pressure pressure) {
+  absl::MutexLock lock(&mutex_);
+  pressure_ = pressure;
 }
 
 absl::Status AdmissionController::StartingError() const {

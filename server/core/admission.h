@@ -60,12 +60,18 @@ class AdmissionTicket {
   std::int64_t bytes_ = 0;
 };
 
+// How short the server is of memory.
+enum class Pressure { kNone, kHigh, kCritical };
+
 struct AdmissionOptions {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   // What a refused client is told to wait: a few times a typical small request, so that the queue
   // has moved on by then.
   std::chrono::milliseconds retry_delay{100};
+  // While memory is short: until it may have been freed.
+  std::chrono::milliseconds pressure_retry_delay{1000};
+  std::int64_t high_pressure_bytes_max = std::int64_t{1} << 20;  // of a payload, at kHigh
   // The same while the server starts, which takes seconds or minutes.
   std::chrono::milliseconds starting_retry_delay{1000};
 };
@@ -78,6 +84,7 @@ struct AdmissionState {
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
   std::uint64_t refused_starting = 0;
+  std::uint64_t refused_pressure = 0;  // memory is short
 };
 
 class AdmissionController {
@@ -87,13 +94,16 @@ class AdmissionController {
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // Admits a request that holds `held`, whose numbers are not negative. RESOURCE_EXHAUSTED with
-  // RetryLater: full; with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as
+  // RetryLater: full, or short of memory; with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as
   // CheckStarted.
   absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // From now on: at kHigh large payloads are refused, at kCritical all. What is admitted stays.
+  void SetPressure(Pressure pressure) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits nothing until Open: the server is starting, and now at `stage`.
   void HoldBack(std::string stage) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -116,6 +126,7 @@ class AdmissionController {
   AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
+  Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
 };
 

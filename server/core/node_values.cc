@@ -5,11 +5,24 @@
 namespace warpfold {
 
 NodeValues::NodeValues(const Plan& whole, std::vector<Range> nodes)
-    : whole_(whole), nodes_(std::move(nodes)), kinds_(ValueKindsOf(whole)) {
-  const std::size_t count = nodes_.size() * static_cast<std::size_t>(whole.output_count);
-  for (const ValueKind kind : kinds_) {
-    values_.emplace_back(count * ValueBytes(kind, whole.dtype), '\0');
-  }
+    : whole_(whole), nodes_(std::move(nodes)), kinds_(ValueKindsOf(whole)) {}
+
+absl::StatusOr<NodeValues> NodeValues::Make(const Plan& whole, std::vector<Range> nodes) {
+  NodeValues made(whole, std::move(nodes));
+  const std::size_t count = made.nodes_.size() * static_cast<std::size_t>(whole.output_count);
+  std::size_t bytes = 0;
+  for (const ValueKind kind : made.kinds_) bytes += count * ValueBytes(kind, whole.dtype);
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(bytes);
+  if (!charge.ok()) return charge.status();
+  made.charge_ = *std::move(charge);
+  const absl::Status filled = OrNoHostMemory([&] {
+    for (const ValueKind kind : made.kinds_) {
+      made.values_.emplace_back(count * ValueBytes(kind, whole.dtype), '\0');
+    }
+    return absl::OkStatus();
+  });
+  if (!filled.ok()) return filled;
+  return made;
 }
 
 void NodeValues::Keep(const Plan& slice, const std::string& states, std::size_t n,

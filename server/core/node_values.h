@@ -11,15 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "kernels/part.h"
 #include "kernels/plan.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 
 class NodeValues {
  public:
-  // `whole` must outlive it.
-  NodeValues(const Plan& whole, std::vector<Range> nodes);
+  // `whole` must outlive it. RESOURCE_EXHAUSTED: no memory for the values.
+  static absl::StatusOr<NodeValues> Make(const Plan& whole, std::vector<Range> nodes);
 
   const std::vector<Range>& nodes() const { return nodes_; }
 
@@ -28,12 +30,17 @@ class NodeValues {
   void Keep(const Plan& slice, const std::string& states, std::size_t n, std::int64_t plane);
 
   std::vector<std::string> Take() { return std::move(values_); }
+  // Their place in the budget, which goes with them.
+  HostCharge TakeCharge() { return std::move(charge_); }
 
  private:
+  NodeValues(const Plan& whole, std::vector<Range> nodes);
+
   const Plan& whole_;
   const std::vector<Range> nodes_;
   const std::vector<ValueKind> kinds_;
   std::vector<std::string> values_;
+  HostCharge charge_;
 };
 
 }  // namespace warpfold

@@ -9,6 +9,7 @@
 
 #include "server/core/node_values.h"
 #include "server/core/stage.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::int64_t kGatherBytes = std::int64_t{4} << 20;
 // Of planes in memory the rows of one node.
 class GatheredRows final : public PayloadSource {
  public:
-  GatheredRows(const char* first, std::size_t plane_bytes, std::size_t row_bytes)
+  GatheredRows(const std::byte* first, std::size_t plane_bytes, std::size_t row_bytes)
       : at_(first), plane_bytes_(plane_bytes), row_bytes_(row_bytes) {}
 
   void Open() override {}
@@ -38,7 +39,7 @@ class GatheredRows final : public PayloadSource {
   absl::Status ExpectEnd() override { return absl::OkStatus(); }
 
  private:
-  const char* at_;  // the node's first byte in the plane
+  const std::byte* at_;  // the node's first byte in the plane
   const std::size_t plane_bytes_;
   const std::size_t row_bytes_;  // of the node in a plane
   std::size_t done_ = 0;
@@ -46,18 +47,15 @@ class GatheredRows final : public PayloadSource {
 
 class PartRun {
  public:
-  PartRun(Lane& lane, Work& work, const Part& part)
-      : lane_(lane),
-        work_(work),
-        part_(part),
-        values_(part.whole, NodesOf(part.whole, part.range)) {}
+  PartRun(Lane& lane, Work& work, const Part& part, NodeValues values)
+      : lane_(lane), work_(work), part_(part), values_(std::move(values)) {}
 
   absl::StatusOr<Outcome> Run() {
     absl::Status status = values_.nodes().empty() ? absl::OkStatus() : ReducePlanes();
     if (!status.ok()) return status;
     Open();
     if (status = work_.payload().ExpectEnd(); !status.ok()) return status;
-    return Outcome{.results = values_.Take(), .times = times_};
+    return Outcome{.results = values_.Take(), .times = times_, .charge = values_.TakeCharge()};
   }
 
  private:
@@ -73,20 +71,25 @@ class PartRun {
         nodes().size() == 1 ? all : std::max<std::int64_t>(1, kGatherBytes / plane_bytes);
     step = std::min(step, all);
     const bool gathers = nodes().size() > 1 && step > 1;
-    std::vector<char> gathered;
+    HostBytes gathered;
+    if (gathers) {
+      absl::StatusOr<HostBytes> taken =
+          HostBytes::Take(static_cast<std::size_t>(step * plane_bytes));
+      if (!taken.ok()) return taken.status();
+      gathered = *std::move(taken);
+    }
     for (std::int64_t plane = 0; plane < all; plane += step) {
       const std::int64_t planes = std::min(step, all - plane);
       if (gathers) {
-        gathered.resize(static_cast<std::size_t>(planes * plane_bytes));
         if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
         Open();
         absl::Status read = work_.payload().ReadInto(
-            absl::MakeSpan(reinterpret_cast<std::byte*>(gathered.data()), gathered.size()));
+            absl::MakeSpan(gathered.get(), static_cast<std::size_t>(planes * plane_bytes)));
         if (!read.ok()) return read;
       }
       for (std::size_t n = 0; n < nodes().size(); ++n) {
         const std::int64_t begin_bytes = (nodes()[n].begin - part_.range.begin) * RowBytes();
-        GatheredRows rows(gathered.data() + begin_bytes, static_cast<std::size_t>(plane_bytes),
+        GatheredRows rows(gathered.get() + begin_bytes, static_cast<std::size_t>(plane_bytes),
                           static_cast<std::size_t>(nodes()[n].length() * RowBytes()));
         absl::Status status = ReduceNode(n, plane, planes, gathers ? rows : work_.payload());
         if (!status.ok()) return status;
@@ -132,7 +135,9 @@ class PartRun {
 }  // namespace
 
 absl::StatusOr<Outcome> RunPart(Lane& lane, Work& work, const Part& part) {
-  return PartRun(lane, work, part).Run();
+  absl::StatusOr<NodeValues> values = NodeValues::Make(part.whole, NodesOf(part.whole, part.range));
+  if (!values.ok()) return values.status();
+  return PartRun(lane, work, part, *std::move(values)).Run();
 }
 
 }  // namespace warpfold

@@ -7,11 +7,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
 
 constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
+// As for a resident tensor without room: memory is free when somebody is done with it.
+constexpr std::chrono::milliseconds kNoMemoryDelay{1000};
+constexpr char kMalformedKey[] = "warpfold/malformed";
 
 void SetDelay(absl::Status& status, const RetryLater& later) {
   status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later.delay.count())));
@@ -38,8 +42,18 @@ std::optional<Refusal> RefusalOf(const absl::Status& status) {
   if (delay.has_value() && absl::SimpleAtoi(std::string(*delay), &delay_ms)) {
     return RetryLater{std::chrono::milliseconds(delay_ms)};
   }
+  if (IsNoHostMemory(status)) return RetryLater{kNoMemoryDelay};
   if (absl::IsUnavailable(status)) return std::nullopt;
   return NeverFits{};
+}
+
+absl::Status AsMalformed(absl::Status status) {
+  status.SetPayload(kMalformedKey, absl::Cord());
+  return status;
+}
+
+bool IsMalformed(const absl::Status& status) {
+  return status.GetPayload(kMalformedKey).has_value();
 }
 
 }  // namespace warpfold

@@ -34,8 +34,13 @@ absl::Status RefusalStatus(const Refusal& refusal, absl::string_view message);
 
 // The refusal inside `status`; none when it is neither RESOURCE_EXHAUSTED nor made by
 // StartingStatus. A RESOURCE_EXHAUSTED without a kind never fits: that is what a device says when
-// its scratch memory is too small.
+// its scratch memory is too small; when the host has no memory now (host_bytes.h), it may later.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
+
+// `status`, an error, marked as what is said to bytes that are no message of their type: no client
+// of good will sends those, so that their log lines are rarer (AccessLog).
+absl::Status AsMalformed(absl::Status status);
+bool IsMalformed(const absl::Status& status);
 
 }  // namespace warpfold
 

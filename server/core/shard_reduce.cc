@@ -17,7 +17,8 @@ absl::StatusOr<ShardResults> ReducePlanes(Lane& lane, const Plan& whole, const S
   plan.first_output = shard.offset_bytes / plane_bytes * (whole.output_count / PlaneCount(whole));
   absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
   if (!outcome.ok()) return outcome.status();
-  return ShardResults{{}, {}, std::move(outcome->results), outcome->times};
+  return ShardResults{
+      {}, {}, std::move(outcome->results), outcome->times, std::move(outcome->charge)};
 }
 
 absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Shard& shard) {
@@ -25,8 +26,9 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Sha
   const std::int64_t row_bytes = whole.input_bytes / whole.outer_run.length;
   const std::int64_t begin = shard.offset_bytes / row_bytes;
   const Range range{begin, begin + shard.size_bytes / row_bytes};
-  NodeValues values(whole, SubtreesOf(whole, range));
-  ShardResults results{range, values.nodes(), {}, {}};
+  absl::StatusOr<NodeValues> values = NodeValues::Make(whole, SubtreesOf(whole, range));
+  if (!values.ok()) return values.status();
+  ShardResults results{range, values->nodes(), {}, {}, {}};
   for (std::size_t n = 0; n < results.nodes.size(); ++n) {
     if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
     const Plan plan = SlicePlan(whole, 1, results.nodes[n]);
@@ -34,9 +36,10 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Sha
         lane.Reduce(plan, shard.data + (results.nodes[n].begin - begin) * row_bytes);
     if (!node.ok()) return node.status();
     results.times += node->times;
-    values.Keep(plan, node->results.front(), n, 0);
+    values->Keep(plan, node->results.front(), n, 0);
   }
-  results.values = values.Take();
+  results.values = values->Take();
+  results.charge = values->TakeCharge();
   return results;
 }
 
@@ -56,11 +59,13 @@ absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
     }
     return MergeToResults(whole, parts);
   }
-  std::vector<std::string> results(whole.ops.size());
-  for (const ShardResults& shard : shards) {
-    for (std::size_t op = 0; op < results.size(); ++op) results[op] += shard.values[op];
-  }
-  return results;
+  return OrNoHostMemory([&]() -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> results(whole.ops.size());
+    for (const ShardResults& shard : shards) {
+      for (std::size_t op = 0; op < results.size(); ++op) results[op] += shard.values[op];
+    }
+    return results;
+  });
 }
 
 }  // namespace warpfold

@@ -28,6 +28,7 @@ struct ShardResults {
   std::vector<Range> nodes;  // none: of planes
   std::vector<std::string> values;
   DeviceTimes times;
+  HostCharge charge;  // for the values
 };
 
 // Reduces `shard` by work.plan() on an idle lane of its device and leaves the lane idle. Errors as
@@ -35,7 +36,7 @@ struct ShardResults {
 absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard);
 
 // The results, one string an op, of a tensor whose shards came to `shards`, in their order.
-// OUT_OF_RANGE as of a reduction.
+// OUT_OF_RANGE as of a reduction; RESOURCE_EXHAUSTED: no memory for them.
 absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
                                                     absl::Span<const ShardResults> shards);
 

@@ -25,6 +25,7 @@
 #include "absl/types/span.h"
 #include "kernels/plan.h"
 #include "server/device/device_use.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 
@@ -49,6 +50,7 @@ struct Outcome {
   // states one: those; of a part (core/part_run.h) one per kind of its values.
   std::vector<std::string> results;
   DeviceTimes times;
+  HostCharge charge = {};  // for the results, while they are here
 };
 
 // Memory that lanes use and that outlives requests: of one device, where a resident tensor lies, or

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/reduce.h"
+#include "server/device/host_bytes.h"
 #include "server/device/results.h"
 
 namespace warpfold {
@@ -71,15 +71,17 @@ class Merger {
   // Calls done(first, count, stack) with the nodes of outputs [first, first + count), for all.
   template <typename Done>
   absl::Status Run(const Done& done) {
-    for (std::int64_t first = 0; first < whole_.output_count; first += kOutputsAtATime) {
-      const std::int64_t count = std::min(kOutputsAtATime, whole_.output_count - first);
-      NodeStack stack(whole_, count);
-      for (std::size_t p = 0; p < parts_.size(); ++p) {
-        if (absl::Status status = PushPart(p, first, count, stack); !status.ok()) return status;
+    return OrNoHostMemory([&]() -> absl::Status {
+      for (std::int64_t first = 0; first < whole_.output_count; first += kOutputsAtATime) {
+        const std::int64_t count = std::min(kOutputsAtATime, whole_.output_count - first);
+        NodeStack stack(whole_, count);
+        for (std::size_t p = 0; p < parts_.size(); ++p) {
+          if (absl::Status status = PushPart(p, first, count, stack); !status.ok()) return status;
+        }
+        done(first, count, stack);
       }
-      done(first, count, stack);
-    }
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   }
 
  private:
@@ -117,9 +119,10 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
                                                         const std::vector<PartValues>& parts) {
   if (whole.element_count == 0) return EmptyResults(whole);
   const ResultLayout layout(whole);
-  const auto block = std::make_unique_for_overwrite<char[]>(layout.total_bytes());
+  const absl::StatusOr<HostBytes> block = HostBytes::Take(layout.total_bytes());
+  if (!block.ok()) return block.status();
   Overflow overflow;
-  Output output = layout.OutputAt(whole, block.get(), &overflow);
+  Output output = layout.OutputAt(whole, block->get(), &overflow);
   // Packed indices count within the reduced axes already.
   output.targets.reduced_run_count = 1;
   output.targets.reduced_runs[0] = {1, whole.reduced_count};
@@ -132,7 +135,7 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
       });
   if (!merged.ok()) return merged;
   if (absl::Status fits = OverflowStatus(overflow, whole); !fits.ok()) return fits;
-  return layout.Extract(block.get());
+  return layout.Extract(reinterpret_cast<const char*>(block->get()));
 }
 
 absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
@@ -142,9 +145,13 @@ absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
   const std::size_t outputs = static_cast<std::size_t>(whole.output_count);
   const std::size_t values = NodesOf(whole, range).size() * outputs;
   std::vector<std::string> packed;
-  for (const ValueKind kind : kinds) {
-    packed.emplace_back(values * ValueBytes(kind, whole.dtype), '\0');
-  }
+  const absl::Status taken = OrNoHostMemory([&] {
+    for (const ValueKind kind : kinds) {
+      packed.emplace_back(values * ValueBytes(kind, whole.dtype), '\0');
+    }
+    return absl::OkStatus();
+  });
+  if (!taken.ok()) return taken;
   const std::vector<ReducedRun> packed_indices = {{1, whole.reduced_count}};
   const absl::Status merged =
       Merger(whole, parts).Run([&](std::int64_t first, std::int64_t count, NodeStack& stack) {

@@ -25,7 +25,7 @@ struct PartValues {
 
 // Both: `parts` are one or more, right in their sizes, and each begins where the one before it
 // ends. INVALID_ARGUMENT `states[i].components[j].values`: a value is not one that elements come
-// to.
+// to. RESOURCE_EXHAUSTED: no memory for the result.
 
 // The results, one an op. REQUIRES: the parts are the whole. OUT_OF_RANGE as of a reduction.
 absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,

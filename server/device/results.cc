@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -92,22 +93,26 @@ ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
   return targets;
 }
 
-std::vector<std::string> ResultLayout::Extract(const char* base) const {
-  std::vector<std::string> results;
-  results.reserve(offsets_.size());
-  for (std::size_t i = 0; i < offsets_.size(); ++i)
-    results.emplace_back(base + offsets_[i], bytes_[i]);
-  return results;
+absl::StatusOr<std::vector<std::string>> ResultLayout::Extract(const char* base) const {
+  return OrNoHostMemory([&]() -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> results;
+    results.reserve(offsets_.size());
+    for (std::size_t i = 0; i < offsets_.size(); ++i)
+      results.emplace_back(base + offsets_[i], bytes_[i]);
+    return results;
+  });
 }
 
-std::vector<std::string> EmptyResults(const Plan& plan) {
-  std::vector<std::string> results;
-  for (const Op op : plan.ops) {
-    results.push_back(VisitDType(ResultDType(op, plan.dtype), [&](auto tag) {
-      return Repeat(OfNothing<typename decltype(tag)::type>(op), plan.output_count);
-    }));
-  }
-  return results;
+absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
+  return OrNoHostMemory([&]() -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> results;
+    for (const Op op : plan.ops) {
+      results.push_back(VisitDType(ResultDType(op, plan.dtype), [&](auto tag) {
+        return Repeat(OfNothing<typename decltype(tag)::type>(op), plan.output_count);
+      }));
+    }
+    return results;
+  });
 }
 
 bool MayOverflow(const Plan& plan) {

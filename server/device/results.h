@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
 
@@ -25,8 +26,8 @@ class ResultLayout {
   ResultTargets Targets(const Plan& plan, void* base) const;
   Output OutputAt(const Plan& plan, void* base, Overflow* overflow) const;
 
-  // Each array's bytes out of a block in host memory.
-  std::vector<std::string> Extract(const char* base) const;
+  // Each array's bytes out of a block in host memory. RESOURCE_EXHAUSTED: NoHostMemory.
+  absl::StatusOr<std::vector<std::string>> Extract(const char* base) const;
 
  private:
   void Add(std::size_t bytes);
@@ -37,8 +38,8 @@ class ResultLayout {
 };
 
 // The results of a tensor with no elements, as the contract has them: 0 for SUM, 1 for PROD, NaN
-// for MEAN ... REQUIRES: plan.element_count == 0.
-std::vector<std::string> EmptyResults(const Plan& plan);
+// for MEAN ... REQUIRES: plan.element_count == 0. RESOURCE_EXHAUSTED: NoHostMemory.
+absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan);
 
 // Whether a result of `plan` may not fit its dtype: integer sums and products.
 bool MayOverflow(const Plan& plan);

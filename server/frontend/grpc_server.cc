@@ -48,17 +48,6 @@ int MaxReceiveBytes(const Limits& limits) {
       std::min(kMax, limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
 }
 
-// Received messages that gRPC may hold for all connections: those of admitted requests, as much
-// again of those on their way in, which nobody has admitted yet, and what connections take beside.
-// Above it gRPC ends some of the calls that are being received.
-std::size_t ReceivedBytesMax(const Limits& limits) {
-  constexpr std::int64_t kConnectionsBytes = std::int64_t{64} << 20;
-  const std::int64_t arriving =
-      std::max(limits.max_bytes_in_flight,
-               2 * (limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
-  return static_cast<std::size_t>(limits.max_bytes_in_flight + arriving + kConnectionsBytes);
-}
-
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
@@ -151,6 +140,14 @@ class GrpcServerImpl final : public GrpcServer {
 };
 
 }  // namespace
+
+std::size_t ReceivedBytesMax(const Limits& limits) {
+  constexpr std::int64_t kConnectionsBytes = std::int64_t{64} << 20;
+  const std::int64_t arriving =
+      std::max(limits.max_bytes_in_flight,
+               2 * (limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
+  return static_cast<std::size_t>(limits.max_bytes_in_flight + arriving + kConnectionsBytes);
+}
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,

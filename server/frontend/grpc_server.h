@@ -27,6 +27,11 @@
 
 namespace warpfold {
 
+// Received messages that gRPC may hold for all connections: those of admitted requests, as much
+// again of those on their way in, which nobody has admitted yet, and what connections take beside.
+// Above it gRPC ends some of the calls that are being received.
+std::size_t ReceivedBytesMax(const Limits& limits);
+
 struct GrpcServerOptions {
   std::string listen_address;     // "0.0.0.0:50051"; port 0 takes any
   TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/core/refusal.h"
 #include "server/frontend/response.h"
 #include "server/frontend/state_message.h"
 
@@ -157,7 +158,7 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
   services().metrics.CountRequest(record);
 
   AccessLog& access_log = services().access_log;
-  if (!access_log.Takes(record.code, record.total)) return;
+  if (!access_log.Takes(record.code, record.total, IsMalformed(status))) return;
   access_log.Write(record, request_.request_id, Peer(), request_.shape, status);
 }
 

@@ -1,10 +1,12 @@
 #include "server/frontend/plain_call.h"
 
+#include "server/core/refusal.h"
+
 namespace warpfold {
 
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
              std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer) {
-  if (!access_log.Takes(status.code(), took)) return;
+  if (!access_log.Takes(status.code(), took, IsMalformed(status))) return;
   access_log.Write({.method = method, .code = status.code(), .total = took}, request_id, peer, {},
                    status);
 }

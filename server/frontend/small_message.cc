@@ -19,7 +19,7 @@ absl::Status ParseSmall(grpc::ByteBuffer* bytes, google::protobuf::MessageLite* 
   }
   grpc::ProtoBufferReader reader(&taken);
   if (size > 0 && !message->ParseFromZeroCopyStream(&reader)) {
-    return absl::InvalidArgumentError("message: truncated or malformed protobuf");
+    return MalformedMessage();
   }
   return absl::OkStatus();
 }

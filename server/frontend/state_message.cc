@@ -140,10 +140,6 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
   return part;
 }
 
-absl::Status MalformedMerge() {
-  return absl::InvalidArgumentError("message: truncated or malformed protobuf");
-}
-
 // The bytes of the fields `payload_number`, of type bytes, of a message that ends where `input`
 // does. `visit` may look into each; it leaves `input` behind it. None: malformed.
 template <typename Visit>
@@ -199,7 +195,7 @@ absl::Status CheckMergeMessage(grpc::ByteBuffer* message) {
     return true;
   };
   const auto state_bytes = PayloadBytes(input, v1::MergeRequest::kStatesFieldNumber, count_header);
-  if (!state_bytes.has_value()) return MalformedMerge();
+  if (!state_bytes.has_value()) return MalformedMessage();
   const std::size_t header_bytes = message_bytes - *state_bytes;
   if (header_bytes > kHeaderBytesMax) {
     return RefusalStatus(NeverFits{}, absl::StrCat("message: what is not states has ", header_bytes,
@@ -218,7 +214,7 @@ absl::Status ParseMerge(grpc::ByteBuffer* message, v1::MergeRequest* request) {
   taken.Swap(message);
   if (taken.Length() == 0) return absl::OkStatus();
   grpc::ProtoBufferReader reader(&taken);
-  if (!request->ParseFromZeroCopyStream(&reader)) return MalformedMerge();
+  if (!request->ParseFromZeroCopyStream(&reader)) return MalformedMessage();
   return absl::OkStatus();
 }
 

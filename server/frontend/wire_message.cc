@@ -27,7 +27,7 @@ struct Layout {
 };
 
 absl::Status Malformed(const char* field, const char* what) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+  return AsMalformed(absl::InvalidArgumentError(absl::StrCat(field, ": ", what)));
 }
 
 absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message_bytes,
@@ -41,10 +41,10 @@ absl::StatusOr<Layout> FindPayload(grpc::ByteBuffer* buffer, std::size_t message
     const std::size_t tag_at = static_cast<std::size_t>(input.CurrentPosition());
     if (tag_at == message_bytes) return layout;
     const std::uint32_t tag = input.ReadTag();
-    if (tag == 0) return Malformed("message", "truncated or malformed protobuf");
+    if (tag == 0) return MalformedMessage();
     if (WireFormatLite::GetTagFieldNumber(tag) != field.number) {
       if (!WireFormatLite::SkipField(&input, tag)) {
-        return Malformed("message", "truncated or malformed protobuf");
+        return MalformedMessage();
       }
       continue;
     }
@@ -70,6 +70,8 @@ void AppendBytes(const std::vector<grpc::Slice>& slices, std::size_t begin, std:
 }
 
 }  // namespace
+
+absl::Status MalformedMessage() { return Malformed("message", "truncated or malformed protobuf"); }
 
 SliceRun::SliceRun(std::vector<grpc::Slice> slices, std::size_t offset_bytes,
                    std::size_t size_bytes)
@@ -135,7 +137,7 @@ absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer,
 absl::Status WireMessage::ParseHeader(google::protobuf::MessageLite* message) const {
   const void* bytes = front_.has_value() ? static_cast<const void*>(front_->begin()) : copy_.data();
   if (!message->ParseFromArray(bytes, static_cast<int>(header_bytes()))) {
-    return Malformed("message", "truncated or malformed protobuf");
+    return MalformedMessage();
   }
   return absl::OkStatus();
 }

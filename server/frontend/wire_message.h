@@ -37,6 +37,9 @@ struct PayloadField {
 inline constexpr PayloadField kDataField{.name = "data"};
 inline constexpr PayloadField kChunkField{.name = "chunk"};
 
+// INVALID_ARGUMENT `message`: the bytes are no message.
+absl::Status MalformedMessage();
+
 // A run of bytes in received slices, read from the front. Owns references to the slices.
 class SliceRun {
  public:

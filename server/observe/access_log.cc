@@ -24,11 +24,13 @@ std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.co
 void AccessLog::SetOptions(const AccessLogOptions& options) {
   fast_per_s_.store(options.fast_per_s, std::memory_order_relaxed);
   failed_per_s_.store(options.failed_per_s, std::memory_order_relaxed);
+  malformed_per_s_.store(options.malformed_per_s, std::memory_order_relaxed);
   slow_ns_.store(Nanoseconds(options.slow), std::memory_order_relaxed);
 }
 
-bool AccessLog::Takes(absl::StatusCode code, std::chrono::nanoseconds total) {
+bool AccessLog::Takes(absl::StatusCode code, std::chrono::nanoseconds total, bool malformed) {
   if (!log_.Writes(LevelOf(code))) return false;
+  if (malformed) return malformed_.Takes(malformed_per_s_.load(std::memory_order_relaxed));
   if (code != absl::StatusCode::kOk) {
     return failed_.Takes(failed_per_s_.load(std::memory_order_relaxed));
   }

@@ -40,10 +40,11 @@ const char* Name(LogLevel level) {
   __builtin_unreachable();
 }
 
-// Quoted and escaped, so that a client's request_id cannot forge a line; bytes that are not UTF-8
-// are replaced.
+// Quoted, and ASCII whatever a client's words hold: line ends, control and bidirectional characters
+// would forge lines or turn them round where they are read, and a list of those grows with each
+// Unicode. Bytes that are not UTF-8 become U+FFFD.
 std::string Quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false,
+  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/true,
                                    nlohmann::json::error_handler_t::replace);
 }
 

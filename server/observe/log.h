@@ -1,4 +1,4 @@
-// Log lines as text or JSON, with fields such as request_id.
+// Log lines as text or JSON, in ASCII, with fields such as request_id.
 //
 // Step of a request: 4, report. Safe from any thread. Lines wait in a bounded queue for a thread of
 // the log's own, which writes them to stderr: no request waits for a disk or a reader. What does

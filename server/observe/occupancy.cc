@@ -105,12 +105,26 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"queue", now.refusals_queue},
                 {"resident", now.refusals_resident},
                 {"regions", now.refusals_regions},
+                {"memory", now.refusals_memory},
+                {"request_memory", now.refusals_request_memory},
                 {"draining", now.refusals_draining},
                 {"starting", now.refusals_starting}}),
       Labelled(MetricType::Counter, "warpfold_log_lines_dropped_total",
                "Log lines lost: pushed out of the queue, or not taken by stderr.", "reason",
                {{"queue", now.log_lines_dropped_queue}, {"write", now.log_lines_dropped_write}}),
   };
+  families.push_back(
+      Labelled(MetricType::Gauge, "warpfold_memory_bytes",
+               "Memory that counts against the system's limit, and that limit.", "state",
+               {{"used", now.memory_used_bytes}, {"limit", now.memory_limit_bytes}}));
+  families.push_back(Plain(MetricType::Gauge, "warpfold_memory_level",
+                           "0, or how much is refused for want of memory: 1, large payloads; 2, "
+                           "all.",
+                           now.memory_level));
+  families.push_back(Labelled(
+      MetricType::Gauge, "warpfold_request_memory_bytes",
+      "Memory that requests have taken for scratch, results and tensors, and the most.", "state",
+      {{"used", now.request_memory_used_bytes}, {"limit", now.request_memory_limit_bytes}}));
   AddResident(now.resident, families);
   families.push_back(
       Labelled(MetricType::Gauge, "warpfold_shared_memory_regions",

@@ -77,6 +77,13 @@ struct Occupancy {
   double refusals_starting = 0;
   double refusals_resident = 0;
   double refusals_regions = 0;
+  double refusals_memory = 0;
+  double memory_limit_bytes = 0;
+  double memory_used_bytes = 0;
+  double memory_level = 0;
+  double request_memory_limit_bytes = 0;
+  double request_memory_used_bytes = 0;
+  double refusals_request_memory = 0;
   SharedOccupancy system_memory;  // of clients'
   SharedOccupancy cuda_memory;
   ResidentOccupancy resident;

@@ -1,4 +1,4 @@
-"""The host memory that the server's limits let it take, by docs/operations.md (Life)."""
+"""The host memory that the server's limits let it take, by docs/operations.md (Memory)."""
 
 import re
 from pathlib import Path

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/device/host_budget.h"
 
 namespace warpfold {
 namespace {
@@ -29,6 +30,21 @@ TEST(CpuExecutorTest, NamesItsProcessorAndItsMemory) {
   EXPECT_EQ(executor.info().model, model);
   EXPECT_EQ(executor.info().memory_bytes,
             static_cast<std::int64_t>(machine.totalram) * machine.mem_unit);
+}
+
+TEST(CpuExecutorTest, TensorsTakeOfTheBudgetAndGiveItBack) {
+  CpuExecutor executor{LaneOptions{}};
+  const std::int64_t before = testing::UsedHostBytes();
+  const testing::LeftInBudget left(3 << 20);
+  {
+    const auto tensor = executor.AllocateTensor(2 << 20);
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    EXPECT_EQ(testing::UsedHostBytes() - before, 2 << 20);
+    const absl::Status refused = executor.AllocateTensor((1 << 20) + 1).status();
+    EXPECT_TRUE(IsNoHostMemory(refused)) << refused;
+    EXPECT_TRUE(executor.AllocateTensor(1 << 20).ok());
+  }
+  EXPECT_EQ(testing::UsedHostBytes(), before);
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ TEST_F(CpuLaneTest, AnAbandonedOverflowIsForgotten) {
 TEST_F(CpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
 }
+TEST_F(CpuLaneTest, RefusesWhatTheBudgetCannotHold) {
+  testing::RefusesWhatTheBudgetCannotHold(*lane_);
+}
 TEST_F(CpuLaneTest, ScratchOfAsManyBytesAsTheRefusalNamesIsEnough) {
   const Plan plan =
       *MakePlan({.dtype = DType::kF32, .shape = {70, 3001}, .ops = {Op::kSum}, .axes = {1}});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "server/device/executor.h"
+#include "tests/device/host_budget.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 
@@ -211,6 +212,39 @@ inline void RefusesWhatItsScratchCannotHold(Lane& lane) {
   Case c;
   c.spec = {.dtype = DType::kF32, .shape = {1000}, .ops = {Op::kSum}};
   ExpectCanonicalBits<float>(lane, c, random);
+}
+
+// Whatever the budget leaves: refused before a byte is read and with nothing held, or right.
+inline void RefusesWhatTheBudgetCannotHold(Lane& lane) {
+  std::mt19937_64 random(1);
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1 << 15, 2}, std::vector<std::int64_t>{1 << 15, 0}}) {
+    const Plan plan =
+        *MakePlan({.dtype = DType::kF32, .shape = shape, .ops = {Op::kSum}, .axes = {1}});
+    const std::vector<char> data(static_cast<std::size_t>(plan.input_bytes));
+    const std::int64_t used = UsedHostBytes();
+    int refused = 0;
+    for (std::int64_t left = 0;; left += std::int64_t{32} << 10) {
+      const LeftInBudget budget(left);
+      const absl::Status begun = lane.Begin(plan);
+      if (begun.ok()) {
+        EXPECT_GT(UsedHostBytes(), used);
+        lane.Abandon();
+        break;
+      }
+      ++refused;
+      EXPECT_EQ(begun.code(), absl::StatusCode::kResourceExhausted) << begun;
+      EXPECT_EQ(UsedHostBytes(), used) << left;
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_EQ(UsedHostBytes(), used);
+    {
+      const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_EQ(UsedHostBytes() - used, std::ssize(outcome->results.front()));
+    }
+    EXPECT_EQ(UsedHostBytes(), used) << "an outcome that is gone holds nothing";
+  }
 }
 
 }  // namespace warpfold::testing

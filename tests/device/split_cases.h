@@ -34,7 +34,7 @@ class ResidentWork final : public Work, private PayloadSource {
   // The payload breaks off after so many bytes.
   void FailAfter(std::size_t bytes) { fail_after_ = bytes; }
   void Cancel() { cancelled_ = true; }
-  const WorkReport& Await() {
+  WorkReport& Await() {
     done_.WaitForNotification();
     return report_;
   }
@@ -154,7 +154,7 @@ class SplitDevices {
     if (!tensor.ok()) return tensor.status();
     ResidentWork work(*std::move(tensor), plan);
     if (absl::Status queued = scheduler->Submit(&work); !queued.ok()) return queued;
-    return work.Await().outcome;
+    return std::move(work.Await().outcome);
   }
 
   TensorTable table;

@@ -153,6 +153,17 @@ TEST(StartTest, CheckConfigSaysWhetherAConfigurationIsGood) {
   EXPECT_NE(errors.find("/no/such/file"), std::string::npos) << errors;
 }
 
+TEST(StartTest, OptionsAboveTheMemoryExitWithOneAndTheSum) {
+  std::string errors;
+  EXPECT_EQ(RunServerBinary({"--backend=cpu", "--max-bytes-in-flight=1024TiB",
+                             "--listen-address=127.0.0.1:0", "--metrics-address=none"},
+                            &errors),
+            1);
+  EXPECT_NE(errors.find("256 MiB process + "), std::string::npos) << errors;
+  EXPECT_NE(errors.find("2 x --max-bytes-in-flight 1073741824 MiB"), std::string::npos) << errors;
+  EXPECT_NE(errors.find(", which is above 0.85 of "), std::string::npos) << errors;
+}
+
 TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
   const auto server = ServerProcess::Start();
   ASSERT_NE(server, nullptr);

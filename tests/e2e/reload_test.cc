@@ -89,7 +89,8 @@ TEST_F(ReloadTest, ABadFileKeepsAllAsItWasAndSaysSo) {
   for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
            {"max-tensor-bytes = 2000\nmax-tensors = 3\n", "max-tensors"},
            {"max-tensor-bytes = 2000\nqueue-depth-max = 0\n", "queue-depth-max: 0"},
-           {"max-tensor-bytes = lots\n", "max-tensor-bytes"}}) {
+           {"max-tensor-bytes = lots\n", "max-tensor-bytes"},
+           {"max-tensor-bytes = 2000\nmax-bytes-in-flight = \"1024TiB\"\n", "memory: "}}) {
     Configure(text);
     Reload(kRefused);
     EXPECT_EQ(LimitsNow().max_tensor_bytes(), 1000) << text;

@@ -59,7 +59,7 @@ class GuardedResults {
   GuardedResults& operator=(const GuardedResults&) = delete;
 
   const Output& output() const { return output_; }
-  std::vector<std::string> Arrays() const { return layout_.Extract(memory_.data()); }
+  std::vector<std::string> Arrays() const { return *layout_.Extract(memory_.data()); }
 
  private:
   const ResultLayout layout_;

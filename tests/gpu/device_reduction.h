@@ -44,7 +44,7 @@ class DeviceReduction {
     std::vector<char> block(BlockBytes());
     EXPECT_EQ(cudaMemcpy(block.data(), d_results_.get(), block.size(), cudaMemcpyDeviceToHost),
               cudaSuccess);
-    return layout_.Extract(block.data() + sizeof(Overflow));
+    return *layout_.Extract(block.data() + sizeof(Overflow));
   }
   // Op number `op`'s array, on the device.
   const void* d_results(int op) const { return output_.targets.arrays[op]; }

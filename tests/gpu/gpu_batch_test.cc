@@ -53,7 +53,7 @@ class GpuBatchTest : public GpuFixture {
     EXPECT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(block.data(), d_block.get(), block.size(), cudaMemcpyDeviceToHost),
               cudaSuccess);
-    return layout.Extract(block.data() + sizeof(Overflow));
+    return *layout.Extract(block.data() + sizeof(Overflow));
   }
 
   // A copy that is there when this returns: the stream does not wait for the legacy stream.
@@ -76,7 +76,7 @@ Results OnCpu(const cuda::Job& job, const Plan& plan, const std::vector<T>& data
   Overflow overflow;
   cpu::FoldElements({job.dtype, job.bundle}, data.data(), {1, plan.element_count, 1},
                     layout.OutputAt(plan, block.data(), &overflow), cpu::Serial);
-  return layout.Extract(block.data());
+  return *layout.Extract(block.data());
 }
 
 // Element counts around everything that changes the path: vectors, tiles, warps, blocks, the limit.

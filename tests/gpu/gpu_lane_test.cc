@@ -59,6 +59,9 @@ TEST_P(GpuLaneTest, AnAbandonedOverflowIsForgotten) {
 TEST_P(GpuLaneTest, RefusesWhatItsScratchCannotHold) {
   testing::RefusesWhatItsScratchCannotHold(*lane_);
 }
+TEST_P(GpuLaneTest, RefusesWhatTheBudgetCannotHold) {
+  testing::RefusesWhatTheBudgetCannotHold(*lane_);
+}
 TEST_P(GpuLaneTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*lane_, 20); }
 TEST_P(GpuLaneTest, PartsOfManyPlanesMergeToTheWhole) {
   testing::PartsOfManyPlanesMergeToTheWhole(*lane_);

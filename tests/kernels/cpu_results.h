@@ -23,7 +23,7 @@ inline std::vector<std::string> ResultsOnCpu(const Plan& plan, const void* data)
   output.overflow = &overflow;
   cpu::FoldElements({plan.dtype, plan.bundle()}, data, {g.outer, g.reduce, g.inner}, output,
                     cpu::Serial);
-  return layout.Extract(block.data());
+  return *layout.Extract(block.data());
 }
 
 inline std::vector<std::vector<Op>> OpsOfEachBundle() {

@@ -54,6 +54,19 @@ TEST_F(AccessLogTest, FailuresAreBoundedByThemselves) {
   EXPECT_TRUE(failed == 7 || failed == 14) << failed;
 }
 
+TEST_F(AccessLogTest, BytesThatAreNoMessageAreBoundedBesideOtherFailures) {
+  Make({.failed_per_s = 7, .malformed_per_s = 3});
+  int malformed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    malformed +=
+        access_log_->Takes(StatusCode::kInvalidArgument, nanoseconds(1), /*malformed=*/true) ? 1
+                                                                                             : 0;
+  }
+  EXPECT_TRUE(malformed == 3 || malformed == 6) << malformed;
+  const int failed = Taken(1000, StatusCode::kInvalidArgument);
+  EXPECT_TRUE(failed == 7 || failed == 14) << "malformed ones used up others' lines: " << failed;
+}
+
 TEST_F(AccessLogTest, OptionsAndLevelChangeWhileItRuns) {
   Make({.fast_per_s = 0});
   EXPECT_EQ(Taken(10, StatusCode::kOk), 0);

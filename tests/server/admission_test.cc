@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -37,6 +38,38 @@ TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
   ASSERT_TRUE(refusal.has_value());
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*refusal));
   EXPECT_FALSE(RefusalOf(absl::InternalError("bug")).has_value());
+}
+
+TEST(RefusalTest, MemoryThatIsMissingNowMayBeThereLater) { EXPECT_TRUE(MayRetry(NoHostMemory())); }
+
+TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
+  const absl::Status plain = absl::InvalidArgumentError("message: truncated");
+  EXPECT_FALSE(IsMalformed(plain));
+  const absl::Status marked = AsMalformed(plain);
+  EXPECT_TRUE(IsMalformed(marked));
+  EXPECT_EQ(marked.code(), plain.code());
+  EXPECT_EQ(marked.message(), plain.message());
+  EXPECT_FALSE(RefusalOf(marked).has_value());
+}
+
+TEST(AdmissionTest, ShortOfMemoryItRefusesLargePayloadsThenAll) {
+  AdmissionController admission(Options(10, std::int64_t{1} << 30));
+  const auto admits = [&](std::int64_t bytes) {
+    const absl::Status status = admission.Admit(bytes).status();
+    EXPECT_TRUE(status.ok() || MayRetry(status)) << status;
+    return status.ok();
+  };
+  const absl::StatusOr<AdmissionTicket> before = admission.Admit(2 << 20);
+  admission.SetPressure(Pressure::kHigh);
+  EXPECT_TRUE(admits(0));
+  EXPECT_TRUE(admits(1 << 20));
+  EXPECT_FALSE(admits((1 << 20) + 1));
+  admission.SetPressure(Pressure::kCritical);
+  EXPECT_FALSE(admits(0));
+  EXPECT_EQ(admission.state().refused_pressure, 2U);
+  EXPECT_EQ(admission.state().requests_in_flight, 1) << "what is admitted stays";
+  admission.SetPressure(Pressure::kNone);
+  EXPECT_TRUE(admits(2 << 20));
 }
 
 TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {

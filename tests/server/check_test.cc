@@ -12,6 +12,7 @@
 #include "server/check/device_checks.h"
 #include "server/check/host_checks.h"
 #include "server/check/report.h"
+#include "server/memory_plan.h"
 #include "server/version.h"
 #include "tests/server/faulty_device.h"
 #include "tests/temp_folder.h"
@@ -210,30 +211,20 @@ TEST_F(CheckPartsTest, AGpuThatCouldNotBeOpenedHasNotPassed) {
   EXPECT_NE(ToRows(Gpus(), "2026-11-25").find("FAIL: not opened"), std::string::npos);
 }
 
-TEST_F(CheckPartsTest, TheMemoryLimitIsThatOfEitherKindOfControlGroup) {
-  const UniqueTempFolder v2;
-  v2.Write("memory.max", "4294967296\n");
-  EXPECT_EQ(CgroupMemoryLimit(v2.path()), std::int64_t{4} << 30);
-  v2.Write("memory.max", "max\n");
-  EXPECT_EQ(CgroupMemoryLimit(v2.path()), std::nullopt);
-  const UniqueTempFolder v1;
-  std::filesystem::create_directory(v1.Path("memory"));
-  v1.Write("memory/memory.limit_in_bytes", "1073741824\n");
-  EXPECT_EQ(CgroupMemoryLimit(v1.path()), std::int64_t{1} << 30);
-  v1.Write("memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(CgroupMemoryLimit(v1.path()), std::nullopt);
-}
-
-TEST_F(CheckPartsTest, ALimitBelowWhatTheServerMayTakeIsAWarning) {
-  Config config;
-  config.streams = 8;
-  config.max_bytes_in_flight = std::int64_t{1} << 30;
+TEST_F(CheckPartsTest, TheMemoryLimitTheSumAndWhatIsLeftAreShown) {
   CheckReport report;
-  CheckMemory(config, Backend::kCuda, 2, std::int64_t{2} << 30, report);
-  CheckMemory(config, Backend::kCuda, 2, std::int64_t{3} << 30, report);
-  CheckMemory(config, Backend::kCuda, 2, std::nullopt, report);
-  EXPECT_EQ(Lines(report), "warn host memory limit\nok host memory limit\nok host memory limit\n");
+  const Config config{.streams = 4};
+  MemoryLimit limit{.bytes = std::int64_t{4} << 30, .source = "memory.max of /a/group"};
+  CheckMemory(config, Backend::kCpu, 1, limit, report);
+  limit.bytes >>= 1;
+  CheckMemory(config, Backend::kCpu, 1, limit, report);
+  EXPECT_EQ(Lines(report), "ok host memory\nFAIL host memory\n");
   ExpectRemedies(report);
+  EXPECT_EQ(report.findings[0].text, MemoryPlan(config, Backend::kCpu, 1).Sum() +
+                                         ", of 0.85 of 4096 MiB (memory.max of /a/group); "
+                                         "requests share 1097 MiB");
+  EXPECT_NE(report.findings[1].text.find("above 0.85 of 2048 MiB (memory.max of /a/group)"),
+            std::string::npos);
 }
 
 TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {

@@ -19,11 +19,12 @@
 namespace warpfold {
 namespace {
 
-std::string Logged(LogFormat format, LogLevel level, std::string_view message) {
+std::string Logged(LogFormat format, LogLevel level, std::string_view message,
+                   std::string_view request_id = "a \"b\"\nc\xff") {
   std::ostringstream out;
   {
     Log log({.format = format}, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
-    log.Write(level, message, {{"request_id", "a \"b\"\nc\xff"}, {"bytes", 42}});
+    log.Write(level, message, {{"request_id", request_id}, {"bytes", 42}});
   }
   return out.str();
 }
@@ -41,6 +42,55 @@ TEST(LogTest, AFieldCannotForgeALine) {
   const std::string line = Logged(LogFormat::kText, LogLevel::kInfo, "text");
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   EXPECT_NE(line.find("request_id=\"a \\\"b\\\"\\nc"), std::string::npos) << line;
+}
+
+struct Hostile {
+  const char* name;
+  std::string_view bytes;
+  std::string_view escaped;
+};
+
+constexpr Hostile kHostile[] = {
+    {"NUL", std::string_view("\0", 1), "\\u0000"},
+    {"line feed", "\n", "\\n"},
+    {"carriage return", "\r", "\\r"},
+    {"escape", "\x1b[2K", "\\u001b[2K"},
+    {"DEL", "\x7f", "\\u007f"},
+    {"C1: next line", "\u0085", "\\u0085"},
+    {"C1: control sequence introducer", "\u009b", "\\u009b"},
+    {"soft hyphen", "\u00ad", "\\u00ad"},
+    {"zero width space", "\u200b", "\\u200b"},
+    {"right-to-left mark", "\u200f", "\\u200f"},
+    {"right-to-left override", "\u202e", "\\u202e"},
+    {"left-to-right isolate", "\u2066", "\\u2066"},
+    {"byte order mark", "\ufeff", "\\ufeff"},
+    {"language tag, beyond 16 bits", "\U000e0001", "\\udb40\\udc01"},
+    {"line separator", "\u2028", "\\u2028"},
+    {"paragraph separator", "\u2029", "\\u2029"},
+    {"a letter, which might be taken for another", "\u0430", "\\u0430"},
+    {"no UTF-8: alone", "\x80", "\\ufffd"},
+    {"no UTF-8: cut short", "\xe2\x80", "\\ufffd"},
+    {"no UTF-8: a line feed in two bytes", "\xc0\x8a", "\\ufffd\\ufffd"},
+    {"no UTF-8: half a surrogate pair", "\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},
+};
+
+TEST(LogTest, WhatCouldForgeOrTurnALineIsEscapedInBothFormats) {
+  for (const Hostile& hostile : kHostile) {
+    SCOPED_TRACE(hostile.name);
+    std::string id = "a";
+    id.append(hostile.bytes).append("z");
+    const std::string quoted = "\"a" + std::string(hostile.escaped) + "z\"";
+    for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+      std::string line = Logged(format, LogLevel::kInfo, "text", id);
+      EXPECT_NE(line.find(quoted), std::string::npos) << line;
+      ASSERT_EQ(line.back(), '\n');
+      line.pop_back();
+      EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char c) {
+        return ' ' <= c && c <= '~';
+      })) << line;
+      EXPECT_TRUE(format == LogFormat::kText || nlohmann::json::accept(line)) << line;
+    }
+  }
 }
 
 TEST(LogTest, LinesBelowTheLevelAreNotWritten) {

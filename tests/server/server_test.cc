@@ -9,6 +9,8 @@
 #include "absl/synchronization/notification.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "server/device/host_bytes.h"
+#include "server/memory_limit.h"
 #include "spdlog/sinks/null_sink.h"
 #include "tests/channel.h"
 #include "tests/server/faulty_device.h"
@@ -69,6 +71,22 @@ TEST_F(ServerTest, DoesNotServeWithoutADeviceThatGivesTheRightBits) {
   EXPECT_NE(std::string(status.message()).find("cuda:1: self-test bool: sum"), std::string::npos)
       << status;
   EXPECT_FALSE(none_left_.HasBeenNotified());  // the start itself has failed
+}
+
+TEST_F(ServerTest, RequestsShareWhatTheOptionsLeaveOfTheMemoryAlsoAfterAReload) {
+  const auto server = Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::int64_t left = HostBudget::OfProcess().state().limit_bytes;
+  EXPECT_LT(left, ReadMemoryLimit().bytes);
+  Config next = config_;
+  next.max_bytes_in_flight -= std::int64_t{64} << 20;
+  (*server)->Reload(next);
+  EXPECT_EQ(HostBudget::OfProcess().state().limit_bytes - left, std::int64_t{2 * 64} << 20);
+  next.max_bytes_in_flight = std::int64_t{1} << 50;
+  (*server)->Reload(next);
+  EXPECT_EQ((*server)->config().max_bytes_in_flight,
+            config_.max_bytes_in_flight - (std::int64_t{64} << 20));
+  (*server)->Drain();
 }
 
 TEST_F(ServerTest, LeavesOutADeviceThatGivesWrongBits) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/core/refusal.h"
 #include "server/frontend/reduce_exchange.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -148,6 +149,7 @@ TEST(WireMessageTest, VarintGarbageIsRefused) {
     absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
     EXPECT_EQ(message.status().code(), absl::StatusCode::kInvalidArgument)
         << ::testing::PrintToString(bytes);
+    EXPECT_TRUE(IsMalformed(message.status())) << ::testing::PrintToString(bytes);
   }
 }
 

@@ -25,7 +25,10 @@ void ParallelTasks(std::int64_t count, cpu::Task task) {
   if (count == 1) {
     task(0);
   } else {
-    tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) { task(i); });
+    tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
+      const BadAllocScope scope;  // of this thread; TBB brings the exception to the lane's
+      task(i);
+    });
   }
 }
 
@@ -41,14 +44,18 @@ class StopWatch {
 
 absl::Status CpuBackend::FoldElements(const void* data, const Extent& extent, const Output& output,
                                       void* /*scratch*/) {
-  cpu::FoldElements(job_, data, extent, output, ParallelTasks);
-  return absl::OkStatus();
+  return OrNoHostMemory([&] {
+    cpu::FoldElements(job_, data, extent, output, ParallelTasks);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status CpuBackend::FoldStates(const void* states, const Extent& extent, const Output& output,
                                     void* /*scratch*/) {
-  cpu::FoldStates(job_, states, extent, output, ParallelTasks);
-  return absl::OkStatus();
+  return OrNoHostMemory([&] {
+    cpu::FoldStates(job_, states, extent, output, ParallelTasks);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status CpuBackend::PushStates(const void* states, std::int64_t width, std::int64_t index,
@@ -84,6 +91,13 @@ absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options
 
 absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   plan_ = &plan;
+  // Before a byte of the payload is read: what has no room is refused early.
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
+  if (!charge.ok()) {
+    Abandon();
+    return charge.status();
+  }
+  result_charge_ = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
   Reduction& r = reduction_.emplace(plan, piece_bytes);
   if (r.memory_bytes() > options_.scratch_bytes) {
@@ -93,7 +107,12 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
         absl::StrCat("tensor.shape: partial states and results take ", needed,
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
-  r.memory = std::make_unique_for_overwrite<std::byte[]>(r.memory_bytes());
+  absl::StatusOr<HostBytes> memory = HostBytes::Take(r.memory_bytes());
+  if (!memory.ok()) {
+    Abandon();
+    return memory.status();
+  }
+  r.memory = *std::move(memory);
   const Output results =
       r.result_layout.OutputAt(plan, r.memory.get() + r.scratch_layout.total_bytes, &r.overflow);
   r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.memory.get(), results);
@@ -133,8 +152,9 @@ absl::Status CpuLane::FoldPiece(const std::byte* data) {
 absl::StatusOr<Outcome> CpuLane::Finish() {
   Outcome outcome;
   absl::Status status;
+  absl::StatusOr<std::vector<std::string>> results;
   if (plan_->element_count == 0) {
-    outcome.results = EmptyResults(*plan_);
+    results = EmptyResults(*plan_);
   } else {
     Reduction& r = *reduction_;
     const StopWatch watch;
@@ -143,17 +163,23 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
     outcome.times.kernel = r.kernel_time + took;
     use_.AddKernels(0, took);
     if (status.ok()) status = OverflowStatus(r.overflow, *plan_);
-    outcome.results = r.result_layout.Extract(
-        reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
+    if (status.ok()) {
+      results = r.result_layout.Extract(
+          reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
+    }
   }
+  outcome.charge = std::move(result_charge_);
   Abandon();
   if (!status.ok()) return status;
+  if (!results.ok()) return results.status();
+  outcome.results = *std::move(results);
   return outcome;
 }
 
 void CpuLane::Abandon() {
   plan_ = nullptr;
   reduction_.reset();
+  result_charge_ = {};
   to_write_ = {};
 }
 

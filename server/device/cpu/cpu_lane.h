@@ -60,7 +60,7 @@ class CpuLane final : public Lane {
     ScratchLayout scratch_layout;
     ResultLayout result_layout;
     Overflow overflow;
-    std::unique_ptr<std::byte[]> memory;  // scratch, then results
+    HostBytes memory;  // scratch, then results
     std::optional<Folding<CpuBackend>> folding;
     Piece piece;             // being filled
     std::size_t filled = 0;  // bytes of it
@@ -79,6 +79,7 @@ class CpuLane final : public Lane {
   DeviceUse& use_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
+  HostCharge result_charge_;    // for the outcome's
   std::optional<Reduction> reduction_;
   absl::Span<std::byte> to_write_;  // what a write still has to fill; null when there is none
 };

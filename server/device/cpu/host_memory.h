@@ -13,7 +13,7 @@ namespace warpfold {
 
 class HostMemory final : public TensorMemory {
  public:
-  // RESOURCE_EXHAUSTED, in the system's words.
+  // RESOURCE_EXHAUSTED: as HostCharge::Take, or in the system's words.
   static absl::StatusOr<std::unique_ptr<TensorMemory>> Allocate(std::size_t size_bytes);
 
   HostMemory(const HostMemory&) = delete;
@@ -26,6 +26,7 @@ class HostMemory final : public TensorMemory {
 
   std::byte* const data_;
   const std::size_t size_bytes_;
+  HostCharge charge_;
 };
 
 }  // namespace warpfold

@@ -98,6 +98,13 @@ absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, option
 absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
+  // Before a byte of the payload is read: what has no room is refused early.
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
+  if (!charge.ok()) {
+    Abandon();
+    return charge.status();
+  }
+  result_charge_ = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
   const cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = shape_};
   Reduction& r = reduction_.emplace(plan, piece_bytes, job, stream_.get());
@@ -209,9 +216,11 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
 
 absl::StatusOr<Outcome> CudaLane::Finish() {
   if (plan_->element_count == 0) {
-    Outcome outcome{.results = EmptyResults(*plan_)};
+    absl::StatusOr<std::vector<std::string>> results = EmptyResults(*plan_);
+    HostCharge charge = std::move(result_charge_);
     Drop();
-    return outcome;
+    if (!results.ok()) return results.status();
+    return Outcome{.results = *std::move(results), .times = {}, .charge = std::move(charge)};
   }
   return CollectResults(nullptr);
 }
@@ -245,7 +254,7 @@ absl::StatusOr<Outcome> CudaLane::FoldAndFetch(const std::byte* d_tensor) {
   // Release has counted the pieces of a tensor that came through the slabs.
   use_.AddKernels(d_tensor != nullptr ? static_cast<std::size_t>(plan_->input_bytes) : 0, *finish);
   r.times.kernel += *finish;
-  return Outcome{*std::move(results), r.times};
+  return Outcome{*std::move(results), r.times, std::move(result_charge_)};
 }
 
 absl::Status CudaLane::AwaitCopies() {
@@ -278,7 +287,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
   }
   const std::size_t ring_bytes = slabs_.size() * options_.slab_bytes;
   const std::size_t result_bytes = r.in_pinned ? 0 : r.result_layout.total_bytes();
-  std::unique_ptr<char[]> block;
+  HostBytes block;
   std::size_t done = 0;
   do {
     const std::size_t bytes = std::min(ring_bytes, result_bytes - done);
@@ -291,13 +300,18 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
       if (absl::Status status = CheckOverflow(); !status.ok()) return status;
     }
     if (result_bytes <= ring_bytes) break;
-    if (block == nullptr) block = std::make_unique_for_overwrite<char[]>(result_bytes);
+    if (block.get() == nullptr) {
+      absl::StatusOr<HostBytes> taken = HostBytes::Take(result_bytes);
+      if (!taken.ok()) return taken.status();
+      block = *std::move(taken);
+    }
     std::memcpy(block.get() + done, pinned_.get(), bytes);
     done += bytes;
   } while (done < result_bytes);
-  if (block != nullptr) return r.result_layout.Extract(block.get());
-  return r.result_layout.Extract(
-      reinterpret_cast<const char*>(r.in_pinned ? pinned_results_ : pinned_.get()));
+  const std::byte* const results = r.in_pinned              ? pinned_results_
+                                   : block.get() != nullptr ? block.get()
+                                                            : pinned_.get();
+  return r.result_layout.Extract(reinterpret_cast<const char*>(results));
 }
 
 void CudaLane::Abandon() {
@@ -318,6 +332,7 @@ void CudaLane::Drop() {
   }
   plan_ = nullptr;
   reduction_.reset();
+  result_charge_ = {};
   write_.reset();
 }
 

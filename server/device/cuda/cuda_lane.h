@@ -149,6 +149,7 @@ class CudaLane final : public Lane {
   std::vector<Slab> slabs_;
   cuda::UniqueEvent finish_begins_, finish_ends_, results_copied_;
   const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
+  HostCharge result_charge_;    // for the outcome's
   std::optional<Reduction> reduction_;
   std::optional<Write> write_;
 };
