@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <exception>
 #include <iostream>
@@ -26,6 +27,7 @@
 #include "server/config_flags.h"
 #include "server/frontend/library_log.h"
 #include "server/observe/log.h"
+#include "server/open_files.h"
 #include "server/option_text.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -87,11 +89,19 @@ void Linger(Server& server, sigset_t signals) {
   if (server.has_device() && delay.count() > 0) AwaitSignal(signals, delay);
 }
 
+void TakeOpenFiles(Log& log) {
+  const std::int64_t open_files = RaiseOpenFiles();
+  if (open_files >= kOpenFilesWanted) return;
+  log.Write(LogLevel::kWarning, "few open files are allowed: each connection takes one",
+            {{"limit", open_files}, {"wanted", kOpenFilesWanted}});
+}
+
 int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
   Log log(config.log_options());
   const LibraryLog library_log(log);
+  TakeOpenFiles(log);
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });

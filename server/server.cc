@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
 #include "server/observe/process_metrics.h"
+#include "server/open_files.h"
 #include "server/port_file.h"
 #include "server/probe.h"
 #include "server/startup.h"
@@ -39,6 +41,14 @@ TlsFiles TlsFilesOf(const Config& config) {
           .client_ca = config.tls_client_ca};
 }
 
+// Of the configuration, and what the descriptors leave of it.
+Limits LimitsOf(const Config& config) {
+  Limits limits = config.limits();
+  limits.regions.regions_max =
+      std::min(limits.regions.regions_max, RegionsThatFit(OpenFilesLimit().soft));
+  return limits;
+}
+
 }  // namespace
 
 Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices)
@@ -49,9 +59,9 @@ Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices 
       devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
-      tensors_(devices_.executors, config.limits().resident),
+      tensors_(devices_.executors, LimitsOf(config).resident),
       tensor_sweeper_(tensors_),
-      regions_(devices_.executors, config.limits().regions),
+      regions_(devices_.executors, LimitsOf(config).regions),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
       access_log_(log, config.access_log_options()) {}
 
@@ -175,7 +185,7 @@ absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .tls = tls_.get(),
                             .takes_compressed = config_.compression == Compression::kTaken,
-                            .limits = config_.limits(),
+                            .limits = LimitsOf(config_),
                             .version = kVersion,
                             .backend = Name(devices_.backend),
                             .devices = {}};
@@ -224,11 +234,12 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
 }
 
 void Server::TakeLimits() {
+  const Limits limits = LimitsOf(config_);
   admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
   scheduler_->SetQueueDepthMax(config_.queue_depth_max);
-  tensors_.SetLimits(config_.limits().resident);
-  regions_.SetLimits(config_.limits().regions);
-  grpc_->SetLimits(config_.limits());
+  tensors_.SetLimits(limits.resident);
+  regions_.SetLimits(limits.regions);
+  grpc_->SetLimits(limits);
 }
 
 void Server::StopServing() {

@@ -11,6 +11,7 @@
 #include "server/device/backend.h"
 #include "server/device/build.h"
 #include "server/device/machine.h"
+#include "server/open_files.h"
 
 namespace warpfold {
 
@@ -19,7 +20,7 @@ CheckReport CheckAll(const Config& config) {
   if (config.backend != Backend::kCpu) {
     CheckGpus(ReadMachine(), ThisBuild(), MachinePlaces().nvml_library, report);
   }
-  CheckOpenFiles(report);
+  CheckOpenFiles(OpenFilesLimit().hard, report);
   CheckPorts(config, report);
   CheckTls(config, report);
   CheckPortFile(config, report);

@@ -1,12 +1,12 @@
 #include "server/check/host_checks.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -18,24 +18,19 @@
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
 #include "server/kernel_cache.h"
+#include "server/open_files.h"
 
 namespace warpfold {
 namespace {
 
 constexpr char kHost[] = "host";
-// A connection is a descriptor; some proxies open thousands.
-constexpr rlim_t kOpenFilesMin = 65536;
 // With fewer the driver's own files and a handful of clients are too many.
-constexpr rlim_t kOpenFilesFloor = 256;
+constexpr std::int64_t kOpenFilesFloor = 256;
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 // Room for code, threads, gRPC and the driver; an idle server on the CPU took 37 MB (2026-11-25).
 constexpr std::int64_t kProcessBytes = std::int64_t{256} << 20;
 // cgroup v1 says "no limit" as a number near 2^63.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
-
-std::string LimitText(rlim_t limit) {
-  return limit == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit);
-}
 
 std::string MiB(std::int64_t bytes) { return absl::StrCat(bytes >> 20, " MiB"); }
 
@@ -49,16 +44,16 @@ std::optional<std::int64_t> ReadNumber(const std::string& path) {
 
 }  // namespace
 
-void CheckOpenFiles(CheckReport& report) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const std::string text =
-      absl::StrCat(LimitText(limit.rlim_cur), ", hard limit ", LimitText(limit.rlim_max));
-  const std::string remedy = absl::StrCat("each connection takes one: raise it to ", kOpenFilesMin,
-                                          " (ulimit -n, LimitNOFILE=, --ulimit nofile=)");
-  if (limit.rlim_cur >= kOpenFilesMin) {
+void CheckOpenFiles(std::int64_t files, CheckReport& report) {
+  const std::string text = files == std::numeric_limits<std::int64_t>::max()
+                               ? "unlimited"
+                               : absl::StrCat("up to ", files);
+  const std::string remedy =
+      absl::StrCat("each connection takes one: raise the hard limit to ", kOpenFilesWanted,
+                   " (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)");
+  if (files >= kOpenFilesWanted) {
     report.Ok(kHost, "open files", text);
-  } else if (limit.rlim_cur >= kOpenFilesFloor) {
+  } else if (files >= kOpenFilesFloor) {
     report.Warn(kHost, "open files", text, remedy);
   } else {
     report.Fail(kHost, "open files", text, remedy);

@@ -14,7 +14,8 @@
 
 namespace warpfold {
 
-void CheckOpenFiles(CheckReport& report);
+// `files`: the most that the process may have open, the hard limit.
+void CheckOpenFiles(std::int64_t files, CheckReport& report);
 
 // The memory that the system lets this process's control group have (v2 or v1, below `root`); none
 // where it sets no limit.
