@@ -18,6 +18,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -30,6 +31,7 @@
 #include "server/open_files.h"
 #include "server/option_text.h"
 #include "server/server.h"
+#include "server/thread_limit.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -96,9 +98,19 @@ void TakeOpenFiles(Log& log) {
             {{"limit", open_files}, {"wanted", kOpenFilesWanted}});
 }
 
+// Before the log, which has a thread. How many devices there are is not known yet.
+absl::Status TryThreadsOfOneDevice(const Config& config) {
+  return TryThreads(ThreadsNeeded(
+      config.lanes(config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda)));
+}
+
 int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
+  if (const absl::Status threads = TryThreadsOfOneDevice(config); !threads.ok()) {
+    std::cerr << "warpfold-server: cannot start: " << threads.message() << '\n';
+    return kExitFailure;
+  }
   Log log(config.log_options());
   const LibraryLog library_log(log);
   TakeOpenFiles(log);

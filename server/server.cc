@@ -18,6 +18,7 @@
 #include "server/port_file.h"
 #include "server/probe.h"
 #include "server/startup.h"
+#include "server/thread_limit.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -91,6 +92,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
 }
 
 absl::Status Server::StartParts() {
+  const int lanes = static_cast<int>(devices_.executors.size()) * config_.lanes(devices_.backend);
+  if (absl::Status status = TryThreads(ThreadsNeeded(lanes)); !status.ok()) return status;
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;

@@ -10,15 +10,19 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
 #include "server/kernel_cache.h"
 #include "server/open_files.h"
+#include "server/thread_limit.h"
 
 namespace warpfold {
 namespace {
@@ -57,6 +61,17 @@ void CheckOpenFiles(std::int64_t files, CheckReport& report) {
     report.Warn(kHost, "open files", text, remedy);
   } else {
     report.Fail(kHost, "open files", text, remedy);
+  }
+}
+
+void CheckThreads(int count, CheckReport& report) {
+  if (const absl::Status status = TryThreads(count); status.ok()) {
+    report.Ok(kHost, "threads", absl::StrCat(count, " can be started"));
+  } else {
+    // "threads: what is there; what to do"
+    const std::vector<std::string> parts =
+        absl::StrSplit(status.message(), absl::MaxSplits("; ", 1));
+    report.Fail(kHost, "threads", std::string(absl::StripPrefix(parts[0], "threads: ")), parts[1]);
   }
 }
 

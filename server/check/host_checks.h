@@ -25,6 +25,9 @@ std::optional<std::int64_t> CgroupMemoryLimit(const std::string& root = "/sys/fs
 void CheckMemory(const Config& config, Backend backend, int device_count,
                  std::optional<std::int64_t> limit_bytes, CheckReport& report);
 
+// Whether the process may have so many threads. Starts and ends them.
+void CheckThreads(int count, CheckReport& report);
+
 // Whether the ports are free, and who holds those that are not.
 void CheckPorts(const Config& config, CheckReport& report);
 
