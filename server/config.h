@@ -19,6 +19,8 @@ namespace warpfold {
 // Of messages that clients send.
 enum class Compression { kRefused, kTaken };
 
+enum class Switch { kOff, kOn };
+
 // The flag of each field is its name with dashes.
 struct Config {
   // Where to listen. Port 0 takes any free port.
@@ -32,6 +34,18 @@ struct Config {
   std::string tls_client_ca;  // set: clients have to show a certificate that it signed
 
   Compression compression = Compression::kRefused;
+
+  // Connections.
+  int max_streams_per_connection = 1024;
+  std::int64_t handshake_timeout_ms = 10000;
+  std::int64_t connection_idle_timeout_ms = 600'000;  // 0: none
+  std::int64_t max_connection_age_ms = 0;             // 0: none
+  std::int64_t max_connection_age_grace_ms = 3'600'000;
+  std::int64_t keepalive_ms = 60000;
+  std::int64_t keepalive_timeout_ms = 20000;
+
+  Switch reflection = Switch::kOn;
+  int max_reflection_streams = 16;
 
   // The device.
   Backend backend = Backend::kAuto;

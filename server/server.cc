@@ -42,6 +42,17 @@ TlsFiles TlsFilesOf(const Config& config) {
           .client_ca = config.tls_client_ca};
 }
 
+ConnectionLimits ConnectionLimitsOf(const Config& config) {
+  using Ms = std::chrono::milliseconds;
+  return {.streams_max = config.max_streams_per_connection,
+          .handshake_timeout = Ms(config.handshake_timeout_ms),
+          .idle_timeout = Ms(config.connection_idle_timeout_ms),
+          .age_max = Ms(config.max_connection_age_ms),
+          .age_grace = Ms(config.max_connection_age_grace_ms),
+          .keepalive = Ms(config.keepalive_ms),
+          .keepalive_timeout = Ms(config.keepalive_timeout_ms)};
+}
+
 // Of the configuration, and what the descriptors leave of it.
 Limits LimitsOf(const Config& config) {
   Limits limits = config.limits();
@@ -188,6 +199,10 @@ absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .tls = tls_.get(),
                             .takes_compressed = config_.compression == Compression::kTaken,
+                            .connections = ConnectionLimitsOf(config_),
+                            .reflection_streams_max = config_.reflection == Switch::kOn
+                                                          ? config_.max_reflection_streams
+                                                          : 0,
                             .limits = LimitsOf(config_),
                             .version = kVersion,
                             .backend = Name(devices_.backend),

@@ -59,6 +59,18 @@ TEST(ConfigTest, NumbersAreDecimal) {
   EXPECT_EQ(Refusal({"--streams=0x10"}), "streams: '0x10' is no whole number");
 }
 
+TEST(ConfigTest, LimitsOfConnectionsHaveRanges) {
+  EXPECT_EQ(Read({"--reflection=OFF"})->reflection, Switch::kOff);
+  EXPECT_EQ(Refusal({"--reflection=0"}), "reflection: '0' is none of off|on");
+  EXPECT_EQ(Read({"--connection-idle-timeout-ms=0"})->connection_idle_timeout_ms, 0);
+  for (const char* const flag :
+       {"--max-streams-per-connection=0", "--handshake-timeout-ms=0", "--keepalive-ms=999",
+        "--keepalive-timeout-ms=0", "--connection-idle-timeout-ms=-1", "--max-connection-age-ms=-1",
+        "--max-connection-age-grace-ms=0", "--max-reflection-streams=0"}) {
+    EXPECT_NE(Refusal({flag}).find("is not between"), std::string::npos) << flag;
+  }
+}
+
 TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
   const UniqueTempFolder folder;
   const std::string file =
