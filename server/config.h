@@ -86,6 +86,7 @@ struct Config {
   std::int64_t stream_idle_timeout_ms = 30000;
   std::int64_t drain_delay_ms = 0;
   std::int64_t drain_timeout_ms = 20000;
+  std::int64_t exit_when_unready_ms = 0;  // 0: never
 
   // Log.
   LogLevel log_level = LogLevel::kInfo;

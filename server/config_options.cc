@@ -119,6 +119,10 @@ constexpr ConfigOption kOptions[] = {
      kDayMs},
     {"drain-timeout-ms", &Config::drain_timeout_ms, "ms", kOnReload,
      "Time that running requests then get to end", 0, kDayMs},
+    {"exit-when-unready-ms", &Config::exit_when_unready_ms, "ms", kAtStart,
+     "Time that new clients do not reach the server, by its own probe, after which it drains and "
+     "ends with exit code 4; 0: it never does",
+     0, kDayMs},
     {"log-level", &Config::log_level, "", kOnReload, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
     {"access-log-fast-per-s", &Config::access_log_fast_per_s, "lines/s", kOnReload,

@@ -1,7 +1,8 @@
 // warpfold-server: flags -> Config -> Server, or -> --check; SIGHUP reloads, SIGTERM and SIGINT
 // drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left, 4 new
+// clients did not reach it.
 // docs/operations.md explains them.
 #include <pthread.h>
 #include <signal.h>
@@ -40,6 +41,7 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitBadConfig = 2;
 constexpr int kExitNoDevice = 3;
+constexpr int kExitDeaf = 4;
 
 // Blocked in this thread before any other is made, and so in all: only AwaitSignal sees them.
 sigset_t BlockSignals() {
@@ -88,7 +90,26 @@ void Linger(Server& server, sigset_t signals) {
   server.StopServing();
   sigdelset(&signals, SIGHUP);
   const std::chrono::milliseconds delay(server.config().drain_delay_ms);
-  if (server.has_device() && delay.count() > 0) AwaitSignal(signals, delay);
+  if (delay.count() > 0) AwaitSignal(signals, delay);
+}
+
+struct End {
+  int exit_code = 0;
+  const char* reason = "";
+};
+
+End EndOf(const Server& server, int stopped_by) {
+  if (!server.has_device()) return {kExitNoDevice, "no device is left"};
+  if (server.is_deaf()) return {kExitDeaf, "new clients do not reach the server"};
+  return {0, Name(stopped_by)};
+}
+
+// What keeps new clients away, threads that hang, say, may hold up the drain and the log too: then
+// the process ends without them.
+void EndAtLast(const Config& config) {
+  constexpr std::int64_t kBeyondDrainMs = 10'000;
+  signal(SIGALRM, [](int) { _exit(kExitDeaf); });
+  alarm(static_cast<unsigned>((config.drain_timeout_ms + kBeyondDrainMs) / 1000));
 }
 
 void TakeOpenFiles(Log& log) {
@@ -136,12 +157,12 @@ int Serve(const Config& config, int argc, char** argv) {
     return kExitFailure;
   }
   stopped_by = ServeUntilStopped(**server, signals, argc, argv);
-  const bool has_device = (*server)->has_device();
-  log.Write(LogLevel::kInfo, "stopping",
-            {{"reason", has_device ? Name(*stopped_by) : "no device is left"}});
-  Linger(**server, signals);
+  const End end = EndOf(**server, *stopped_by);
+  log.Write(LogLevel::kInfo, "stopping", {{"reason", end.reason}});
+  if (end.exit_code == kExitDeaf) EndAtLast((*server)->config());
+  if (end.exit_code == 0) Linger(**server, signals);
   (*server)->Drain();
-  return has_device ? 0 : kExitNoDevice;
+  return end.exit_code;
 }
 
 // Flags that print and leave; not keys of the file.

@@ -63,10 +63,10 @@ Limits LimitsOf(const Config& config) {
 
 }  // namespace
 
-Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices)
+Server::Server(const Config& config, Log& log, OnUseless on_useless, Devices devices)
     : config_(config),
       log_(log),
-      on_no_device_(std::move(on_no_device)),
+      on_useless_(std::move(on_useless)),
       devices_(std::move(devices)),
       devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
@@ -78,14 +78,14 @@ Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices 
       access_log_(log, config.access_log_options()) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
-                                                      OnNoDevice on_no_device) {
+                                                      OnUseless on_useless) {
   absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) return devices.status();
-  return Start(config, log, std::move(on_no_device), *std::move(devices));
+  return Start(config, log, std::move(on_useless), *std::move(devices));
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
-                                                      OnNoDevice on_no_device, Devices devices) {
+                                                      OnUseless on_useless, Devices devices) {
   for (const std::unique_ptr<Executor>& executor : devices.executors) {
     log.Write(LogLevel::kInfo, "device",
               {{"backend", Name(devices.backend)},
@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
     log.Write(LogLevel::kWarning, "device left out", {{"name", gpu.name}, {"status", gpu.why}});
   }
   std::unique_ptr<Server> server(
-      new Server(config, log, std::move(on_no_device), std::move(devices)));
+      new Server(config, log, std::move(on_useless), std::move(devices)));
   if (absl::Status status = server->StartParts(); !status.ok()) return status;
   return server;
 }
@@ -126,6 +126,7 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
   starting_ = false;
   // One that was lost in this moment: OnDeviceLost may have found starting_ still set.
   if (!has_device()) return absl::UnavailableError("no device is left");
+  if (absl::Status probe = StartSelfProbe(); !probe.ok()) return probe;
   admission_.Open();
   ready_ = true;
   grpc_->StartServing();
@@ -166,7 +167,8 @@ absl::Status Server::StartMetrics() {
                           .tls = tls_.get()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
-    now.ready = ready_ && has_device();
+    now.ready = ready_ && reachable_ && has_device();
+    now.self_probe_failures = static_cast<double>(self_probe_failures_.load());
     return now;
   });
   std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
@@ -218,6 +220,44 @@ absl::Status Server::StartGrpc() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartSelfProbe() {
+  const std::chrono::milliseconds patience(config_.exit_when_unready_ms);
+  absl::StatusOr<std::unique_ptr<SelfProbe>> self_probe = SelfProbe::Start(
+      {.listen_address = config_.listen_address,
+       .port = grpc_port(),
+       .uses_tls = config_.uses_tls(),
+       .on_probe = [this, patience](const absl::Status& probed, const Reach& reach) {
+         OnSelfProbe(probed, reach, patience);
+       }});
+  if (!self_probe.ok()) return self_probe.status();
+  self_probe_ = *std::move(self_probe);
+  return absl::OkStatus();
+}
+
+// The probe's thread, which StopServing waits for: nobody else says meanwhile that it serves.
+void Server::OnSelfProbe(const absl::Status& probed, const Reach& reach,
+                         std::chrono::milliseconds patience) {
+  if (!probed.ok()) ++self_probe_failures_;
+  if (reach.reachable() != reachable_) {
+    reachable_ = reach.reachable();
+    if (reachable_) {
+      log_.Write(LogLevel::kInfo, "ready again: new clients reach the server");
+      grpc_->StartServing();
+    } else {
+      log_.Write(LogLevel::kError, "not ready: new clients do not reach the server",
+                 {{"status", probed.message()}});
+      grpc_->StopServing();
+    }
+  }
+  const bool gives_up = patience.count() > 0 && !reachable_ && reach.failed_for() >= patience;
+  if (!gives_up || is_deaf_.exchange(true)) return;
+  log_.Write(LogLevel::kError, "ending: new clients have not reached the server for too long",
+             {{"exit_when_unready_ms", patience.count()},
+              {"failed_for_ms", reach.failed_for().count()},
+              {"status", probed.message()}});
+  on_useless_();
+}
+
 // The owner's thread is told and stops the server: this is a lane's, which the server waits for.
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   tensors_.DropDevice(device);
@@ -225,7 +265,7 @@ void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   const bool starting = starting_;
   log_.Write(LogLevel::kError, starting ? "device left out" : "device lost",
              {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
-  if (left == 0 && !starting) on_no_device_();  // the start itself fails
+  if (left == 0 && !starting) on_useless_();  // the start itself fails
 }
 
 bool Server::has_device() const { return devices_left_ > 0; }
@@ -261,6 +301,7 @@ void Server::TakeLimits() {
 }
 
 void Server::StopServing() {
+  self_probe_ = nullptr;
   ready_ = false;
   grpc_->StopServing();
 }
