@@ -23,10 +23,11 @@ enum class Switch { kOff, kOn };
 
 // The flag of each field is its name with dashes.
 struct Config {
-  // Where to listen. Port 0 takes any free port.
-  std::string listen_address = "0.0.0.0:50051";
-  std::string metrics_address = "0.0.0.0:9464";  // "none" or empty: no metrics page
-  std::string port_file;                         // empty: none written
+  // Where to listen. Port 0 takes any free port. Not on every address unless the operator says so:
+  // nobody is asked who they are.
+  std::string listen_address = "127.0.0.1:50051";
+  std::string metrics_address = "127.0.0.1:9464";  // "none" or empty: no metrics page
+  std::string port_file;                           // empty: none written
 
   // TLS: PEM files. Without a certificate there is none.
   std::string tls_cert;

@@ -19,9 +19,10 @@ constexpr Change kOnReload = Change::kOnReload;
 
 constexpr ConfigOption kOptions[] = {
     {"listen-address", &Config::listen_address, "host:port", kAtStart,
-     "The gRPC service; port 0: any"},
+     "The gRPC service, which asks nobody who they are; 0.0.0.0: on all addresses of this host; "
+     "port 0: any"},
     {"metrics-address", &Config::metrics_address, "host:port", kAtStart,
-     "The Prometheus page; port 0: any; none: no page"},
+     "The Prometheus page, likewise; none: no page"},
     {"port-file", &Config::port_file, "path", kAtStart,
      "File that gets 'grpc_port metrics_port' once the server is ready"},
     {"tls-cert", &Config::tls_cert, "path", kAtStart,

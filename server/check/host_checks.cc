@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
+#include "server/host_port.h"
 #include "server/kernel_cache.h"
 #include "server/open_files.h"
 #include "server/thread_limit.h"
@@ -115,7 +116,13 @@ void CheckPorts(const Config& config, CheckReport& report) {
 
 void CheckTls(const Config& config, CheckReport& report) {
   if (!config.uses_tls()) {
-    report.Ok(kHost, "TLS", "off");
+    const std::optional<HostPort> listen = ParseHostPort(config.listen_address);
+    const bool is_open = listen.has_value() && listen->is_every_address();
+    // No warning: in a container it is what one wants.
+    report.Ok(kHost, "TLS",
+              is_open ? absl::StrCat("off, and ", config.listen_address,
+                                     " takes whoever reaches any address of this host")
+                      : "off");
     return;
   }
   const absl::StatusOr<std::unique_ptr<TlsCertificate>> tls =

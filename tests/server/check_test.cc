@@ -249,6 +249,25 @@ TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {
   ExpectRemedies(report);
 }
 
+TEST_F(CheckPartsTest, AnOpenAddressWithoutTlsIsSaid) {
+  for (const char* const address : {"127.0.0.1:1", "localhost:1", "10.0.0.1:1"}) {
+    CheckReport report;
+    Config config;
+    config.listen_address = address;
+    CheckTls(config, report);
+    EXPECT_EQ(report.findings[0].text, "off") << address;
+  }
+  for (const std::string address : {"0.0.0.0:1", "[::]:1"}) {
+    CheckReport report;
+    Config config;
+    config.listen_address = address;
+    CheckTls(config, report);
+    EXPECT_EQ(report.findings[0].text,
+              "off, and " + address + " takes whoever reaches any address of this host");
+    EXPECT_EQ(report.Count(Result::kWarn), 0);
+  }
+}
+
 TEST_F(CheckPartsTest, APortFileHasToBeWritable) {
   const UniqueTempFolder folder;
   Config config;

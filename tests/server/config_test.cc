@@ -35,6 +35,9 @@ TEST(ConfigTest, DefaultsAreValid) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->max_message_bytes, 64 << 20);
   EXPECT_EQ(config->limits().stream_idle_timeout.count(), 30000);
+  // Whoever reaches a port may call.
+  EXPECT_EQ(config->listen_address, "127.0.0.1:50051");
+  EXPECT_EQ(config->metrics_address, "127.0.0.1:9464");
 }
 
 TEST(ConfigTest, BytesTakeUnits) {
