@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "server/config_options.h"
+#include "server/end_connections.h"
 #include "server/listen_port.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
@@ -306,12 +309,34 @@ void Server::StopServing() {
   grpc_->StopServing();
 }
 
+// gRPC cancels all calls at the timeout, but before it closes a connection it waits for what it
+// writes there. A peer that reads nothing ends that by TCP_USER_TIMEOUT alone: 20 to 30 s later.
+void Server::EndConnectionsAfter(std::chrono::milliseconds timeout,
+                                 const absl::Notification& ended) {
+  constexpr absl::Duration kLastWords = absl::Milliseconds(500);  // for who reads its cancellation
+  absl::Duration patience = absl::FromChrono(timeout) + kLastWords;
+  while (!ended.WaitForNotificationWithTimeout(patience)) {
+    const int count = EndConnections(grpc_port());
+    if (count > 0) {
+      log_.Write(LogLevel::kWarning, "ended connections that outlasted the drain",
+                 {{"connections", count}});
+    }
+    patience = kLastWords;
+  }
+}
+
 void Server::Drain() {
   const auto start = std::chrono::steady_clock::now();
   log_.Write(LogLevel::kInfo, "draining", {{"drain_timeout_ms", config_.drain_timeout_ms}});
   StopServing();
   admission_.Close();
-  grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
+  const std::chrono::milliseconds timeout(config_.drain_timeout_ms);
+  {
+    absl::Notification ended;
+    const std::jthread at_last([this, &ended, timeout] { EndConnectionsAfter(timeout, ended); });
+    grpc_->Shutdown(timeout);
+    ended.Notify();
+  }
   scheduler_->Drain();
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - start);
