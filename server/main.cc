@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <ctime>
 #include <exception>
@@ -104,12 +105,13 @@ End EndOf(const Server& server, int stopped_by) {
   return {0, Name(stopped_by)};
 }
 
-// What keeps new clients away, threads that hang, say, may hold up the drain and the log too: then
-// the process ends without them.
-void EndAtLast(const Config& config) {
-  constexpr std::int64_t kBeyondDrainMs = 10'000;
-  signal(SIGALRM, [](int) { _exit(kExitDeaf); });
-  alarm(static_cast<unsigned>((config.drain_timeout_ms + kBeyondDrainMs) / 1000));
+volatile std::sig_atomic_t late_exit_code = 0;
+
+// Ends the process with `exit_code` unless it has ended by itself after `time`.
+void EndAfter(std::chrono::milliseconds time, int exit_code) {
+  late_exit_code = exit_code;
+  signal(SIGALRM, [](int) { _exit(late_exit_code); });
+  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
 }
 
 void TakeOpenFiles(Log& log) {
@@ -159,9 +161,16 @@ int Serve(const Config& config, int argc, char** argv) {
   stopped_by = ServeUntilStopped(**server, signals, argc, argv);
   const End end = EndOf(**server, *stopped_by);
   log.Write(LogLevel::kInfo, "stopping", {{"reason", end.reason}});
-  if (end.exit_code == kExitDeaf) EndAtLast((*server)->config());
+  if (end.exit_code == kExitDeaf) {
+    // Threads that hang, say, keep new clients away and may hold up the drain too.
+    const std::chrono::milliseconds drain((*server)->config().drain_timeout_ms);
+    EndAfter(drain + std::chrono::seconds(10), kExitDeaf);
+  }
   if (end.exit_code == 0) Linger(**server, signals);
   (*server)->Drain();
+  // gRPC's own end may wait 10 s for a poller of its, which nobody wakes, after a write that did
+  // not end. There is nothing left that it could be waited for.
+  EndAfter(std::chrono::seconds(2), end.exit_code);
   return end.exit_code;
 }
 
