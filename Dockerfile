@@ -33,13 +33,15 @@ RUN install -d -o 65532 -g 65532 /var/cache/warpfold
 ENV PATH=/opt/warpfold/bin:$PATH \
     CUDA_CACHE_PATH=/var/cache/warpfold \
     NVIDIA_VISIBLE_DEVICES=all \
-    NVIDIA_DRIVER_CAPABILITIES=compute,utility
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    WARPFOLD_LISTEN_ADDRESS=0.0.0.0:50051 \
+    WARPFOLD_METRICS_ADDRESS=0.0.0.0:9464
 USER 65532:65532
-# 50051: gRPC; 9464: Prometheus.
+# 50051: gRPC; 9464: Prometheus. All addresses of the container, by variables so that arguments of `docker run` leave them: which
+# of the host's reach them is -p's.
 EXPOSE 50051 9464
 STOPSIGNAL SIGTERM
 # 15 minutes: the driver may compile kernels once, for a GPU newer than the build.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=15m --retries=3 \
   CMD ["warpfold", "health", "--server=127.0.0.1:50051"]
 ENTRYPOINT ["warpfold-server"]
-CMD ["--listen-address=0.0.0.0:50051", "--metrics-address=0.0.0.0:9464"]

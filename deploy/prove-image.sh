@@ -173,11 +173,12 @@ enter_root() {
   mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
   mount -o remount,bind,ro "$root"
   mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-  local user path
+  local user environment
   user=$(configured '{{.OCIv1.Config.User}}')
-  path=$(configured '{{range .OCIv1.Config.Env}}{{println .}}{{end}}' | sed -n 's/^PATH=//p')
-  # The image's own user and path; `env -i`: nothing of this shell's environment helps.
-  inside=(chroot --userspec="$user" "$root" /usr/bin/env -i PATH="$path")
+  mapfile -t environment < <(configured '{{range .OCIv1.Config.Env}}{{println .}}{{end}}' |
+    sed '/^$/d')
+  # The image's own user and variables; `env -i`: nothing of this shell's environment helps.
+  inside=(chroot --userspec="$user" "$root" /usr/bin/env -i "${environment[@]}")
   mapfile -t command < <(configured '{{range .OCIv1.Config.Entrypoint}}{{println .}}{{end}}'
     configured '{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}')
   mapfile -t health < <(configured '{{range .Docker.Config.Healthcheck.Test}}{{println .}}{{end}}' |

@@ -19,12 +19,15 @@ namespace warpfold {
 // Of messages that clients send.
 enum class Compression { kRefused, kTaken };
 
+enum class Switch { kOff, kOn };
+
 // The flag of each field is its name with dashes.
 struct Config {
-  // Where to listen. Port 0 takes any free port.
-  std::string listen_address = "0.0.0.0:50051";
-  std::string metrics_address = "0.0.0.0:9464";  // "none" or empty: no metrics page
-  std::string port_file;                         // empty: none written
+  // Where to listen. Port 0 takes any free port. Not on every address unless the operator says so:
+  // nobody is asked who they are.
+  std::string listen_address = "127.0.0.1:50051";
+  std::string metrics_address = "127.0.0.1:9464";  // "none" or empty: no metrics page
+  std::string port_file;                           // empty: none written
 
   // TLS: PEM files. Without a certificate there is none.
   std::string tls_cert;
@@ -32,6 +35,18 @@ struct Config {
   std::string tls_client_ca;  // set: clients have to show a certificate that it signed
 
   Compression compression = Compression::kRefused;
+
+  // Connections.
+  int max_streams_per_connection = 1024;
+  std::int64_t handshake_timeout_ms = 10000;
+  std::int64_t connection_idle_timeout_ms = 600'000;  // 0: none
+  std::int64_t max_connection_age_ms = 0;             // 0: none
+  std::int64_t max_connection_age_grace_ms = 3'600'000;
+  std::int64_t keepalive_ms = 60000;
+  std::int64_t keepalive_timeout_ms = 20000;
+
+  Switch reflection = Switch::kOn;
+  int max_reflection_streams = 16;
 
   // The device.
   Backend backend = Backend::kAuto;
@@ -75,6 +90,7 @@ struct Config {
   std::int64_t min_bytes_per_s = std::int64_t{256} << 10;
   std::int64_t drain_delay_ms = 0;
   std::int64_t drain_timeout_ms = 20000;
+  std::int64_t exit_when_unready_ms = 0;  // 0: never
 
   // Log.
   LogLevel log_level = LogLevel::kInfo;

@@ -19,9 +19,10 @@ constexpr Change kOnReload = Change::kOnReload;
 
 constexpr ConfigOption kOptions[] = {
     {"listen-address", &Config::listen_address, "host:port", kAtStart,
-     "The gRPC service; port 0: any"},
+     "The gRPC service, which asks nobody who they are; 0.0.0.0: on all addresses of this host; "
+     "port 0: any"},
     {"metrics-address", &Config::metrics_address, "host:port", kAtStart,
-     "The Prometheus page; port 0: any; none: no page"},
+     "The Prometheus page, likewise; none: no page"},
     {"port-file", &Config::port_file, "path", kAtStart,
      "File that gets 'grpc_port metrics_port' once the server is ready"},
     {"tls-cert", &Config::tls_cert, "path", kAtStart,
@@ -32,6 +33,29 @@ constexpr ConfigOption kOptions[] = {
     {"compression", &Config::compression, "", kAtStart,
      "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
      "of it, up to a thousand times what was sent, before its size is known"},
+    {"max-streams-per-connection", &Config::max_streams_per_connection, "calls", kAtStart,
+     "Calls at a time on one connection; gRPC's clients let more of them wait", 1, 1 << 20},
+    {"handshake-timeout-ms", &Config::handshake_timeout_ms, "ms", kAtStart,
+     "Time in which a new connection has to end its handshake, of TLS and of HTTP/2", 1, kDayMs},
+    {"connection-idle-timeout-ms", &Config::connection_idle_timeout_ms, "ms", kAtStart,
+     "Time without a call after which a connection is closed; gRPC's clients open another with "
+     "their next call; 0: none",
+     0, kDayMs},
+    {"max-connection-age-ms", &Config::max_connection_age_ms, "ms", kAtStart,
+     "Age, give or take a tenth, from which a connection takes no new calls: for load balancers "
+     "that tell connections apart and no calls; 0: none",
+     0, kDayMs},
+    {"max-connection-age-grace-ms", &Config::max_connection_age_grace_ms, "ms", kAtStart,
+     "Time that the calls on such a connection then get to end", 1, kDayMs},
+    {"keepalive-ms", &Config::keepalive_ms, "ms", kAtStart,
+     "Silence of a connection after which the server asks whether its client is still there", 1000,
+     kDayMs},
+    {"keepalive-timeout-ms", &Config::keepalive_timeout_ms, "ms", kAtStart,
+     "Time in which it has to answer, and in which what was sent has to arrive", 1000, kDayMs},
+    {"reflection", &Config::reflection, "", kAtStart,
+     "gRPC server reflection, by which grpcurl and others learn the services"},
+    {"max-reflection-streams", &Config::max_reflection_streams, "calls", kAtStart,
+     "Calls of reflection at a time; each has a thread", 1, 1024},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: the GPUs, and the CPU only where no GPU is present"},
     {"streams", &Config::streams, "requests", kAtStart,
@@ -107,6 +131,10 @@ constexpr ConfigOption kOptions[] = {
      kDayMs},
     {"drain-timeout-ms", &Config::drain_timeout_ms, "ms", kOnReload,
      "Time that running requests then get to end", 0, kDayMs},
+    {"exit-when-unready-ms", &Config::exit_when_unready_ms, "ms", kAtStart,
+     "Time that new clients do not reach the server, by its own probe, after which it drains and "
+     "ends with exit code 4; 0: it never does",
+     0, kDayMs},
     {"log-level", &Config::log_level, "", kOnReload, "Least level that is logged"},
     {"log-format", &Config::log_format, "", kAtStart, "Form of log lines on stderr"},
     {"access-log-fast-per-s", &Config::access_log_fast_per_s, "lines/s", kOnReload,

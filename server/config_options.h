@@ -22,7 +22,7 @@ enum class Change { kAtStart, kOnReload };
 struct ConfigOption {
   const char* name;  // "slab-bytes": the file's key, --slab-bytes, WARPFOLD_SLAB_BYTES
   std::variant<std::string Config::*, int Config::*, std::int64_t Config::*, Backend Config::*,
-               LogLevel Config::*, LogFormat Config::*, Compression Config::*>
+               LogLevel Config::*, LogFormat Config::*, Compression Config::*, Switch Config::*>
       field;
   const char* unit;  // "bytes", "ms", ...; empty for what has none
   Change change;

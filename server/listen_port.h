@@ -23,7 +23,7 @@ std::optional<PortHolder> FindPortHolder(int port);
 int ListenError(const HostPort& address);
 
 // OK when a server can listen on `address`, of --`option`. UNAVAILABLE says why not, and who holds
-// the port: gRPC's and civetweb's words do not.
+// the port: gRPC's words do not.
 absl::Status CheckFree(const std::string& option, const std::string& address);
 
 }  // namespace warpfold

@@ -1,14 +1,16 @@
 // warpfold-server: flags -> Config -> Server, or -> --check; SIGHUP reloads, SIGTERM and SIGINT
 // drain it.
 //
-// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left, 70 no
-// memory (out_of_memory.h). docs/operations.md explains them.
+// Exit codes: 0 clean, 1 failure at run time, 2 bad configuration, 3 no device is left, 4 new
+// clients did not reach it, 70 no memory (out_of_memory.h). docs/operations.md explains them.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <ctime>
 #include <exception>
 #include <iostream>
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -26,9 +29,11 @@
 #include "server/config_flags.h"
 #include "server/frontend/library_log.h"
 #include "server/observe/log.h"
+#include "server/open_files.h"
 #include "server/option_text.h"
 #include "server/out_of_memory.h"
 #include "server/server.h"
+#include "server/thread_limit.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -37,6 +42,7 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitBadConfig = 2;
 constexpr int kExitNoDevice = 3;
+constexpr int kExitDeaf = 4;
 
 // Blocked in this thread before any other is made, and so in all: only AwaitSignal sees them.
 sigset_t BlockSignals() {
@@ -85,14 +91,52 @@ void Linger(Server& server, sigset_t signals) {
   server.StopServing();
   sigdelset(&signals, SIGHUP);
   const std::chrono::milliseconds delay(server.config().drain_delay_ms);
-  if (server.has_device() && delay.count() > 0) AwaitSignal(signals, delay);
+  if (delay.count() > 0) AwaitSignal(signals, delay);
+}
+
+struct End {
+  int exit_code = 0;
+  const char* reason = "";
+};
+
+End EndOf(const Server& server, int stopped_by) {
+  if (!server.has_device()) return {kExitNoDevice, "no device is left"};
+  if (server.is_deaf()) return {kExitDeaf, "new clients do not reach the server"};
+  return {0, Name(stopped_by)};
+}
+
+volatile std::sig_atomic_t late_exit_code = 0;
+
+// Ends the process with `exit_code` unless it has ended by itself after `time`.
+void EndAfter(std::chrono::milliseconds time, int exit_code) {
+  late_exit_code = exit_code;
+  signal(SIGALRM, [](int) { _exit(late_exit_code); });
+  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
+}
+
+void TakeOpenFiles(Log& log) {
+  const std::int64_t open_files = RaiseOpenFiles();
+  if (open_files >= kOpenFilesWanted) return;
+  log.Write(LogLevel::kWarning, "few open files are allowed: each connection takes one",
+            {{"limit", open_files}, {"wanted", kOpenFilesWanted}});
+}
+
+// Before the log, which has a thread. How many devices there are is not known yet.
+absl::Status TryThreadsOfOneDevice(const Config& config) {
+  return TryThreads(ThreadsNeeded(
+      config.lanes(config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda)));
 }
 
 int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
+  if (const absl::Status threads = TryThreadsOfOneDevice(config); !threads.ok()) {
+    std::cerr << "warpfold-server: cannot start: " << threads.message() << '\n';
+    return kExitFailure;
+  }
   Log log(config.log_options());
   const LibraryLog library_log(log);
+  TakeOpenFiles(log);
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });
@@ -115,12 +159,19 @@ int Serve(const Config& config, int argc, char** argv) {
     return kExitFailure;
   }
   stopped_by = ServeUntilStopped(**server, signals, argc, argv);
-  const bool has_device = (*server)->has_device();
-  log.Write(LogLevel::kInfo, "stopping",
-            {{"reason", has_device ? Name(*stopped_by) : "no device is left"}});
-  Linger(**server, signals);
+  const End end = EndOf(**server, *stopped_by);
+  log.Write(LogLevel::kInfo, "stopping", {{"reason", end.reason}});
+  if (end.exit_code == kExitDeaf) {
+    // Threads that hang, say, keep new clients away and may hold up the drain too.
+    const std::chrono::milliseconds drain((*server)->config().drain_timeout_ms);
+    EndAfter(drain + std::chrono::seconds(10), kExitDeaf);
+  }
+  if (end.exit_code == 0) Linger(**server, signals);
   (*server)->Drain();
-  return has_device ? 0 : kExitNoDevice;
+  // gRPC's own end may wait 10 s for a poller of its, which nobody wakes, after a write that did
+  // not end. There is nothing left that it could be waited for.
+  EndAfter(std::chrono::seconds(2), end.exit_code);
+  return end.exit_code;
 }
 
 // Flags that print and leave; not keys of the file.

@@ -44,6 +44,11 @@ const Choices<Compression>& ChoicesOf(Compression Config::*) {
   return choices;
 }
 
+const Choices<Switch>& ChoicesOf(Switch Config::*) {
+  static const auto& choices = *new Choices<Switch>{{"off", Switch::kOff}, {"on", Switch::kOn}};
+  return choices;
+}
+
 // Calls `visit` with the option's pointer to member, in its own type.
 template <typename Visit>
 auto VisitField(const ConfigOption& option, const Visit& visit) {

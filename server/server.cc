@@ -1,22 +1,28 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "server/config_options.h"
 #include "server/device/host_bytes.h"
+#include "server/end_connections.h"
 #include "server/listen_port.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
 #include "server/observe/process_metrics.h"
+#include "server/open_files.h"
 #include "server/port_file.h"
 #include "server/probe.h"
 #include "server/startup.h"
+#include "server/thread_limit.h"
 #include "server/version.h"
 
 namespace warpfold {
@@ -40,31 +46,50 @@ TlsFiles TlsFilesOf(const Config& config) {
           .client_ca = config.tls_client_ca};
 }
 
+ConnectionLimits ConnectionLimitsOf(const Config& config) {
+  using Ms = std::chrono::milliseconds;
+  return {.streams_max = config.max_streams_per_connection,
+          .handshake_timeout = Ms(config.handshake_timeout_ms),
+          .idle_timeout = Ms(config.connection_idle_timeout_ms),
+          .age_max = Ms(config.max_connection_age_ms),
+          .age_grace = Ms(config.max_connection_age_grace_ms),
+          .keepalive = Ms(config.keepalive_ms),
+          .keepalive_timeout = Ms(config.keepalive_timeout_ms)};
+}
+
+// Of the configuration, and what the descriptors leave of it.
+Limits LimitsOf(const Config& config) {
+  Limits limits = config.limits();
+  limits.regions.regions_max =
+      std::min(limits.regions.regions_max, RegionsThatFit(OpenFilesLimit().soft));
+  return limits;
+}
+
 }  // namespace
 
-Server::Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices)
+Server::Server(const Config& config, Log& log, OnUseless on_useless, Devices devices)
     : config_(config),
       log_(log),
-      on_no_device_(std::move(on_no_device)),
+      on_useless_(std::move(on_useless)),
       devices_(std::move(devices)),
       devices_left_(static_cast<int>(devices_.executors.size())),
       admission_({.max_requests_in_flight = config.max_requests_in_flight,
                   .max_bytes_in_flight = config.max_bytes_in_flight}),
-      tensors_(devices_.executors, config.limits().resident),
+      tensors_(devices_.executors, LimitsOf(config).resident),
       tensor_sweeper_(tensors_),
-      regions_(devices_.executors, config.limits().regions),
+      regions_(devices_.executors, LimitsOf(config).regions),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
       access_log_(log, config.access_log_options()) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
-                                                      OnNoDevice on_no_device) {
+                                                      OnUseless on_useless) {
   absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) return devices.status();
-  return Start(config, log, std::move(on_no_device), *std::move(devices));
+  return Start(config, log, std::move(on_useless), *std::move(devices));
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
-                                                      OnNoDevice on_no_device, Devices devices) {
+                                                      OnUseless on_useless, Devices devices) {
   for (const std::unique_ptr<Executor>& executor : devices.executors) {
     log.Write(LogLevel::kInfo, "device",
               {{"backend", Name(devices.backend)},
@@ -76,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log&
     log.Write(LogLevel::kWarning, "device left out", {{"name", gpu.name}, {"status", gpu.why}});
   }
   std::unique_ptr<Server> server(
-      new Server(config, log, std::move(on_no_device), std::move(devices)));
+      new Server(config, log, std::move(on_useless), std::move(devices)));
   if (absl::Status status = server->StartParts(); !status.ok()) return status;
   return server;
 }
@@ -118,6 +143,8 @@ absl::Status Server::StartParts() {
               {"set_aside", plan.Sum()},
               {"left_bytes", plan.LeftForRequests(memory_limit_)}});
   StartMemoryWatch();
+  const int lanes = static_cast<int>(devices_.executors.size()) * config_.lanes(devices_.backend);
+  if (absl::Status status = TryThreads(ThreadsNeeded(lanes)); !status.ok()) return status;
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
@@ -139,6 +166,7 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
   starting_ = false;
   // One that was lost in this moment: OnDeviceLost may have found starting_ still set.
   if (!has_device()) return absl::UnavailableError("no device is left");
+  if (absl::Status probe = StartSelfProbe(); !probe.ok()) return probe;
   admission_.Open();
   ready_ = true;
   grpc_->StartServing();
@@ -181,7 +209,8 @@ absl::Status Server::StartMetrics() {
                           .tls = tls_.get()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
-    now.ready = ready_ && has_device();
+    now.ready = ready_ && reachable_ && has_device();
+    now.self_probe_failures = static_cast<double>(self_probe_failures_.load());
     return now;
   });
   std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
@@ -214,7 +243,11 @@ absl::Status Server::StartGrpc() {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .tls = tls_.get(),
                             .takes_compressed = config_.compression == Compression::kTaken,
-                            .limits = config_.limits(),
+                            .connections = ConnectionLimitsOf(config_),
+                            .reflection_streams_max = config_.reflection == Switch::kOn
+                                                          ? config_.max_reflection_streams
+                                                          : 0,
+                            .limits = LimitsOf(config_),
                             .version = kVersion,
                             .backend = Name(devices_.backend),
                             .devices = {}};
@@ -229,6 +262,44 @@ absl::Status Server::StartGrpc() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartSelfProbe() {
+  const std::chrono::milliseconds patience(config_.exit_when_unready_ms);
+  absl::StatusOr<std::unique_ptr<SelfProbe>> self_probe = SelfProbe::Start(
+      {.listen_address = config_.listen_address,
+       .port = grpc_port(),
+       .uses_tls = config_.uses_tls(),
+       .on_probe = [this, patience](const absl::Status& probed, const Reach& reach) {
+         OnSelfProbe(probed, reach, patience);
+       }});
+  if (!self_probe.ok()) return self_probe.status();
+  self_probe_ = *std::move(self_probe);
+  return absl::OkStatus();
+}
+
+// The probe's thread, which StopServing waits for: nobody else says meanwhile that it serves.
+void Server::OnSelfProbe(const absl::Status& probed, const Reach& reach,
+                         std::chrono::milliseconds patience) {
+  if (!probed.ok()) ++self_probe_failures_;
+  if (reach.reachable() != reachable_) {
+    reachable_ = reach.reachable();
+    if (reachable_) {
+      log_.Write(LogLevel::kInfo, "ready again: new clients reach the server");
+      grpc_->StartServing();
+    } else {
+      log_.Write(LogLevel::kError, "not ready: new clients do not reach the server",
+                 {{"status", probed.message()}});
+      grpc_->StopServing();
+    }
+  }
+  const bool gives_up = patience.count() > 0 && !reachable_ && reach.failed_for() >= patience;
+  if (!gives_up || is_deaf_.exchange(true)) return;
+  log_.Write(LogLevel::kError, "ending: new clients have not reached the server for too long",
+             {{"exit_when_unready_ms", patience.count()},
+              {"failed_for_ms", reach.failed_for().count()},
+              {"status", probed.message()}});
+  on_useless_();
+}
+
 // The owner's thread is told and stops the server: this is a lane's, which the server waits for.
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   tensors_.DropDevice(device);
@@ -236,7 +307,7 @@ void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   const bool starting = starting_;
   log_.Write(LogLevel::kError, starting ? "device left out" : "device lost",
              {{"name", device.name}, {"status", why.message()}, {"devices_left", left}});
-  if (left == 0 && !starting) on_no_device_();  // the start itself fails
+  if (left == 0 && !starting) on_useless_();  // the start itself fails
 }
 
 bool Server::has_device() const { return devices_left_ > 0; }
@@ -264,16 +335,34 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
 
 void Server::TakeLimits() {
   TakeMemoryBudget();
+  const Limits limits = LimitsOf(config_);
   admission_.SetLimits(config_.max_requests_in_flight, config_.max_bytes_in_flight);
   scheduler_->SetQueueDepthMax(config_.queue_depth_max);
-  tensors_.SetLimits(config_.limits().resident);
-  regions_.SetLimits(config_.limits().regions);
-  grpc_->SetLimits(config_.limits());
+  tensors_.SetLimits(limits.resident);
+  regions_.SetLimits(limits.regions);
+  grpc_->SetLimits(limits);
 }
 
 void Server::StopServing() {
+  self_probe_ = nullptr;
   ready_ = false;
   grpc_->StopServing();
+}
+
+// gRPC cancels all calls at the timeout, but before it closes a connection it waits for what it
+// writes there. A peer that reads nothing ends that by TCP_USER_TIMEOUT alone: 20 to 30 s later.
+void Server::EndConnectionsAfter(std::chrono::milliseconds timeout,
+                                 const absl::Notification& ended) {
+  constexpr absl::Duration kLastWords = absl::Milliseconds(500);  // for who reads its cancellation
+  absl::Duration patience = absl::FromChrono(timeout) + kLastWords;
+  while (!ended.WaitForNotificationWithTimeout(patience)) {
+    const int count = EndConnections(grpc_port());
+    if (count > 0) {
+      log_.Write(LogLevel::kWarning, "ended connections that outlasted the drain",
+                 {{"connections", count}});
+    }
+    patience = kLastWords;
+  }
 }
 
 void Server::Drain() {
@@ -281,7 +370,13 @@ void Server::Drain() {
   log_.Write(LogLevel::kInfo, "draining", {{"drain_timeout_ms", config_.drain_timeout_ms}});
   StopServing();
   admission_.Close();
-  grpc_->Shutdown(std::chrono::milliseconds(config_.drain_timeout_ms));
+  const std::chrono::milliseconds timeout(config_.drain_timeout_ms);
+  {
+    absl::Notification ended;
+    const std::jthread at_last([this, &ended, timeout] { EndConnectionsAfter(timeout, ended); });
+    grpc_->Shutdown(timeout);
+    ended.Notify();
+  }
   scheduler_->Drain();
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - start);

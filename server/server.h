@@ -6,10 +6,13 @@
 #define WARPFOLD_SERVER_SERVER_H_
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "server/config.h"
 #include "server/core/admission.h"
 #include "server/core/region_table.h"
@@ -26,21 +29,23 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
+#include "server/self_probe.h"
 
 namespace warpfold {
 
 class Server {
  public:
-  // Told, by any thread, that no device is left: every request will be refused.
-  using OnNoDevice = std::function<void()>;
+  // Told, by any thread, that to serve on is no use: no device is left, or new clients have not
+  // reached the server for config.exit_when_unready_ms.
+  using OnUseless = std::function<void()>;
 
   // Opens the devices and listens: the process is live, and not ready. `log` must outlive the
   // server. Errors name what could not be had: a device, an address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
-                                                       OnNoDevice on_no_device);
+                                                       OnUseless on_useless);
   // The same with devices that are open already.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, Log& log,
-                                                       OnNoDevice on_no_device, Devices devices);
+                                                       OnUseless on_useless, Devices devices);
 
   // Loads the kernels onto the devices, asks each the known questions (startup.h) and serves from
   // then on. Waits: seconds, or minutes where the driver compiles. `stop_requested` is asked on
@@ -58,16 +63,19 @@ class Server {
   void StopServing();
 
   // Nothing new is admitted, and what was accepted gets config.drain_timeout_ms to end. Then all is
-  // cancelled that is left. Returns when no request runs.
+  // cancelled that is left, and half a second later connections are ended whose peers do not read.
+  // Returns when no request runs.
   void Drain();
 
   bool has_device() const;
+  // New clients have not reached it for config.exit_when_unready_ms.
+  bool is_deaf() const { return is_deaf_; }
   const Config& config() const { return config_; }
   int grpc_port() const { return grpc_->port(); }
   int metrics_port() const { return metrics_server_ != nullptr ? metrics_server_->port() : 0; }
 
  private:
-  Server(const Config& config, Log& log, OnNoDevice on_no_device, Devices devices);
+  Server(const Config& config, Log& log, OnUseless on_useless, Devices devices);
   absl::Status StartParts();
   MemoryPlan PlanOf(const Config& config) const;
   void TakeMemoryBudget();
@@ -77,16 +85,23 @@ class Server {
   absl::Status LoadTls();
   absl::Status StartGrpc();
   void TakeLimits();
+  absl::Status StartSelfProbe();
+  void OnSelfProbe(const absl::Status& probed, const Reach& reach,
+                   std::chrono::milliseconds patience);
+  void EndConnectionsAfter(std::chrono::milliseconds timeout, const absl::Notification& ended);
   void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
 
   Config config_;  // the owner's thread alone
   Log& log_;
   const MemoryLimit memory_limit_ = ReadMemoryLimit();
-  const OnNoDevice on_no_device_;
+  const OnUseless on_useless_;
   Devices devices_;
   std::atomic<int> devices_left_;
   std::atomic<bool> starting_{true};  // until MakeReady has succeeded
   std::atomic<bool> ready_{false};
+  std::atomic<bool> reachable_{true};
+  std::atomic<bool> is_deaf_{false};
+  std::atomic<std::int64_t> self_probe_failures_{0};
   AdmissionController admission_;
   TensorTable tensors_;
   TensorSweeper tensor_sweeper_;
@@ -98,6 +113,7 @@ class Server {
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
   std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<SelfProbe> self_probe_;  // while it says that it is ready
 };
 
 }  // namespace warpfold

@@ -11,15 +11,21 @@
 #include "server/device/backend.h"
 #include "server/device/build.h"
 #include "server/device/machine.h"
+#include "server/open_files.h"
+#include "server/thread_limit.h"
 
 namespace warpfold {
 
 CheckReport CheckAll(const Config& config) {
   CheckReport report;
+  // First, and alone where it fails: what follows needs threads too.
+  const Backend served_by = config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda;
+  CheckThreads(ThreadsNeeded(config.lanes(served_by)), report);
+  if (!report.ok()) return report;
   if (config.backend != Backend::kCpu) {
     CheckGpus(ReadMachine(), ThisBuild(), MachinePlaces().nvml_library, report);
   }
-  CheckOpenFiles(report);
+  CheckOpenFiles(OpenFilesLimit().hard, report);
   CheckPorts(config, report);
   CheckTls(config, report);
   CheckPortFile(config, report);

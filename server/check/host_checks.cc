@@ -1,52 +1,63 @@
 #include "server/check/host_checks.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
+#include "server/host_port.h"
 #include "server/kernel_cache.h"
 #include "server/memory_plan.h"
+#include "server/open_files.h"
+#include "server/thread_limit.h"
 
 namespace warpfold {
 namespace {
 
 constexpr char kHost[] = "host";
-// A connection is a descriptor; some proxies open thousands.
-constexpr rlim_t kOpenFilesMin = 65536;
 // With fewer the driver's own files and a handful of clients are too many.
-constexpr rlim_t kOpenFilesFloor = 256;
+constexpr std::int64_t kOpenFilesFloor = 256;
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
-
-std::string LimitText(rlim_t limit) {
-  return limit == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit);
-}
 
 }  // namespace
 
-void CheckOpenFiles(CheckReport& report) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const std::string text =
-      absl::StrCat(LimitText(limit.rlim_cur), ", hard limit ", LimitText(limit.rlim_max));
-  const std::string remedy = absl::StrCat("each connection takes one: raise it to ", kOpenFilesMin,
-                                          " (ulimit -n, LimitNOFILE=, --ulimit nofile=)");
-  if (limit.rlim_cur >= kOpenFilesMin) {
+void CheckOpenFiles(std::int64_t files, CheckReport& report) {
+  const std::string text = files == std::numeric_limits<std::int64_t>::max()
+                               ? "unlimited"
+                               : absl::StrCat("up to ", files);
+  const std::string remedy =
+      absl::StrCat("each connection takes one: raise the hard limit to ", kOpenFilesWanted,
+                   " (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)");
+  if (files >= kOpenFilesWanted) {
     report.Ok(kHost, "open files", text);
-  } else if (limit.rlim_cur >= kOpenFilesFloor) {
+  } else if (files >= kOpenFilesFloor) {
     report.Warn(kHost, "open files", text, remedy);
   } else {
     report.Fail(kHost, "open files", text, remedy);
+  }
+}
+
+void CheckThreads(int count, CheckReport& report) {
+  if (const absl::Status status = TryThreads(count); status.ok()) {
+    report.Ok(kHost, "threads", absl::StrCat(count, " can be started"));
+  } else {
+    // "threads: what is there; what to do"
+    const std::vector<std::string> parts =
+        absl::StrSplit(status.message(), absl::MaxSplits("; ", 1));
+    report.Fail(kHost, "threads", std::string(absl::StripPrefix(parts[0], "threads: ")), parts[1]);
   }
 }
 
@@ -73,7 +84,13 @@ void CheckPorts(const Config& config, CheckReport& report) {
 
 void CheckTls(const Config& config, CheckReport& report) {
   if (!config.uses_tls()) {
-    report.Ok(kHost, "TLS", "off");
+    const std::optional<HostPort> listen = ParseHostPort(config.listen_address);
+    const bool is_open = listen.has_value() && listen->is_every_address();
+    // No warning: in a container it is what one wants.
+    report.Ok(kHost, "TLS",
+              is_open ? absl::StrCat("off, and ", config.listen_address,
+                                     " takes whoever reaches any address of this host")
+                      : "off");
     return;
   }
   const absl::StatusOr<std::unique_ptr<TlsCertificate>> tls =

@@ -11,11 +11,15 @@
 
 namespace warpfold {
 
-void CheckOpenFiles(CheckReport& report);
+// `files`: the most that the process may have open, the hard limit.
+void CheckOpenFiles(std::int64_t files, CheckReport& report);
 
 // Compares what the server sets aside for `device_count` devices of `backend` with `limit`.
 void CheckMemory(const Config& config, Backend backend, int device_count, const MemoryLimit& limit,
                  CheckReport& report);
+
+// Whether the process may have so many threads. Starts and ends them.
+void CheckThreads(int count, CheckReport& report);
 
 // Whether the ports are free, and who holds those that are not.
 void CheckPorts(const Config& config, CheckReport& report);

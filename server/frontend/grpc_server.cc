@@ -10,6 +10,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/resource_quota.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/kserve/inference_service.h"
@@ -48,6 +49,41 @@ int MaxReceiveBytes(const Limits& limits) {
       std::min(kMax, limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
 }
 
+int ToMs(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
+
+// gRPC sets TCP_USER_TIMEOUT to the keepalive's timeout, too.
+void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& builder) {
+  // A client may ask by PING whether the server is still there: once a second, whether a call of
+  // its waits or not. gRPC would end the connection at the third within five minutes.
+  constexpr int kClientPingMsMin = 500;
+  const std::pair<const char*, int> arguments[] = {
+      {GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_max},
+      {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, ToMs(limits.handshake_timeout)},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, ToMs(limits.keepalive)},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ToMs(limits.keepalive_timeout)},
+      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
+      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMsMin}};
+  for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
+  if (limits.idle_timeout.count() > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToMs(limits.idle_timeout));
+  }
+  if (limits.age_max.count() > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToMs(limits.age_max));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ToMs(limits.age_grace));
+  }
+}
+
+// Its library adds itself to every builder.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const std::unique_ptr<grpc::ServerBuilderPlugin>& plugin) {
+      return plugin->name() == "proto_server_reflection";
+    });
+  }
+};
+
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
@@ -65,6 +101,10 @@ class GrpcServerImpl final : public GrpcServer {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
+    if (options.reflection_streams_max == 0) {
+      builder.SetOption(std::make_unique<WithoutReflection>());
+    }
+    SetConnectionLimits(options.connections, builder);
     // Two servers on one port would share its connections silently.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     // gRPC would let every stream send up to its estimate of the connection's bandwidth and delay,
@@ -73,6 +113,9 @@ class GrpcServerImpl final : public GrpcServer {
     // read, and is as fast as before (256 MiB by one and by four streams, loopback).
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     received_.Resize(ReceivedBytesMax(options.limits));
+    // Only reflection's calls take threads of it: one each, beside the one that takes the next
+    // call.
+    received_.SetMaxThreads(1 + options.reflection_streams_max);
     builder.SetResourceQuota(received_);
     builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
     // gRPC would decompress a whole message before it looks at its size: a thousand times what was

@@ -32,10 +32,23 @@ namespace warpfold {
 // Above it gRPC ends some of the calls that are being received.
 std::size_t ReceivedBytesMax(const Limits& limits);
 
+// What bounds a connection, whatever its calls are.
+struct ConnectionLimits {
+  int streams_max = 1024;
+  std::chrono::milliseconds handshake_timeout{10'000};
+  std::chrono::milliseconds idle_timeout{0};  // 0: none
+  std::chrono::milliseconds age_max{0};       // 0: none
+  std::chrono::milliseconds age_grace{3'600'000};
+  std::chrono::milliseconds keepalive{60'000};
+  std::chrono::milliseconds keepalive_timeout{20'000};
+};
+
 struct GrpcServerOptions {
-  std::string listen_address;     // "0.0.0.0:50051"; port 0 takes any
+  std::string listen_address;     // "127.0.0.1:50051"; port 0 takes any
   TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
   bool takes_compressed = false;  // messages, whose memory is bounded by nothing then
+  ConnectionLimits connections;
+  int reflection_streams_max = 16;  // 0: no reflection
   Limits limits;
   std::string version;
   std::string backend;

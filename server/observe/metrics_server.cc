@@ -1,69 +1,264 @@
 #include "server/observe/metrics_server.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <exception>
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <list>
+#include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "prometheus/text_serializer.h"
 #include "server/host_port.h"
+#include "server/owned_descriptor.h"
 
 namespace warpfold {
 namespace {
 
-// Connects to the page, and leaves. A page on all addresses is on this host's own, too.
-void Knock(const std::string& host, int port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* page = nullptr;
-  if (getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &page) != 0) return;
-  const int connection = socket(page->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection >= 0) {
-    (void)connect(connection, page->ai_addr, page->ai_addrlen);
-    close(connection);
-  }
-  freeaddrinfo(page);
+using PageClock = std::chrono::steady_clock;
+
+constexpr int kBacklog = 128;
+// So that those who are connected are served between those who come.
+constexpr int kAcceptsInARow = 16;
+// What accept is left alone for when the process has no descriptor for it.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+absl::Status CannotListen(const std::string& address, const char* why) {
+  return absl::UnavailableError(
+      absl::StrCat("metrics-address: cannot listen on ", address, ": ", why));
 }
+
+// errno says why on a negative one.
+OwnedDescriptor ListenAt(const addrinfo& at) {
+  OwnedDescriptor listener(
+      socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol));
+  if (listener.get() < 0) return listener;
+  const int on = 1;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(listener.get(), at.ai_addr, at.ai_addrlen) != 0 ||
+      listen(listener.get(), kBacklog) != 0) {
+    return OwnedDescriptor(-1);
+  }
+  return listener;
+}
+
+// A name may have addresses of both families: IPv4 first, as those who scrape do.
+absl::StatusOr<OwnedDescriptor> ListenOn(const std::string& address) {
+  const HostPort at = *ParseHostPort(address);
+  const char* why = "no such address";
+  for (const int family : {AF_INET, AF_INET6}) {
+    addrinfo hints{};
+    hints.ai_family = family;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(at.host.c_str(), absl::StrCat(at.port).c_str(), &hints, &found) != 0) continue;
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+    OwnedDescriptor listener = ListenAt(*found);
+    if (listener.get() >= 0) return listener;
+    why = std::strerror(errno);
+  }
+  return CannotListen(address, why);
+}
+
+int PortOf(int listener) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof(bound);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+}
+
+std::string HttpAnswer(absl::string_view status, absl::string_view body, bool sends_body = true) {
+  return absl::StrCat("HTTP/1.1 ", status,
+                      "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                      "Content-Length: ",
+                      body.size(), "\r\nConnection: close\r\n\r\n", sends_body ? body : "");
+}
+
+class PageServer final : public MetricsServer {
+ public:
+  PageServer(OwnedDescriptor listener, OwnedDescriptor wake,
+             std::vector<std::shared_ptr<prometheus::Collectable>> pages)
+      : pages_(std::move(pages)),
+        listener_(std::move(listener)),
+        wake_(std::move(wake)),
+        port_(PortOf(listener_.get())),
+        thread_([this](const std::stop_token& stop) { Serve(stop); }) {}
+
+  ~PageServer() override {
+    thread_.request_stop();
+    eventfd_write(wake_.get(), 1);
+  }
+
+  int port() const override { return port_; }
+
+ private:
+  struct Connection {
+    OwnedDescriptor socket;
+    PageClock::time_point end;
+    std::string request = {};
+    std::string answer = {};  // what is left of it
+    bool is_answered = false;
+  };
+
+  void Serve(const std::stop_token& stop) {
+    while (true) {
+      Await();
+      if (stop.stop_requested()) return;
+      const PageClock::time_point now = PageClock::now();
+      for (auto at = connections_.begin(); at != connections_.end();) {
+        at = at->end > now && GoOn(*at) ? std::next(at) : connections_.erase(at);
+      }
+      if (accepts_from_ <= now) Accept(now);
+    }
+  }
+
+  // Until there is something to do.
+  void Await() {
+    const PageClock::time_point now = PageClock::now();
+    std::vector<pollfd> events{{wake_.get(), POLLIN, 0}};
+    std::optional<PageClock::time_point> next;
+    if (accepts_from_ <= now) {
+      events.push_back({listener_.get(), POLLIN, 0});
+    } else {
+      next = accepts_from_;
+    }
+    for (const Connection& connection : connections_) {
+      const short event = connection.answer.empty() ? POLLIN : POLLOUT;
+      events.push_back({connection.socket.get(), event, 0});
+      next = std::min(next.value_or(connection.end), connection.end);
+    }
+    int timeout_ms = -1;
+    if (next.has_value()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now);
+      timeout_ms = static_cast<int>(std::max<std::int64_t>(0, left.count()));
+    }
+    poll(events.data(), events.size(), timeout_ms);
+  }
+
+  void Accept(PageClock::time_point now) {
+    for (int i = 0; i < kAcceptsInARow; ++i) {
+      OwnedDescriptor socket(
+          accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket.get() >= 0) {
+        if (connections_.size() == kConnectionsMax) connections_.pop_front();
+        connections_.push_back({.socket = std::move(socket), .end = now + kClientTimeout});
+      } else if (errno == EMFILE || errno == ENFILE) {
+        // Who waits takes the place of the oldest, or waits on.
+        accepts_from_ = now + kAcceptPause;
+        if (!connections_.empty()) connections_.pop_front();
+        return;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        return;  // nobody waits
+      }
+    }
+  }
+
+  // Takes and sends what it can without waiting. False: there is nothing more to do.
+  bool GoOn(Connection& connection) const {
+    if (!connection.is_answered) {
+      if (!TakeRequest(connection)) return false;
+      if (!connection.is_answered) return true;
+    }
+    if (!connection.answer.empty()) return Send(connection);
+    // The answer has gone. Closed before the client's own end, with bytes of its that nobody read,
+    // the connection would be reset under it.
+    char rest[4096];
+    const ssize_t count = recv(connection.socket.get(), rest, sizeof(rest), 0);
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  }
+
+  // False: the client is gone.
+  bool TakeRequest(Connection& connection) const {
+    char buffer[4096];
+    while (true) {
+      const ssize_t count = recv(connection.socket.get(), buffer, sizeof(buffer), 0);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return errno == EAGAIN;
+      if (count == 0) return false;
+      connection.request.append(buffer, static_cast<std::size_t>(count));
+      if (connection.request.find("\r\n\r\n") != std::string::npos) {
+        connection.answer = Answer(connection.request);
+      } else if (connection.request.size() > kRequestBytesMax) {
+        connection.answer = HttpAnswer("431 Request Header Fields Too Large", "");
+      }
+      if (!connection.answer.empty()) {
+        connection.is_answered = true;
+        return true;
+      }
+    }
+  }
+
+  static bool Send(Connection& connection) {
+    while (!connection.answer.empty()) {
+      const ssize_t count = send(connection.socket.get(), connection.answer.data(),
+                                 connection.answer.size(), MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return errno == EAGAIN;
+      connection.answer.erase(0, static_cast<std::size_t>(count));
+    }
+    shutdown(connection.socket.get(), SHUT_WR);
+    return true;
+  }
+
+  // "GET /metrics HTTP/1.1\r\n..."
+  std::string Answer(const std::string& request) const {
+    const std::vector<absl::string_view> words = absl::StrSplit(
+        absl::string_view(request).substr(0, request.find("\r\n")), absl::MaxSplits(' ', 2));
+    if (words.size() < 3 || words[2].substr(0, 5) != "HTTP/") {
+      return HttpAnswer("400 Bad Request", "");
+    }
+    const bool is_head = words[0] == "HEAD";
+    if (words[0] != "GET" && !is_head) return HttpAnswer("405 Method Not Allowed", "");
+    if (words[1].substr(0, words[1].find('?')) != "/metrics") {
+      return HttpAnswer("404 Not Found", "the page is /metrics\n", !is_head);
+    }
+    return HttpAnswer("200 OK", Page(), !is_head);
+  }
+
+  std::string Page() const {
+    std::vector<prometheus::MetricFamily> families;
+    for (const std::shared_ptr<prometheus::Collectable>& page : pages_) {
+      std::vector<prometheus::MetricFamily> more = page->Collect();
+      std::move(more.begin(), more.end(), std::back_inserter(families));
+    }
+    std::ostringstream text;
+    prometheus::TextSerializer().Serialize(text, families);
+    return std::move(text).str();
+  }
+
+  const std::vector<std::shared_ptr<prometheus::Collectable>> pages_;
+  const OwnedDescriptor listener_;
+  const OwnedDescriptor wake_;
+  const int port_;
+  std::list<Connection> connections_;  // the thread's own, the oldest first
+  PageClock::time_point accepts_from_{};
+  std::jthread thread_;
+};
 
 }  // namespace
 
-// The thread that listens looks every 2 s whether it shall end (civetweb before 1.16), and whenever
-// somebody comes: so somebody does, until it has ended.
-MetricsServer::~MetricsServer() {
-  absl::Notification ended;
-  std::jthread knocking([this, &ended] {
-    do {
-      Knock(host_, port_);
-    } while (!ended.WaitForNotificationWithTimeout(absl::Milliseconds(10)));
-  });
-  exposer_.reset();
-  ended.Notify();
-}
-
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     const std::string& address, std::vector<std::shared_ptr<prometheus::Collectable>> pages) {
-  std::unique_ptr<prometheus::Exposer> exposer;
-  try {
-    exposer = std::make_unique<prometheus::Exposer>(
-        std::vector<std::string>{"listening_ports", address, "num_threads", "4",
-                                 "request_timeout_ms", absl::StrCat(kClientTimeout.count())});
-  } catch (const std::exception& error) {  // civetweb's only way to say that it cannot bind
-    return absl::UnavailableError(
-        absl::StrCat("metrics-address: cannot listen on ", address, ": ", error.what()));
-  }
-  for (const std::shared_ptr<prometheus::Collectable>& page : pages) {
-    exposer->RegisterCollectable(page);
-  }
-  const std::vector<int> ports = exposer->GetListeningPorts();
-  const int port = ports.empty() ? 0 : ports.front();
-  return std::unique_ptr<MetricsServer>(
-      new MetricsServer(std::move(exposer), ParseHostPort(address)->host, port, std::move(pages)));
+  absl::StatusOr<OwnedDescriptor> listener = ListenOn(address);
+  if (!listener.ok()) return listener.status();
+  OwnedDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake.get() < 0) return CannotListen(address, std::strerror(errno));
+  return std::make_unique<PageServer>(*std::move(listener), std::move(wake), std::move(pages));
 }
 
 }  // namespace warpfold

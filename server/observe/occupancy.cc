@@ -83,6 +83,8 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
   std::vector<MetricFamily> families = {
       Plain(MetricType::Gauge, "warpfold_ready",
             "1 while the server says that it is ready, else 0.", now.ready ? 1 : 0),
+      Plain(MetricType::Counter, "warpfold_self_probe_failures_total",
+            "Connections to its own port that the server tried in vain.", now.self_probe_failures),
       Labelled(MetricType::Gauge, "warpfold_devices", "Devices, serving and lost.", "state",
                {{"serving", now.devices_serving}, {"lost", now.devices_lost}}),
       Plain(MetricType::Gauge, "warpfold_tls_certificate_not_after_timestamp_seconds",

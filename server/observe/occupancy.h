@@ -58,6 +58,7 @@ struct DeviceUsable {
 
 struct Occupancy {
   bool ready = false;
+  double self_probe_failures = 0;
   double devices_serving = 0;
   double devices_lost = 0;
   std::vector<DeviceUsable> devices_usable;

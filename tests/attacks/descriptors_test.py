@@ -4,13 +4,19 @@ gRPC 1.51 never accepts again after its first EMFILE.
 """
 
 import contextlib
+import os
+import tempfile
 
+import grpc
+import pytest
 from attacked_server import AttackedServer
 from findings import Findings
 from honest import Honest, beside
 from new_options import exit_when_unready_ms
 from raw_http2 import RawConnection
-from waiting import until
+from waiting import GUARD_S, until
+
+from warpfold._contract import REGISTER_SHARED_MEMORY_METHOD, RegisterSharedMemoryRequest
 
 CONNECTIONS = 200
 FEW, ENOUGH = 120, 4096
@@ -45,6 +51,28 @@ def test_the_hard_limit_of_descriptors_is_used(attack):
             findings.expect(serves(server), f"a new client is not served: {FEW} descriptors")
         findings.expect_honest(honest)
         findings.expect(serves(server), "a new client is not served when all others have gone")
+        findings.report()
+
+
+def test_regions_leave_descriptors_to_connections(attack):
+    with (
+        attack("--shared-memory-prefix=/", run_by=descriptor_limit(FEW, FEW)) as server,
+        tempfile.NamedTemporaryFile(dir="/dev/shm") as segment,
+    ):
+        findings = Findings(server)
+        os.truncate(segment.name, 8)
+        register = grpc.insecure_channel(f"127.0.0.1:{server.port}").unary_unary(
+            REGISTER_SHARED_MEMORY_METHOD
+        )
+        with pytest.raises(grpc.RpcError) as refusal:
+            for i in range(FEW):
+                key = "/" + os.path.basename(segment.name)
+                asked = RegisterSharedMemoryRequest(name=f"{i}", key=key, size_bytes=8)
+                register(asked.SerializeToString(), timeout=GUARD_S)
+        findings.expect(
+            refusal.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED, str(refusal.value)
+        )
+        findings.expect(serves(server), "regions have taken the descriptors of new clients")
         findings.report()
 
 

@@ -1,23 +1,30 @@
 """A peer that ignores GOAWAY and keeps its streams open while the server drains."""
 
 import contextlib
+import fcntl
 import signal
 import socket
+import struct
+import termios
 
 from findings import Findings
 from honest import REDUCE_MANY_METHOD, request
 from raw_http2 import RawConnection, message
+from waiting import until
 
 from warpfold._contract import REDUCE_METHOD, REDUCE_STREAM_METHOD, ReduceStreamRequest
 
 DRAIN_MS = 500
 # gRPC's own patience with a peer that does not answer GOAWAY is 20 s; half of that parts the two.
 GUARD_S = 10
+ANSWERS = 8  # of 8 MiB
+UNREAD = 65536
 WATCH_METHOD = "/grpc.health.v1.Health/Watch"
 REFLECTION_METHOD = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 
 def test_a_drain_ends_at_its_timeout(attack):
+    """Of streams that stay open, for which the server waits."""
     header = ReduceStreamRequest(header=request((1 << 20,), "float32")).SerializeToString()
     large = message(request((0, 1 << 20), "float64", axes=(0,)).SerializeToString())
     with attack(f"--drain-timeout-ms={DRAIN_MS}") as server, contextlib.ExitStack() as stack:
@@ -36,3 +43,23 @@ def test_a_drain_ends_at_its_timeout(attack):
             peer.ping()
         server.signal(signal.SIGTERM)
         assert server.exit_code(GUARD_S) == 0
+
+
+def unread_bytes(peer):
+    return struct.unpack("i", fcntl.ioctl(peer, termios.FIONREAD, bytes(4)))[0]
+
+
+def test_a_drain_does_not_wait_for_a_peer_that_reads_nothing(attack):
+    """Its windows are open, so that the answers fill the kernel's buffers; gRPC waits for those."""
+    rows = 1 << 20
+    asked = message(request((0, rows), "float64", axes=(0,)).SerializeToString())
+    with attack(f"--drain-timeout-ms={DRAIN_MS}") as server:
+        Findings(server)
+        with RawConnection(server.port, window=1 << 30) as peer:
+            peer.open_window(1 << 30)
+            for _ in range(ANSWERS):
+                peer.send(peer.open(REDUCE_METHOD), asked, end=True)
+            until(lambda: unread_bytes(peer) > UNREAD, "answers that nobody reads")
+            server.signal(signal.SIGTERM)
+            assert server.exit_code(GUARD_S) == 0
+        server.await_log_line(b"ended connections that outlasted the drain")

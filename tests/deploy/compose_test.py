@@ -202,10 +202,10 @@ class Ports(unittest.TestCase):
         self.assertEqual(grpc, self.port(common, r"--server=127\.0\.0\.1:(\d+)"))
         self.assertEqual(grpc, self.port(common, r":(\d+)\"\n    restart"))
         self.assertEqual(grpc, self.port(common, r"WARPFOLD_PORT:-(\d+)"))
-        self.assertEqual(grpc, self.port(dockerfile, r"--listen-address=0\.0\.0\.0:(\d+)"))
+        self.assertEqual(grpc, self.port(dockerfile, r"WARPFOLD_LISTEN_ADDRESS=0\.0\.0\.0:(\d+)"))
         self.assertEqual(grpc, self.port(dockerfile, r"--server=127\.0\.0\.1:(\d+)"))
         metrics = self.port(common, r"--metrics-address=0\.0\.0\.0:(\d+)")
-        self.assertEqual(metrics, self.port(dockerfile, r"--metrics-address=0\.0\.0\.0:(\d+)"))
+        self.assertEqual(metrics, self.port(dockerfile, r"METRICS_ADDRESS=0\.0\.0\.0:(\d+)"))
         self.assertEqual(metrics, self.port(prometheus, r'names: \["server"\]\n.*\n +port: (\d+)'))
         self.assertEqual(f"{grpc} {metrics}", self.port(dockerfile, r"EXPOSE (\d+ \d+)"))
 

@@ -182,9 +182,8 @@ READ_BY_PERF_ANALYZER = {
     "nv_gpu_memory_used_bytes",
     "nv_gpu_memory_total_bytes",
 }
-# Of the process, under the names that every Prometheus client gives them, and what prometheus-cpp's
-# own page server counts.
-CUSTOMARY = ("process_", "exposer_")
+# Of the process, under the names that every Prometheus client gives them.
+CUSTOMARY = "process_"
 
 
 def used_metrics():

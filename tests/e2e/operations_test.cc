@@ -1,5 +1,7 @@
 // What operators rely on: health, reflection, GetServerInfo, the metrics page, start-up errors,
 // draining.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -179,6 +181,27 @@ TEST(StartTest, ATakenPortExitsWithOneAndNamesIt) {
       RunServerBinary({"--listen-address=127.0.0.1:0", "--metrics-address=" + metrics}, &errors),
       1);
   EXPECT_NE(errors.find("metrics-address: cannot listen on " + metrics + held), std::string::npos)
+      << errors;
+}
+
+TEST(StartTest, TooFewThreadsExitWithOneAndOneLineThatSaysSo) {
+  std::vector<std::string> limited{"prlimit", "--nproc=1"};
+  if (geteuid() ==
+      0) {  // whom no limit holds: as a user of its own, who may still reach the binary
+    limited = {"setpriv",
+               "--reuid=64999",
+               "--clear-groups",
+               "--inh-caps=+dac_override",
+               "--ambient-caps=+dac_override",
+               "prlimit",
+               "--nproc=20"};
+  }
+  const std::vector<std::string> flags{"--backend=cpu", "--listen-address=127.0.0.1:0",
+                                       "--metrics-address=none"};
+  std::string errors;
+  EXPECT_EQ(RunServerBinaryBy(limited, flags, &errors), 1);
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+  EXPECT_NE(errors.find("threads: the system lets this process start"), std::string::npos)
       << errors;
 }
 

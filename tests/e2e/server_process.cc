@@ -28,19 +28,23 @@ std::string ServerPath() {
   return path != nullptr ? path : WARPFOLD_SERVER_PATH;
 }
 
-// Starts the binary; its stderr goes to `errors_fd` unless that is negative.
-pid_t Spawn(const std::vector<std::string>& arguments, int errors_fd) {
-  const std::string path = ServerPath();
-  std::vector<char*> argv{const_cast<char*>(path.c_str())};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+// Starts the binary, by `command` when there is one; its stderr goes to `errors_fd` unless that is
+// negative.
+pid_t Spawn(const std::vector<std::string>& arguments, int errors_fd,
+            const std::vector<std::string>& command = {}) {
+  std::vector<std::string> words = command;
+  words.push_back(ServerPath());
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (errors_fd >= 0) posix_spawn_file_actions_adddup2(&actions, errors_fd, STDERR_FILENO);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  EXPECT_EQ(error, 0) << path;
+  EXPECT_EQ(error, 0) << words[0];
   return error == 0 ? pid : -1;
 }
 
@@ -71,9 +75,14 @@ bool AwaitFile(const std::filesystem::path& file, int watch, pid_t pid) {
 }  // namespace
 
 int RunServerBinary(const std::vector<std::string>& arguments, std::string* errors) {
+  return RunServerBinaryBy({}, arguments, errors);
+}
+
+int RunServerBinaryBy(const std::vector<std::string>& command,
+                      const std::vector<std::string>& arguments, std::string* errors) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const pid_t pid = Spawn(arguments, ends[1]);
+  const pid_t pid = Spawn(arguments, ends[1], command);
   close(ends[1]);
   char buffer[4096];
   for (ssize_t count; (count = read(ends[0], buffer, sizeof(buffer))) > 0;) {

@@ -16,6 +16,9 @@ namespace warpfold::e2e {
 // Runs the server's binary with `arguments` until it exits by itself. Returns its exit code; its
 // stderr goes to `*errors`.
 int RunServerBinary(const std::vector<std::string>& arguments, std::string* errors);
+// The same by a command that becomes the server, such as prlimit.
+int RunServerBinaryBy(const std::vector<std::string>& command,
+                      const std::vector<std::string>& arguments, std::string* errors);
 
 class ServerProcess {
  public:

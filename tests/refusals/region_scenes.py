@@ -1,6 +1,7 @@
 """Regions that the system, the operator or their owner takes something from."""
 
 import os
+import resource
 
 from infer_faults import output_with, region, size
 from servers import PREFIX, Segment, register, server
@@ -62,20 +63,31 @@ def no_room_to_write():
             yield f"output/{method}", client.ask(method, OUTPUT)
 
 
-def no_descriptors():
-    """More regions than the server may have files open."""
+def few_descriptors():
+    """Regions may hold a quarter of the descriptors that the server may have open."""
     limited = ["prlimit", "--nofile=64"]
     with (
         server("--shared-memory-prefix=/", run_by=limited) as running,
         Segment(bytes(64)) as segment,
         running.client() as client,
     ):
-        for i in range(64):
-            text = f"name: 'region {i}' key: '{segment.key}' size_bytes: 64"
-            answer = client.ask("RegisterSharedMemory", text)
-            if answer.code != "OK":
-                break
-        yield "RegisterSharedMemory", answer
+        for i in range(16):
+            register(client, f"region {i}", segment, 64)
+        text = f"name: 'one more' key: '{segment.key}' size_bytes: 64"
+        yield "RegisterSharedMemory", client.ask("RegisterSharedMemory", text)
+
+
+def no_descriptors():
+    """The server has as many files open as it may."""
+    with (
+        server("--shared-memory-prefix=/") as running,
+        Segment(bytes(64)) as segment,
+        running.client() as client,
+    ):
+        client.ask("GetServerInfo", "")  # connects
+        resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (3, 3))
+        text = f"name: 'region' key: '{segment.key}' size_bytes: 64"
+        yield "RegisterSharedMemory", client.ask("RegisterSharedMemory", text)
 
 
 def not_allowed():
@@ -127,6 +139,7 @@ SCENES = [
     shrunk,
     not_writable,
     no_room_to_write,
+    few_descriptors,
     no_descriptors,
     not_allowed,
     cuda_without_a_gpu,

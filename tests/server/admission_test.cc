@@ -55,11 +55,11 @@ TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
 TEST(AdmissionTest, ShortOfMemoryItRefusesLargePayloadsThenAll) {
   AdmissionController admission(Options(10, std::int64_t{1} << 30));
   const auto admits = [&](std::int64_t bytes) {
-    const absl::Status status = admission.Admit(bytes).status();
+    const absl::Status status = admission.Admit({.payload = bytes}).status();
     EXPECT_TRUE(status.ok() || MayRetry(status)) << status;
     return status.ok();
   };
-  const absl::StatusOr<AdmissionTicket> before = admission.Admit(2 << 20);
+  const absl::StatusOr<AdmissionTicket> before = admission.Admit({.payload = 2 << 20});
   admission.SetPressure(Pressure::kHigh);
   EXPECT_TRUE(admits(0));
   EXPECT_TRUE(admits(1 << 20));

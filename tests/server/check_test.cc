@@ -1,7 +1,7 @@
 // The parts of --check: what they find on machines that the test makes up, and how it is written.
-#include <sys/resource.h>
-
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -228,17 +228,35 @@ TEST_F(CheckPartsTest, TheMemoryLimitTheSumAndWhatIsLeftAreShown) {
 }
 
 TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   CheckReport report;
-  for (const rlim_t files : {256, 255}) {
-    const rlimit limit{.rlim_cur = files, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    CheckOpenFiles(report);
+  for (const std::int64_t files : {std::numeric_limits<std::int64_t>::max(), std::int64_t{65536},
+                                   std::int64_t{65535}, std::int64_t{256}, std::int64_t{255}}) {
+    CheckOpenFiles(files, report);
   }
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(Lines(report), "warn host open files\nFAIL host open files\n");
+  EXPECT_EQ(Lines(report),
+            "ok host open files\nok host open files\nwarn host open files\nwarn host open files\n"
+            "FAIL host open files\n");
+  EXPECT_EQ(report.findings[0].text, "unlimited");
   ExpectRemedies(report);
+}
+
+TEST_F(CheckPartsTest, AnOpenAddressWithoutTlsIsSaid) {
+  for (const char* const address : {"127.0.0.1:1", "localhost:1", "10.0.0.1:1"}) {
+    CheckReport report;
+    Config config;
+    config.listen_address = address;
+    CheckTls(config, report);
+    EXPECT_EQ(report.findings[0].text, "off") << address;
+  }
+  for (const std::string address : {"0.0.0.0:1", "[::]:1"}) {
+    CheckReport report;
+    Config config;
+    config.listen_address = address;
+    CheckTls(config, report);
+    EXPECT_EQ(report.findings[0].text,
+              "off, and " + address + " takes whoever reaches any address of this host");
+    EXPECT_EQ(report.Count(Result::kWarn), 0);
+  }
 }
 
 TEST_F(CheckPartsTest, APortFileHasToBeWritable) {

@@ -35,6 +35,9 @@ TEST(ConfigTest, DefaultsAreValid) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->max_message_bytes, 64 << 20);
   EXPECT_EQ(config->limits().stream_idle_timeout.count(), 30000);
+  // Whoever reaches a port may call.
+  EXPECT_EQ(config->listen_address, "127.0.0.1:50051");
+  EXPECT_EQ(config->metrics_address, "127.0.0.1:9464");
 }
 
 TEST(ConfigTest, BytesTakeUnits) {
@@ -57,6 +60,18 @@ TEST(ConfigTest, NumbersAreDecimal) {
   EXPECT_EQ(Read({"--streams=010"})->streams, 10);
   EXPECT_EQ(Read({"--drain-delay-ms=0"})->drain_delay_ms, 0);
   EXPECT_EQ(Refusal({"--streams=0x10"}), "streams: '0x10' is no whole number");
+}
+
+TEST(ConfigTest, LimitsOfConnectionsHaveRanges) {
+  EXPECT_EQ(Read({"--reflection=OFF"})->reflection, Switch::kOff);
+  EXPECT_EQ(Refusal({"--reflection=0"}), "reflection: '0' is none of off|on");
+  EXPECT_EQ(Read({"--connection-idle-timeout-ms=0"})->connection_idle_timeout_ms, 0);
+  for (const char* const flag :
+       {"--max-streams-per-connection=0", "--handshake-timeout-ms=0", "--keepalive-ms=999",
+        "--keepalive-timeout-ms=0", "--connection-idle-timeout-ms=-1", "--max-connection-age-ms=-1",
+        "--max-connection-age-grace-ms=0", "--max-reflection-streams=0"}) {
+    EXPECT_NE(Refusal({flag}).find("is not between"), std::string::npos) << flag;
+  }
 }
 
 TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {

@@ -1,10 +1,17 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <ctime>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -153,6 +160,94 @@ TEST(MetricsServerTest, EndsAtOnceWhereverItListens) {
     }
     EXPECT_LT(ends, std::chrono::seconds(2)) << address;
   }
+}
+
+// A connection to a page.
+class PageClient {
+ public:
+  explicit PageClient(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+  ~PageClient() { close(socket_); }
+  PageClient(const PageClient&) = delete;
+  PageClient& operator=(const PageClient&) = delete;
+
+  void Say(const std::string& text) {
+    EXPECT_EQ(send(socket_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  // All that comes until the server closes.
+  std::string Hear() {
+    std::string heard;
+    char buffer[4096];
+    for (ssize_t count = 0; (count = recv(socket_, buffer, sizeof(buffer), 0)) > 0;) {
+      heard.append(buffer, static_cast<std::size_t>(count));
+    }
+    return heard;
+  }
+
+  // The first line of the answer.
+  std::string Ask(const std::string& request) {
+    Say(request);
+    const std::string answer = Hear();
+    return answer.substr(0, answer.find("\r\n"));
+  }
+
+ private:
+  const int socket_;
+};
+
+std::unique_ptr<MetricsServer> StartPage() {
+  const Metrics metrics({});
+  auto server = MetricsServer::Start("127.0.0.1:0", {metrics.registry()});
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+constexpr char kAskForPage[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+TEST(MetricsServerTest, AnswersNothingButGetAndHeadOfItsPage) {
+  const auto server = StartPage();
+  const std::pair<std::string, std::string> cases[] = {
+      {kAskForPage, "HTTP/1.1 200 OK"},
+      {"GET /metrics?name=x HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK"},
+      {"HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK"},
+      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found"},
+      {"GET /metricsx HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found"},
+      {"POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 Method Not Allowed"},
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 405 Method Not Allowed"},
+      {"\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+      {"GET /metrics\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+      {std::string("\0 \0 \xff\r\n\r\n", 9), "HTTP/1.1 400 Bad Request"},
+      {std::string(MetricsServer::kRequestBytesMax + 1, 'x'),
+       "HTTP/1.1 431 Request Header Fields Too Large"}};
+  for (const auto& [request, answer] : cases) {
+    EXPECT_EQ(PageClient(server->port()).Ask(request), answer) << request.substr(0, 40);
+  }
+}
+
+TEST(MetricsServerTest, ARequestMayComeInPieces) {
+  const auto server = StartPage();
+  PageClient client(server->port());
+  for (const char c : std::string(kAskForPage)) client.Say(std::string(1, c));
+  EXPECT_NE(client.Hear().find("\nwarpfold_requests_total{"), std::string::npos);
+}
+
+TEST(MetricsServerTest, TheOldestOfTooManyConnectionsMakesRoomForTheNext) {
+  const auto server = StartPage();
+  std::vector<std::unique_ptr<PageClient>> halves;
+  for (std::size_t i = 0; i < MetricsServer::kConnectionsMax; ++i) {
+    halves.push_back(std::make_unique<PageClient>(server->port()));
+    halves.back()->Say("GET /metrics HTTP/1.1\r\nX-Half: ");
+  }
+  EXPECT_EQ(PageClient(server->port()).Ask(kAskForPage), "HTTP/1.1 200 OK");
+  EXPECT_EQ(halves.front()->Hear(), "");  // closed
+  EXPECT_EQ(halves.back()->Ask("\r\n\r\n"), "HTTP/1.1 200 OK");
 }
 
 const char* TypeName(prometheus::MetricType type) {

@@ -70,7 +70,7 @@ class CompilingDevice final : public Executor {
   int may_load_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
-// ThreadSanitizer does not see the locks inside the distribution's prometheus-cpp and civetweb.
+// ThreadSanitizer does not see the locks inside the distribution's prometheus-cpp.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kServesMetrics = false;
 #else

@@ -1,0 +1,36 @@
+#include "server/open_files.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace warpfold {
+namespace {
+
+std::int64_t ToNumber(rlim_t limit) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return limit < static_cast<rlim_t>(kMost) ? static_cast<std::int64_t>(limit) : kMost;
+}
+
+}  // namespace
+
+OpenFiles OpenFilesLimit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return {.soft = ToNumber(limit.rlim_cur), .hard = ToNumber(limit.rlim_max)};
+}
+
+std::int64_t RaiseOpenFiles() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return OpenFilesLimit().soft;
+}
+
+std::int64_t RegionsThatFit(std::int64_t open_files) {
+  return std::max<std::int64_t>(1, open_files / 4);
+}
+
+}  // namespace warpfold

@@ -1,0 +1,30 @@
+// How many descriptors this process may have open: each connection takes one.
+//
+// Safe from any thread.
+#ifndef WARPFOLD_SERVER_OPEN_FILES_H_
+#define WARPFOLD_SERVER_OPEN_FILES_H_
+
+#include <cstdint>
+
+namespace warpfold {
+
+// Below it a crowd of clients can take them all.
+inline constexpr std::int64_t kOpenFilesWanted = 65536;
+
+struct OpenFiles {
+  std::int64_t soft = 0;  // the limit in force; the largest number where there is none
+  std::int64_t hard = 0;  // what the process may raise it to
+};
+
+OpenFiles OpenFilesLimit();
+
+// Raises the soft limit to the hard one, as far as the system lets it; what is in force then.
+std::int64_t RaiseOpenFiles();
+
+// Regions of clients' memory hold one each for as long as they are registered: so many may be open
+// that most are left for connections.
+std::int64_t RegionsThatFit(std::int64_t open_files);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_OPEN_FILES_H_

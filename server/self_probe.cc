@@ -1,0 +1,211 @@
+#include "server/self_probe.h"
+
+#include <netdb.h>
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/host_port.h"
+#include "server/owned_descriptor.h"
+
+namespace warpfold {
+namespace {
+
+using ProbeClock = std::chrono::steady_clock;
+
+// HTTP/2's preface and settings without any.
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
+constexpr std::size_t kFrameHeaderBytes = 9;  // its fourth is the frame's type
+constexpr char kSettingsFrame = 4;
+constexpr char kTlsHandshake = 22;  // the first byte of a record
+
+struct ProbedAddress {
+  sockaddr_storage at{};
+  socklen_t size = 0;
+  // A name may have addresses at which the server does not listen. One that has answered has to
+  // answer again.
+  bool has_answered = false;
+};
+
+std::vector<ProbedAddress> AddressesOf(const std::string& listen_address, int port) {
+  HostPort listen = *ParseHostPort(listen_address);
+  if (listen.is_every_address()) listen.host = listen.host == "::" ? "::1" : "127.0.0.1";
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  std::vector<ProbedAddress> addresses;
+  if (getaddrinfo(listen.host.c_str(), absl::StrCat(port).c_str(), &hints, &found) != 0) {
+    return addresses;
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    ProbedAddress& address = addresses.emplace_back();
+    std::memcpy(&address.at, one->ai_addr, one->ai_addrlen);
+    address.size = one->ai_addrlen;
+  }
+  return addresses;
+}
+
+// The first message of a TLS client; empty where the library cannot say it.
+std::string TlsHello(SSL_CTX* context) {
+  const std::unique_ptr<SSL, void (*)(SSL*)> client(SSL_new(context), SSL_free);
+  if (client == nullptr) return "";
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(client.get(), BIO_new(BIO_s_mem()), out);  // which owns both
+  constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  SSL_set_alpn_protos(client.get(), kHttp2, sizeof(kHttp2));
+  SSL_set_connect_state(client.get());
+  SSL_do_handshake(client.get());  // writes its hello, and would read the answer
+  char* data = nullptr;
+  const std::int64_t size = BIO_get_mem_data(out, &data);
+  return size > 0 ? std::string(data, static_cast<std::size_t>(size)) : "";
+}
+
+absl::Status Unreached(absl::string_view step, absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat(step, ": ", why));
+}
+
+class Prober final : public SelfProbe {
+ public:
+  Prober(SelfProbeOptions options, OwnedDescriptor wake)
+      : options_(std::move(options)),
+        wake_(std::move(wake)),
+        tls_(options_.uses_tls ? SSL_CTX_new(TLS_client_method()) : nullptr, SSL_CTX_free),
+        addresses_(AddressesOf(options_.listen_address, options_.port)),
+        thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+  ~Prober() override {
+    thread_.request_stop();
+    eventfd_write(wake_.get(), 1);
+  }
+
+ private:
+  void Run(const std::stop_token& stop) {
+    Reach reach;
+    ProbeClock::time_point before = ProbeClock::now();
+    while (true) {
+      const absl::Status status = Probe();
+      if (stop.stop_requested()) return;
+      const ProbeClock::time_point now = ProbeClock::now();
+      reach.Count(status.ok(), std::chrono::duration_cast<std::chrono::milliseconds>(now - before),
+                  options_.every + options_.timeout);
+      before = now;
+      options_.on_probe(status, reach);
+      Await(std::nullopt, now + options_.every);
+      if (stop.stop_requested()) return;
+    }
+  }
+
+  // Every address that has ever answered; at least one.
+  absl::Status Probe() {
+    absl::Status failed;
+    bool has_answered = false;
+    for (ProbedAddress& address : addresses_) {
+      const absl::Status status = Probe(address);
+      if (status.ok()) {
+        address.has_answered = has_answered = true;
+      } else if (failed.ok() || address.has_answered) {
+        failed = status;
+      }
+      if (!status.ok() && address.has_answered) return status;
+    }
+    if (has_answered) return absl::OkStatus();
+    return failed.ok() ? Unreached("resolve", "the name has no address") : failed;
+  }
+
+  absl::Status Probe(const ProbedAddress& address) const {
+    const std::string hello =
+        options_.uses_tls ? TlsHello(tls_.get()) : std::string(kPreface, sizeof(kPreface) - 1);
+    if (hello.empty()) return Unreached("TLS", "no hello");
+    const ProbeClock::time_point end = ProbeClock::now() + options_.timeout;
+    const OwnedDescriptor client(
+        socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (client.get() < 0) return Unreached("socket", std::strerror(errno));
+    if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address.at), address.size) != 0) {
+      if (errno != EINPROGRESS) return Unreached("connect", std::strerror(errno));
+      if (!Await(pollfd{client.get(), POLLOUT, 0}, end)) return Unreached("connect", "no answer");
+      int error = 0;
+      socklen_t size = sizeof(error);
+      getsockopt(client.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error != 0) return Unreached("connect", std::strerror(error));
+    }
+    // An empty socket takes it whole.
+    if (send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(hello.size())) {
+      return Unreached("send", std::strerror(errno));
+    }
+    return TakeAnswer(client.get(), end);
+  }
+
+  absl::Status TakeAnswer(int client, ProbeClock::time_point end) const {
+    const std::size_t wanted = options_.uses_tls ? 1 : kFrameHeaderBytes;
+    std::string answer;
+    while (answer.size() < wanted) {
+      if (!Await(pollfd{client, POLLIN, 0}, end)) {
+        return Unreached("answer", absl::StrCat("none within ", options_.timeout.count(), " ms"));
+      }
+      char buffer[256];
+      const ssize_t count = recv(client, buffer, sizeof(buffer), 0);
+      if (count == 0) return Unreached("answer", "the connection was closed");
+      if (count < 0) return Unreached("answer", std::strerror(errno));
+      answer.append(buffer, static_cast<std::size_t>(count));
+    }
+    const bool is_right =
+        options_.uses_tls ? answer[0] == kTlsHandshake : answer[3] == kSettingsFrame;
+    return is_right ? absl::OkStatus() : Unreached("answer", "is not what a server says first");
+  }
+
+  // Until `event`, which is true, or until `end` or the end of this object. What is there already
+  // counts, however late the process, which somebody may have stopped, comes to look.
+  bool Await(std::optional<pollfd> event, ProbeClock::time_point end) const {
+    while (true) {
+      pollfd events[] = {{wake_.get(), POLLIN, 0}, event.value_or(pollfd{-1, 0, 0})};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - ProbeClock::now());
+      const int count = poll(events, 2, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+      if (count < 0 && errno == EINTR) continue;
+      return count > 0 && events[0].revents == 0;
+    }
+  }
+
+  const SelfProbeOptions options_;
+  const OwnedDescriptor wake_;
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> tls_;  // null: no TLS
+  std::vector<ProbedAddress> addresses_;                    // the thread's own
+  std::jthread thread_;
+};
+
+}  // namespace
+
+void Reach::Count(bool succeeded, std::chrono::milliseconds took,
+                  std::chrono::milliseconds counted_max) {
+  if (succeeded) {
+    *this = Reach();
+    return;
+  }
+  ++failures_;
+  failed_for_ += std::min(took, counted_max);
+}
+
+absl::StatusOr<std::unique_ptr<SelfProbe>> SelfProbe::Start(SelfProbeOptions options) {
+  OwnedDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake.get() < 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("self-probe: ", std::strerror(errno)));
+  }
+  return std::make_unique<Prober>(std::move(options), std::move(wake));
+}
+
+}  // namespace warpfold

@@ -1,0 +1,44 @@
+#include "server/thread_limit.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+
+namespace warpfold {
+
+// gRPC: two executors, timers, the event engine and the threads that wait for events, of which it
+// has as many as processors and twice as many; TBB: one a processor. An idle server has 18 with 4
+// lanes on 2 processors (CPU backend, 2026-11-25).
+int ThreadsNeeded(int lanes) {
+  constexpr int kAlways = 16;
+  constexpr int kPerProcessor = 4;
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return kAlways + kPerProcessor * processors + lanes;
+}
+
+absl::Status TryThreads(int count) {
+  absl::Notification tried;
+  absl::Status status;
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  try {
+    while (threads.size() < static_cast<std::size_t>(count)) {
+      threads.emplace_back([&tried] { tried.WaitForNotification(); });
+    }
+  } catch (const std::system_error& error) {
+    status = absl::ResourceExhaustedError(absl::StrCat(
+        "threads: the system lets this process start ", threads.size(), " more, and it needs ",
+        count, ": ", error.code().message(),
+        "; raise the limit (ulimit -u, TasksMax=, --pids-limit), or end other processes of this "
+        "user"));
+  }
+  tried.Notify();
+  return status;
+}
+
+}  // namespace warpfold

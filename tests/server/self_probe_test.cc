@@ -1,0 +1,217 @@
+#include "server/self_probe.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "server/frontend/tls.h"
+#include "server/owned_descriptor.h"
+#include "tests/e2e/certificates.h"
+#include "tests/temp_folder.h"
+
+namespace warpfold {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kEver{1'000'000};
+
+TEST(ReachTest, TheThirdFailureInARowCounts) {
+  Reach reach;
+  for (int i = 0; i < 2; ++i) {
+    for (int failures = 1; failures <= 2; ++failures) {
+      reach.Count(false, milliseconds(1), kEver);
+      EXPECT_TRUE(reach.reachable());
+    }
+    reach.Count(true, milliseconds(1), kEver);
+  }
+  for (int failures = 1; failures <= 3; ++failures) reach.Count(false, milliseconds(1), kEver);
+  EXPECT_FALSE(reach.reachable());
+  reach.Count(true, milliseconds(1), kEver);
+  EXPECT_TRUE(reach.reachable());
+}
+
+TEST(ReachTest, TheTimeOfFailuresInARowIsSummedUp) {
+  Reach reach;
+  reach.Count(true, milliseconds(1000), kEver);
+  EXPECT_EQ(reach.failed_for(), milliseconds(0));
+  reach.Count(false, milliseconds(1000), kEver);
+  reach.Count(false, milliseconds(3000), kEver);
+  EXPECT_EQ(reach.failed_for(), milliseconds(4000));
+  reach.Count(true, milliseconds(1000), kEver);
+  EXPECT_EQ(reach.failed_for(), milliseconds(0));
+}
+
+TEST(ReachTest, AnHourInWhichTheProcessWasStoppedIsNoHourOfFailure) {
+  Reach reach;
+  reach.Count(false, std::chrono::hours(1), milliseconds(3000));
+  EXPECT_EQ(reach.failed_for(), milliseconds(3000));
+  EXPECT_TRUE(reach.reachable());
+}
+
+// The first probes of a server, in order.
+class Probed {
+ public:
+  explicit Probed(SelfProbeOptions options) {
+    options.every = milliseconds(1);
+    options.on_probe = [this](const absl::Status& status, const Reach& reach) {
+      absl::MutexLock lock(&mutex_);
+      ++count_;
+      last_ = status;
+      is_reachable_ = reach.reachable();
+    };
+    auto probe = SelfProbe::Start(std::move(options));
+    EXPECT_TRUE(probe.ok()) << probe.status();
+    probe_ = *std::move(probe);
+  }
+
+  // What `count` more probes end with.
+  absl::Status After(int count) {
+    absl::MutexLock lock(&mutex_);
+    const int wanted = count_ + count;
+    const auto are_done = [this, wanted]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ >= wanted; };
+    mutex_.Await(absl::Condition(&are_done));
+    return last_;
+  }
+  bool is_reachable() {
+    absl::MutexLock lock(&mutex_);
+    return is_reachable_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status last_ ABSL_GUARDED_BY(mutex_);
+  bool is_reachable_ ABSL_GUARDED_BY(mutex_) = true;
+  std::unique_ptr<SelfProbe> probe_;  // the last: its thread uses the others
+};
+
+// gRPC's own server, whose methods are none.
+class Served {
+ public:
+  explicit Served(const std::string& address,
+                  const std::shared_ptr<grpc::ServerCredentials>& credentials =
+                      grpc::InsecureServerCredentials()) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, credentials, &port_);
+    builder.RegisterCallbackGenericService(&service_);
+    server_ = builder.BuildAndStart();
+    EXPECT_NE(server_, nullptr) << address;
+  }
+  ~Served() { server_->Shutdown(); }
+  int port() const { return port_; }
+
+ private:
+  int port_ = 0;
+  grpc::CallbackGenericService service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// A port whose connections nobody takes: the kernel does, as for a listener that gave up.
+class Deaf {
+ public:
+  Deaf() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(listener_.get(), 128), 0);
+    socklen_t size = sizeof(address);
+    getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  int port() const { return port_; }
+
+ private:
+  const OwnedDescriptor listener_;
+  int port_ = 0;
+};
+
+TEST(SelfProbeTest, AServerIsReachedWhereverItListens) {
+  for (const std::string address : {"127.0.0.1:0", "0.0.0.0:0", "localhost:0", "127.0.0.2:0"}) {
+    const Served served(address);
+    Probed probed({.listen_address = address, .port = served.port()});
+    EXPECT_TRUE(probed.After(10).ok()) << address << ": " << probed.After(1);
+  }
+}
+
+TEST(SelfProbeTest, AServerWithTlsIsReachedWithoutACertificate) {
+  const e2e::Authority authority;
+  const e2e::KeyAndCertificate own = authority.Issue();
+  const UniqueTempFolder folder;
+  for (const bool is_mutual : {false, true}) {
+    auto tls = TlsCertificate::Load(
+        {.certificate = folder.Write("cert.pem", own.certificate),
+         .private_key = folder.Write("key.pem", own.key),
+         .client_ca = is_mutual ? folder.Write("ca.pem", authority.certificate()) : ""});
+    ASSERT_TRUE(tls.ok()) << tls.status();
+    const Served served("127.0.0.1:0", (*tls)->Credentials());
+    Probed probed({.listen_address = "127.0.0.1:0", .port = served.port(), .uses_tls = true});
+    EXPECT_TRUE(probed.After(5).ok()) << probed.After(1);
+  }
+}
+
+TEST(SelfProbeTest, ADeafPortIsNotReached) {
+  const Deaf deaf;
+  for (const bool uses_tls : {false, true}) {
+    Probed probed({.listen_address = "127.0.0.1:0",
+                   .port = deaf.port(),
+                   .uses_tls = uses_tls,
+                   .timeout = milliseconds(10)});
+    EXPECT_EQ(probed.After(3), absl::UnavailableError("answer: none within 10 ms"));
+    EXPECT_FALSE(probed.is_reachable());
+  }
+}
+
+TEST(SelfProbeTest, AServerThatComesBackIsReachedAgain) {
+  auto served = std::make_unique<Served>("127.0.0.1:0");
+  const int port = served->port();
+  Probed probed({.listen_address = "127.0.0.1:0", .port = port});
+  EXPECT_TRUE(probed.After(1).ok());
+  served = nullptr;
+  EXPECT_EQ(probed.After(4), absl::UnavailableError("connect: Connection refused"));
+  served = std::make_unique<Served>("127.0.0.1:" + std::to_string(port));
+  EXPECT_TRUE(probed.After(2).ok());
+  EXPECT_TRUE(probed.is_reachable());
+}
+
+// gRPC's listener would not outlive it.
+TEST(SelfProbeTest, WithoutDescriptorsItSaysSoAndGoesOn) {
+  const Deaf deaf;
+  Probed probed(
+      {.listen_address = "127.0.0.1:0", .port = deaf.port(), .timeout = milliseconds(10)});
+  const absl::Status with = absl::UnavailableError("answer: none within 10 ms");
+  EXPECT_EQ(probed.After(1), with);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const absl::Status without = probed.After(2);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(without, absl::UnavailableError("socket: Too many open files"));
+  EXPECT_EQ(probed.After(2), with);
+}
+
+TEST(SelfProbeTest, WhatSpeaksAnotherProtocolIsNoServer) {
+  const Served served("127.0.0.1:0");
+  Probed probed({.listen_address = "127.0.0.1:0", .port = served.port(), .uses_tls = true});
+  EXPECT_FALSE(probed.After(1).ok());
+}
+
+TEST(SelfProbeTest, ItsEndWaitsForNoAnswer) {
+  const Deaf deaf;
+  const Probed probed({.listen_address = "127.0.0.1:0", .port = deaf.port(), .timeout = kEver});
+}
+
+}  // namespace
+}  // namespace warpfold
