@@ -1,40 +1,33 @@
 #include "server/frontend/core_call.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
 #include "grpc/byte_buffer.h"
 #include "grpc/slice.h"
+#include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/slice.h"
 
 namespace warpfold {
 namespace {
 
-// More slices than this an honest sender's message never has: frames have 16 KiB, buffers 8.
-bool IsScattered(std::size_t slices, std::size_t bytes) { return slices > 64 + bytes / 512; }
+// Whether it came in more pieces than an honest sender's message ever has: frames have 16 KiB.
+bool IsScattered(grpc::ByteBuffer& message) {
+  const std::size_t pieces_max = 64 + message.Length() / 512;
+  grpc::ProtoBufferReader reader(&message);
+  const void* piece = nullptr;
+  int bytes = 0;
+  std::size_t pieces = 0;
+  while (pieces <= pieces_max && reader.Next(&piece, &bytes)) ++pieces;
+  return pieces > pieces_max;
+}
 
-// References the same bytes. A message that came in tiny frames, for each of which gRPC keeps a
-// slice, 32 bytes and more, is copied into one.
-grpc::ByteBuffer ToByteBuffer(const grpc_byte_buffer& received) {
-  const grpc_slice_buffer& buffer = received.data.raw.slice_buffer;
-  if (IsScattered(buffer.count, buffer.length)) {
-    grpc::Slice whole(buffer.length);
-    auto* at = const_cast<std::uint8_t*>(whole.begin());
-    for (std::size_t i = 0; i < buffer.count; ++i) {
-      at = std::copy_n(GRPC_SLICE_START_PTR(buffer.slices[i]), GRPC_SLICE_LENGTH(buffer.slices[i]),
-                       at);
-    }
-    return {&whole, 1};
-  }
-  std::vector<grpc::Slice> slices;
-  slices.reserve(buffer.count);
-  for (std::size_t i = 0; i < buffer.count; ++i) {
-    slices.emplace_back(buffer.slices[i], grpc::Slice::ADD_REF);
-  }
-  return {slices.data(), slices.size()};
+// gRPC keeps a slice, 32 bytes and more, for each frame, however tiny.
+void Gather(grpc::ByteBuffer& message) {
+  grpc::Slice whole;
+  if (!message.DumpToSingleSlice(&whole).ok()) std::abort();  // only of a buffer that is none
+  grpc::ByteBuffer(&whole, 1).Swap(&message);
 }
 
 // To be destroyed by the caller.
@@ -64,16 +57,16 @@ grpc_op Operation(grpc_op_type type) {
 
 CoreCall::CoreCall(ArrivedCall arrived)
     : arrived_(std::move(arrived)),
-      read_(MakeBatch([](grpc_completion_queue_functor* batch, int ok) {
-        static_cast<Batch*>(batch)->call->OnRead(ok != 0);
-      })),
       close_(MakeBatch([](grpc_completion_queue_functor* batch, int /*ok*/) {
         static_cast<Batch*>(batch)->call->OnClosed();
       })),
       finish_(MakeBatch([](grpc_completion_queue_functor* batch, int /*ok*/) {
         static_cast<Batch*>(batch)->call->EndBatch();
       })) {
-  grpc_call_ref(arrived_.call);
+  grpc_call_ref(arrived_.call->call());
+  on_read_.Set(
+      arrived_.call->call(), [this](bool ok) { OnRead(ok); }, &read_, /*can_inline=*/false);
+  read_.set_core_cq_tag(&on_read_);
 }
 
 CoreCall::Batch CoreCall::MakeBatch(void (*run)(grpc_completion_queue_functor*, int)) {
@@ -86,21 +79,21 @@ CoreCall::Batch CoreCall::MakeBatch(void (*run)(grpc_completion_queue_functor*, 
 
 void CoreCall::Perform(const std::vector<grpc_op>& ops, Batch& batch) {
   const grpc_call_error error =
-      grpc_call_start_batch(arrived_.call, ops.data(), ops.size(), &batch, nullptr);
+      grpc_call_start_batch(arrived_.call->call(), ops.data(), ops.size(), &batch, nullptr);
   if (error != GRPC_CALL_OK) std::abort();  // only of operations that are none
 }
 
 void CoreCall::ReadNext() {
   batches_.fetch_add(1, std::memory_order_relaxed);
-  grpc_op op = Operation(GRPC_OP_RECV_MESSAGE);
-  op.data.recv_message.recv_message = &received_;
-  Perform({op}, read_);
+  read_.RecvMessage(&received_);
+  arrived_.call->PerformOps(&read_);
 }
 
 void CoreCall::OnRead(bool ok) {
-  if (ok && received_ != nullptr) {
-    grpc::ByteBuffer message = ToByteBuffer(*received_);
-    grpc_byte_buffer_destroy(std::exchange(received_, nullptr));
+  if (ok) {
+    grpc::ByteBuffer message;
+    message.Swap(&received_);
+    if (IsScattered(message)) Gather(message);
     OnMessage(&message);
   } else {
     OnMessage(nullptr);
@@ -108,7 +101,9 @@ void CoreCall::OnRead(bool ok) {
   EndBatch();
 }
 
-bool CoreCall::IsBroken() const { return grpc_call_failed_before_recv_message(arrived_.call) != 0; }
+bool CoreCall::IsBroken() const {
+  return grpc_call_failed_before_recv_message(arrived_.call->call()) != 0;
+}
 
 void CoreCall::NoticeCancel() {
   if (notices_.exchange(true)) return;
@@ -156,18 +151,17 @@ void CoreCall::Finish(const absl::Status& status, const grpc::ByteBuffer& answer
 
 void CoreCall::Abort() {
   absl::MutexLock lock(&mutex_);
-  if (!done_) grpc_call_cancel(arrived_.call, nullptr);
+  if (!done_) grpc_call_cancel(arrived_.call->call(), nullptr);
 }
 
 void CoreCall::EndBatch() {
   if (batches_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (sent_ != nullptr) grpc_byte_buffer_destroy(sent_);
-  if (received_ != nullptr) grpc_byte_buffer_destroy(received_);
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
   }
-  grpc_call* const call = arrived_.call;
+  grpc_call* const call = arrived_.call->call();
   const std::function<void()> release = std::move(arrived_.release);
   OnDone();
   grpc_call_unref(call);

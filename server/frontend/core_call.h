@@ -19,8 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/grpc.h"
+#include "grpcpp/impl/call.h"
+#include "grpcpp/impl/call_op_set.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/callback_common.h"
 #include "server/frontend/status.h"
 
 namespace warpfold {
@@ -28,7 +31,7 @@ namespace warpfold {
 // A call that has come: its metadata are here.
 struct ArrivedCall {
   grpc::CallbackServerContext* context;
-  grpc_call* call;
+  grpc::internal::Call* call;
   std::function<void()> release;  // lets gRPC forget it, and the context
 };
 
@@ -78,10 +81,11 @@ class CoreCall {
   void EndBatch() ABSL_LOCKS_EXCLUDED(mutex_);
 
   ArrivedCall arrived_;
-  Batch read_;
+  grpc::ByteBuffer received_;
+  grpc::internal::CallOpSet<grpc::internal::CallOpRecvMessage<grpc::ByteBuffer>> read_;
+  grpc::internal::CallbackWithSuccessTag on_read_;
   Batch close_;
   Batch finish_;
-  grpc_byte_buffer* received_ = nullptr;
   grpc_byte_buffer* sent_ = nullptr;
   int cancelled_ = 0;
   std::atomic<bool> notices_{false};  // somebody has asked gRPC how the call ends

@@ -16,7 +16,7 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
 
   void RunHandler(const HandlerParameter& parameter) override {
     begin_({.context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
-            .call = parameter.call->call(),
+            .call = parameter.call,
             .release = parameter.call_requester});
   }
 

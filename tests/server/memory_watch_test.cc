@@ -130,17 +130,17 @@ class WatchedGroupTest : public testing::Test {
 
 TEST_F(WatchedGroupTest, AFullGroupIsSpared) {
   constexpr std::int64_t kLarge = (1 << 20) + 1;
-  EXPECT_TRUE(admission_.Admit(kLarge).ok());
+  EXPECT_TRUE(admission_.Admit({.payload = kLarge}).ok());
   Use(850'000);
   Await(Pressure::kHigh);
-  EXPECT_FALSE(admission_.Admit(kLarge).ok());
-  EXPECT_TRUE(admission_.Admit(kLarge - 1).ok());
+  EXPECT_FALSE(admission_.Admit({.payload = kLarge}).ok());
+  EXPECT_TRUE(admission_.Admit({.payload = kLarge - 1}).ok());
   Use(920'000);
   Await(Pressure::kCritical);
-  EXPECT_FALSE(admission_.Admit(0).ok());
+  EXPECT_FALSE(admission_.Admit({.payload = 0}).ok());
   Use(800'000);
   Await(Pressure::kNone);
-  EXPECT_TRUE(admission_.Admit(kLarge).ok());
+  EXPECT_TRUE(admission_.Admit({.payload = kLarge}).ok());
 }
 
 }  // namespace
