@@ -14,6 +14,8 @@ void Metrics::CountCallHandled(Method /*method*/, absl::StatusCode /*code*/,
 
 void Metrics::CountBatch(int /*requests*/) {}
 
+void Metrics::CountTimeout(Timeout /*timeout*/) {}
+
 void Metrics::CountReload(bool /*taken*/) {}
 
 }  // namespace warpfold
