@@ -28,8 +28,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
     return absl::InvalidArgumentError("stripe_bytes_min: is less than 1");
   }
   std::unique_ptr<Client> client(new Client(target, options));
+  constexpr int kAttemptsToConnect = 5;
+  int& attempts_max = client->options_.retry.attempts_max;
+  if (attempts_max == 0) attempts_max = kAttemptsToConnect;
   absl::StatusOr<v1::GetServerInfoResponse> info = client->GetServerInfo();
   if (!info.ok()) return info.status();
+  attempts_max = options.retry.attempts_max;
   client->info_ = *std::move(info);
   return client;
 }

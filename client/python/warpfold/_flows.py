@@ -38,6 +38,7 @@ from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
+from ._retry import RetryPolicy
 from ._rpcs import Io, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
@@ -58,7 +59,7 @@ class Flows:
         weakref.finalize(self, self._regions.forget).atexit = False
 
     async def connect(self) -> None:
-        self._rpcs.info = await self.info()
+        self._rpcs.info = await self.info(self._rpcs.options.retry.to_connect())
 
     async def close(self) -> None:
         """Ends the calls in progress. A second one, and one in a forked child, does nothing."""
@@ -66,9 +67,9 @@ class Flows:
             await self._rpcs.io.work(self._regions.end_all)
         self._rpcs.channels.close()
 
-    async def info(self) -> ServerInfo:
+    async def info(self, retry: RetryPolicy | None = None) -> ServerInfo:
         try:
-            data, _ = await self._rpcs.plain("get_info", b"", self._rpcs.deadline(None))
+            data, _ = await self._rpcs.plain("get_info", b"", self._rpcs.deadline(None), retry)
         except UnimplementedError as error:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
