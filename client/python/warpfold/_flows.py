@@ -68,8 +68,11 @@ class Flows:
         self._rpcs.channels.close()
 
     async def info(self, retry: RetryPolicy | None = None) -> ServerInfo:
+        rpcs = self._rpcs
         try:
-            data, _ = await self._rpcs.plain("get_info", b"", self._rpcs.deadline(None), retry)
+            data, _ = await rpcs.anywhere(
+                rpcs.io, "get_info", b"", rpcs.deadline(None), retry=retry
+            )
         except UnimplementedError as error:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
@@ -103,16 +106,15 @@ class Flows:
             stripes = stripes_of(call, many, limits) or stripes_of(call, few, limits)
             if stripes is not None:
                 return await self._striped(call, stripes, deadline, meter)
-        return await self._rpcs.sent(io, self._rpcs.channels.first, call, deadline, meter)
+        return await self._rpcs.sent(io, 0, call, deadline, meter)
 
     async def _striped(
         self, call: ReduceCall, stripes: Stripes, deadline: Deadline, meter: Meter
     ) -> Reduction:
-        def over(channel: Channel) -> Sender:
-            return lambda io, piece: self._rpcs.sent(io, channel, piece, deadline, meter)
+        def over(connection: int) -> Sender:
+            return lambda io, piece: self._rpcs.sent(io, connection, piece, deadline, meter)
 
-        channels = self._rpcs.channels.several(self._rpcs.options.connections)
-        senders = [over(channel) for channel in channels]
+        senders = [over(connection) for connection in range(self._rpcs.options.connections)]
         return await in_pieces(self._rpcs, call, stripes, senders, deadline)
 
     async def share(self, array: CudaArray, timeout: float | None) -> Region:
@@ -147,7 +149,8 @@ class Flows:
         self, states: Sequence[bytes], request_id: str, timeout: float | None
     ) -> bytes:
         message = plan_merge(states, request_id, return_state=True)
-        data, _ = await self._rpcs.plain("merge", message, self._rpcs.deadline(timeout))
+        rpcs = self._rpcs
+        data, _ = await rpcs.anywhere(rpcs.io, "merge", message, rpcs.deadline(timeout))
         state: bytes = parse_message(_contract.ReduceResponse, data).state
         return state
 
@@ -198,7 +201,8 @@ class Flows:
             own.CopyFrom(header)
             own.offset_bytes, own.size_bytes = start, len(part)
             head = own.SerializeToString()
-            await self._rpcs.streamed(io, channel.write_tensor, head, part, deadline, meter)
+            method = channel.write_tensor
+            await self._rpcs.streamed(io, lambda: method, head, part, deadline, meter)
 
         if count == 1:
             await write(self._rpcs.channels.first, 0, self._rpcs.io)
