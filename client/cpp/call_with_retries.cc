@@ -42,6 +42,13 @@ bool WaitUnlessStopped(milliseconds delay, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
+// A deadline that passed while no server was reached says no more than that it has passed.
+grpc::Status NoAnswer(const grpc::Status& passed, const std::string& target,
+                      const std::string& unreached) {
+  return {passed.error_code(), absl::StrCat(target, " does not answer: ", passed.error_message(),
+                                            ", before that ", unreached)};
+}
+
 }  // namespace
 
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target, int attempts) {
@@ -59,6 +66,7 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
                        const std::function<CallReply(const CallLimits&)>& attempt) {
   const auto give_up_at = steady_clock::now() + timeout;
   Retrier retrier(policy, NextSeed());
+  std::string unreached;  // why the attempt before reached no server
   while (true) {
     const CallReply reply = attempt(CallLimits{system_clock::now() + TimeLeft(give_up_at), stop});
     if (reply.status.ok()) {
@@ -69,9 +77,16 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
         stop.stop_requested() ? std::nullopt
                               : retrier.NextDelay(reply.status, pushback, TimeLeft(give_up_at));
     if (!delay.has_value()) {
-      const absl::Status status = ToAbslStatus(reply.status, target, retrier.attempts());
+      const bool no_answer =
+          !unreached.empty() && reply.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+      const absl::Status status =
+          ToAbslStatus(no_answer ? NoAnswer(reply.status, target, unreached) : reply.status, target,
+                       retrier.attempts());
       return {WithRetryDelay(status, pushback), {}, retrier.attempts()};
     }
+    unreached = reply.status.error_code() == grpc::StatusCode::UNAVAILABLE
+                    ? reply.status.error_message()
+                    : std::string();
     if (!WaitUnlessStopped(*delay, stop)) {
       return {absl::CancelledError("stopped while waiting to try again"), {}, retrier.attempts()};
     }

@@ -8,6 +8,7 @@
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/exchange.h"
 #include "client/cpp/message.h"
+#include "client/cpp/small_call.h"
 #include "client/cpp/stripes.h"
 
 namespace warpfold::client {
@@ -28,17 +29,43 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
     return absl::InvalidArgumentError("stripe_bytes_min: is less than 1");
   }
   std::unique_ptr<Client> client(new Client(target, options));
+  constexpr int kAttemptsToConnect = 5;
+  int& attempts_max = client->options_.retry.attempts_max;
+  if (attempts_max == 0) attempts_max = kAttemptsToConnect;
   absl::StatusOr<v1::GetServerInfoResponse> info = client->GetServerInfo();
   if (!info.ok()) return info.status();
+  attempts_max = options.retry.attempts_max;
   client->info_ = *std::move(info);
   return client;
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::GetServerInfo() {
+  Served served =
+      CallAnyServer(0, kGetServerInfoMethod, v1::GetServerInfoRequest().SerializeAsString(), {},
+                    options_.timeout, {});
+  if (!served.status.ok()) return served.status;
   v1::GetServerInfoResponse info;
-  absl::Status status = CallPlain(kGetServerInfoMethod, v1::GetServerInfoRequest(), {}, {}, &info);
-  if (!status.ok()) return status;
+  if (absl::Status parsed = Parse(served.response, info); !parsed.ok()) return parsed;
   return info;
+}
+
+Served Client::CallAnyServer(std::size_t index, const char* method, const std::string& head,
+                             std::span<const std::byte> payload, std::chrono::milliseconds timeout,
+                             const std::stop_token& stop) {
+  if (head.size() + payload.size() > kSmallMessageBytesMax) {
+    return CallWithRetries(options_.retry, target_, timeout, stop, [&](const CallLimits& limits) {
+      return Noted(connections_.At(index)->Unary(method, head, payload, limits));
+    });
+  }
+  SmallCall call(connections_);
+  return CallWithRetries(options_.retry, target_, timeout, stop, [&](const CallLimits& limits) {
+    return call.Try(method, head, payload, limits);
+  });
+}
+
+CallReply Client::Noted(CallReply reply) {
+  if (reply.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) connections_.ConnectAnew();
+  return reply;
 }
 
 absl::Status Client::CallPlain(const char* method, const google::protobuf::MessageLite& request,
@@ -48,7 +75,7 @@ absl::Status Client::CallPlain(const char* method, const google::protobuf::Messa
   const std::string message = request.SerializeAsString();
   Served served = CallWithRetries(options_.retry, target_, timeout.value_or(options_.timeout), stop,
                                   [&](const CallLimits& limits) {
-                                    return connections_.first().Unary(method, message, {}, limits);
+                                    return connections_.first()->Unary(method, message, {}, limits);
                                   });
   if (!served.status.ok()) return served.status;
   return Parse(served.response, *response);
@@ -67,25 +94,26 @@ std::size_t Client::ChunkBytes() const {
   return std::min(options_.chunk_bytes, static_cast<std::size_t>(message_bytes_max));
 }
 
-Served Client::SendTensor(Connection& connection, const TensorView& tensor,
+Served Client::SendTensor(std::size_t connection, const TensorView& tensor,
                           v1::ReduceRequest request, const ReduceOptions& options) {
   *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
-  const bool by_stream = TravelsByStream(head.size(), tensor.data.size());
-  const std::string stream_header = by_stream ? StreamHeaderMessage(request) : std::string();
-  return CallWithRetries(
-      options_.retry, target_, options.timeout.value_or(options_.timeout), options.stop,
-      [&](const CallLimits& limits) {
-        if (by_stream) {
-          return connection.Stream(kReduceStreamMethod, stream_header, tensor.data, ChunkBytes(),
-                                   limits, options.progress);
-        }
-        CallReply reply = connection.Unary(kReduceMethod, head, tensor.data, limits);
-        if (reply.status.ok() && options.progress) {
-          options.progress(static_cast<std::int64_t>(tensor.data.size()));
-        }
-        return reply;
-      });
+  const std::chrono::milliseconds timeout = options.timeout.value_or(options_.timeout);
+  if (TravelsByStream(head.size(), tensor.data.size())) {
+    const std::string header = StreamHeaderMessage(request);
+    return CallWithRetries(options_.retry, target_, timeout, options.stop,
+                           [&](const CallLimits& limits) {
+                             return Noted(connections_.At(connection)
+                                              ->Stream(kReduceStreamMethod, header, tensor.data,
+                                                       ChunkBytes(), limits, options.progress));
+                           });
+  }
+  Served served =
+      CallAnyServer(connection, kReduceMethod, head, tensor.data, timeout, options.stop);
+  if (served.status.ok() && options.progress) {
+    options.progress(static_cast<std::int64_t>(tensor.data.size()));
+  }
+  return served;
 }
 
 Served Client::SendMerge(std::span<const std::string> states, bool return_state,
@@ -95,10 +123,8 @@ Served Client::SendMerge(std::span<const std::string> states, bool return_state,
   for (const std::string& state : states) request.add_states(state);
   request.set_return_state(return_state);
   const std::string message = request.SerializeAsString();
-  return CallWithRetries(options_.retry, target_, options.timeout.value_or(options_.timeout),
-                         options.stop, [&](const CallLimits& limits) {
-                           return connections_.first().Unary(kMergeMethod, message, {}, limits);
-                         });
+  return CallAnyServer(0, kMergeMethod, message, {}, options.timeout.value_or(options_.timeout),
+                       options.stop);
 }
 
 absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
@@ -113,8 +139,7 @@ absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
         PlanStripes(tensor, options.axes, options.ops.size(), options.keepdims, limits);
     if (plan.has_value()) return ReduceInStripes(tensor, *plan, options);
   }
-  return AnswerOf(SendTensor(connections_.first(), tensor, RequestWithoutTensor(options), options),
-                  options);
+  return AnswerOf(SendTensor(0, tensor, RequestWithoutTensor(options), options), options);
 }
 
 std::future<absl::StatusOr<ReduceAnswer>> Client::ReduceAsync(TensorView tensor,
@@ -128,8 +153,8 @@ std::future<absl::StatusOr<ReduceAnswer>> Client::ReduceAsync(TensorView tensor,
 absl::StatusOr<std::string> Client::ReduceToState(const TensorView& tensor, const PartOfWhole& part,
                                                   const ReduceOptions& options) {
   if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
-  absl::StatusOr<v1::ReduceResponse> message = MessageOf(
-      SendTensor(connections_.first(), tensor, StateRequestWithoutTensor(part, options), options));
+  absl::StatusOr<v1::ReduceResponse> message =
+      MessageOf(SendTensor(0, tensor, StateRequestWithoutTensor(part, options), options));
   if (!message.ok()) return message.status();
   return TakeState(*std::move(message));
 }
@@ -159,8 +184,8 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
                                   options.timeout.value_or(options_.timeout), options.stop,
                                   [&](CallLimits limits) {
                                     limits.look_max = options_.look_max;
-                                    return connections_.first().Unary(kReduceMethod, message, {},
-                                                                      limits);
+                                    return connections_.first()->Unary(kReduceMethod, message, {},
+                                                                       limits);
                                   }),
                   options);
 }

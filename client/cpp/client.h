@@ -27,12 +27,13 @@
 // Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
 // and a CANCELLED that the caller did not ask for are tried again within the call's deadline, of a
 // tensor in stripes the one stripe that failed; retry.h has the rule. A name with several addresses
-// is several servers, which take turns.
+// is several servers, which take turns; one that hangs costs a small call less than a second and
+// the next ones nothing (small_call.h).
 //
 // The headers, in the order of a call: client.h -> exchange.h, stripes.h, fan_out.h ->
-// call_with_retries.h -> retry.h -> connection_pool.h -> connection.h -> stream_call.h ->
-// call_scope.h -> message.h, payload_loan.h; tensor.h, remote_tensor.h, shared_tensor.h and
-// many_stream.h are beside.
+// call_with_retries.h -> retry.h -> small_call.h -> connection_pool.h -> connection.h ->
+// stream_call.h -> call_scope.h -> message.h, payload_loan.h; tensor.h, remote_tensor.h,
+// shared_tensor.h and many_stream.h are beside.
 //
 // Thread safety: a Client may be used by any number of threads at a time.
 // Failure: absl::Status with the server's code and message; nothing throws. INVALID_ARGUMENT starts
@@ -246,14 +247,21 @@ class Client {
 
   Client(const std::string& target, const ClientOptions& options);
 
+  // A unary call that any server may answer: the message is `head` and `payload`. One that is not
+  // small goes by connection `index`.
+  Served CallAnyServer(std::size_t index, const char* method, const std::string& head,
+                       std::span<const std::byte> payload, std::chrono::milliseconds timeout,
+                       const std::stop_token& stop);
+  // `reply`, to a call that any server may answer.
+  CallReply Noted(CallReply reply);
   // `request` is all but the tensor.
-  Served SendTensor(Connection& connection, const TensorView& tensor, v1::ReduceRequest request,
+  Served SendTensor(std::size_t connection, const TensorView& tensor, v1::ReduceRequest request,
                     const ReduceOptions& options);
   absl::StatusOr<ReduceAnswer> ReduceInStripes(const TensorView& tensor, const StripePlan& plan,
                                                const ReduceOptions& options);
   // The answer has the stripe's state or its results.
   Served SendStripe(const TensorView& tensor, const StripePlan& plan, std::size_t stripe,
-                    Connection& connection, const ReduceOptions& options);
+                    std::size_t connection, const ReduceOptions& options);
   Served SendMerge(std::span<const std::string> states, bool return_state,
                    const MergeOptions& options);
 

@@ -62,6 +62,16 @@ struct ConnectionOptions {
   std::chrono::milliseconds keepalive_interval{30 * 60 * 1000};
   // The first wait before gRPC connects again after a failure; it doubles up to 2 s.
   std::chrono::milliseconds reconnect_backoff{100};
+  // Of small calls (small_call.h): how long their connection may be silent before the server is
+  // asked by a PING whether it is there, and how long it may take to say so. Then the connection is
+  // given up, and the call goes to another server. ping_after 0: it is never asked.
+  std::chrono::milliseconds ping_after{300};
+  std::chrono::milliseconds ping_timeout{500};
+};
+
+enum class ConnectionUse {
+  kAnyCalls,
+  kSmallCalls,  // a silent server is asked whether it is there
 };
 
 // What bounds one attempt.
@@ -87,7 +97,8 @@ class Connection {
  public:
   // Returns at once; the connection is made by the first call. `target` is any gRPC target, such as
   // "localhost:50051".
-  Connection(const std::string& target, const ConnectionOptions& options);
+  Connection(const std::string& target, const ConnectionOptions& options,
+             ConnectionUse use = ConnectionUse::kAnyCalls);
 
   // One unary call whose message is `head` followed by `payload`.
   CallReply Unary(const char* method, const std::string& head, std::span<const std::byte> payload,

@@ -23,8 +23,11 @@ absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
 
 }  // namespace
 
-ManyStream::ManyStream(std::unique_ptr<StreamCall> call, std::string target)
-    : call_(std::move(call)), target_(std::move(target)) {}
+ManyStream::ManyStream(std::shared_ptr<Connection> connection, const CallLimits& limits,
+                       std::string target)
+    : connection_(std::move(connection)),
+      call_(std::make_unique<StreamCall>(connection_->stub(), kReduceManyMethod, limits)),
+      target_(std::move(target)) {}
 
 ManyStream::~ManyStream() = default;
 
@@ -62,9 +65,7 @@ std::unique_ptr<ManyStream> Client::OpenMany(const ManyOptions& options) {
   const auto deadline =
       std::chrono::system_clock::now() + options.timeout.value_or(options_.timeout);
   return std::unique_ptr<ManyStream>(
-      new ManyStream(std::make_unique<StreamCall>(connections_.first().stub(), kReduceManyMethod,
-                                                  CallLimits{deadline, options.stop}),
-                     target_));
+      new ManyStream(connections_.first(), CallLimits{deadline, options.stop}, target_));
 }
 
 }  // namespace warpfold::client

@@ -55,8 +55,9 @@ class ManyStream {
 
  private:
   friend class Client;
-  ManyStream(std::unique_ptr<StreamCall> call, std::string target);
+  ManyStream(std::shared_ptr<Connection> connection, const CallLimits& limits, std::string target);
 
+  const std::shared_ptr<Connection> connection_;
   std::unique_ptr<StreamCall> call_;
   std::string target_;
 };

@@ -77,11 +77,11 @@ absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
     header.set_offset_bytes(static_cast<std::int64_t>(offset));
     header.set_size_bytes(static_cast<std::int64_t>(bytes.size()));
     const std::string first = message.SerializeAsString();
-    Connection& connection = connections_.At(static_cast<std::size_t>(worker));
+    const auto connection = connections_.At(static_cast<std::size_t>(worker));
     return CallWithRetries(options_.retry, target_, TimeLeft(give_up_at), stop,
                            [&](const CallLimits& limits) {
-                             return connection.Stream(kWriteTensorMethod, first, bytes,
-                                                      ChunkBytes(), limits, progress.Of(range));
+                             return connection->Stream(kWriteTensorMethod, first, bytes,
+                                                       ChunkBytes(), limits, progress.Of(range));
                            })
         .status;
   };

@@ -71,7 +71,7 @@ std::optional<milliseconds> Retrier::NextDelay(const grpc::Status& status,
   if (!full && !gone && !in_the_way) return std::nullopt;
   if (full && !pushback.has_value()) return std::nullopt;  // over a limit: it will never fit
   if (pushback.has_value() && *pushback < milliseconds(0)) return std::nullopt;
-  if (attempts_ >= policy_.attempts_max) return std::nullopt;
+  if (policy_.attempts_max != 0 && attempts_ >= policy_.attempts_max) return std::nullopt;
 
   // Never earlier than the server asked; jitter on top spreads the clients that were refused
   // together.

@@ -25,7 +25,9 @@ class Status;
 namespace warpfold::client {
 
 struct RetryPolicy {
-  int attempts_max = 5;  // the first one included; 1 never retries
+  // The first one included; 1 never retries. 0: as many as the call's timeout has room for, of
+  // Client::Connect five, so that nothing at the target is said soon.
+  int attempts_max = 0;
   std::chrono::milliseconds backoff_first{50};
   std::chrono::milliseconds backoff_max{2000};
   double backoff_factor = 2.0;

@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<std::string>> TakeStates(std::vector<v1::ReduceRespon
 }  // namespace
 
 Served Client::SendStripe(const TensorView& tensor, const StripePlan& plan, std::size_t stripe,
-                          Connection& connection, const ReduceOptions& options) {
+                          std::size_t connection, const ReduceOptions& options) {
   const Stripe& cut = plan.stripes[stripe];
   const TensorView view{tensor.dtype, cut.shape, tensor.data.subspan(cut.first_byte, cut.bytes)};
   return SendTensor(connection, view,
@@ -103,8 +103,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
     own.timeout = TimeLeft(give_up_at);
     own.progress = progress.Of(stripe);
     own.stop = stop;
-    Served served =
-        SendStripe(tensor, plan, stripe, connections_.At(static_cast<std::size_t>(worker)), own);
+    Served served = SendStripe(tensor, plan, stripe, static_cast<std::size_t>(worker), own);
     attempts[stripe] = served.attempts;
     absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
     if (!message.ok()) {

@@ -225,7 +225,9 @@ TEST(ClientTest, ACancellationIsTriedAgainUnlessTheCallerAskedForIt) {
 
 TEST(ClientTest, AttemptsAreBoundedAndTheErrorSaysHowMany) {
   FakeServer server;
-  const auto client = ConnectTo(server);
+  ClientOptions options = FastRetries();
+  options.retry.attempts_max = 5;
+  const auto client = ConnectTo(server, options);
   const std::vector<float> values(6);
   server.service().FailNext(100, Fails(grpc::StatusCode::UNAVAILABLE));
   const auto answer = client->Reduce(View(v1::DTYPE_F32, {6}, values), {.ops = {v1::OP_SUM}});
@@ -260,7 +262,9 @@ TEST(ClientTest, AFullServerIsTriedAgainOnlyWhenItSaysWhen) {
 
 TEST(ClientTest, AServerThatStaysFullStillSaysWhen) {
   FakeServer server;
-  const auto client = ConnectTo(server);
+  ClientOptions options = FastRetries();
+  options.retry.attempts_max = 5;
+  const auto client = ConnectTo(server, options);
   const std::vector<float> values(6);
   const TensorView view = View(v1::DTYPE_F32, {6}, values);
   for (const auto& failure :

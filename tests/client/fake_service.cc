@@ -312,13 +312,16 @@ grpc::Status FakeService::GetServerInfo(grpc::ServerContext*, const v1::GetServe
   return grpc::Status::OK;
 }
 
-FakeServer::FakeServer() {
+FakeServer::FakeServer(Pings pings) {
   HaveThreadsWait();  // some of its clients try once
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service_);
+  if (pings == Pings::kPermitted) {
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  }
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }

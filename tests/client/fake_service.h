@@ -93,7 +93,11 @@ class FakeService final : public v1::ReductionService::Service {
 // `service` on a free port of the loopback interface, until the end of the object.
 class FakeServer {
  public:
-  FakeServer();
+  enum class Pings {
+    kAbuse,      // as gRPC has it: more than some in five minutes end the connection
+    kPermitted,  // two a second
+  };
+  explicit FakeServer(Pings pings = Pings::kAbuse);
   ~FakeServer();
   FakeService& service() { return service_; }
   const std::string& address() const { return address_; }

@@ -55,6 +55,15 @@ TEST(RetryTest, ACallThatAnotherOneExcludedIsTriedAgain) {
       retrier.NextDelay({grpc::StatusCode::FAILED_PRECONDITION, ""}, {}, kHour).has_value());
 }
 
+TEST(RetryTest, AttemptsWithoutALimitEndWithTheTime) {
+  Retrier retrier({}, kSeed);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(retrier.NextDelay(kUnavailable, {}, kHour).has_value());
+  }
+  EXPECT_EQ(retrier.attempts(), 101);
+  EXPECT_FALSE(retrier.NextDelay(kUnavailable, {}, milliseconds(1)).has_value());
+}
+
 TEST(RetryTest, OneAttemptMeansNoRetry) {
   Retrier retrier({.attempts_max = 1}, kSeed);
   EXPECT_FALSE(retrier.NextDelay(kUnavailable, {}, kHour).has_value());

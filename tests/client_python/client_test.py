@@ -121,7 +121,8 @@ def test_errors_are_pythons_own_too(error, standard):
 
 
 def test_attempts_are_bounded_and_the_error_says_how_many(fake, either_client):
-    client = either_client(fake.target)
+    retry = warpfold.RetryPolicy(attempts_max=5, backoff_first_s=0.001)
+    client = either_client(fake.target, retry=retry)
     fake.failures = [Failure(CODE.UNAVAILABLE)] * 100
     with pytest.raises(warpfold.UnavailableError) as caught:
         client.sum(ONES)

@@ -179,7 +179,7 @@ def test_what_cannot_be_cut_travels_whole(server, client, striping, shape, axis,
     with warpfold.connect(server, connections=3) as striped:
         x = floats(shape)
         assert_same_bits(striped.reduce(x, ops, axis), client.reduce(x, ops, axis))
-        assert len(striped._flows._rpcs.channels._all) == 1
+        assert len(striped._flows._rpcs.channels._spread) == 1
 
 
 def test_states_that_would_outweigh_the_payload_are_not_made(client):

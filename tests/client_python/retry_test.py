@@ -60,6 +60,19 @@ def test_a_server_that_forbids_retries_is_final():
     assert retrier().next_delay_s(UNAVAILABLE, -0.001, HOUR_S) is None
 
 
+def test_attempts_without_a_limit_end_with_the_time():
+    tried = retrier()
+    for _ in range(100):
+        assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S) is not None
+    assert tried.attempts == 101
+    assert tried.next_delay_s(UNAVAILABLE, None, 0.001) is None
+
+
+def test_connecting_has_a_limit_of_its_own():
+    assert RetryPolicy().to_connect() == RetryPolicy(attempts_max=5)
+    assert RetryPolicy(attempts_max=7).to_connect() == RetryPolicy(attempts_max=7)
+
+
 def test_one_attempt_means_no_retry():
     assert retrier(attempts_max=1).next_delay_s(UNAVAILABLE, None, HOUR_S) is None
 

@@ -14,7 +14,7 @@ TypeError or ValueError before anything is sent.
 
 The modules, in the order of a call: _functions (and _remote) -> _arrays, _cuda_array, _request ->
 _flows -> _shared (_segments), _cuda_memory (_cuda_driver), both by _regions -> _stripes, _parts,
-_pieces -> _rpcs, _attempts -> _blocking_io or _asyncio_io, _channel -> _answer.
+_pieces -> _rpcs, _attempts, _small -> _blocking_io or _asyncio_io, _channel -> _answer.
 """
 
 from ._answer import Reduction, Timing

@@ -20,6 +20,8 @@ from ._info import ServerInfo
 from ._options import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_CONNECTIONS,
+    DEFAULT_PING_AFTER_S,
+    DEFAULT_PING_TIMEOUT_S,
     DEFAULT_RETRY,
     DEFAULT_SHARED_MEMORY_MODE,
     DEFAULT_STREAM_THRESHOLD_BYTES,
@@ -46,6 +48,8 @@ def connect(
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
     connections: int = DEFAULT_CONNECTIONS,
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
+    ping_after: float | None = DEFAULT_PING_AFTER_S,
+    ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
 ) -> Client:
     """Connects to the server at `target`, "host:port", and asks what it is.
 
@@ -55,12 +59,22 @@ def connect(
     `connections` connections at a time, with the same result bits. On a server that allows shared
     memory and is on this host, those of 256 KiB and more go through segments of this process's,
     whose permissions are `shared_memory_mode`: the server's user has to be able to read them, and
-    for GPUs to read them in place, to write them. None: never.
+    for GPUs to read them in place, to write them. None: never. A server that is silent for
+    `ping_after` seconds while a small call waits, of up to 64 KiB, is asked whether it is there;
+    if it has not said so after another `ping_timeout`, the call is tried again, on another server
+    where the target is several. None: never.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """
     options = Options(
-        timeout, retry, stream_threshold_bytes, chunk_bytes, connections, shared_memory_mode
+        timeout,
+        retry,
+        stream_threshold_bytes,
+        chunk_bytes,
+        connections,
+        shared_memory_mode,
+        ping_after,
+        ping_timeout,
     )
     client = Client(target, credentials, options)
     try:
@@ -81,7 +95,7 @@ class Client(Context, Functions[Any, Reduction]):
     ) -> None:
         self.target = target
         self._closing = Latch()
-        channels = Channels(target, credentials)
+        channels = Channels(target, credentials, options.pings())
         self._flows = Flows(target, options, channels, BlockingIo(self._closing))
 
     def info(self) -> ServerInfo:

@@ -94,12 +94,19 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
 }
 
 
-def error_of(failure: grpc.RpcError, target: str, attempts: int) -> WarpfoldError:
-    """The exception for a failed RPC, with the words of the C++ client."""
+def error_of(
+    failure: grpc.RpcError, target: str, attempts: int, unreached: str = ""
+) -> WarpfoldError:
+    """The exception for a failed RPC, with the words of the C++ client.
+
+    `unreached`: why the attempt before reached no server.
+    """
     code = failure.code()
     message = failure.details() or code.name
     if code is grpc.StatusCode.UNAVAILABLE:
         message = f"{target}: {message}"
+    elif code is grpc.StatusCode.DEADLINE_EXCEEDED and unreached:
+        message = f"{target} does not answer: {message}, before that {unreached}"
     if attempts > 1:
         message += f" (after {attempts} attempts)"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)

@@ -38,6 +38,7 @@ from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
+from ._retry import RetryPolicy
 from ._rpcs import Io, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
@@ -58,7 +59,7 @@ class Flows:
         weakref.finalize(self, self._regions.forget).atexit = False
 
     async def connect(self) -> None:
-        self._rpcs.info = await self.info()
+        self._rpcs.info = await self.info(self._rpcs.options.retry.to_connect())
 
     async def close(self) -> None:
         """Ends the calls in progress. A second one, and one in a forked child, does nothing."""
@@ -66,9 +67,12 @@ class Flows:
             await self._rpcs.io.work(self._regions.end_all)
         self._rpcs.channels.close()
 
-    async def info(self) -> ServerInfo:
+    async def info(self, retry: RetryPolicy | None = None) -> ServerInfo:
+        rpcs = self._rpcs
         try:
-            data, _ = await self._rpcs.plain("get_info", b"", self._rpcs.deadline(None))
+            data, _ = await rpcs.anywhere(
+                rpcs.io, "get_info", b"", rpcs.deadline(None), retry=retry
+            )
         except UnimplementedError as error:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
@@ -102,16 +106,15 @@ class Flows:
             stripes = stripes_of(call, many, limits) or stripes_of(call, few, limits)
             if stripes is not None:
                 return await self._striped(call, stripes, deadline, meter)
-        return await self._rpcs.sent(io, self._rpcs.channels.first, call, deadline, meter)
+        return await self._rpcs.sent(io, 0, call, deadline, meter)
 
     async def _striped(
         self, call: ReduceCall, stripes: Stripes, deadline: Deadline, meter: Meter
     ) -> Reduction:
-        def over(channel: Channel) -> Sender:
-            return lambda io, piece: self._rpcs.sent(io, channel, piece, deadline, meter)
+        def over(connection: int) -> Sender:
+            return lambda io, piece: self._rpcs.sent(io, connection, piece, deadline, meter)
 
-        channels = self._rpcs.channels.several(self._rpcs.options.connections)
-        senders = [over(channel) for channel in channels]
+        senders = [over(connection) for connection in range(self._rpcs.options.connections)]
         return await in_pieces(self._rpcs, call, stripes, senders, deadline)
 
     async def share(self, array: CudaArray, timeout: float | None) -> Region:
@@ -146,7 +149,8 @@ class Flows:
         self, states: Sequence[bytes], request_id: str, timeout: float | None
     ) -> bytes:
         message = plan_merge(states, request_id, return_state=True)
-        data, _ = await self._rpcs.plain("merge", message, self._rpcs.deadline(timeout))
+        rpcs = self._rpcs
+        data, _ = await rpcs.anywhere(rpcs.io, "merge", message, rpcs.deadline(timeout))
         state: bytes = parse_message(_contract.ReduceResponse, data).state
         return state
 
@@ -197,7 +201,8 @@ class Flows:
             own.CopyFrom(header)
             own.offset_bytes, own.size_bytes = start, len(part)
             head = own.SerializeToString()
-            await self._rpcs.streamed(io, channel.write_tensor, head, part, deadline, meter)
+            method = channel.write_tensor
+            await self._rpcs.streamed(io, lambda: method, head, part, deadline, meter)
 
         if count == 1:
             await write(self._rpcs.channels.first, 0, self._rpcs.io)

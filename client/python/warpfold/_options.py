@@ -6,6 +6,7 @@ import math
 import os
 from dataclasses import dataclass
 
+from ._channel import Pings
 from ._info import Limits
 from ._request import ReduceCall
 from ._retry import RetryPolicy
@@ -34,8 +35,13 @@ STRIPE_BYTES_MAX = 8 << 20
 # 75 ms.
 DEFAULT_CONNECTIONS = min(max((os.cpu_count() or 1) // 4, 1), 4)
 DEFAULT_SHARED_MEMORY_MODE = 0o600
+# When the server of a small call is asked whether it is there, and how long it may take to say so:
+# together, and with a retry's backoff, less than a second.
+DEFAULT_PING_AFTER_S = 0.3
+DEFAULT_PING_TIMEOUT_S = 0.5
 # gRPC counts the nanoseconds from 1970 in 64 bits, which end in 2262: a later deadline has passed.
 _TIMEOUT_MAX_S = 100 * 365 * 24 * 3600.0
+_PING_MAX_S = 3600  # gRPC counts the milliseconds in 32 bits
 
 
 def checked_timeout(timeout: float) -> float:
@@ -53,6 +59,8 @@ class Options:
     chunk_bytes: int
     connections: int = DEFAULT_CONNECTIONS
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE
+    ping_after: float | None = DEFAULT_PING_AFTER_S
+    ping_timeout: float = DEFAULT_PING_TIMEOUT_S
 
     def __post_init__(self) -> None:
         checked_timeout(self.timeout)
@@ -60,6 +68,17 @@ class Options:
             raise ValueError(f"chunk_bytes is {self.chunk_bytes}, but must be positive")
         if self.connections < 1:
             raise ValueError(f"connections is {self.connections}, but must be positive")
+        for name in ("ping_after", "ping_timeout"):
+            value = getattr(self, name)
+            if value is not None and not 0.001 <= value <= _PING_MAX_S:
+                raise ValueError(
+                    f"{name} is {value}, but must be from 0.001 to {_PING_MAX_S} seconds"
+                )
+
+    def pings(self) -> Pings | None:
+        if self.ping_after is None:
+            return None
+        return Pings(round(self.ping_after * 1000), round(self.ping_timeout * 1000))
 
 
 def ttl_ms(ttl: float) -> int:

@@ -54,6 +54,6 @@ async def merged(
 ) -> Reduction:
     """What the states come to; of a call that is not known they say themselves what it was."""
     message = plan_merge(states, request_id, return_state=False)
-    data, attempts = await rpcs.plain("merge", message, deadline)
+    data, attempts = await rpcs.anywhere(rpcs.io, "merge", message, deadline)
     # The server has checked that there are states, and of one reduction.
     return parse_answer(call or call_of_state(states[0]), data, attempts)

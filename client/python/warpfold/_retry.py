@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Union
 
 import grpc
@@ -29,15 +29,20 @@ Trailers = Iterable[tuple[str, Union[str, bytes]]]
 class RetryPolicy:
     """How often, and how patiently, calls are tried again that may succeed later."""
 
-    attempts_max: int = 5  # the first one included; 1 never retries
+    # The first one included; 1 never retries. None: as many as the call's timeout has room for, of
+    # `connect` five, so that nothing at the target is said soon.
+    attempts_max: int | None = None
     backoff_first_s: float = 0.05
     backoff_max_s: float = 2.0
     backoff_factor: float = 2.0
     jitter: float = 0.2  # each delay is multiplied by a number from [1 - jitter, 1 + jitter]
 
     def __post_init__(self) -> None:
-        if self.attempts_max < 1:
+        if self.attempts_max is not None and self.attempts_max < 1:
             raise ValueError(f"attempts_max is {self.attempts_max}, but a call takes one")
+
+    def to_connect(self) -> RetryPolicy:
+        return self if self.attempts_max is not None else replace(self, attempts_max=5)
 
 
 def pushback_s(trailers: Trailers) -> float | None:
@@ -86,7 +91,8 @@ class Retrier:
             return None
         if pushback is not None and pushback < 0:
             return None
-        if self.attempts >= self._policy.attempts_max:
+        attempts_max = self._policy.attempts_max
+        if attempts_max is not None and self.attempts >= attempts_max:
             return None
         jitter = self._policy.jitter
         delay = self._backoff_s * self._uniform(1 - jitter, 1 + jitter)

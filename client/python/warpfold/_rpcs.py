@@ -13,12 +13,14 @@ import grpc
 
 from ._answer import Reduction, parse_answer
 from ._attempts import Attempts, Deadline
-from ._channel import Channel, Channels
+from ._channel import Channels
+from ._errors import DeadlineExceededError
 from ._info import ServerInfo
 from ._options import Options, by_stream, checked_timeout
 from ._progress import Meter
 from ._request import ReduceCall, Upload
 from ._retry import RetryPolicy
+from ._small import SMALL_MESSAGE_BYTES_MAX, SmallCall
 
 T = TypeVar("T")
 ONCE = RetryPolicy(attempts_max=1)
@@ -64,34 +66,68 @@ class Rpcs:
     async def plain(
         self, method: str, message: bytes, deadline: Deadline, retry: RetryPolicy | None = None
     ) -> tuple[bytes, int]:
-        """A small message, by the name of its method. Also: the attempts it took."""
+        """A message to the server that has what it names. Also: the attempts it took."""
         send = getattr(self.channels.first, method)
         return await self._answered(
             self.io, lambda t: self.io.unary(send, message, t), deadline, retry
         )
 
+    async def anywhere(
+        self,
+        io: Io,
+        method: str,
+        message: bytes,
+        deadline: Deadline,
+        *,
+        connection: int = 0,
+        retry: RetryPolicy | None = None,
+    ) -> tuple[bytes, int]:
+        """A message that any server answers, by the name of its method. Also: the attempts.
+
+        One that is not small goes by that of the connections.
+        """
+        if len(message) <= SMALL_MESSAGE_BYTES_MAX:
+            attempt = SmallCall(self.channels, io, method, message).attempt
+        else:
+
+            async def attempt(timeout: float) -> bytes:
+                send = getattr(self.channels.spread_at(connection), method)
+                return await io.unary(send, message, timeout)
+
+        try:
+            return await self._answered(io, attempt, deadline, retry)
+        except DeadlineExceededError:
+            self.channels.connect_anew()
+            raise
+
     async def named(self, io: Io, call: ReduceCall, deadline: Deadline) -> Reduction:
         """A call whose tensor the server has: its source is set in the request."""
         message = call.request.SerializeToString()
         method = self.channels.first.reduce
-        data, attempts = await self._answered(
-            io, lambda t: io.unary(method, message, t), deadline
-        )
+        data, attempts = await self._answered(io, lambda t: io.unary(method, message, t), deadline)
         return parse_answer(call, data, attempts)
 
     async def sent(
-        self, io: Io, channel: Channel, call: ReduceCall, deadline: Deadline, meter: Meter
+        self, io: Io, connection: int, call: ReduceCall, deadline: Deadline, meter: Meter
     ) -> Reduction:
-        """A call with its payload, over one connection."""
+        """A call with its payload, by that of the connections if it is not small."""
         if by_stream(call, self.options, self.info.limits):
             head = call.request.SerializeToString()
-            data, attempts = await self.streamed(
-                io, channel.reduce_stream, head, call.host_payload, deadline, meter
-            )
+            try:
+                data, attempts = await self.streamed(
+                    io,
+                    lambda: self.channels.spread_at(connection).reduce_stream,
+                    head,
+                    call.host_payload,
+                    deadline,
+                    meter,
+                )
+            except DeadlineExceededError:
+                self.channels.connect_anew()
+                raise
         else:
-            message = call.unary_message()
-            data, attempts = await self._answered(
-                io, lambda t: io.unary(channel.reduce, message, t), deadline
+            data, attempts = await self.anywhere(
+                io, "reduce", call.unary_message(), deadline, connection=connection
             )
             meter.stream()(call.payload_bytes)
         return parse_answer(call, data, attempts)
@@ -99,18 +135,19 @@ class Rpcs:
     async def streamed(
         self,
         io: Io,
-        method: Any,
+        method: Callable[[], Any],
         head: bytes,
         payload: memoryview,
         deadline: Deadline,
         meter: Meter,
     ) -> tuple[bytes, int]:
+        """A stream. Each attempt asks for its method."""
         tell = meter.stream()
 
         async def send(timeout: float) -> bytes:
             upload = Upload(head, payload, self.options.chunk_bytes, tell)
             try:
-                return await io.stream(method, upload, timeout)
+                return await io.stream(method(), upload, timeout)
             finally:
                 if upload.error is not None:
                     raise upload.error from None

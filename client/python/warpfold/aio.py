@@ -31,6 +31,8 @@ from ._info import ServerInfo
 from ._options import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_CONNECTIONS,
+    DEFAULT_PING_AFTER_S,
+    DEFAULT_PING_TIMEOUT_S,
     DEFAULT_RETRY,
     DEFAULT_SHARED_MEMORY_MODE,
     DEFAULT_STREAM_THRESHOLD_BYTES,
@@ -59,10 +61,19 @@ async def connect(
     chunk_bytes: int = DEFAULT_CHUNK_BYTES,
     connections: int = DEFAULT_CONNECTIONS,
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
+    ping_after: float | None = DEFAULT_PING_AFTER_S,
+    ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
 ) -> Client:
     """warpfold.connect, for the running event loop."""
     options = Options(
-        timeout, retry, stream_threshold_bytes, chunk_bytes, connections, shared_memory_mode
+        timeout,
+        retry,
+        stream_threshold_bytes,
+        chunk_bytes,
+        connections,
+        shared_memory_mode,
+        ping_after,
+        ping_timeout,
     )
     client = Client(target, credentials, options)
     try:
@@ -82,7 +93,8 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
         self.target = target
-        self._flows = Flows(target, options, Channels(target, credentials), AsyncioIo())
+        channels = Channels(target, credentials, options.pings())
+        self._flows = Flows(target, options, channels, AsyncioIo())
 
     async def info(self) -> ServerInfo:
         """warpfold.Client.info."""
