@@ -100,12 +100,15 @@ std::unique_ptr<ServerProcess> ServerProcess::Start(const std::vector<std::strin
   inotify_add_watch(watch, folder.path().c_str(), IN_MOVED_TO);
 
   std::vector<std::string> arguments{"--metrics-address=127.0.0.1:0", "--port-file=" + port_file};
-  const bool has_address = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
-    return flag.rfind("--listen-address=", 0) == 0;
-  });
-  if (!has_address) arguments.push_back("--listen-address=127.0.0.1:0");
+  const auto has = [&flags](const char* option) {
+    return std::any_of(flags.begin(), flags.end(),
+                       [option](const std::string& flag) { return flag.rfind(option, 0) == 0; });
+  };
+  if (!has("--listen-address=")) arguments.push_back("--listen-address=127.0.0.1:0");
   const char* backend = std::getenv("WARPFOLD_BACKEND");
-  if (backend != nullptr) arguments.push_back(std::string("--backend=") + backend);
+  if (backend != nullptr && !has("--backend=")) {
+    arguments.push_back(std::string("--backend=") + backend);
+  }
   arguments.insert(arguments.end(), flags.begin(), flags.end());
 
   const int errors_fd = errors_file.empty() ? -1
