@@ -94,8 +94,8 @@ class AdmissionController {
   AdmissionController& operator=(const AdmissionController&) = delete;
 
   // Admits a request that holds `held`, whose numbers are not negative. RESOURCE_EXHAUSTED with
-  // RetryLater: full, or short of memory; with NeverFits: larger than the whole budget. UNAVAILABLE: closed, or as
-  // CheckStarted.
+  // RetryLater: full, or short of memory; with NeverFits: larger than the whole budget.
+  // UNAVAILABLE: closed, or as CheckStarted.
   absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.

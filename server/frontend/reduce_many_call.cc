@@ -33,7 +33,7 @@ class ReduceManyCall::Item final : public MessageJob {
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);
-    stream_.ItemAnswered(position, {std::move(message), std::move(ticket())});
+    stream_.ItemAnswered(position, {message, std::move(ticket())});
   }
 
   ReduceManyCall& stream_;
@@ -96,7 +96,8 @@ void ReduceManyCall::ServeItem() {
   if (status.ok()) status = item.Start();
   if (status.ok()) return;
   item.Refuse(status);
-  ItemAnswered(item.position, {item.Written(status, nullptr), {}});
+  grpc::ByteBuffer answer = item.Written(status, nullptr);
+  ItemAnswered(item.position, {answer, AdmissionTicket()});
 }
 
 ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {

@@ -17,6 +17,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -62,6 +63,18 @@ class ReduceManyCall final : public RawReactor, public Watched {
   class Item;
   using Items = std::list<std::unique_ptr<Item>>;
   struct Answer {
+    // Takes the bytes of `from`: a ByteBuffer that is moved is copied.
+    Answer(grpc::ByteBuffer& from, AdmissionTicket ticket) : held(std::move(ticket)) {
+      message.Swap(&from);
+    }
+    Answer(Answer&& other) noexcept : held(std::move(other.held)) { message.Swap(&other.message); }
+    Answer& operator=(Answer&& other) noexcept {
+      message.Swap(&other.message);
+      held = std::move(other.held);
+      return *this;
+    }
+    ~Answer() = default;
+
     grpc::ByteBuffer message;
     AdmissionTicket held;  // until it is written
   };

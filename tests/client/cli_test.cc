@@ -155,7 +155,7 @@ TEST_F(CliTest, ATensorThatNeverFitsIsExitCode2AndAFullServer3) {
     server_.service().FailNext(1, {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", {}, {}});
     ExpectFailure(command, 2, problem);
     server_.service().FailNext(1000, {grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", 1, {}});
-    ExpectFailure("--timeout 0.2 " + command, 3, "planned (after ");
+    ExpectFailure("--timeout 1 " + command, 3, "planned (after ");
   }
 }
 
