@@ -2,9 +2,9 @@
 
 #include <malloc.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
+
+#include "absl/time/time.h"
 
 // tcmalloc's, which the server's binary has and a test's or a sanitizer's has not.
 extern "C" void MallocExtension_ReleaseFreeMemory() __attribute__((weak));
@@ -31,13 +31,10 @@ Pressure NextPressure(Pressure now, std::int64_t used_bytes, std::int64_t limit_
 }
 
 MemoryWatch::MemoryWatch(Parts parts, std::chrono::milliseconds interval)
-    : parts_(std::move(parts)), thread_([this, interval](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::unique_lock lock(mutex);
+    : parts_(std::move(parts)), thread_([this, interval] {
         do {
           Look();
-        } while (!ended.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); }));
+        } while (!stopped_.WaitForNotificationWithTimeout(absl::FromChrono(interval)));
       }) {}
 
 void MemoryWatch::Look() {

@@ -11,9 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <stop_token>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "server/core/admission.h"
 
 namespace warpfold {
@@ -34,6 +34,7 @@ class MemoryWatch {
 
   // Looks each `interval`, until its end.
   MemoryWatch(Parts parts, std::chrono::milliseconds interval);
+  ~MemoryWatch() { stopped_.Notify(); }
 
   std::int64_t used_bytes() const { return used_bytes_; }
   Pressure pressure() const { return pressure_; }
@@ -44,6 +45,7 @@ class MemoryWatch {
   const Parts parts_;
   std::atomic<std::int64_t> used_bytes_{0};
   std::atomic<Pressure> pressure_{Pressure::kNone};
+  absl::Notification stopped_;
   std::jthread thread_;  // the last: it uses the others
 };
 

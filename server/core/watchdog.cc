@@ -10,19 +10,12 @@ Watchdog::Watchdog(Duration turn) : turn_(turn) {
   if (turn_ > Duration::zero()) thread_ = std::jthread([this] { Run(); });
 }
 
-Watchdog::~Watchdog() {
-  absl::MutexLock lock(&mutex_);
-  stopping_ = true;
-}
+Watchdog::~Watchdog() { stopped_.Notify(); }
 
 void Watchdog::Run() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point last = Clock::now();
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), absl::FromChrono(turn_))) return;
-    }
+  while (!stopped_.WaitForNotificationWithTimeout(absl::FromChrono(turn_))) {
     const Duration passed = std::chrono::duration_cast<Duration>(Clock::now() - last);
     last += passed;  // what is less than a millisecond counts in the next turn
     Advance(std::min(passed, 4 * turn_));

@@ -20,6 +20,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 
 namespace warpfold {
 
@@ -67,9 +68,6 @@ class Watchdog {
     watched.due_ms_.store(Watched::kNever, std::memory_order_relaxed);
   }
 
-  // Its own time, in milliseconds since it was made.
-  std::int64_t now_ms() const { return now_ms_.load(std::memory_order_relaxed); }
-
   // Lets `passed` pass and tells what is overdue then.
   void Advance(Duration passed);
 
@@ -87,10 +85,9 @@ class Watchdog {
   void Run();
 
   const Duration turn_;
-  std::atomic<std::int64_t> now_ms_{0};
+  std::atomic<std::int64_t> now_ms_{0};  // its own time
   std::array<Shard, kShards> shards_;
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Notification stopped_;
   std::jthread thread_;  // last: it uses the above
 };
 
