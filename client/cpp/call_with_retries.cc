@@ -42,11 +42,17 @@ bool WaitUnlessStopped(milliseconds delay, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-// A deadline that passed while no server was reached says no more than that it has passed.
-grpc::Status NoAnswer(const grpc::Status& passed, const std::string& target,
-                      const std::string& unreached) {
-  return {passed.error_code(), absl::StrCat(target, " does not answer: ", passed.error_message(),
-                                            ", before that ", unreached)};
+// A deadline that passed during an attempt says no more than that it has passed: the failure of the
+// attempt before says why there was another one.
+grpc::Status WithFailureBefore(const grpc::Status& status, const grpc::Status& before,
+                               const std::string& target) {
+  if (status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED || before.ok()) return status;
+  std::string message;
+  if (before.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    message = absl::StrCat(target, " does not answer: ");
+  }
+  absl::StrAppend(&message, status.error_message(), ", before that ", before.error_message());
+  return {status.error_code(), message};
 }
 
 }  // namespace
@@ -66,7 +72,7 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
                        const std::function<CallReply(const CallLimits&)>& attempt) {
   const auto give_up_at = steady_clock::now() + timeout;
   Retrier retrier(policy, NextSeed());
-  std::string unreached;  // why the attempt before reached no server
+  grpc::Status before;  // how the attempt before this one failed
   while (true) {
     const CallReply reply = attempt(CallLimits{system_clock::now() + TimeLeft(give_up_at), stop});
     if (reply.status.ok()) {
@@ -77,16 +83,11 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
         stop.stop_requested() ? std::nullopt
                               : retrier.NextDelay(reply.status, pushback, TimeLeft(give_up_at));
     if (!delay.has_value()) {
-      const bool no_answer =
-          !unreached.empty() && reply.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
       const absl::Status status =
-          ToAbslStatus(no_answer ? NoAnswer(reply.status, target, unreached) : reply.status, target,
-                       retrier.attempts());
+          ToAbslStatus(WithFailureBefore(reply.status, before, target), target, retrier.attempts());
       return {WithRetryDelay(status, pushback), {}, retrier.attempts()};
     }
-    unreached = reply.status.error_code() == grpc::StatusCode::UNAVAILABLE
-                    ? reply.status.error_message()
-                    : std::string();
+    before = reply.status;
     if (!WaitUnlessStopped(*delay, stop)) {
       return {absl::CancelledError("stopped while waiting to try again"), {}, retrier.attempts()};
     }

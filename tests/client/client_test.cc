@@ -260,6 +260,22 @@ TEST(ClientTest, AFullServerIsTriedAgainOnlyWhenItSaysWhen) {
   EXPECT_EQ(server.service().unary_calls(), 8);
 }
 
+TEST(ClientTest, ADeadlineThatPassesDuringARetryNamesTheFailureBefore) {
+  FakeServer server;
+  const auto client = ConnectTo(server);
+  const std::vector<float> values(6);
+  server.service().FailNext(1, Fails(grpc::StatusCode::RESOURCE_EXHAUSTED, 1));
+  server.service().HangAt(2);
+  const absl::Status status =
+      client
+          ->Reduce(View(v1::DTYPE_F32, {6}, values),
+                   {.ops = {v1::OP_SUM}, .timeout = std::chrono::milliseconds(500)})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::EndsWith(", before that planned (after 2 attempts)"));
+}
+
 TEST(ClientTest, AServerThatStaysFullStillSaysWhen) {
   FakeServer server;
   ClientOptions options = FastRetries();

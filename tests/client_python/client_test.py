@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY, SEED
-from fake_server import FakeServer, Failure, sum_answer
+from fake_server import HANG, FakeServer, Failure, sum_answer
 
 import warpfold
 from warpfold import _contract
@@ -137,6 +137,14 @@ def test_a_server_that_hangs_is_left_at_the_timeout(fake, either_client, thresho
     fake.release.clear()
     with pytest.raises(warpfold.DeadlineExceededError):
         client.sum(ONES, timeout=0.05)
+
+
+def test_a_deadline_that_passes_during_a_retry_names_the_failure_before(fake, either_client):
+    client = either_client(fake.target)
+    fake.failures = [Failure(CODE.RESOURCE_EXHAUSTED, pushback_ms=1), HANG]
+    words = r", before that planned \(after 2 attempts\)$"
+    with pytest.raises(warpfold.DeadlineExceededError, match=words):
+        client.sum(ONES, timeout=0.5)
 
 
 @pytest.mark.parametrize("timeout", [1e9, 9.3e9, 1e300, 10**400])

@@ -1,5 +1,6 @@
 // Small works that arrive while batches are under way go into the next one together, each with its
 // own end.
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -57,7 +58,7 @@ class BatchTest : public ::testing::Test {
   }
   std::vector<int> BatchesAfterThoseHeld() {
     std::vector<int> batches = device_.fake_batches().sizes();
-    batches.erase(batches.begin(), batches.begin() + kBatchLanes);
+    batches.erase(batches.begin(), batches.begin() + static_cast<std::ptrdiff_t>(held_.size()));
     return batches;
   }
 
@@ -105,12 +106,12 @@ TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
 
 // Also where every worker is taken, and nobody submits any more.
 TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
-  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
   absl::Notification stream_gate;
   FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();
-  HoldBatchLanes(kBatchLanes);
+  HoldBatchLanes(1);
   Works works;
   for (int i = 0; i < 4; ++i) Submit(works, i);
   Release();
@@ -153,9 +154,10 @@ TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
   EXPECT_EQ(Sum(next.Await()), 10);
 }
 
+// Batches on two lanes are launched in either order: here there is one.
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
-  Start({.tensors = 6, .bytes = 100}, /*lanes=*/1);
-  HoldBatchLanes(kBatchLanes);
+  Start({.tensors = 6, .bytes = 100}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
+  HoldBatchLanes(1);
   Works works;
   for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(works, count);
   Release();

@@ -30,7 +30,7 @@ class Attempts:
         self._target = target
         self._retrier = Retrier(policy)
         self._deadline = deadline
-        self._unreached = ""  # why the attempt before reached no server
+        self._before: grpc.RpcError | None = None  # how the attempt before this one failed
 
     @property
     def count(self) -> int:
@@ -41,7 +41,7 @@ class Attempts:
 
     def error(self, failure: grpc.RpcError) -> Exception:
         """What to raise for a failure that is final."""
-        return error_of(failure, self._target, self.count, self._unreached)
+        return error_of(failure, self._target, self.count, self._before)
 
     def delay_after_s(self, failure: grpc.RpcError) -> float:
         """The wait before the next attempt; raises the RPC's error when there is none."""
@@ -49,6 +49,5 @@ class Attempts:
         delay = self._retrier.next_delay_s(failure.code(), pushback, self.time_left_s())
         if delay is None:
             raise self.error(failure) from failure
-        unreached = failure.code() is grpc.StatusCode.UNAVAILABLE
-        self._unreached = (failure.details() or "") if unreached else ""
+        self._before = failure
         return delay

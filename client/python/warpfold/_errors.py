@@ -95,18 +95,21 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
 
 
 def error_of(
-    failure: grpc.RpcError, target: str, attempts: int, unreached: str = ""
+    failure: grpc.RpcError, target: str, attempts: int, before: grpc.RpcError | None = None
 ) -> WarpfoldError:
     """The exception for a failed RPC, with the words of the C++ client.
 
-    `unreached`: why the attempt before reached no server.
+    `before`: how the attempt before failed, which says why there was another one where the
+    deadline passed during this one.
     """
     code = failure.code()
     message = failure.details() or code.name
     if code is grpc.StatusCode.UNAVAILABLE:
         message = f"{target}: {message}"
-    elif code is grpc.StatusCode.DEADLINE_EXCEEDED and unreached:
-        message = f"{target} does not answer: {message}, before that {unreached}"
+    elif code is grpc.StatusCode.DEADLINE_EXCEEDED and before is not None:
+        message = f"{message}, before that {before.details()}"
+        if before.code() is grpc.StatusCode.UNAVAILABLE:
+            message = f"{target} does not answer: {message}"
     if attempts > 1:
         message += f" (after {attempts} attempts)"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
