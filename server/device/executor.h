@@ -75,6 +75,13 @@ inline absl::Status KeepsNoTensors() {
   return absl::UnimplementedError("the device keeps no resident tensors");
 }
 
+// What was begun on a lane, without the lane (Lane::Suspend). Destroying it drops the reduction or
+// the write, and may wait for the device.
+class Suspended {
+ public:
+  virtual ~Suspended() = default;
+};
+
 // One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their
 // twins on the device; on a CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until
 // all plan.input_bytes are in, then Finish. Abandon ends the reduction early from any state. After
@@ -108,6 +115,20 @@ class Lane {
   // Drops the reduction, or the write, and everything it holds; waits for the device to stop
   // touching the slabs and what is written.
   virtual void Abandon() = 0;
+
+  // Takes the reduction, or the write, off the lane, which is idle then. Waits for the device,
+  // which goes on with nothing of it until Resume. REQUIRES: some bytes are missing, and nothing
+  // was written to the last Buffer(). On an error the reduction is abandoned. RESOURCE_EXHAUSTED:
+  // the device has no room for what it has to keep. DeviceLostError.
+  virtual absl::StatusOr<std::unique_ptr<Suspended>> Suspend() {
+    return absl::InternalError("the device suspends nothing");
+  }
+
+  // Goes on, on this idle lane, with what any lane of the same device has suspended. On an error it
+  // is abandoned. DeviceLostError.
+  virtual absl::Status Resume(std::unique_ptr<Suspended> /*suspended*/) {
+    return absl::InternalError("the device suspends nothing");
+  }
 
   // For tensors that lie on the device (Executor::AllocateTensor), each on an idle lane.
 

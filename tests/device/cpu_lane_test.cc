@@ -6,6 +6,7 @@
 #include "tests/device/edge_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
+#include "tests/device/suspend_cases.h"
 
 namespace warpfold {
 namespace {
@@ -16,6 +17,7 @@ class CpuLaneTest : public ::testing::Test {
       .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 64 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
+  std::unique_ptr<Lane> other_ = *devices_.executors[0]->MakeLane();
 };
 
 TEST_F(CpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
@@ -36,6 +38,16 @@ TEST_F(CpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
 TEST_F(CpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
   testing::RefusesIntegersThatDoNotFitAndOverflowsFloats(*lane_);
 }
+TEST_F(CpuLaneTest, GoesOnWithWhatWasSuspended) {
+  testing::GoesOnWithWhatWasSuspended({lane_.get(), other_.get()});
+}
+TEST_F(CpuLaneTest, KeepsASuspendedOverflowToItself) {
+  testing::KeepsASuspendedOverflowToItself({lane_.get(), other_.get()});
+}
+TEST_F(CpuLaneTest, GoesOnWithASuspendedWrite) {
+  testing::GoesOnWithASuspendedWrite(*devices_.executors[0], {lane_.get(), other_.get()});
+}
+TEST_F(CpuLaneTest, DropsWhatStaysSuspended) { testing::DropsWhatStaysSuspended(*lane_); }
 TEST_F(CpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);
 }

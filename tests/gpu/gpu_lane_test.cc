@@ -8,6 +8,7 @@
 #include "tests/device/edge_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
+#include "tests/device/suspend_cases.h"
 #include "tests/gpu/overlaps_passes.h"
 
 namespace warpfold {
@@ -49,6 +50,38 @@ TEST_P(GpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
 }
 TEST_P(GpuLaneTest, RefusesIntegersThatDoNotFitAndOverflowsFloats) {
   testing::RefusesIntegersThatDoNotFitAndOverflowsFloats(*lane_);
+}
+TEST_P(GpuLaneTest, GoesOnWithWhatWasSuspended) {
+  const std::unique_ptr<Lane> other = MakeLane();
+  testing::GoesOnWithWhatWasSuspended({lane_.get(), other.get()});
+}
+TEST_P(GpuLaneTest, KeepsASuspendedOverflowToItself) {
+  const std::unique_ptr<Lane> other = MakeLane();
+  testing::KeepsASuspendedOverflowToItself({lane_.get(), other.get()});
+}
+TEST_P(GpuLaneTest, GoesOnWithASuspendedWrite) {
+  const std::unique_ptr<Lane> other = MakeLane();
+  testing::GoesOnWithASuspendedWrite(*devices_.executors[0], {lane_.get(), other.get()});
+}
+TEST_P(GpuLaneTest, DropsWhatStaysSuspended) { testing::DropsWhatStaysSuspended(*lane_); }
+// Four times the scratch memory of one reduction, for all that clients leave.
+TEST_P(GpuLaneTest, SuspendsNoMoreThanItHasRoomFor) {
+  const Plan plan =
+      *MakePlan({.dtype = DType::kF64, .shape = {3'000'000, 2}, .ops = {Op::kSum}, .axes = {1}});
+  std::vector<std::unique_ptr<Suspended>> suspended;
+  absl::Status status;
+  while (status.ok()) {
+    ASSERT_LT(suspended.size(), 100U);
+    ASSERT_TRUE(lane_->Begin(plan).ok());
+    absl::StatusOr<std::unique_ptr<Suspended>> next = lane_->Suspend();
+    status = next.status();
+    if (next.ok()) suspended.push_back(*std::move(next));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(suspended.size(), 4U);
+  suspended.pop_back();
+  ASSERT_TRUE(lane_->Begin(plan).ok());
+  EXPECT_TRUE(lane_->Suspend().ok());
 }
 TEST_P(GpuLaneTest, ServesTheNextRequestAfterAbandon) {
   testing::ServesTheNextRequestAfterAbandon(*lane_);

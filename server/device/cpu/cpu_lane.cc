@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -90,16 +91,16 @@ CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
 absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options_.slab_bytes); }
 
 absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
-  plan_ = &plan;
+  task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
   absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
   if (!charge.ok()) {
     Abandon();
     return charge.status();
   }
-  result_charge_ = *std::move(charge);
+  task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = reduction_.emplace(plan, piece_bytes);
+  Reduction& r = *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes));
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -121,17 +122,18 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 }
 
 absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
-  if (!to_write_.empty()) return to_write_.first(std::min(to_write_.size(), kWriteBytes));
-  Reduction& r = *reduction_;
+  if (!task_.to_write.empty())
+    return task_.to_write.first(std::min(task_.to_write.size(), kWriteBytes));
+  Reduction& r = *task_.reduction;
   return absl::MakeSpan(slab_.get() + r.filled, r.piece.bytes - r.filled);
 }
 
 absl::Status CpuLane::Commit(std::size_t byte_count) {
-  if (!to_write_.empty()) {
-    to_write_.remove_prefix(byte_count);
+  if (!task_.to_write.empty()) {
+    task_.to_write.remove_prefix(byte_count);
     return absl::OkStatus();
   }
-  Reduction& r = *reduction_;
+  Reduction& r = *task_.reduction;
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
   r.filled = 0;
@@ -139,7 +141,7 @@ absl::Status CpuLane::Commit(std::size_t byte_count) {
 }
 
 absl::Status CpuLane::FoldPiece(const std::byte* data) {
-  Reduction& r = *reduction_;
+  Reduction& r = *task_.reduction;
   const StopWatch watch;
   const absl::Status status = r.folding->Fold(r.backend, data, r.piece);
   const std::chrono::nanoseconds took = watch.elapsed();
@@ -153,22 +155,22 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   Outcome outcome;
   absl::Status status;
   absl::StatusOr<std::vector<std::string>> results;
-  if (plan_->element_count == 0) {
-    results = EmptyResults(*plan_);
+  if (task_.plan->element_count == 0) {
+    results = EmptyResults(*task_.plan);
   } else {
-    Reduction& r = *reduction_;
+    Reduction& r = *task_.reduction;
     const StopWatch watch;
     status = r.folding->Finish(r.backend);
     const std::chrono::nanoseconds took = watch.elapsed();
     outcome.times.kernel = r.kernel_time + took;
     use_.AddKernels(0, took);
-    if (status.ok()) status = OverflowStatus(r.overflow, *plan_);
+    if (status.ok()) status = OverflowStatus(r.overflow, *task_.plan);
     if (status.ok()) {
       results = r.result_layout.Extract(
           reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
     }
   }
-  outcome.charge = std::move(result_charge_);
+  outcome.charge = std::move(task_.result_charge);
   Abandon();
   if (!status.ok()) return status;
   if (!results.ok()) return results.status();
@@ -176,11 +178,15 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   return outcome;
 }
 
-void CpuLane::Abandon() {
-  plan_ = nullptr;
-  reduction_.reset();
-  result_charge_ = {};
-  to_write_ = {};
+void CpuLane::Abandon() { task_ = {}; }
+
+absl::StatusOr<std::unique_ptr<Suspended>> CpuLane::Suspend() {
+  return std::make_unique<Task>(std::exchange(task_, {}));
+}
+
+absl::Status CpuLane::Resume(std::unique_ptr<Suspended> suspended) {
+  task_ = std::move(dynamic_cast<Task&>(*suspended));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data) {
@@ -188,7 +194,7 @@ absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data)
   if (!status.ok()) return status;
   const std::byte* const end = data + plan.input_bytes;
   while (status.ok() && data != end) {
-    const std::size_t bytes = reduction_->piece.bytes;
+    const std::size_t bytes = task_.reduction->piece.bytes;
     status = FoldPiece(data);
     data += bytes;
   }
@@ -198,7 +204,7 @@ absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data)
 }
 
 absl::Status CpuLane::BeginWrite(std::byte* to, std::size_t size_bytes) {
-  to_write_ = absl::MakeSpan(to, size_bytes);
+  task_.to_write = absl::MakeSpan(to, size_bytes);
   return absl::OkStatus();
 }
 

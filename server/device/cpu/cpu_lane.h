@@ -46,6 +46,8 @@ class CpuLane final : public Lane {
   absl::Status Commit(std::size_t byte_count) override;
   absl::StatusOr<Outcome> Finish() override;
   void Abandon() override;
+  absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override;
+  absl::Status Resume(std::unique_ptr<Suspended> suspended) override;
   absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override;
   absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override;
   absl::Status FinishWrite() override;
@@ -71,6 +73,14 @@ class CpuLane final : public Lane {
     }
   };
 
+  // All of what a lane has begun: nothing of it is in the slab between two pieces.
+  struct Task final : Suspended {
+    const Plan* plan = nullptr;  // of a reduction
+    HostCharge result_charge;    // for the outcome's
+    std::unique_ptr<Reduction> reduction;
+    absl::Span<std::byte> to_write;  // what a write still has to fill; null when there is none
+  };
+
   absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
   // The reduction's current piece, at `data`, and on to the next.
   absl::Status FoldPiece(const std::byte* data);
@@ -78,10 +88,7 @@ class CpuLane final : public Lane {
   LaneOptions options_;
   DeviceUse& use_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
-  const Plan* plan_ = nullptr;  // between Begin and Finish or Abandon
-  HostCharge result_charge_;    // for the outcome's
-  std::optional<Reduction> reduction_;
-  absl::Span<std::byte> to_write_;  // what a write still has to fill; null when there is none
+  Task task_;  // empty while the lane is idle
 };
 
 }  // namespace warpfold

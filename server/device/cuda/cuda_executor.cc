@@ -66,7 +66,7 @@ absl::Status CudaExecutor::LoadKernels(DType dtype) {
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
-  return CudaLane::Make(ordinal_, shape_, options_, use_);
+  return CudaLane::Make(ordinal_, shape_, options_, use_, suspended_bytes_);
 }
 
 bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }

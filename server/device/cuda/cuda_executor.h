@@ -2,6 +2,8 @@
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_EXECUTOR_H_
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -38,7 +40,8 @@ class CudaExecutor final : public Executor {
   LaneOptions options_;
   DeviceInfo info_;
   std::string compiles_for_;
-  DeviceUse use_;  // which the lanes share
+  DeviceUse use_;  // which the lanes share, as what follows
+  std::atomic<std::size_t> suspended_bytes_{0};
   cuda::DeviceShape shape_;
   std::unique_ptr<TensorPool> tensors_;
 };

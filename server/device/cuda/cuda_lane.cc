@@ -9,8 +9,6 @@
 namespace warpfold {
 namespace {
 
-// The overflow report comes first in the lane's own memory.
-constexpr std::size_t kOverflowBytes = 256;
 // Results and scratch of a lane: enough for a SUM of 64 GiB of floats, of which every 64 KiB leave
 // a partial of 8 bytes. What needs more takes three calls of the driver and a launch beside.
 constexpr std::size_t kOwnBytes = std::size_t{8} << 20;
@@ -25,6 +23,11 @@ absl::StatusOr<std::chrono::nanoseconds> Elapsed(const cuda::UniqueEvent& from,
   return std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6f));
 }
 
+// Before the scratch.
+std::size_t DeviceResultBytes(const ResultLayout& layout, bool in_pinned) {
+  return in_pinned ? 0 : (layout.total_bytes() + 255) / 256 * 256;
+}
+
 }  // namespace
 
 CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::Job& job,
@@ -35,9 +38,10 @@ CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const 
       result_layout(plan) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
-                                                     const LaneOptions& options, DeviceUse& use) {
+                                                     const LaneOptions& options, DeviceUse& use,
+                                                     std::atomic<std::size_t>& suspended_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
-  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options, use));
+  std::unique_ptr<CudaLane> lane(new CudaLane(ordinal, shape, options, use, suspended_bytes));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
 }
@@ -118,27 +122,31 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 
 absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
   r.in_pinned = r.result_layout.total_bytes() <= kPinnedResultBytes;
-  const std::size_t d_result_bytes =
-      r.in_pinned ? 0 : (r.result_layout.total_bytes() + 255) / 256 * 256;
-  const std::size_t needed = d_result_bytes + r.scratch_layout.total_bytes;
-  std::byte* d_block = d_overflow_ + kOverflowBytes;
-  if (needed > options_.scratch_bytes) {
+  r.d_bytes = DeviceResultBytes(r.result_layout, r.in_pinned) + r.scratch_layout.total_bytes;
+  if (r.d_bytes > options_.scratch_bytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("tensor.shape: partial states and results take ", needed,
+        absl::StrCat("tensor.shape: partial states and results take ", r.d_bytes,
                      " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
   }
-  if (needed > kOwnBytes) {
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, needed, stream_.get()));
-    d_block = static_cast<std::byte*>(r.d_pooled);
+  if (r.d_bytes > kOwnBytes) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, r.d_bytes, stream_.get()));
     // Here, too, the gaps between results travel with them, and those inside states: unset bytes to
     // compute-sanitizer, and a hundredth of the time that the copy takes.
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_block, 0, d_result_bytes, stream_.get()));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(
+        r.d_pooled, 0, DeviceResultBytes(r.result_layout, r.in_pinned), stream_.get()));
   }
+  Place(plan, r);
+  return absl::OkStatus();
+}
+
+void CudaLane::Place(const Plan& plan, Reduction& r) {
+  std::byte* const d_block =
+      r.d_pooled != nullptr ? static_cast<std::byte*>(r.d_pooled) : d_overflow_ + kOverflowBytes;
   r.results = r.in_pinned ? pinned_results_ : d_block;
   const Output results =
       r.result_layout.OutputAt(plan, r.results, reinterpret_cast<Overflow*>(d_overflow_));
-  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, d_block + d_result_bytes, results);
-  return absl::OkStatus();
+  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout,
+                    d_block + DeviceResultBytes(r.result_layout, r.in_pinned), results);
 }
 
 absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {

@@ -17,6 +17,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -59,9 +60,11 @@ class CudaBackend {
 
 class CudaLane final : public Lane {
  public:
-  // `use` must outlive the lane.
+  // `use` and `suspended_bytes`, which the lanes of a device share, must outlive the lane and what
+  // it suspends.
   static absl::StatusOr<std::unique_ptr<Lane>> Make(int ordinal, const cuda::DeviceShape& shape,
-                                                    const LaneOptions& options, DeviceUse& use);
+                                                    const LaneOptions& options, DeviceUse& use,
+                                                    std::atomic<std::size_t>& suspended_bytes);
   ~CudaLane() override;
 
   absl::Status Begin(const Plan& plan) override;
@@ -70,6 +73,8 @@ class CudaLane final : public Lane {
   absl::Status CommitInPlace(const std::byte* data) override;
   absl::StatusOr<Outcome> Finish() override;
   void Abandon() override;
+  absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override;
+  absl::Status Resume(std::unique_ptr<Suspended> suspended) override;
   absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* d_data) override;
   absl::Status BeginWrite(std::byte* d_to, std::size_t size_bytes) override;
   absl::Status FinishWrite() override;
@@ -93,13 +98,17 @@ class CudaLane final : public Lane {
     ResultLayout result_layout;
     bool in_pinned = false;  // where the kernels write the results, else in the device's memory
     std::byte* results = nullptr;
-    void* d_pooled = nullptr;  // results and scratch, when the lane's own memory is too small
+    std::size_t d_bytes = 0;   // of results, unless they are in pinned memory, and scratch
+    void* d_pooled = nullptr;  // these, when the lane's own memory is too small
     std::optional<Folding<CudaBackend>> folding;
     Piece piece;             // being filled
     std::size_t filled = 0;  // bytes of it
     std::size_t slab = 0;    // that holds it
     DeviceTimes times;
   };
+
+  // The overflow report comes first in the lane's own memory.
+  static constexpr std::size_t kOverflowBytes = 256;
 
   // A write of a resident tensor that is under way.
   struct Write {
@@ -109,11 +118,24 @@ class CudaLane final : public Lane {
     std::size_t filled = 0;  // bytes of it
   };
 
-  CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options, DeviceUse& use)
-      : ordinal_(ordinal), shape_(shape), options_(options), use_(use) {}
+  struct Task;
+
+  CudaLane(int ordinal, const cuda::DeviceShape& shape, const LaneOptions& options, DeviceUse& use,
+           std::atomic<std::size_t>& suspended_bytes)
+      : ordinal_(ordinal),
+        shape_(shape),
+        options_(options),
+        use_(use),
+        suspended_bytes_(suspended_bytes) {}
   absl::Status Allocate();
   absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
   absl::Status TakeMemory(const Plan& plan, Reduction& reduction);
+  // Makes the lane's streams and memory, and what the reduction has of its own, its places.
+  void Place(const Plan& plan, Reduction& reduction);
+  // Waits until the slabs and the streams are idle.
+  absl::Status AwaitSlabs();
+  absl::Status Save(Task& task);
+  absl::Status Restore(Task& task);
   const cuda::UniqueEvent& LastEvent(const Slab& slab) const;
   absl::Status AwaitSlab(Slab& slab);
   absl::Status Release(Slab& slab);
@@ -139,6 +161,7 @@ class CudaLane final : public Lane {
   cuda::DeviceShape shape_;
   LaneOptions options_;
   DeviceUse& use_;
+  std::atomic<std::size_t>& suspended_bytes_;
   cuda::UniqueStream copies_;          // of slabs to the device
   cuda::UniqueStream stream_;          // everything else
   cuda::UniquePinnedMemory pinned_;    // slabs, then small results, then the overflow report
