@@ -100,6 +100,7 @@ Limits Config::limits() const {
   limits.max_bytes_in_flight = max_bytes_in_flight;
   limits.max_batch_requests = max_batch_requests;
   limits.max_batch_bytes = max_batch_bytes;
+  limits.queue_timeout = std::chrono::milliseconds(queue_timeout_ms);
   limits.stream_idle_timeout = std::chrono::milliseconds(stream_idle_timeout_ms);
   limits.message_timeout = std::chrono::milliseconds(message_timeout_ms);
   limits.write_idle_timeout = std::chrono::milliseconds(write_idle_timeout_ms);

@@ -84,6 +84,7 @@ struct Config {
   std::int64_t max_memory_regions = 1024;
 
   // Time.
+  std::int64_t queue_timeout_ms = 30000;
   std::int64_t stream_idle_timeout_ms = 30000;
   std::int64_t message_timeout_ms = 120'000;
   std::int64_t write_idle_timeout_ms = 30000;

@@ -114,8 +114,12 @@ constexpr ConfigOption kOptions[] = {
      "Memory on GPUs that clients' processes may register (CUDA IPC); 0: none", 0, kMaxBytes},
     {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
      "Registered regions of clients' memory", 0, 1 << 16},
+    {"queue-timeout-ms", &Config::queue_timeout_ms, "ms", kOnReload,
+     "Time that a request may wait for its turn before it is refused", 1, kDayMs},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
-     "Silence after which a ReduceStream or WriteTensor is ended", 1, kDayMs},
+     "Silence after which a ReduceStream or WriteTensor is ended; their chunks, all in all, may "
+     "take as long beside the time of their bytes at --min-bytes-per-s",
+     1, kDayMs},
     {"message-timeout-ms", &Config::message_timeout_ms, "ms", kOnReload,
      "Time in which a request that is one message has to be whole; a stream of requests that "
      "brings none for as long, and has none under way, ends too",

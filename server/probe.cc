@@ -58,6 +58,7 @@ Occupancy Probe(const ProbedParts& parts) {
   now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
   now.streams_total = static_cast<double>(scheduled.lanes);
   now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
+  now.requests_expected = static_cast<double>(admitted.requests_expected);
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
@@ -73,6 +74,7 @@ Occupancy Probe(const ProbedParts& parts) {
   now.request_memory_used_bytes = static_cast<double>(budget.used_bytes);
   now.refusals_request_memory = static_cast<double>(budget.refused);
   now.refusals_queue = static_cast<double>(scheduled.refused_queue);
+  now.refusals_queue_timeout = static_cast<double>(admitted.refused_queue_timeout);
   const TensorTableState resident = parts.tensors.state();
   now.refusals_resident = static_cast<double>(resident.refused);
   now.resident = ToOccupancy(resident);

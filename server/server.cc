@@ -247,6 +247,7 @@ absl::Status Server::StartGrpc() {
                             .reflection_streams_max = config_.reflection == Switch::kOn
                                                           ? config_.max_reflection_streams
                                                           : 0,
+                            .piece_bytes = config_.slab_bytes,
                             .limits = LimitsOf(config_),
                             .version = kVersion,
                             .backend = Name(devices_.backend),

@@ -29,12 +29,14 @@ absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
 
 AdmissionTicket::AdmissionTicket(AdmissionTicket&& other) noexcept
     : controller_(std::exchange(other.controller_, nullptr)),
+      admitted_at_(std::exchange(other.admitted_at_, std::nullopt)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
   if (this != &other) {
     Release();
     controller_ = std::exchange(other.controller_, nullptr);
+    admitted_at_ = std::exchange(other.admitted_at_, std::nullopt);
     bytes_ = std::exchange(other.bytes_, 0);
   }
   return *this;
@@ -42,27 +44,59 @@ AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
 
 AdmissionTicket::~AdmissionTicket() { Release(); }
 
-void AdmissionTicket::Hold(std::int64_t bytes) {
-  if (controller_ == nullptr) return;
-  bytes_ += bytes;
-  controller_->Return(0, -bytes);
-}
-
 absl::Status AdmissionTicket::TryHold(std::int64_t bytes) {
   if (controller_ == nullptr) return absl::OkStatus();
   absl::MutexLock lock(&controller_->mutex_);
-  absl::Status taken = controller_->TakeBytes(bytes);
-  if (taken.ok()) bytes_ += bytes;
-  return taken;
+  absl::Status room = controller_->CheckBytes(bytes);
+  if (!room.ok()) return room;
+  controller_->state_.bytes_in_flight += bytes;
+  bytes_ += bytes;
+  return room;
+}
+
+void AdmissionTicket::Drop(std::int64_t bytes) {
+  if (controller_ == nullptr) return;
+  bytes_ -= bytes;
+  absl::MutexLock lock(&controller_->mutex_);
+  controller_->state_.bytes_in_flight -= bytes;
 }
 
 void AdmissionTicket::Release() {
   if (controller_ == nullptr) return;
-  std::exchange(controller_, nullptr)->Return(1, std::exchange(bytes_, 0));
+  controller_->Return(*this);
+  controller_ = nullptr;
+  admitted_at_.reset();
+  bytes_ = 0;
 }
 
 absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held) {
   absl::MutexLock lock(&mutex_);
+  absl::Status room = CheckOpen();
+  if (room.ok()) room = CheckRoom(held);
+  if (!room.ok()) return room;
+  AdmissionTicket ticket(this);
+  ++state_.requests_expected;
+  Take(held, &ticket);
+  return ticket;
+}
+
+absl::StatusOr<AdmissionTicket> AdmissionController::Expect(const HeldBytes& held) {
+  absl::MutexLock lock(&mutex_);
+  absl::Status room = CheckOpen();
+  if (room.ok()) room = CheckRoom(held);
+  if (!room.ok()) return room;
+  ++state_.requests_expected;
+  return AdmissionTicket(this);
+}
+
+absl::Status AdmissionController::Admit(const HeldBytes& held, AdmissionTicket* expected) {
+  absl::MutexLock lock(&mutex_);
+  absl::Status room = CheckRoom(held);
+  if (room.ok()) Take(held, expected);
+  return room;
+}
+
+absl::Status AdmissionController::CheckOpen() {
   if (closed_) {
     ++state_.refused_closed;
     return absl::UnavailableError("the server is shutting down");
@@ -71,6 +105,10 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held
     ++state_.refused_starting;
     return StartingError();
   }
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
   if (absl::Status fits = CheckFits(held, options_.max_bytes_in_flight); !fits.ok()) {
     ++state_.refused_too_large;
     return fits;
@@ -84,25 +122,37 @@ absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held
   }
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
-    return RefusalStatus(RetryLater{options_.retry_delay},
-                         absl::StrCat("the limit of ", options_.max_requests_in_flight,
-                                      " requests in flight is reached"));
+    return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_requests_in_flight,
+                                               " requests in flight is reached"));
   }
-  const std::int64_t bytes = held.payload + held.results;
-  if (absl::Status taken = TakeBytes(bytes); !taken.ok()) return taken;
-  ++state_.requests_in_flight;
-  return AdmissionTicket(this, bytes);
+  return CheckBytes(held.payload + held.results);
 }
 
-absl::Status AdmissionController::TakeBytes(std::int64_t bytes) {
-  if (state_.bytes_in_flight + bytes > options_.max_bytes_in_flight) {
-    ++state_.refused_bytes;
-    return RefusalStatus(RetryLater{options_.retry_delay},
-                         absl::StrCat("the limit of ", options_.max_bytes_in_flight,
-                                      " payload bytes in flight is reached"));
-  }
+absl::Status AdmissionController::CheckBytes(std::int64_t bytes) {
+  if (state_.bytes_in_flight + bytes <= options_.max_bytes_in_flight) return absl::OkStatus();
+  ++state_.refused_bytes;
+  return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_bytes_in_flight,
+                                             " payload bytes in flight is reached"));
+}
+
+RetryLater AdmissionController::Later() const {
+  return {sojourn_.RetryDelay(options_.retry_delay)};
+}
+
+absl::Status AdmissionController::RefuseQueued(std::chrono::milliseconds limit) {
+  absl::MutexLock lock(&mutex_);
+  ++state_.refused_queue_timeout;
+  return RefusalStatus(Later(), absl::StrCat("the request waited its turn for longer than ",
+                                             limit.count(), " ms (--queue-timeout-ms)"));
+}
+
+void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
+  const std::int64_t bytes = held.payload + held.results;
+  --state_.requests_expected;
+  ++state_.requests_in_flight;
   state_.bytes_in_flight += bytes;
-  return absl::OkStatus();
+  ticket->admitted_at_ = std::chrono::steady_clock::now();
+  ticket->bytes_ += bytes;
 }
 
 void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
@@ -147,10 +197,12 @@ AdmissionState AdmissionController::state() const {
   return state_;
 }
 
-void AdmissionController::Return(std::int64_t requests, std::int64_t bytes) {
+void AdmissionController::Return(const AdmissionTicket& ticket) {
+  const bool is_admitted = ticket.admitted_at_.has_value();
+  if (is_admitted) sojourn_.Note(std::chrono::steady_clock::now() - *ticket.admitted_at_);
   absl::MutexLock lock(&mutex_);
-  state_.requests_in_flight -= requests;
-  state_.bytes_in_flight -= bytes;
+  --(is_admitted ? state_.requests_in_flight : state_.requests_expected);
+  state_.bytes_in_flight -= ticket.bytes_;
 }
 
 }  // namespace warpfold

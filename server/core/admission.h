@@ -20,6 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/refusal.h"
+#include "server/core/sojourn.h"
 
 namespace warpfold {
 
@@ -32,7 +34,7 @@ struct HeldBytes {
 };
 
 // The right of one request to be in the server. Move-only; a moved-from or default ticket holds
-// nothing.
+// nothing. One that is expected (Expect) holds bytes before it is a request in flight.
 class AdmissionTicket {
  public:
   AdmissionTicket() = default;
@@ -40,23 +42,20 @@ class AdmissionTicket {
   AdmissionTicket& operator=(AdmissionTicket&& other) noexcept;
   ~AdmissionTicket();
 
-  // Counts `bytes` more (or, negative, fewer) as held. Never refused: a stream that has a lane
-  // holds at most a few chunks, so the number of lanes bounds what is added here, and ending a
-  // stream halfway would only waste what it already sent.
-  void Hold(std::int64_t bytes);
-
-  // The same, refused as Admit refuses.
+  // Counts `bytes` more as held, refused as Admit refuses, or fewer.
   absl::Status TryHold(std::int64_t bytes);
+  void Drop(std::int64_t bytes);
 
   // Gives everything back now.
   void Release();
 
  private:
   friend class AdmissionController;
-  AdmissionTicket(AdmissionController* controller, std::int64_t bytes)
-      : controller_(controller), bytes_(bytes) {}
+  explicit AdmissionTicket(AdmissionController* controller) : controller_(controller) {}
 
   AdmissionController* controller_ = nullptr;
+  // None: it is still expected.
+  std::optional<std::chrono::steady_clock::time_point> admitted_at_;
   std::int64_t bytes_ = 0;
 };
 
@@ -66,8 +65,8 @@ enum class Pressure { kNone, kHigh, kCritical };
 struct AdmissionOptions {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
-  // What a refused client is told to wait: a few times a typical small request, so that the queue
-  // has moved on by then.
+  // What a refused client is told to wait at least: a few times a typical small request, so that
+  // the queue has moved on by then. Longer while those in flight take longer (Sojourn).
   std::chrono::milliseconds retry_delay{100};
   // While memory is short: until it may have been freed.
   std::chrono::milliseconds pressure_retry_delay{1000};
@@ -78,13 +77,15 @@ struct AdmissionOptions {
 
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
+  std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t bytes_in_flight = 0;
   std::uint64_t refused_requests = 0;   // too many requests in flight
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
   std::uint64_t refused_starting = 0;
-  std::uint64_t refused_pressure = 0;  // memory is short
+  std::uint64_t refused_pressure = 0;       // memory is short
+  std::uint64_t refused_queue_timeout = 0;  // waited too long for its turn
 };
 
 class AdmissionController {
@@ -97,6 +98,16 @@ class AdmissionController {
   // RetryLater: full, or short of memory; with NeverFits: larger than the whole budget.
   // UNAVAILABLE: closed, or as CheckStarted.
   absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For a request whose bytes are still to come: a ticket that holds nothing, so that a client that
+  // sends nothing takes no other's place. Refused as Admit(held) would be.
+  absl::StatusOr<AdmissionTicket> Expect(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes an expected request one in flight that holds `held` beside what its ticket holds. Refused
+  // as above, but not for Close.
+  absl::Status Admit(const HeldBytes& held, AdmissionTicket* expected) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
+  absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
@@ -118,9 +129,14 @@ class AdmissionController {
 
  private:
   friend class AdmissionTicket;
-  absl::Status TakeBytes(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a request that holds `held` more has room; counts it if it is refused.
+  absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RetryLater Later() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Return(std::int64_t requests, std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Return(const AdmissionTicket& ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
   AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
@@ -128,6 +144,7 @@ class AdmissionController {
   std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
+  Sojourn sojourn_;
 };
 
 }  // namespace warpfold

@@ -43,7 +43,7 @@ void BatchRun::StageAll() {
   while (next_ < works_.size()) {
     WorkReport& report = reports_[next_];
     report.queue = start_ - works_[next_].since;
-    absl::Status staged = works_[next_].work->Wanted();
+    absl::Status staged = works_[next_].work->MayBegin(report.queue);
     if (staged.ok()) {
       std::optional<absl::Span<std::byte>> buffer = lane_.Add(works_[next_].work->plan());
       if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch
@@ -58,7 +58,6 @@ void BatchRun::StageAll() {
 
 absl::Status BatchRun::Stage(std::size_t index, absl::Span<std::byte> buffer) {
   PayloadSource& payload = works_[index].work->payload();
-  payload.Open();
   absl::Status read = payload.ReadInto(buffer);
   if (read.ok()) read = payload.ExpectEnd();
   if (read.ok()) {

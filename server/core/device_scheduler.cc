@@ -53,9 +53,11 @@ DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& opt
   for (const std::unique_ptr<Lane>& lane : inline_lanes_) {
     free_inline_lanes_.push_back(lane.get());
   }
-  workers_ = std::make_unique<WorkerPool>(
-      std::move(lanes.queued), options.look_max,
-      [this](Lane& lane, const QueuedWork& taken) { return Run(lane, taken); });
+  workers_ =
+      std::make_unique<WorkerPool>(std::move(lanes.queued), options.look_max,
+                                   [this](Lane& lane, LaneRun& run, Clock::duration wait_max) {
+                                     return Turn(lane, run, wait_max);
+                                   });
   if (has_batches_) {
     completer_ = std::make_unique<BatchCompleter>(
         options.batch_lanes, options.look_max, [this] { return NextBatch(); },
@@ -94,6 +96,25 @@ DeviceScheduler::~DeviceScheduler() {
   mutex_.Await(absl::Condition(&no_batch));
 }
 
+absl::Status DeviceScheduler::CheckServes() const {
+  if (draining_) return absl::UnavailableError("the server is shutting down");
+  if (lost_) return LostError(executor_.info());
+  return absl::OkStatus();
+}
+
+absl::Status DeviceScheduler::CheckQueue() {
+  if (waiting() < static_cast<std::size_t>(queue_depth_max_)) return absl::OkStatus();
+  ++refused_;
+  return RefusalStatus(RetryLater{sojourn_.RetryDelay(options_.retry_delay)},
+                       absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
+}
+
+absl::Status DeviceScheduler::CheckRoom() {
+  absl::MutexLock lock(&mutex_);
+  absl::Status serves = CheckServes();
+  return serves.ok() ? CheckQueue() : serves;
+}
+
 absl::Status DeviceScheduler::Submit(Work* work) {
   const QueuedWork arrived{work, Clock::now()};
   const bool batches = Batches(*work);
@@ -104,15 +125,12 @@ absl::Status DeviceScheduler::Submit(Work* work) {
       work->has_more_behind() ? Clock::duration::zero() : options_.caller_wait_max;
   {
     absl::MutexLock lock(&mutex_);
-    if (draining_) return absl::UnavailableError("the server is shutting down");
-    if (lost_) return LostError(executor_.info());
+    if (absl::Status serves = CheckServes(); !serves.ok()) return serves;
     if (!batches) inline_lane = TakeInlineLane(*work);
     if (inline_lane == nullptr) {
       const bool launches = batches && LaunchesBatch(*work);
-      if (!launches && waiting() >= static_cast<std::size_t>(queue_depth_max_)) {
-        ++refused_;
-        return RefusalStatus(RetryLater{options_.retry_delay},
-                             absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
+      if (!launches) {
+        if (absl::Status room = CheckQueue(); !room.ok()) return room;
       }
       // Under the lock: who has ceased to want it is either seen here, or finds it in the queue.
       if (absl::Status wanted = work->Wanted(); !wanted.ok()) return wanted;
@@ -173,7 +191,8 @@ Lane* DeviceScheduler::TakeInlineLane(Work& work) {
 }
 
 void DeviceScheduler::RunInline(Lane& lane, const QueuedWork& arrived) {
-  WorkReport report = Run(lane, arrived);
+  LaneRun run(*arrived.work, arrived.since);
+  WorkReport report = *Turn(lane, run, Clock::duration::zero());  // it waits for no client
   {
     absl::MutexLock lock(&mutex_);
     free_inline_lanes_.push_back(&lane);
@@ -242,6 +261,7 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   std::vector<WorkReport> reports = batch->TakeReports();
   for (WorkReport& report : reports) {
     report.device = &executor_.info();
+    sojourn_.Note(report.queue);
     if (IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   }
   {
@@ -256,9 +276,12 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   }
 }
 
-WorkReport DeviceScheduler::Run(Lane& lane, const QueuedWork& taken) {
-  const bool uses_device = !std::holds_alternative<RunOnHost>(taken.work->task());
-  WorkReport report = RunOnLane(lane, *taken.work, taken.since);
+std::optional<WorkReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run,
+                                                Clock::duration wait_max) {
+  const bool uses_device = !std::holds_alternative<RunOnHost>(run.work().task());
+  if (!run.Turn(lane, wait_max)) return std::nullopt;
+  WorkReport report = run.TakeReport();
+  sojourn_.Note(report.queue);
   report.device = &executor_.info();
   if (uses_device && IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   return report;

@@ -31,6 +31,7 @@
 #include "server/core/batch_completer.h"
 #include "server/core/batch_run.h"
 #include "server/core/batcher.h"
+#include "server/core/sojourn.h"
 #include "server/core/work.h"
 #include "server/core/worker_pool.h"
 #include "server/device/executor.h"
@@ -46,7 +47,7 @@ struct SchedulerOptions {
   int lanes = 8;
   int batch_lanes = kBatchLanes;  // where the device batches
   int queue_depth_max = 1024;
-  std::chrono::milliseconds retry_delay{100};
+  std::chrono::milliseconds retry_delay{100};  // at least, where the queue is full
   // How long a thread that has worked spins for its next work before it parks: never longer than it
   // has worked. For lanes that wait for a device; those that compute need the processors
   // themselves.
@@ -91,8 +92,12 @@ class DeviceScheduler {
   // says, if nobody wants it any more and it would have to queue.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Takes `work` back if it still waits: then it is the caller's again and Done will not come.
-  // False when a lane has it or had it; a running work ends by itself once Wanted() says so.
+  // What Submit would say now, because of the device or the queue.
+  absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes `work` back if it has not begun: then it is the caller's again and Done will not come.
+  // False when a lane has it or had it; such a work ends by itself once Wanted() says so, or its
+  // payload has failed.
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What waits stays, even above the new limit.
@@ -120,6 +125,8 @@ class DeviceScheduler {
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options, Lanes lanes);
   bool Batches(Work& work) const;
+  absl::Status CheckServes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether who brings `work`, which batches, is to launch the batch.
@@ -133,7 +140,9 @@ class DeviceScheduler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives the lane back and calls Done.
   void Complete(std::unique_ptr<BatchRun> batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  WorkReport Run(Lane& lane, const QueuedWork& taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A turn on a worker's lane; none when it has to wait for its client.
+  std::optional<WorkReport> Turn(Lane& lane, LaneRun& run, Clock::duration wait_max)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void RunInline(Lane& lane, const QueuedWork& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Executor& executor_;
@@ -147,6 +156,7 @@ class DeviceScheduler {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  Sojourn sojourn_;
   std::vector<Lane*> free_inline_lanes_ ABSL_GUARDED_BY(mutex_);
 
   // Last: their threads use the above.

@@ -116,7 +116,6 @@ class KnownWork final : public Work, private PayloadSource {
   }
 
  private:
-  void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     std::memcpy(out.data(), elements_->data() + at_bytes_, out.size());
     at_bytes_ += out.size();

@@ -1,90 +1,92 @@
 #include "server/core/lane_run.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <variant>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "server/core/part_run.h"
-#include "server/core/stage.h"
-
 namespace warpfold {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// One task on a lane that was idle, each kind in its own way, and the time until its last byte was
-// staged.
-class TaskRun {
- public:
-  TaskRun(Lane& lane, Work& work) : lane_(lane), work_(work) {}
-
-  absl::StatusOr<Outcome> operator()(const ReducePayload& /*task*/) {
-    const Plan& plan = work_.plan();
-    if (absl::Status status = Receive(lane_.Begin(plan), plan.input_bytes); !status.ok()) {
-      return status;
-    }
-    return lane_.Finish();
+bool LaneRun::Turn(Lane& lane, Clock::duration wait_max) {
+  absl::Status wanted;
+  if (start_ == Clock::time_point{}) {
+    start_ = Clock::now();
+    report_.queue = start_ - queued_since_;
+    wanted = work_.MayBegin(report_.queue);
+  } else {
+    wanted = work_.Wanted();
   }
-
-  absl::StatusOr<Outcome> operator()(const ReducePart& task) {
-    absl::StatusOr<Outcome> values = RunPart(lane_, work_, *task.part);
-    receive_ = Clock::now() - start_;
-    return values;
+  if (!wanted.ok()) {
+    report_.outcome = wanted;
+    return true;
   }
+  End end = std::visit([&](const auto& task) { return Run(lane, task, wait_max); }, work_.task());
+  if (!end.has_value()) return false;
+  report_.outcome = *std::move(end);
+  return true;
+}
 
-  absl::StatusOr<Outcome> operator()(const ReduceTensor& task) {
-    return lane_.Reduce(work_.plan(), task.data);
+LaneRun::End LaneRun::Run(Lane& lane, const ReducePayload& /*task*/, Clock::duration wait_max) {
+  const Plan& plan = work_.plan();
+  std::optional<absl::Status> received = Receive(
+      lane, plan.input_bytes, [&] { return lane.Begin(plan); }, wait_max);
+  if (!received.has_value()) return std::nullopt;
+  if (!received->ok()) return *std::move(received);
+  return lane.Finish();
+}
+
+LaneRun::End LaneRun::Run(Lane& lane, const WriteTensor& task, Clock::duration wait_max) {
+  std::optional<absl::Status> status = Receive(
+      lane, task.size_bytes,
+      [&] { return lane.BeginWrite(task.to, static_cast<std::size_t>(task.size_bytes)); },
+      wait_max);
+  if (!status.has_value()) return std::nullopt;
+  if (status->ok()) *status = lane.FinishWrite();
+  if (!status->ok()) return *std::move(status);
+  return Outcome{};
+}
+
+std::optional<absl::Status> LaneRun::Receive(Lane& lane, std::int64_t bytes,
+                                             absl::FunctionRef<absl::Status()> begin,
+                                             Clock::duration wait_max) {
+  if (!staging_.has_value()) staging_.emplace(work_, work_.payload(), bytes);
+  const absl::StatusOr<bool> staged = staging_->Turn(lane, begin, wait_max);
+  if (staged.ok() && !*staged) {
+    awaited_bytes_ = staging_->awaited_bytes();
+    return std::nullopt;
   }
+  report_.receive = Clock::now() - start_;
+  if (!staged.ok()) return staged.status();
+  absl::Status end = work_.payload().ExpectEnd();
+  if (!end.ok()) lane.Abandon();
+  return end;
+}
 
-  absl::StatusOr<Outcome> operator()(const WriteTensor& task) {
-    absl::Status begun = lane_.BeginWrite(task.to, static_cast<std::size_t>(task.size_bytes));
-    absl::Status status = Receive(std::move(begun), task.size_bytes);
-    if (status.ok()) status = lane_.FinishWrite();
-    if (!status.ok()) return status;
-    return Outcome{};
+LaneRun::End LaneRun::Run(Lane& lane, const ReducePart& task, Clock::duration wait_max) {
+  if (part_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<PartRun>> part = PartRun::Make(work_, *task.part);
+    if (!part.ok()) return part.status();
+    part_ = *std::move(part);
   }
-
-  absl::StatusOr<Outcome> operator()(const RunOnHost& task) { return task.run(); }
-
-  absl::StatusOr<Outcome> operator()(const UseLane& task) { return task.run(lane_); }
-
-  std::chrono::nanoseconds receive() const { return receive_; }
-
- private:
-  // Fills the lane if it has `begun`, and abandons it when anything fails.
-  absl::Status Receive(absl::Status begun, std::int64_t bytes) {
-    if (begun.ok()) {
-      work_.payload().Open();
-      begun = Stage(lane_, work_, work_.payload(), bytes);
-      if (begun.ok()) begun = work_.payload().ExpectEnd();
-      receive_ = Clock::now() - start_;
-    }
-    if (!begun.ok()) lane_.Abandon();
-    return begun;
+  absl::StatusOr<bool> reduced = part_->Turn(lane, wait_max);
+  if (reduced.ok() && !*reduced) {
+    awaited_bytes_ = part_->awaited_bytes();
+    return std::nullopt;
   }
+  report_.receive = Clock::now() - start_;
+  if (!reduced.ok()) return reduced.status();
+  return part_->Take();
+}
 
-  Lane& lane_;
-  Work& work_;
-  const Clock::time_point start_ = Clock::now();
-  std::chrono::nanoseconds receive_{0};
-};
+LaneRun::End LaneRun::Run(Lane& lane, const ReduceTensor& task, Clock::duration /*wait_max*/) {
+  return lane.Reduce(work_.plan(), task.data);
+}
 
-}  // namespace
+LaneRun::End LaneRun::Run(Lane& /*lane*/, const RunOnHost& task, Clock::duration /*wait_max*/) {
+  return task.run();
+}
 
-WorkReport RunOnLane(Lane& lane, Work& work, Clock::time_point queued_since) {
-  WorkReport report;
-  report.queue = Clock::now() - queued_since;
-  if (absl::Status wanted = work.Wanted(); !wanted.ok()) {
-    report.outcome = wanted;
-    return report;
-  }
-  TaskRun run(lane, work);
-  report.outcome = std::visit(run, work.task());
-  report.receive = run.receive();
-  return report;
+LaneRun::End LaneRun::Run(Lane& lane, const UseLane& task, Clock::duration /*wait_max*/) {
+  return task.run(lane);
 }
 
 }  // namespace warpfold

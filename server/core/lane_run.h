@@ -1,20 +1,74 @@
-// One work on one lane: its task (work.h), from the lane idle to the lane idle.
+// One work's way over the lanes of a device: its task (work.h), from a lane that is idle to a lane
+// that is idle, in one turn or, where its client is slower than the lane, in several.
 //
-// Step of a request: 3, on the lane's thread. Returns when the device is done with the work,
-// whatever happened.
+// Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_LANE_RUN_H_
 #define WARPFOLD_SERVER_CORE_LANE_RUN_H_
 
 #include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/core/part_run.h"
+#include "server/core/stage.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
-// Runs `work` on the idle `lane` and leaves the lane idle. `queued_since` starts the queue stage.
-// Does not call Done.
-WorkReport RunOnLane(Lane& lane, Work& work, std::chrono::steady_clock::time_point queued_since);
+// Belongs to one thread at a time. Destroying one that is not over drops what was begun.
+class LaneRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Of `work`, which must outlive it. `queued_since` starts the queue stage.
+  LaneRun(Work& work, Clock::time_point queued_since) : work_(work), queued_since_(queued_since) {}
+
+  // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the work is over, and so is
+  // the device with it. False: its next bytes were not here for `wait_max`; payload() tells when
+  // they are.
+  bool Turn(Lane& lane, Clock::duration wait_max);
+
+  Work& work() const { return work_; }
+  // REQUIRES: the last turn has said false. What the next one needs of payload().
+  std::size_t awaited_bytes() const { return awaited_bytes_; }
+  // REQUIRES: the last turn has said true. Once. Done is the caller's.
+  WorkReport TakeReport() { return std::move(report_); }
+
+ private:
+  // None: it waits for its client.
+  using End = std::optional<absl::StatusOr<Outcome>>;
+
+  End Run(Lane& lane, const ReducePayload& task, Clock::duration wait_max);
+  End Run(Lane& lane, const ReducePart& task, Clock::duration wait_max);
+  End Run(Lane& lane, const ReduceTensor& task, Clock::duration wait_max);
+  End Run(Lane& lane, const WriteTensor& task, Clock::duration wait_max);
+  End Run(Lane& lane, const RunOnHost& task, Clock::duration wait_max);
+  End Run(Lane& lane, const UseLane& task, Clock::duration wait_max);
+  // Fills the lane with `bytes` of the payload, to its end. None: it waits for its client.
+  std::optional<absl::Status> Receive(Lane& lane, std::int64_t bytes,
+                                      absl::FunctionRef<absl::Status()> begin,
+                                      Clock::duration wait_max);
+
+  Work& work_;
+  const Clock::time_point queued_since_;
+  Clock::time_point start_{};  // of the first turn
+  std::optional<Staging> staging_;
+  std::unique_ptr<PartRun> part_;
+  std::size_t awaited_bytes_ = 0;
+  WorkReport report_;
+};
+
+// Runs a `work` that waits for no client, in one turn.
+inline WorkReport RunOnLane(Lane& lane, Work& work, LaneRun::Clock::time_point queued_since) {
+  LaneRun run(work, queued_since);
+  run.Turn(lane, LaneRun::Clock::duration::zero());
+  return run.TakeReport();
+}
 
 }  // namespace warpfold
 

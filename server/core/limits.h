@@ -58,6 +58,7 @@ struct Limits {
   std::int64_t max_batch_requests = 256;  // of small tensors that a device takes together
   std::int64_t max_batch_bytes = std::int64_t{1} << 20;
   // How long, and how slow, a client may be: wait_limits.h.
+  std::chrono::milliseconds queue_timeout{30000};
   std::chrono::milliseconds stream_idle_timeout{30000};
   std::chrono::milliseconds message_timeout{120'000};
   std::chrono::milliseconds write_idle_timeout{30000};

@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/core/node_values.h"
-#include "server/core/stage.h"
-#include "server/device/host_bytes.h"
+#include "absl/types/span.h"
 
 namespace warpfold {
 namespace {
@@ -23,7 +21,6 @@ class GatheredRows final : public PayloadSource {
   GatheredRows(const std::byte* first, std::size_t plane_bytes, std::size_t row_bytes)
       : at_(first), plane_bytes_(plane_bytes), row_bytes_(row_bytes) {}
 
-  void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     while (!out.empty()) {
       const std::size_t bytes = std::min(out.size(), row_bytes_ - done_);
@@ -45,99 +42,89 @@ class GatheredRows final : public PayloadSource {
   std::size_t done_ = 0;
 };
 
-class PartRun {
- public:
-  PartRun(Lane& lane, Work& work, const Part& part, NodeValues values)
-      : lane_(lane), work_(work), part_(part), values_(std::move(values)) {}
-
-  absl::StatusOr<Outcome> Run() {
-    absl::Status status = values_.nodes().empty() ? absl::OkStatus() : ReducePlanes();
-    if (!status.ok()) return status;
-    Open();
-    if (status = work_.payload().ExpectEnd(); !status.ok()) return status;
-    return Outcome{.results = values_.Take(), .times = times_, .charge = values_.TakeCharge()};
-  }
-
- private:
-  // As late as can be: what the lane refuses is not read.
-  void Open() {
-    if (!std::exchange(opened_, true)) work_.payload().Open();
-  }
-
-  absl::Status ReducePlanes() {
-    const std::int64_t all = PlaneCount(part_.whole);
-    const std::int64_t plane_bytes = RowBytes() * part_.range.length();
-    std::int64_t step =
-        nodes().size() == 1 ? all : std::max<std::int64_t>(1, kGatherBytes / plane_bytes);
-    step = std::min(step, all);
-    const bool gathers = nodes().size() > 1 && step > 1;
-    HostBytes gathered;
-    if (gathers) {
-      absl::StatusOr<HostBytes> taken =
-          HostBytes::Take(static_cast<std::size_t>(step * plane_bytes));
-      if (!taken.ok()) return taken.status();
-      gathered = *std::move(taken);
-    }
-    for (std::int64_t plane = 0; plane < all; plane += step) {
-      const std::int64_t planes = std::min(step, all - plane);
-      if (gathers) {
-        if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
-        Open();
-        absl::Status read = work_.payload().ReadInto(
-            absl::MakeSpan(gathered.get(), static_cast<std::size_t>(planes * plane_bytes)));
-        if (!read.ok()) return read;
-      }
-      for (std::size_t n = 0; n < nodes().size(); ++n) {
-        const std::int64_t begin_bytes = (nodes()[n].begin - part_.range.begin) * RowBytes();
-        GatheredRows rows(gathered.get() + begin_bytes, static_cast<std::size_t>(plane_bytes),
-                          static_cast<std::size_t>(nodes()[n].length() * RowBytes()));
-        absl::Status status = ReduceNode(n, plane, planes, gathers ? rows : work_.payload());
-        if (!status.ok()) return status;
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // Node `n` of `planes` planes from `plane` on.
-  absl::Status ReduceNode(std::size_t n, std::int64_t plane, std::int64_t planes,
-                          PayloadSource& source) {
-    const Plan plan = SlicePlan(part_.whole, planes, nodes()[n]);
-    absl::Status status = lane_.Begin(plan);
-    if (status.ok()) {
-      Open();
-      status = Stage(lane_, work_, source, plan.input_bytes);
-    }
-    if (!status.ok()) {
-      lane_.Abandon();
-      return status;
-    }
-    absl::StatusOr<Outcome> node = lane_.Finish();
-    if (!node.ok()) return node.status();
-    times_ += node->times;
-    values_.Keep(plan, node->results.front(), n, plane);
-    return absl::OkStatus();
-  }
-
-  const std::vector<Range>& nodes() const { return values_.nodes(); }
-
-  std::int64_t RowBytes() const {
-    return RowElements(part_.whole) * static_cast<std::int64_t>(ElementBytes(part_.whole.dtype));
-  }
-
-  Lane& lane_;
-  Work& work_;
-  const Part& part_;
-  NodeValues values_;
-  bool opened_ = false;
-  DeviceTimes times_;
-};
-
 }  // namespace
 
-absl::StatusOr<Outcome> RunPart(Lane& lane, Work& work, const Part& part) {
+absl::StatusOr<std::unique_ptr<PartRun>> PartRun::Make(Work& work, const Part& part) {
   absl::StatusOr<NodeValues> values = NodeValues::Make(part.whole, NodesOf(part.whole, part.range));
   if (!values.ok()) return values.status();
-  return PartRun(lane, work, part, *std::move(values)).Run();
+  std::unique_ptr<PartRun> run(new PartRun(work, part, *std::move(values)));
+  if (run->gathers_) {
+    absl::StatusOr<HostBytes> taken =
+        HostBytes::Take(static_cast<std::size_t>(run->step_ * run->plane_bytes()));
+    if (!taken.ok()) return taken.status();
+    run->gathered_ = *std::move(taken);
+  }
+  return run;
+}
+
+PartRun::PartRun(Work& work, const Part& part, NodeValues values)
+    : work_(work), part_(part), values_(std::move(values)) {
+  if (nodes().empty()) return;
+  plane_count_ = PlaneCount(part_.whole);
+  step_ = plane_count_;
+  if (nodes().size() > 1) {
+    step_ = std::min(step_, std::max<std::int64_t>(1, kGatherBytes / plane_bytes()));
+    gathers_ = step_ > 1;
+  }
+}
+
+Outcome PartRun::Take() {
+  return {.results = values_.Take(), .times = times_, .charge = values_.TakeCharge()};
+}
+
+absl::StatusOr<bool> PartRun::Turn(Lane& lane, std::chrono::steady_clock::duration wait_max) {
+  for (; plane_ < plane_count_; plane_ += step_, node_ = 0) {
+    const std::int64_t planes = std::min(step_, plane_count_ - plane_);
+    if (gathers_) {  // then no node waits for bytes
+      absl::StatusOr<bool> gathered = Gather(planes, wait_max);
+      if (!gathered.ok() || !*gathered) return gathered;
+    }
+    for (; node_ < nodes().size(); ++node_) {
+      const Range& node = nodes()[node_];
+      GatheredRows rows(gathered_.get() + (node.begin - part_.range.begin) * row_bytes(),
+                        static_cast<std::size_t>(plane_bytes()),
+                        static_cast<std::size_t>(node.length() * row_bytes()));
+      absl::StatusOr<bool> reduced = gathers_ ? ReduceNode(lane, planes, rows, wait_max)
+                                              : ReduceNode(lane, planes, work_.payload(), wait_max);
+      if (!reduced.ok() || !*reduced) return reduced;
+    }
+  }
+  if (absl::Status end = work_.payload().ExpectEnd(); !end.ok()) return end;
+  return true;
+}
+
+absl::StatusOr<bool> PartRun::Gather(std::int64_t planes,
+                                     std::chrono::steady_clock::duration wait_max) {
+  if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
+  awaited_bytes_ = static_cast<std::size_t>(planes * plane_bytes());
+  PayloadSource& payload = work_.payload();
+  if (!payload.AwaitBytes(awaited_bytes_, std::chrono::steady_clock::now() + wait_max))
+    return false;
+  absl::Status read = payload.ReadInto(absl::MakeSpan(gathered_.get(), awaited_bytes_));
+  if (!read.ok()) return read;
+  return true;
+}
+
+absl::StatusOr<bool> PartRun::ReduceNode(Lane& lane, std::int64_t planes, PayloadSource& source,
+                                         std::chrono::steady_clock::duration wait_max) {
+  if (!staging_.has_value()) {
+    node_plan_ = SlicePlan(part_.whole, planes, nodes()[node_]);
+    staging_.emplace(work_, source, node_plan_->input_bytes);
+  }
+  absl::StatusOr<bool> staged = staging_->Turn(
+      lane, [&] { return lane.Begin(*node_plan_); }, wait_max);
+  awaited_bytes_ = staging_->awaited_bytes();
+  if (!staged.ok() || !*staged) return staged;
+  staging_.reset();
+  absl::StatusOr<Outcome> node = lane.Finish();
+  if (!node.ok()) return node.status();
+  times_ += node->times;
+  values_.Keep(*node_plan_, node->results.front(), node_, plane_);
+  return true;
+}
+
+std::int64_t PartRun::row_bytes() const {
+  return RowElements(part_.whole) * static_cast<std::int64_t>(ElementBytes(part_.whole.dtype));
 }
 
 }  // namespace warpfold

@@ -90,7 +90,6 @@ class RegionPayload final : public PayloadSource {
   explicit operator bool() const { return static_cast<bool>(lease_); }
   const RegionLease& lease() const { return lease_; }
 
-  void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     return lease_.Read(std::exchange(at_bytes_, at_bytes_ + std::ssize(out)), out);
   }

@@ -46,6 +46,11 @@ Scheduler::~Scheduler() {
       +[](decltype(splits_)* splits) { return splits->empty(); }, &splits_));
 }
 
+absl::Status Scheduler::CheckRoom(const Work& work) {
+  const DeviceInfo* home = work.device();
+  return (home != nullptr ? Of(*home) : LeastLoaded()).CheckRoom();
+}
+
 absl::Status Scheduler::Submit(Work* work) {
   if (devices_.size() == 1) return devices_.front()->Submit(work);
   if (std::unique_ptr<SplitWork> split = Split(*this, *work); split != nullptr) {

@@ -39,6 +39,8 @@ class Scheduler final : private SplitHost {
   void Lose(const DeviceInfo& device, const absl::Status& why);
   bool IsLost(const DeviceInfo& device) const;
 
+  // What Submit would say now of a work whose bytes are still to come, which is not submitted.
+  absl::Status CheckRoom(const Work& work);
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetQueueDepthMax(int queue_depth_max);

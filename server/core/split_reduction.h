@@ -40,6 +40,10 @@ class SplitReduction final : public SplitWork {
     PayloadSource& payload() override { return all_.work_.payload(); }
     bool waits_for_client() const override { return false; }
     absl::Status Wanted() const override { return all_.Wanted(); }
+    absl::Status MayBegin(std::chrono::nanoseconds waited) override {
+      absl::Status wanted = Wanted();
+      return wanted.ok() ? all_.work_.MayBegin(waited) : wanted;
+    }
     void Done(WorkReport report) override { all_.ShardDone(index_, std::move(report)); }
 
    private:

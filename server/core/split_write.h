@@ -3,7 +3,10 @@
 #ifndef WARPFOLD_SERVER_CORE_SPLIT_WRITE_H_
 #define WARPFOLD_SERVER_CORE_SPLIT_WRITE_H_
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 #include "server/core/split_work.h"
 #include "server/core/work.h"
@@ -26,10 +29,16 @@ class SplitWrite final : public SplitWork, private Work, private PayloadSource {
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return work_.waits_for_client(); }
   absl::Status Wanted() const override { return work_.Wanted(); }
+  absl::Status MayBegin(std::chrono::nanoseconds waited) override { return work_.MayBegin(waited); }
   void Done(WorkReport report) override;
 
   // The work's own payload, of which the end comes with the last shard's.
-  void Open() override { work_.payload().Open(); }
+  bool AwaitBytes(std::size_t byte_count, std::chrono::steady_clock::time_point until) override {
+    return work_.payload().AwaitBytes(byte_count, until);
+  }
+  bool WakeWhenHere(std::size_t byte_count, std::function<void()> wake) override {
+    return work_.payload().WakeWhenHere(byte_count, std::move(wake));
+  }
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     return work_.payload().ReadInto(out);
   }

@@ -1,30 +1,51 @@
 #include "server/core/stage.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace warpfold {
 
-absl::Status Stage(Lane& lane, Work& work, PayloadSource& source, std::int64_t byte_count) {
-  while (byte_count > 0) {
-    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
+absl::StatusOr<bool> Staging::Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin,
+                                   std::chrono::steady_clock::duration wait_max) {
+  absl::Status status = std::exchange(begun_, true) ? lane.Resume(std::move(suspended_)) : begin();
+  if (status.ok()) {
+    const absl::StatusOr<bool> filled = Fill(lane, wait_max);
+    status = filled.status();
+    if (status.ok() && *filled) return true;
+  }
+  if (!status.ok()) {
+    lane.Abandon();
+    return status;
+  }
+  absl::StatusOr<std::unique_ptr<Suspended>> suspended = lane.Suspend();
+  if (!suspended.ok()) return suspended.status();
+  suspended_ = *std::move(suspended);
+  return false;
+}
+
+absl::StatusOr<bool> Staging::Fill(Lane& lane, std::chrono::steady_clock::duration wait_max) {
+  while (missing_bytes_ > 0) {
+    if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
     if (!buffer.ok()) return buffer.status();
-    const std::size_t bytes = std::min(buffer->size(), static_cast<std::size_t>(byte_count));
-    absl::Status staged;
-    if (const std::byte* data = source.InPlace(bytes); data != nullptr) {
-      staged = lane.CommitInPlace(data);
-    } else {
-      staged = source.ReadInto(buffer->first(bytes));
-      if (staged.ok()) staged = lane.Commit(bytes);
-    }
+    awaited_bytes_ = std::min(buffer->size(), static_cast<std::size_t>(missing_bytes_));
+    if (!source_.AwaitBytes(awaited_bytes_, std::chrono::steady_clock::now() + wait_max))
+      return false;
+    absl::Status staged = StageNext(lane, buffer->first(awaited_bytes_));
     if (!staged.ok()) return staged;
-    byte_count -= static_cast<std::int64_t>(bytes);
+    missing_bytes_ -= static_cast<std::int64_t>(awaited_bytes_);
   }
-  return absl::OkStatus();
+  return true;
+}
+
+absl::Status Staging::StageNext(Lane& lane, absl::Span<std::byte> buffer) {
+  if (const std::byte* data = source_.InPlace(buffer.size()); data != nullptr) {
+    return lane.CommitInPlace(data);
+  }
+  absl::Status read = source_.ReadInto(buffer);
+  return read.ok() ? lane.Commit(buffer.size()) : read;
 }
 
 }  // namespace warpfold

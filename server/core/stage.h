@@ -1,21 +1,49 @@
-// A work's bytes on their way into a lane.
+// A work's bytes on their way into a lane, over as many turns as its client takes to send them.
 //
-// Step of a request: 3, on the lane's thread.
+// Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_STAGE_H_
 #define WARPFOLD_SERVER_CORE_STAGE_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
-// Moves `byte_count` bytes of `source` into the lane, one buffer at a time; whether the work's
-// answer is still wanted is asked before each. The lane's or the source's error, or why it is not
-// wanted.
-absl::Status Stage(Lane& lane, Work& work, PayloadSource& source, std::int64_t byte_count);
+class Staging {
+ public:
+  // Of `byte_count` bytes of `source`. Both references must outlive it.
+  Staging(Work& work, PayloadSource& source, std::int64_t byte_count)
+      : work_(work), source_(source), missing_bytes_(byte_count) {}
+
+  // Begins on the idle `lane` by `begin`, or goes on where the last turn ended, one buffer at a
+  // time; whether the work's answer is still wanted is asked before each. True: all bytes are in
+  // the lane. False: the next ones were not here for `wait_max`, and the lane is idle. On an error,
+  // the lane's, the source's or why the work is not wanted, it is idle too.
+  absl::StatusOr<bool> Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin,
+                            std::chrono::steady_clock::duration wait_max);
+
+  // REQUIRES: the last turn has said false. What the next one needs.
+  std::size_t awaited_bytes() const { return awaited_bytes_; }
+
+ private:
+  absl::StatusOr<bool> Fill(Lane& lane, std::chrono::steady_clock::duration wait_max);
+  absl::Status StageNext(Lane& lane, absl::Span<std::byte> buffer);
+
+  Work& work_;
+  PayloadSource& source_;
+  std::int64_t missing_bytes_;
+  std::size_t awaited_bytes_ = 0;
+  bool begun_ = false;
+  std::unique_ptr<Suspended> suspended_;  // between two turns
+};
 
 }  // namespace warpfold
 

@@ -68,6 +68,9 @@ class Watchdog {
     watched.due_ms_.store(Watched::kNever, std::memory_order_relaxed);
   }
 
+  // How much of its time has passed.
+  Duration now() const { return Duration(now_ms_.load(std::memory_order_relaxed)); }
+
   // Lets `passed` pass and tells what is overdue then.
   void Advance(Duration passed);
 

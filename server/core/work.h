@@ -22,26 +22,33 @@
 
 namespace warpfold {
 
-// Where a lane's thread pulls a request's bytes from. All calls come from that one thread.
+// Where lanes' threads pull a request's bytes from, one thread at a time.
 class PayloadSource {
  public:
   virtual ~PayloadSource() = default;
 
-  // A lane is held now; bytes may start to flow. A source whose client is still sending reads
-  // nothing before this, so that a queued request costs no memory.
-  virtual void Open() = 0;
+  // Whether the next `byte_count` bytes are here, and the end where they are the last: waits for
+  // that until `until`. True as well when reading them would fail.
+  virtual bool AwaitBytes(std::size_t /*byte_count*/,
+                          std::chrono::steady_clock::time_point /*until*/) {
+    return true;
+  }
+  // After AwaitBytes said false: `wake` is called, once, by whoever brings the last of them, with
+  // no lock held, never inside. False, and it is not called: they are here.
+  virtual bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()> /*wake*/) {
+    return false;
+  }
 
   // Fills all of `out` with the next bytes, copied once, straight from where they were received.
-  // May wait for the client. CANCELLED, DEADLINE_EXCEEDED (also when the client is silent for too
-  // long), INVALID_ARGUMENT (the client broke its promise).
+  // REQUIRES: AwaitBytes has said so. CANCELLED, DEADLINE_EXCEEDED (also when the client was silent
+  // or slow for too long), INVALID_ARGUMENT (the client broke its promise).
   virtual absl::Status ReadInto(absl::Span<std::byte> out) = 0;
 
   // Where the next `byte_count` bytes lie, when the lane's device can read them there and they stay
   // until Done: they count as read then. Null: ReadInto has them.
   virtual const std::byte* InPlace(std::size_t /*byte_count*/) { return nullptr; }
 
-  // Called once after the last byte: checks that nothing follows. May wait for the client to
-  // half-close. Errors as above.
+  // Called once after the last byte: checks that nothing follows. Errors as above.
   virtual absl::Status ExpectEnd() = 0;
 };
 
@@ -99,7 +106,7 @@ class Work {
   // The one device that can do it, where its tensor lies; null: any.
   virtual const DeviceInfo* device() const { return nullptr; }
 
-  // The payload may keep a lane waiting for the client.
+  // Its client is still sending: it leaves its lane when the next bytes are not here.
   virtual bool waits_for_client() const = 0;
 
   // Done may come inside Submit, its own and that of other small works that wait: the submitter
@@ -112,6 +119,10 @@ class Work {
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
   // waits.
   virtual absl::Status Wanted() const = 0;
+
+  // Wanted(), asked once, when its turn has come after `waited`: RESOURCE_EXHAUSTED where that is
+  // too long.
+  virtual absl::Status MayBegin(std::chrono::nanoseconds /*waited*/) { return Wanted(); }
 
   // The end: called once, by a lane's thread or the submitter's, with no lock held. The work may
   // delete itself in here.

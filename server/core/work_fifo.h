@@ -28,6 +28,8 @@ class WorkFifo {
   // REQUIRES: !empty().
   const QueuedWork& front() const { return works_.front(); }
 
+  bool Has(const Work* work) const { return places_.count(work) > 0; }
+
   // REQUIRES: it is not in here.
   void Push(const QueuedWork& queued) {
     places_.emplace(queued.work, works_.insert(works_.end(), queued));

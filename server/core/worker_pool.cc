@@ -6,6 +6,10 @@
 namespace warpfold {
 namespace {
 
+// How long a work keeps its thread while its client sends the next bytes and nobody else waits for
+// a thread: a stream that is as fast as a connection never leaves it.
+constexpr std::chrono::milliseconds kClientWaitMax{20};
+
 int ClientThreadsMax(int threads) {
   return threads < 4 ? threads : threads - std::max(1, threads / 8);
 }
@@ -13,9 +17,9 @@ int ClientThreadsMax(int threads) {
 }  // namespace
 
 WorkerPool::WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max,
-                       Run run)
+                       Turn turn)
     : spin_max_(spin_max),
-      run_(std::move(run)),
+      turn_(std::move(turn)),
       client_threads_max_(ClientThreadsMax(static_cast<int>(lanes.size()))),
       lanes_(std::move(lanes)) {
   for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -40,9 +44,14 @@ bool WorkerPool::Remove(const Work* work) {
 }
 
 void WorkerPool::TakeAll(std::vector<QueuedWork>& taken) {
+  std::unordered_map<Work*, std::unique_ptr<LaneRun>> dropped;  // without the lock
   absl::MutexLock lock(&mutex_);
   here_.TakeAll(taken);
   clients_.TakeAll(taken);
+  std::vector<QueuedWork> resumed;
+  resumed_.TakeAll(resumed);
+  for (const auto& [work, run] : begun_) taken.push_back({work, Clock::now()});
+  dropped.swap(begun_);
 }
 
 void WorkerPool::Drain() {
@@ -53,47 +62,95 @@ void WorkerPool::Drain() {
 
 WorkerPool::State WorkerPool::state() const {
   absl::MutexLock lock(&mutex_);
-  return {.waiting = static_cast<std::int64_t>(here_.size() + clients_.size()),
+  return {.waiting = static_cast<std::int64_t>(here_.size() + clients_.size() + resumed_.size()),
           .running = running_,
           .threads = static_cast<std::int64_t>(lanes_.size())};
 }
 
-std::optional<QueuedWork> WorkerPool::TakeRunnable() {
-  const bool takes_clients = !clients_.empty() && client_threads_ < client_threads_max_;
-  if (here_.empty() && !takes_clients) return std::nullopt;
+std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
+  WorkFifo* oldest = here_.empty() ? nullptr : &here_;
+  if (client_threads_ < client_threads_max_) {
+    for (WorkFifo* const fifo : {&clients_, &resumed_}) {
+      if (fifo->empty()) continue;
+      if (oldest == nullptr || fifo->front().since < oldest->front().since) oldest = fifo;
+    }
+  }
+  if (oldest == nullptr) return std::nullopt;
+  const QueuedWork queued = oldest->Pop();
   ++running_;
-  if (!takes_clients || (!here_.empty() && here_.front().since <= clients_.front().since)) {
-    return here_.Pop();
+  Taken taken{.work = queued.work};
+  if (oldest == &here_) {
+    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
+    return taken;
   }
   ++client_threads_;
-  return clients_.Pop();
+  if (!has_clients()) taken.wait_max = kClientWaitMax;
+  if (oldest == &clients_) {
+    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
+  } else {
+    taken.run = std::move(begun_.extract(queued.work).mapped());
+  }
+  return taken;
 }
 
-std::optional<QueuedWork> WorkerPool::Take(Clock::time_point spin_until) {
+std::optional<WorkerPool::Taken> WorkerPool::Take(Clock::time_point spin_until) {
   absl::MutexLock lock(&mutex_);
   while (true) {
-    if (std::optional<QueuedWork> queued = TakeRunnable(); queued.has_value()) return queued;
-    // What waits for clients now is for the threads that hold such works.
-    if (draining_) return std::nullopt;
+    if (std::optional<Taken> taken = TakeRunnable(); taken.has_value()) return taken;
+    if (draining_ && has_drained()) return std::nullopt;
     idle_.Wait(mutex_, spin_until);
   }
 }
 
+bool WorkerPool::has_drained() const {
+  return here_.empty() && !has_clients() && begun_.empty() && client_threads_ == 0;
+}
+
 void WorkerPool::GiveBack(bool waits_for_client) {
-  absl::MutexLock lock(&mutex_);
   --running_;
   if (waits_for_client) --client_threads_;
+  // The others wait for works that this one might have parked.
+  if (draining_ && has_drained()) idle_.WakeAll();
+}
+
+void WorkerPool::Park(Taken taken) {
+  absl::MutexLock lock(&mutex_);
+  GiveBack(/*waits_for_client=*/true);
+  Work* const work = taken.work;
+  const std::size_t bytes = taken.run->awaited_bytes();
+  begun_.emplace(work, std::move(taken.run));
+  // Under the lock: whoever takes all that wait is done with the work at once.
+  if (!work->payload().WakeWhenHere(bytes, [this, work] { Wake(work); })) {
+    resumed_.Push({work, Clock::now()});
+    idle_.WakeOne();
+  }
+}
+
+void WorkerPool::Wake(Work* work) {
+  absl::MutexLock lock(&mutex_);
+  // It may have been taken meanwhile, and be gone.
+  if (begun_.count(work) == 0 || resumed_.Has(work)) return;
+  resumed_.Push({work, Clock::now()});
+  idle_.WakeOne();
 }
 
 void WorkerPool::Serve(Lane& lane) {
   Clock::time_point spin_until;  // long past
-  while (const std::optional<QueuedWork> queued = Take(spin_until)) {
+  while (std::optional<Taken> taken = Take(spin_until)) {
     const Clock::time_point begin = Clock::now();
-    const bool waits_for_client = queued->work->waits_for_client();
-    WorkReport report = run_(lane, *queued);
-    // Before Done: a client that has its answer finds the thread free.
-    GiveBack(waits_for_client);
-    queued->work->Done(std::move(report));
+    Work* const work = taken->work;
+    std::optional<WorkReport> report = turn_(lane, *taken->run, taken->wait_max);
+    if (report.has_value()) {
+      taken->run.reset();
+      {
+        // Before Done: a client that has its answer finds the thread free.
+        absl::MutexLock lock(&mutex_);
+        GiveBack(work->waits_for_client());
+      }
+      work->Done(*std::move(report));
+    } else {
+      Park(*std::move(taken));
+    }
     const Clock::time_point end = Clock::now();
     spin_until = end + std::min<Clock::duration>(spin_max_, end - begin);
   }

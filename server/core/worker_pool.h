@@ -1,8 +1,9 @@
 // The threads of one device, each with a Lane of its own, and the works that wait for them.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. Works are taken in the order
-// in which they came, except that those which may wait for their clients hold some of the threads
-// only: slow senders cannot stop the others.
+// in which they came, except that those whose clients are still sending hold some of the threads
+// only. One whose next bytes are not here leaves its thread, and waits in its turn again when they
+// are: slow senders cost no thread, however many they are.
 //
 // Safe from any thread. Whoever pushes a work lends it until Done, which a thread of the pool
 // calls, once.
@@ -15,10 +16,12 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/lane_run.h"
 #include "server/core/spin_then_park.h"
 #include "server/core/work.h"
 #include "server/core/work_fifo.h"
@@ -28,30 +31,36 @@ namespace warpfold {
 
 class WorkerPool {
  public:
-  // Runs a work on an idle lane, and leaves the lane idle.
-  using Run = std::function<WorkReport(Lane& lane, const QueuedWork& work)>;
+  // A turn of a work on an idle lane, which is idle afterwards, waiting for the work's client no
+  // longer than `wait_max`. None: it needs run.awaited_bytes() to go on.
+  using Turn = std::function<std::optional<WorkReport>(Lane& lane, LaneRun& run,
+                                                       LaneRun::Clock::duration wait_max)>;
 
   // Starts a thread for each of `lanes`. One that has worked spins for its next work, for at most
   // `spin_max` and never longer than it has worked, before it parks: so spinning at most doubles
   // what work takes of a processor.
-  WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max, Run run);
+  WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max,
+             Turn turn);
 
   // Drains, and joins the threads.
   ~WorkerPool();
 
   void Push(const QueuedWork& queued) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Takes `work` back if it still waits; then Done will not come.
+  // Takes `work` back if it has not begun; then Done will not come. One that waits for its client
+  // goes on when its payload fails.
   bool Remove(const Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Moves all that wait to the end of `taken`; Done will not come.
+  // Moves all that wait, for a thread or for their clients, to the end of `taken`; Done will not
+  // come.
   void TakeAll(std::vector<QueuedWork>& taken) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The threads end once nothing waits any more. REQUIRES: no Push after it.
+  // The threads end once nothing waits any more, for a thread or for a client. REQUIRES: no Push
+  // after it.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct State {
-    std::int64_t waiting = 0;
+    std::int64_t waiting = 0;  // for a thread
     std::int64_t running = 0;
     std::int64_t threads = 0;
   };
@@ -60,23 +69,42 @@ class WorkerPool {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What a thread has taken.
+  struct Taken {
+    Work* work = nullptr;
+    std::unique_ptr<LaneRun> run;
+    Clock::duration wait_max{0};  // for its client
+  };
+
   void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the next work and takes it; none once the pool has drained.
-  std::optional<QueuedWork> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Taken> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
   // The oldest work that may run now.
-  std::optional<QueuedWork> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveBack(bool waits_for_client) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Taken> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool has_clients() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !clients_.empty() || !resumed_.empty();
+  }
+  // Nothing waits, and nothing that runs can come to wait.
+  bool has_drained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The work leaves its thread until its client has sent what it needs.
+  void Park(Taken taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What a parked work needs is here.
+  void Wake(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(bool waits_for_client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::microseconds spin_max_;
-  const Run run_;
-  // Threads that may hold works which wait for clients. With four threads and more one in eight, at
-  // least one, is kept for requests whose bytes are all here.
+  const Turn turn_;
+  // Threads that may hold works whose clients are sending. With four threads and more one in eight,
+  // at least one, is kept for requests whose bytes are all here.
   const int client_threads_max_;
 
   mutable absl::Mutex mutex_;
   SpinThenPark idle_;                         // under mutex_
   WorkFifo here_ ABSL_GUARDED_BY(mutex_);     // all bytes are here
-  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);  // may wait for their clients
+  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);  // their clients are sending
+  WorkFifo resumed_ ABSL_GUARDED_BY(mutex_);  // of those that have begun
+  // That have begun and no thread has: they wait for their clients, or are in resumed_.
+  std::unordered_map<Work*, std::unique_ptr<LaneRun>> begun_ ABSL_GUARDED_BY(mutex_);
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   int client_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;

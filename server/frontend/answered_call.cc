@@ -19,6 +19,12 @@ void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {
   begun.BeginReading();
 }
 
+void AnsweredCall::EndWait() {
+  services_.watchdog.NotDue(*this);
+  // Of a call that is being ended meanwhile the answer is waited for.
+  if (sending_) OverdueIn(write_timeout_);
+}
+
 void AnsweredCall::OnOverdue() {
   if (!sending_) return OnWaitOverdue();
   CountWriteOverdue(services_, method_);
@@ -29,8 +35,9 @@ void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answ
                         AdmissionTicket held) {
   record_.Handled(status.code());
   held_ = std::move(held);
+  write_timeout_ = WriteTimeout(services_.limits.Get(), status.ok() ? answer.Length() : 0);
   sending_ = true;
-  OverdueIn(WriteTimeout(services_.limits.Get(), status.ok() ? answer.Length() : 0));
+  OverdueIn(write_timeout_);
   Finish(status, answer);
 }
 

@@ -38,7 +38,7 @@ class AnsweredCall : public CoreCall, public Watched {
   // thread; must not wait.
   virtual void OnWaitOverdue() = 0;
   void OverdueIn(std::chrono::milliseconds time) { services_.watchdog.DueIn(*this, time); }
-  void EndWait() { services_.watchdog.NotDue(*this); }
+  void EndWait();
 
   // The end: the answer if `status` is OK, else the status. `held` is let go of when that has been
   // written. From any thread, once; the call may be gone when it returns.
@@ -60,6 +60,7 @@ class AnsweredCall : public CoreCall, public Watched {
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
   AdmissionTicket held_;                // while the answer is being written
   std::atomic<bool> sending_{false};
+  std::chrono::milliseconds write_timeout_{0};  // from then on
 };
 
 }  // namespace warpfold

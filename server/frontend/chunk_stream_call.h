@@ -1,58 +1,78 @@
 // A call whose first message is a header and whose others are chunks: what ReduceStream and
 // WriteTensor have in common.
 //
-// Step of a request: 1. The reaction that brings the header lets the method decode, admit and
-// queue; further messages are read only once a lane asks for them. A client that never sends its
-// header is let go by the watchdog, one that falls silent later by the lane's own wait.
+// Step of a request: 1. The reaction that brings the header lets the method decode it and asks
+// whether there is room. Chunks are read as soon as the upload has a place. Only when the first
+// piece of the tensor is here, or all of it, is the work admitted and queued: a client that sends
+// nothing takes neither a request's place nor a lane. How long it is waited for the watchdog says:
+// for the header, for each chunk, and for all of them at
+// --min-bytes-per-s.
 #ifndef WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
 
 #include <atomic>
-#include <string>
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "server/core/upload_places.h"
 #include "server/frontend/answered_call.h"
+#include "server/frontend/chunk_wait.h"
 #include "server/frontend/stream_payload.h"
 #include "server/frontend/submission.h"
 #include "server/frontend/wire_message.h"
 
 namespace warpfold {
 
-class ChunkStreamCall : public AnsweredCall, private ChunkReader {
+class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader {
  protected:
   // `work` is the method's own, and outlives this.
   ChunkStreamCall(Submission& work, Method method, ArrivedCall arrived);
 
   // Parses a message but for its chunk. True when it has a header, which is then the method's.
   virtual absl::StatusOr<bool> TakeHeader(const WireMessage& wire) = 0;
-  // Makes of the header what it asks for, promises its bytes to chunks(), and starts the work.
-  virtual absl::Status ServeHeader() = 0;
+  // Makes of the header what it asks for, and expects it (Submission::Expect). The bytes that the
+  // chunks have to bring.
+  virtual absl::StatusOr<std::int64_t> AcceptHeader() = 0;
+  // Admits and queues the work: enough of its chunks is here.
+  virtual absl::Status StartWork() = 0;
   // The call ends with `status` before its work was queued: counts, logs and sends it.
   virtual void RefuseWith(const absl::Status& status) = 0;
 
   StreamPayload& chunks() { return chunks_; }
+  // No more of them is wanted: lets go of what is here, and of the place.
+  void CloseChunks();
 
  private:
   void BeginReading() final;
   void OnMessage(grpc::ByteBuffer* message) final;
   void OnCancel() final;
   void OnWaitOverdue() final;
+  void OnPlace() final { BeginChunks(); }
+  // Begins to read, once: there is a place, or a reason to end, which is in chunks_ then.
+  void BeginChunks();
   // True for the first caller only: the header came, or it came too late.
   bool EndHeaderPhase() { return header_awaited_.exchange(false); }
+  void OnChunkOverdue();
   // Null: the stream has ended.
   void OnHeader(grpc::ByteBuffer* message);
-  absl::Status ReadHeader(grpc::ByteBuffer* message);
+  absl::StatusOr<std::int64_t> ReadHeader(grpc::ByteBuffer* message);
+  absl::Status NoHeader();
+  void OnFirstPiece();
   void OnChunkMessage(grpc::ByteBuffer* message);
-
-  void ReadChunk() override { ReadNext(); }
+  void ReadChunk() override;
 
   Submission& work_;
   StreamPayload chunks_;
   bool got_header_ = false;  // seen by OnMessage only, which comes one at a time
   std::atomic<bool> header_awaited_{true};
+
+  std::int64_t promised_bytes_ = 0;
+  std::atomic<bool> is_accepted_{false};  // the header is, and there was no place
+  std::atomic<bool> is_begun_{false};
+
+  ChunkWait wait_;
 };
 
 }  // namespace warpfold

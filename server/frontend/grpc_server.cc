@@ -15,6 +15,7 @@
 #include "server/frontend/decode.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/service.h"
+#include "server/frontend/stream_payload.h"
 #include "server/frontend/tensor_service.h"
 #include "server/frontend/wire_message.h"
 
@@ -27,6 +28,13 @@ constexpr char kReadinessName[] = "readiness";
 
 // How exactly the limits on clients are kept.
 constexpr std::chrono::milliseconds kWatchdogTurn{50};
+
+// Uploads hold no more than half of what requests may.
+int UploadPlacesOf(const GrpcServerOptions& options) {
+  const std::int64_t each = options.piece_bytes + 2 * kAheadBytes;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(options.limits.max_bytes_in_flight / 2 / each, 1, 1 << 16));
+}
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
@@ -90,7 +98,9 @@ class GrpcServerImpl final : public GrpcServer {
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
-        services_{limits_, admission, scheduler, tensors, regions, watchdog_, metrics, access_log},
+        uploads_(UploadPlacesOf(options)),
+        services_{limits_,   admission, scheduler,  tensors,  regions,
+                  watchdog_, metrics,   access_log, uploads_, options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, serving_) {}
@@ -174,6 +184,7 @@ class GrpcServerImpl final : public GrpcServer {
   grpc::ResourceQuota received_{"received"};
   std::atomic<bool> serving_{false};
   Watchdog watchdog_{kWatchdogTurn};
+  UploadPlaces uploads_;
   const Services services_;
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;

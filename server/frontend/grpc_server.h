@@ -48,7 +48,8 @@ struct GrpcServerOptions {
   TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
   bool takes_compressed = false;  // messages, whose memory is bounded by nothing then
   ConnectionLimits connections;
-  int reflection_streams_max = 16;  // 0: no reflection
+  int reflection_streams_max = 16;                   // 0: no reflection
+  std::int64_t piece_bytes = std::int64_t{4} << 20;  // of a stream, before it waits for a lane
   Limits limits;
   std::string version;
   std::string backend;

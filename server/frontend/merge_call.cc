@@ -72,7 +72,7 @@ void MergeCall::End(const absl::Status& status) {
   response_.Clear();
   merging_ = {};
   request_.clear_states();
-  ticket().Hold(-held_states_bytes_);
+  ticket().Drop(held_states_bytes_);
   Send(told, answer, std::move(ticket()));
 }
 

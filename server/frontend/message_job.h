@@ -42,7 +42,7 @@ class MessageJob : public Job {
   absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
   void DropPayload() override {
     payload_.Clear();
-    ticket().Hold(-payload_bytes());
+    ticket().Drop(payload_bytes());
   }
 
   const std::unique_ptr<Exchange> exchange_;

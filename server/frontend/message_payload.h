@@ -19,7 +19,6 @@ class MessagePayload final : public PayloadSource {
   void Set(SliceRun bytes) { bytes_ = std::move(bytes); }
   void Clear() { bytes_.Clear(); }
 
-  void Open() override {}
   // The front end compared the byte count with the plan: `out` is always filled.
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (bytes_.ReadInto(out) == out.size()) return absl::OkStatus();

@@ -19,14 +19,18 @@ absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {
   return true;
 }
 
-absl::Status ReduceStreamCall::ServeHeader() {
+absl::StatusOr<std::int64_t> ReduceStreamCall::AcceptHeader() {
   if (header_.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
     return absl::InvalidArgumentError("header: has a source, but the chunks are the source");
   }
   absl::Status accepted = Accept(header_);
   header_.Clear();
+  if (accepted.ok()) accepted = Expect({.results = answer_bytes()});
   if (!accepted.ok()) return accepted;
-  chunks().Promise(plan().input_bytes);
+  return plan().input_bytes;
+}
+
+absl::Status ReduceStreamCall::StartWork() {
   return Submission::Start({.results = answer_bytes()});
 }
 

@@ -4,6 +4,7 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_REDUCE_STREAM_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_STREAM_CALL_H_
 
+#include <cstdint>
 #include <string>
 
 #include "grpcpp/server_context.h"
@@ -18,12 +19,13 @@ class ReduceStreamCall final : private Job, public ChunkStreamCall {
 
  private:
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
-  absl::Status ServeHeader() override;
+  absl::StatusOr<std::int64_t> AcceptHeader() override;
+  absl::Status StartWork() override;
   void RefuseWith(const absl::Status& status) override;
 
   PayloadSource& payload() override { return chunks(); }
   bool waits_for_client() const override { return true; }
-  void DropPayload() override { chunks().Close(); }
+  void DropPayload() override { CloseChunks(); }
   std::string Peer() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 

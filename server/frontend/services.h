@@ -2,11 +2,14 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_SERVICES_H_
 #define WARPFOLD_SERVER_FRONTEND_SERVICES_H_
 
+#include <cstdint>
+
 #include "server/core/admission.h"
 #include "server/core/limits.h"
 #include "server/core/region_table.h"
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
+#include "server/core/upload_places.h"
 #include "server/core/watchdog.h"
 #include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
@@ -23,6 +26,8 @@ struct Services {
   Watchdog& watchdog;
   Metrics& metrics;
   AccessLog& access_log;
+  UploadPlaces& uploads;
+  std::int64_t piece_bytes;  // that a lane takes at a time
 };
 
 }  // namespace warpfold

@@ -7,13 +7,27 @@
 namespace warpfold {
 
 absl::Status Submission::Start(const HeldBytes& held) {
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
-  if (!ticket.ok()) return ticket.status();
-  ticket_ = *std::move(ticket);
-  absl::Status queued = services_.scheduler.Submit(this);
+  absl::Status queued = Admit(held);
+  if (queued.ok()) queued = services_.scheduler.Submit(this);
   // On OK a lane may already be at work, or done and `this` gone: touch nothing.
   if (!queued.ok()) ticket_.Release();
   return queued;
+}
+
+absl::Status Submission::Admit(const HeldBytes& held) {
+  if (expected_) return services_.admission.Admit(held, &ticket_);
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
+  if (ticket.ok()) ticket_ = *std::move(ticket);
+  return ticket.status();
+}
+
+absl::Status Submission::Expect(const HeldBytes& held) {
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held);
+  if (!ticket.ok()) return ticket.status();
+  if (absl::Status room = services_.scheduler.CheckRoom(*this); !room.ok()) return room;
+  ticket_ = *std::move(ticket);
+  expected_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status Submission::Wanted() const {
@@ -24,6 +38,13 @@ absl::Status Submission::Wanted() const {
     return absl::CancelledError("the client cancelled the request");
   }
   return absl::OkStatus();
+}
+
+absl::Status Submission::MayBegin(std::chrono::nanoseconds waited) {
+  absl::Status wanted = Wanted();
+  const std::chrono::milliseconds limit = services_.limits.Get().queue_timeout;
+  if (!wanted.ok() || waited <= limit) return wanted;
+  return services_.admission.RefuseQueued(limit);
 }
 
 bool Submission::Withdraw() {

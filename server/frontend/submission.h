@@ -25,9 +25,13 @@ class Submission : public Work {
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
-  // Admits the work, which holds `held`, and queues it. On error nothing is held and Done will not
-  // come.
+  // Admits the work, which holds `held`, beside what it holds if it is expected, and queues it. On
+  // error nothing is held and Done will not come.
   absl::Status Start(const HeldBytes& held);
+
+  // For a work whose bytes are still to come, before Start: it is refused as Start(held) would
+  // refuse it now, and its ticket holds what comes.
+  absl::Status Expect(const HeldBytes& held);
 
   // The client is gone or its deadline has passed. A queued work is taken back and done here; a
   // running one ends soon.
@@ -40,15 +44,19 @@ class Submission : public Work {
   void AnswerWithdrawn();
 
   absl::Status Wanted() const override;
+  absl::Status MayBegin(std::chrono::nanoseconds waited) override;
 
   Services& services() { return services_; }
   AdmissionTicket& ticket() { return ticket_; }
   std::chrono::system_clock::time_point deadline() const { return deadline_; }
 
  private:
+  absl::Status Admit(const HeldBytes& held);
+
   Services& services_;
   const std::chrono::system_clock::time_point deadline_;
   AdmissionTicket ticket_;
+  bool expected_ = false;
   std::atomic<bool> cancelled_{false};
 };
 

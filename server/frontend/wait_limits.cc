@@ -1,11 +1,22 @@
 #include "server/frontend/wait_limits.h"
 
-#include <cstdint>
-
 #include "absl/strings/str_cat.h"
 #include "server/frontend/plain_call.h"
 
 namespace warpfold {
+namespace {
+
+absl::Status NothingCame(Services& services, const char* field) {
+  services.metrics.CountTimeout(Timeout::kStreamIdle);
+  return absl::DeadlineExceededError(absl::StrCat(
+      field, ": nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms"));
+}
+
+std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes) {
+  return std::chrono::milliseconds(bytes * 1000 / limits.min_bytes_per_s);
+}
+
+}  // namespace
 
 absl::Status MessageOverdue(Services& services) {
   services.metrics.CountTimeout(Timeout::kMessage);
@@ -14,9 +25,23 @@ absl::Status MessageOverdue(Services& services) {
                                                   " ms (--message-timeout-ms)"));
 }
 
+absl::Status HeaderOverdue(Services& services) { return NothingCame(services, "header"); }
+
+absl::Status ChunkOverdue(Services& services) { return NothingCame(services, "chunk"); }
+
+absl::Status ChunksTooSlow(Services& services) {
+  services.metrics.CountTimeout(Timeout::kRate);
+  return absl::DeadlineExceededError(absl::StrCat("chunk: slower than ",
+                                                  services.limits.Get().min_bytes_per_s,
+                                                  " bytes/s for too long (--min-bytes-per-s)"));
+}
+
+std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes) {
+  return limits.stream_idle_timeout + TransferTime(limits, bytes);
+}
+
 std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes) {
-  const std::int64_t transfer_ms = static_cast<std::int64_t>(bytes) * 1000 / limits.min_bytes_per_s;
-  return limits.write_idle_timeout + std::chrono::milliseconds(transfer_ms);
+  return limits.write_idle_timeout + TransferTime(limits, static_cast<std::int64_t>(bytes));
 }
 
 void CountWriteOverdue(Services& services, Method method) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "server/core/limits.h"
@@ -16,6 +17,14 @@ namespace warpfold {
 
 // Counts a message that was not whole in time. DEADLINE_EXCEEDED `message`.
 absl::Status MessageOverdue(Services& services);
+
+// Each counts what it says. DEADLINE_EXCEEDED `header`, `chunk`.
+absl::Status HeaderOverdue(Services& services);
+absl::Status ChunkOverdue(Services& services);
+absl::Status ChunksTooSlow(Services& services);
+
+// How long the server waits, all in all, for the chunks of a stream that has brought `bytes`.
+std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes);
 
 // How long the client may take to read an answer of `bytes`.
 std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);

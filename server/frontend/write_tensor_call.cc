@@ -22,7 +22,7 @@ absl::StatusOr<bool> WriteTensorCall::TakeHeader(const WireMessage& wire) {
   return true;
 }
 
-absl::Status WriteTensorCall::ServeHeader() {
+absl::StatusOr<std::int64_t> WriteTensorCall::AcceptHeader() {
   absl::Status id = CheckRequestId(header_.request_id(), services().limits.Get());
   if (!id.ok()) return id;
   request_id_ = header_.request_id();
@@ -30,10 +30,13 @@ absl::Status WriteTensorCall::ServeHeader() {
       services().tensors.Write(header_.tensor_id(), header_.offset_bytes(), header_.size_bytes());
   if (!tensor.ok()) return tensor.status();
   tensor_ = *std::move(tensor);
-  chunks().Promise(tensor_.size_bytes());
-  absl::Status started = Submission::Start({});
-  if (!started.ok()) tensor_.Release();
-  return started;
+  if (absl::Status expected = Expect({}); !expected.ok()) return expected;
+  return tensor_.size_bytes();
+}
+
+void WriteTensorCall::RefuseWith(const absl::Status& status) {
+  tensor_.Release();
+  End(status, {});
 }
 
 void WriteTensorCall::End(const absl::Status& status, const grpc::ByteBuffer& answer) {
@@ -54,7 +57,7 @@ absl::Status WriteTensorCall::Wanted() const {
 }
 
 void WriteTensorCall::Done(WorkReport report) {
-  chunks().Close();
+  CloseChunks();
   absl::Status status = report.outcome.status();
   grpc::ByteBuffer answer;
   if (status.ok()) {

@@ -6,6 +6,7 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_WRITE_TENSOR_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_WRITE_TENSOR_CALL_H_
 
+#include <cstdint>
 #include <string>
 
 #include "grpcpp/server_context.h"
@@ -23,8 +24,9 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
 
  private:
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
-  absl::Status ServeHeader() override;
-  void RefuseWith(const absl::Status& status) override { End(status, {}); }
+  absl::StatusOr<std::int64_t> AcceptHeader() override;
+  absl::Status StartWork() override { return Submission::Start({}); }
+  void RefuseWith(const absl::Status& status) override;
   // Counts, logs and sends.
   void End(const absl::Status& status, const grpc::ByteBuffer& answer);
 

@@ -238,7 +238,8 @@ void Metrics::AddTimeoutSeries() {
                        .Name("warpfold_client_timeouts_total")
                        .Help("Calls and requests ended because their client was too slow.")
                        .Register(*registry_);
-  timeouts_ = {&timeouts.Add({{"limit", "message"}}), &timeouts.Add({{"limit", "write"}})};
+  timeouts_ = {&timeouts.Add({{"limit", "message"}}), &timeouts.Add({{"limit", "write"}}),
+               &timeouts.Add({{"limit", "stream_idle"}}), &timeouts.Add({{"limit", "rate"}})};
 }
 
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {

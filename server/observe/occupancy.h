@@ -67,6 +67,7 @@ struct Occupancy {
   double streams_in_use = 0;
   double streams_total = 0;
   double requests_in_flight = 0;
+  double requests_expected = 0;
   double bytes_in_flight = 0;
   double log_lines_dropped_queue = 0;
   double log_lines_dropped_write = 0;
@@ -74,6 +75,7 @@ struct Occupancy {
   double refusals_bytes = 0;
   double refusals_too_large = 0;
   double refusals_queue = 0;
+  double refusals_queue_timeout = 0;
   double refusals_draining = 0;
   double refusals_starting = 0;
   double refusals_resident = 0;

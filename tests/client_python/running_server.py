@@ -11,8 +11,8 @@ START_TIMEOUT_S = 60
 
 
 @contextlib.contextmanager
-def server_process(*flags, run_by=(), stderr=None, **variables):
-    """(process, gRPC port, metrics port) of the binary that $WARPFOLD_SERVER names.
+def server_process(*flags, run_by=(), stderr=None, binary="WARPFOLD_SERVER", **variables):
+    """(process, gRPC port, metrics port) of the binary that the variable `binary` names.
 
     The system chose the ports. `run_by` is a command, such as prlimit, that becomes the server;
     `stderr` is subprocess.Popen's; `variables` are set in its environment.
@@ -22,7 +22,7 @@ def server_process(*flags, run_by=(), stderr=None, **variables):
         process = subprocess.Popen(
             [
                 *run_by,
-                os.environ["WARPFOLD_SERVER"],
+                os.environ[binary],
                 "--listen-address=127.0.0.1:0",
                 "--metrics-address=127.0.0.1:0",
                 f"--port-file={port_file}",

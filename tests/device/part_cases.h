@@ -36,7 +36,6 @@ class MemoryWork final : public Work, private PayloadSource {
   void Done(WorkReport) override {}
 
  private:
-  void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (out.size() > bytes_.size() - at_) return absl::InternalError("read past the end");
     std::memcpy(out.data(), bytes_.data() + at_, out.size());

@@ -75,7 +75,6 @@ class ResidentWork final : public Work, private PayloadSource {
  private:
   absl::Span<const Shard> shards() const { return read_ ? read_.shards() : write_.shards(); }
 
-  void Open() override {}
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (at_ + out.size() > fail_after_) return absl::InvalidArgumentError("chunk: broke off");
     std::memcpy(out.data(), bytes_.data() + at_, out.size());

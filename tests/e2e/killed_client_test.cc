@@ -68,6 +68,8 @@ class KilledClientTest : public TensorFixture {
     if (!series.empty()) ExpectMetric(series, kClients);
     clients.clear();
     ExpectMetric(kLanesInUse, 0);
+    ExpectMetric("warpfold_requests_expected", 0);
+    ExpectMetric("warpfold_bytes_in_flight", 0);
     ExpectMetric("warpfold_resident_leases{use=\"write\"}", 0);
   }
 
@@ -93,7 +95,7 @@ TEST_F(KilledClientTest, InMidMessageOfReduce) {
 
 TEST_F(KilledClientTest, InMidChunkOfReduceStream) {
   ExpectNothingLeft(
-      "/warpfold.v1.ReductionService/ReduceStream", kLanesInUse,
+      "/warpfold.v1.ReductionService/ReduceStream", "warpfold_requests_expected",
       [](RawConnection& connection, int /*client*/) {
         return connection.SendMessage(Header(F32Request({kMessageBytes})).SerializeAsString()) &&
                connection.SendMessage(Chunk("1234").SerializeAsString()) &&

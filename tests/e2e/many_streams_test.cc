@@ -1,4 +1,4 @@
-// A thousand ReduceStreams open at a time, on a server with two lanes: those that wait for a lane
+// A thousand ReduceStreams open at a time, on a server with two lanes: those that wait for a place
 // are not read from, so that their senders wait, and the server's memory does not grow with them.
 #include <cstring>
 #include <deque>
@@ -19,7 +19,8 @@ constexpr std::int64_t kStreamElements = 256 << 10;  // 1 MiB of f32 each, 1000 
 class ManyStreamsTest : public ServedTest {
  protected:
   static void SetUpTestSuite() {
-    StartServer({"--streams=2", "--queue-depth-max=1000", "--access-log-fast-per-s=0"});
+    // Half of the bytes is for uploads: places for 21 of them, of a piece and two MiB each.
+    StartServer({"--streams=2", "--max-bytes-in-flight=256MiB", "--access-log-fast-per-s=0"});
   }
 };
 
@@ -84,18 +85,14 @@ TEST_F(ManyStreamsTest, AThousandOpenStreamsDoNotFillTheServer) {
   grpc::GenericStub stub(std::shared_ptr<grpc::Channel>(&client().channel(), [](auto*) {}));
   const double before_mib = server().MemoryMib("VmRSS:");
   std::deque<SendingStream> streams;
-  for (int i = 0; i < kOpenStreams; ++i) {
-    streams.emplace_back(stub, header, chunk);
-    // The first two take the lanes, and keep them.
-    if (i == 1) await("warpfold_streams{state=\"in_use\"}", 2);
-  }
-  await("warpfold_queue_depth", kOpenStreams - 2);
-  for (std::size_t i = 2; i < streams.size(); ++i) streams[i].Send();
-  streams[0].Send();
-  streams[1].Send();
+  for (int i = 0; i < kOpenStreams; ++i) streams.emplace_back(stub, header, chunk);
+  await("warpfold_requests_expected", kOpenStreams);
+  await("warpfold_streams{state=\"in_use\"}", 0);
+  for (SendingStream& stream : streams) stream.Send();
   for (SendingStream& stream : streams)
     EXPECT_EQ(stream.Await(), static_cast<float>(kStreamElements));
-  // What a stream's flow control lets in before it is read, and its own few structures.
+  // What a stream's flow control lets in before it is read, its own few structures, and its share
+  // of the places.
   constexpr double kMibPerStreamMax = 0.2;
   EXPECT_LT(server().MemoryMib("VmHWM:") - before_mib, kOpenStreams * kMibPerStreamMax);
 }

@@ -118,12 +118,12 @@ class OneStreamTest : public ServedTest {
   static void SetUpTestSuite() { StartServer({"--streams=1"}); }
 };
 
-TEST_F(OneStreamTest, SmallItemsPassASlowSenderThatHoldsEveryLane) {
+TEST_F(OneStreamTest, SmallItemsPassASlowSender) {
   grpc::ClientContext holder;
   v1::ReduceResponse held;
   const auto writer = client().stub().ReduceStream(&holder, &held);
   ASSERT_TRUE(writer->Write(Header(F32Request({1}))));
-  ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_requests_expected", 1), 1);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   const auto stream = client().stub().ReduceMany(&context);
@@ -140,15 +140,18 @@ TEST_F(OneStreamTest, SmallItemsPassASlowSenderThatHoldsEveryLane) {
 
 class FullTest : public ServedTest {
  protected:
-  static void SetUpTestSuite() { StartServer({"--max-requests-in-flight=1"}); }
+  static void SetUpTestSuite() {
+    StartServer({"--max-requests-in-flight=1", "--slab-bytes=64KiB"});
+  }
 };
 
-// A stream without its chunks holds the only ticket, so everything else is refused until it ends.
+// A stream that has begun holds the only ticket, so everything else is refused until it ends.
 TEST_F(FullTest, AFullServerRefusesWithARetryDelayAndServesAfterwards) {
   grpc::ClientContext holder;
   v1::ReduceResponse held;
   const auto writer = client().stub().ReduceStream(&holder, &held);
-  ASSERT_TRUE(writer->Write(Header(F32Request({1}))));
+  ASSERT_TRUE(writer->Write(Header(F32Request({20'000}))));
+  ASSERT_TRUE(writer->Write(Chunk(std::string(64 << 10, '\0'))));
   ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_requests_in_flight", 1), 1);
 
   grpc::ClientContext context;
@@ -174,7 +177,7 @@ TEST_F(FullTest, AFullServerRefusesWithARetryDelayAndServesAfterwards) {
   EXPECT_TRUE(answer.status().details(0).Is<google::rpc::RetryInfo>());
   EXPECT_TRUE(stream->Finish().ok());
 
-  EXPECT_TRUE(writer->Write(Chunk(std::string(4, '\0'))));
+  EXPECT_TRUE(writer->Write(Chunk(std::string(80'000 - (64 << 10), '\0'))));
   writer->WritesDone();
   EXPECT_TRUE(writer->Finish().ok());
   EXPECT_GE(MetricValue(MetricsPage(server().metrics_port()),

@@ -213,7 +213,7 @@ TEST(DrainTest, SigtermFinishesWhatRunsRefusesTheRestAndExitsWithZero) {
   v1::ReduceResponse response;
   const auto writer = client.stub().ReduceStream(&context, &response);
   ASSERT_TRUE(writer->Write(Header(F32Request({2}))));
-  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_requests_expected", 1), 1);
   grpc::ClientContext many_context;
   const auto many = client.stub().ReduceMany(&many_context);
   ASSERT_TRUE(many->Write(F32Ones(1)));
@@ -270,7 +270,7 @@ TEST(DrainTest, AStreamThatOutlastsTheDrainTimeoutIsCancelledAndTheExitIsClean) 
   v1::ReduceResponse response;
   const auto writer = client.stub().ReduceStream(&context, &response);
   ASSERT_TRUE(writer->Write(Header(F32Request({2}))));
-  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  ASSERT_EQ(AwaitMetric(server->metrics_port(), "warpfold_requests_expected", 1), 1);
   server->Signal(SIGTERM);
   EXPECT_FALSE(writer->Finish().ok());
   EXPECT_EQ(server->Wait(), 0);

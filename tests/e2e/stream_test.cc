@@ -13,47 +13,79 @@ namespace {
 
 class StreamTest : public ServedTest {
  protected:
-  static void SetUpTestSuite() { StartServer({"--streams=2"}); }
+  // Pieces of 64 KiB: a stream is a request in flight when its first one is there.
+  static void SetUpTestSuite() { StartServer({"--streams=2", "--slab-bytes=64KiB"}); }
+
+  static void ExpectMetric(const std::string& series, double value) {
+    ASSERT_EQ(AwaitMetric(server().metrics_port(), series, value), value) << series;
+  }
 };
 
 constexpr std::int64_t kMillion = 1'000'000;
 
-TEST_F(StreamTest, CancellationMidStreamFreesTheLane) {
+TEST_F(StreamTest, AStreamThatIsCancelledBeforeItsFirstPieceLeavesNothing) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
   const auto writer = client().stub().ReduceStream(&context, &response);
   ASSERT_TRUE(writer->Write(Header(F32Request({kMillion}))));
   ASSERT_TRUE(writer->Write(Chunk(std::string(1000, '\0'))));
-  ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_streams{state=\"in_use\"}", 1), 1);
+  ExpectMetric("warpfold_requests_expected", 1);
+  ExpectMetric("warpfold_bytes_in_flight", 1000);
+  ExpectMetric("warpfold_requests_in_flight", 0);
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_EQ(AwaitMetric(server().metrics_port(), "warpfold_streams{state=\"in_use\"}", 0), 0);
+  ExpectMetric("warpfold_requests_expected", 0);
+  ExpectMetric("warpfold_bytes_in_flight", 0);
 }
 
-TEST_F(StreamTest, AQueuedStreamThatIsCancelledFreesItsPlaceAtOnce) {
-  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
-  std::vector<v1::ReduceResponse> responses(3);
-  for (v1::ReduceResponse& response : responses) {
-    contexts.push_back(std::make_unique<grpc::ClientContext>());
-    writers.push_back(client().stub().ReduceStream(contexts.back().get(), &response));
-    ASSERT_TRUE(writers.back()->Write(Header(F32Request({1}))));
-    const double admitted = static_cast<double>(writers.size());
-    ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_requests_in_flight", admitted),
-              admitted);
+TEST_F(StreamTest, AStreamThatIsCancelledBetweenPiecesLeavesNothing) {
+  grpc::ClientContext context;
+  v1::ReduceResponse response;
+  const auto writer = client().stub().ReduceStream(&context, &response);
+  ASSERT_TRUE(writer->Write(Header(F32Request({kMillion}))));
+  ASSERT_TRUE(writer->Write(Chunk(std::string(100'000, '\0'))));
+  ExpectMetric("warpfold_requests_in_flight", 1);
+  ExpectMetric("warpfold_streams{state=\"in_use\"}", 0);  // it has no bytes to give
+  context.TryCancel();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  ExpectMetric("warpfold_requests_in_flight", 0);
+  ExpectMetric("warpfold_bytes_in_flight", 0);
+}
+
+// Each is a piece or less ahead of its client, in turns, and no lane is held by any.
+TEST_F(StreamTest, SlowStreamsTakeTurnsOnFewLanesAndGiveTheBits) {
+  constexpr int kStreams = 20;
+  constexpr std::int64_t kElements = 100'000;
+  struct Slow {
+    grpc::ClientContext context;
+    v1::ReduceResponse response;
+    std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>> writer;
+  };
+  std::vector<Slow> slow(kStreams);
+  for (Slow& stream : slow) {
+    stream.writer = client().stub().ReduceStream(&stream.context, &stream.response);
+    ASSERT_TRUE(stream.writer->Write(Header(F32Request({kElements}))));
   }
-  ASSERT_EQ(AwaitMetric(server().metrics_port(), "warpfold_queue_depth", 1), 1);
-  contexts[2]->TryCancel();
-  EXPECT_EQ(writers[2]->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_EQ(AwaitMetric(server().metrics_port(), "warpfold_requests_in_flight", 2), 2);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(writers[i]->Write(Chunk(std::string(4, '\0'))));
-    writers[i]->WritesDone();
-    EXPECT_TRUE(writers[i]->Finish().ok());
+  for (std::int64_t sent = 0; sent < kElements; sent += 10'000) {
+    for (int i = 0; i < kStreams; ++i) {
+      const std::vector<float> elements(10'000, static_cast<float>(i));
+      ASSERT_TRUE(slow[static_cast<std::size_t>(i)].writer->Write(
+          Chunk(std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * 4))));
+    }
+    if (sent == 50'000) ExpectMetric("warpfold_requests_in_flight", kStreams);
+    if (sent == 50'000) ExpectMetric("warpfold_streams{state=\"in_use\"}", 0);
+  }
+  for (int i = 0; i < kStreams; ++i) {
+    Slow& stream = slow[static_cast<std::size_t>(i)];
+    stream.writer->WritesDone();
+    ASSERT_TRUE(stream.writer->Finish().ok());
+    float sum = 0;
+    std::memcpy(&sum, stream.response.results(0).data().data(), sizeof(sum));
+    EXPECT_EQ(sum, static_cast<float>(i) * kElements);
   }
 }
 
-TEST_F(StreamTest, ADeadlineMidStreamFreesTheLane) {
+TEST_F(StreamTest, ADeadlineEndsAStreamThatWaitsForItsClient) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   v1::ReduceResponse response;

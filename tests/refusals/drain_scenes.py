@@ -2,7 +2,7 @@
 
 import signal
 
-from load_scenes import STREAMS_IN_USE, good_requests
+from load_scenes import good_requests
 from servers import server
 
 WITH_ITEMS = ("ReduceMany", "ModelStreamInfer")
@@ -41,7 +41,7 @@ def not_drained():
         good = good_requests(client)
         streams = ("ReduceStream", "WriteTensor")
         calls = {method: client.begin(method, good[method]) for method in streams}
-        running.await_metric(STREAMS_IN_USE, len(streams))
+        running.await_metric("warpfold_requests_expected", len(streams))
         calls |= {method: begin(client, method) for method in WITH_ITEMS}
         begin_to_drain(running, client)
         for method, call in calls.items():

@@ -4,12 +4,11 @@ import contextlib
 import gzip
 
 from contract import METHODS, v1
-from servers import Segment, await_tensor, register, server, upload, write_header
+from servers import Segment, await_tensor, held_server, register, server, upload, write_header
 
 # Above what whoever brings a request to a CPU reduces at once, so that it is queued.
 QUEUED_BYTES = 40 << 10
 SUM_BYTES = 8  # of a result, which is held from before it is made
-HEADER = f"header {{ tensor {{ dtype: DTYPE_U8 shape: {QUEUED_BYTES} }} ops: OP_SUM }}"
 STREAMS_IN_USE = 'warpfold_streams{state="in_use"}'
 
 
@@ -44,54 +43,65 @@ def good_requests(client, size_bytes=QUEUED_BYTES):
 
 
 @contextlib.contextmanager
-def stream_held(running, client):
-    """A stream that a device reads from, and that sends nothing."""
-    call = client.begin("ReduceStream", HEADER)
-    running.await_metric(STREAMS_IN_USE, 1)
-    yield call
-    call.cancel()
+def lane_taken(running, client, good):
+    """A lane that has `good`'s Reduce, for as long as this."""
+    with running.lanes_held():
+        call = client.begin("Reduce", good["Reduce"]).half_close()
+        running.await_metric(STREAMS_IN_USE, 1)
+        yield
+    call.await_end()
 
 
 def too_many_requests():
-    with server("--max-requests-in-flight=1") as running, running.client() as client:
+    with held_server("--max-requests-in-flight=1") as running, running.client() as client:
         good = good_requests(client)
-        with stream_held(running, client):
+        with lane_taken(running, client, good):
             for method, message in good.items():
                 yield method, client.ask(method, message)
 
 
 def queue_full():
     flags = ("--streams=1", "--queue-depth-max=1")
-    with server(*flags) as running, running.client() as client:
+    with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
-        with stream_held(running, client):
-            client.begin("ReduceStream", HEADER)
+        with lane_taken(running, client, good):
+            client.begin("Reduce", good["Reduce"])
             running.await_metric("warpfold_queue_depth", 1)
             for method, message in good.items():
                 yield method, client.ask(method, message)
 
 
+def queued_too_long():
+    with held_server("--streams=1", "--queue-timeout-ms=1") as running, running.client() as client:
+        good = good_requests(client)
+        methods = ("Reduce", "ReduceMany", "CreateTensor", "ModelInfer", "ModelStreamInfer")
+        with lane_taken(running, client, good):
+            calls = {method: client.begin(method, good[method]).half_close() for method in methods}
+            running.await_metric("warpfold_queue_depth", len(methods))
+        for method, call in calls.items():
+            yield method, client.hear(call, method)
+
+
 def too_many_bytes():
     flags = ("--streams=1", "--max-bytes-in-flight=64KiB")
-    with server(*flags) as running, running.client() as client:
+    with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
         above = good_requests(client, (64 << 10) + 1)
         above["Merge"].states.append(bytes(64 << 10))
         for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
             yield f"payload_above_the_limit/{method}", client.ask(method, above[method])
         good["Merge"].states.append(bytes(QUEUED_BYTES))
-        with stream_held(running, client):
-            client.begin("Reduce", good["Reduce"])
-            running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES + 2 * SUM_BYTES)
+        with lane_taken(running, client, good):
+            running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES + SUM_BYTES)
             for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
                 yield f"bytes_in_flight/{method}", client.ask(method, good[method])
 
 
 def reduced_meanwhile():
     """A tensor that is being reduced for as long as the only lane is taken."""
-    with server("--streams=1") as running, running.client() as client:
+    with held_server("--streams=1") as running, running.client() as client:
         tensor_id = upload(client, "DTYPE_U8", [QUEUED_BYTES], bytes(QUEUED_BYTES))
-        with stream_held(running, client):
+        with running.lanes_held():
             client.begin("Reduce", f"tensor_id: '{tensor_id}' ops: OP_SUM").half_close()
             await_tensor(client, tensor_id, reductions=1)
             header = write_header(tensor_id, 1)
@@ -100,14 +110,14 @@ def reduced_meanwhile():
 
 def too_late():
     """Deadlines that pass while the server waits for the client, or for a lane."""
-    with server("--streams=1") as running, running.client() as client:
+    with held_server("--streams=1") as running, running.client() as client:
         good = good_requests(client)
         for method in ("ReduceStream", "WriteTensor"):
             call = client.begin(method, good[method], grpc_timeout="20m")
             yield f"sending/{method}", client.hear(call, method)
             call = client.begin(method, grpc_timeout="20m")
             yield f"no_header/{method}", client.hear(call, method)
-        with stream_held(running, client):
+        with lane_taken(running, client, good):
             for method, message in good.items():
                 if method == "Merge":  # has no more than a client's small tensor to wait for
                     continue
@@ -134,8 +144,7 @@ def not_whole():
     with server("--message-timeout-ms=1000") as running, running.client() as client:
         calls = {
             name: client.begin(name).send(b"\0", size=10)
-            for name, method in METHODS.items()
-            if name not in ("ReduceStream", "WriteTensor")
+            for name in METHODS
         }
         for name, call in calls.items():
             yield name, client.hear(call, name)
@@ -256,7 +265,10 @@ def large_scratch():
             ("raw", "ModelInfer", inference),
             ("raw", "ModelStreamInfer", inference),
         ):
-            yield f"{way}/{method}", client.ask(method, message)
+            more = [v1("ReduceStreamRequest")] if way == "chunks" else []
+            for chunk in more:
+                chunk.chunk = data
+            yield f"{way}/{method}", client.ask(method, message, *more)
 
 
 def compressed_messages():
@@ -276,6 +288,7 @@ def compressed_messages():
 SCENES = [
     too_many_requests,
     queue_full,
+    queued_too_long,
     too_many_bytes,
     reduced_meanwhile,
     too_late,

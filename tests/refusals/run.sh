@@ -7,7 +7,8 @@ usage() {
 Usage: tests/refusals/run.sh PYTHON FOLDER [--update] [pytest's arguments]
 
 Runs the tests with a virtual environment of PYTHON in FOLDER, into which hpack comes from PyPI on
-the first run. $WARPFOLD_SERVER names the server's binary. --update writes golden.tsv anew.
+the first run. $WARPFOLD_SERVER names the server's binary, $WARPFOLD_HELD_SERVER the one of
+held_backend.cc. --update writes golden.tsv anew.
 Exit code 77: PyPI cannot be reached, and this is not continuous integration ($CI is not set).
 HELP
 }

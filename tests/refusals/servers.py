@@ -1,7 +1,9 @@
 """Servers on the CPU, shared memory for them, and what tells that something has happened there."""
 
 import contextlib
+import fcntl
 import os
+import tempfile
 import urllib.request
 from pathlib import Path
 
@@ -43,9 +45,29 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(*flags, run_by=()):
-    with server_process("--backend=cpu", "--log-level=warning", *flags, run_by=run_by) as running:
+def server(*flags, **options):
+    with server_process("--backend=cpu", "--log-level=warning", *flags, **options) as running:
         yield Server(*running)
+
+
+@contextlib.contextmanager
+def held_server(*flags):
+    """One whose lanes can be held (held_backend.cc): each waits at its next task in lanes_held()."""
+    with (
+        tempfile.NamedTemporaryFile() as lock,
+        server(*flags, binary="WARPFOLD_HELD_SERVER", WARPFOLD_LANES_LOCK=lock.name) as running,
+    ):
+
+        @contextlib.contextmanager
+        def lanes_held():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+
+        running.lanes_held = lanes_held
+        yield running
 
 
 class Segment:

@@ -107,10 +107,10 @@ TEST(AdmissionTest, TicketsGiveBackOnceHoweverTheyMove) {
   {
     AdmissionTicket ticket = *admission.Admit({.payload = 10});
     AdmissionTicket moved = std::move(ticket);
-    moved.Hold(25);
+    ASSERT_TRUE(moved.TryHold(25).ok());
     EXPECT_EQ(admission.state().bytes_in_flight, 35);
-    moved.Hold(-5);
-    ticket.Hold(1000);  // NOLINT(bugprone-use-after-move): holds nothing any more, and says so
+    moved.Drop(5);
+    ticket.Drop(1000);  // NOLINT(bugprone-use-after-move): holds nothing any more, and says so
     EXPECT_EQ(admission.state().bytes_in_flight, 30);
     AdmissionTicket other = *admission.Admit({.payload = 1});
     other = std::move(moved);
@@ -141,6 +141,43 @@ TEST(AdmissionTest, ManyThreadsNeverExceedTheLimits) {
   threads.clear();
   EXPECT_EQ(admission.state().requests_in_flight, 0);
   EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+// A client that has sent nothing takes nobody's place.
+TEST(AdmissionTest, WhatIsExpectedHoldsBytesAndNoRequestsPlace) {
+  AdmissionController admission({.max_requests_in_flight = 1, .max_bytes_in_flight = 100});
+  AdmissionTicket first = *admission.Expect({.results = 10});
+  AdmissionTicket second = *admission.Expect({.results = 10});
+  EXPECT_EQ(admission.state().requests_expected, 2);
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+  EXPECT_TRUE(first.TryHold(60).ok());
+  EXPECT_EQ(second.TryHold(60).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(admission.Admit({.results = 10}, &first).ok());
+  EXPECT_EQ(admission.state().bytes_in_flight, 70);
+  EXPECT_EQ(admission.state().requests_in_flight, 1);
+  EXPECT_EQ(admission.Admit({.results = 10}, &second).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(admission.Expect({}).status().code(), absl::StatusCode::kResourceExhausted)
+      << "it would be refused now";
+  first.Drop(50);
+  EXPECT_EQ(admission.state().bytes_in_flight, 20);
+  first.Release();
+  admission.Close();
+  EXPECT_FALSE(admission.Expect({}).ok());
+  EXPECT_TRUE(admission.Admit({.results = 10}, &second).ok()) << "it was here before the drain";
+  second.Release();
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  EXPECT_EQ(admission.state().requests_expected, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {
+  AdmissionController admission({});
+  const absl::Status refused = admission.RefuseQueued(std::chrono::milliseconds(5));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "the request waited its turn for longer than 5 ms (--queue-timeout-ms)");
+  EXPECT_EQ(admission.state().refused_queue_timeout, 1U);
 }
 
 }  // namespace

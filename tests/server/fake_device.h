@@ -28,6 +28,7 @@ struct FakeCounts {
   int begun = 0;
   int finished = 0;
   int abandoned = 0;
+  int suspended = 0;
   int in_place = 0;  // buffers that were read where they lay
 };
 
@@ -213,6 +214,22 @@ class FakeDevice final : public Executor {
       absl::MutexLock lock(&device_.mutex_);
       ++device_.counts_.abandoned;
     }
+    absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override {
+      auto task = std::make_unique<FakeSuspended>();
+      task->to = std::exchange(to_, nullptr);
+      task->missing_bytes = std::exchange(missing_bytes_, 0);
+      task->sum = std::exchange(sum_, 0);
+      absl::MutexLock lock(&device_.mutex_);
+      ++device_.counts_.suspended;
+      return task;
+    }
+    absl::Status Resume(std::unique_ptr<Suspended> suspended) override {
+      const FakeSuspended& task = dynamic_cast<FakeSuspended&>(*suspended);
+      to_ = task.to;
+      missing_bytes_ = task.missing_bytes;
+      sum_ = task.sum;
+      return absl::OkStatus();
+    }
     absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
       if (absl::Status begun = Begin(plan); !begun.ok()) return begun;
       Add(data, static_cast<std::size_t>(plan.input_bytes));
@@ -232,6 +249,12 @@ class FakeDevice final : public Executor {
     }
 
    private:
+    struct FakeSuspended final : Suspended {
+      std::byte* to = nullptr;
+      std::int64_t missing_bytes = 0;
+      std::int64_t sum = 0;
+    };
+
     void Add(const std::byte* data, std::size_t byte_count) {
       missing_bytes_ -= static_cast<std::int64_t>(byte_count);
       for (std::size_t i = 0; i + 8 <= byte_count; i += 8) {
@@ -270,10 +293,11 @@ class FakePayload final : public PayloadSource {
     for (std::int64_t i = 1; i <= count; ++i) elements_.push_back(i);
   }
   void FailRead(absl::Status status) { failure_ = std::move(status); }
+  // Notified when a lane reads.
   absl::Notification& opened() { return opened_; }
 
-  void Open() override { opened_.Notify(); }
   absl::Status ReadInto(absl::Span<std::byte> out) override {
+    if (!opened_.HasBeenNotified()) opened_.Notify();
     if (gate_ != nullptr) gate_->WaitForNotification();
     if (!failure_.ok()) return failure_;
     std::memcpy(out.data(), reinterpret_cast<const char*>(elements_.data()) + at_, out.size());

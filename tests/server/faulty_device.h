@@ -77,6 +77,10 @@ class FaultyDevice final : public Executor {
       return outcome;
     }
     void Abandon() override { lane_->Abandon(); }
+    absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override { return lane_->Suspend(); }
+    absl::Status Resume(std::unique_ptr<Suspended> suspended) override {
+      return lane_->Resume(std::move(suspended));
+    }
     absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
       if (absl::Status status = device_.Gate(); !status.ok()) return status;
       return lane_->Reduce(plan, data);

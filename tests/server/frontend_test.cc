@@ -1,4 +1,5 @@
 // The front end's calls while the device is held back: cancellation, deadlines, bounds, shutdown.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -105,6 +106,121 @@ TEST_F(FrontendTest, AManyStreamHoldsABoundedNumberOfItems) {
   EXPECT_EQ(answers, 500);
 }
 
+// One runs, the others wait for its lane.
+TEST_F(FrontendTest, AQueuedStreamThatIsCancelledFreesItsPlaceAtOnce) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
+  for (int i = 0; i < 2; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
+    v1::ReduceStreamRequest message;
+    *message.mutable_header() = Request();
+    message.mutable_header()->clear_data();
+    ASSERT_TRUE(writers.back()->Write(message));
+    message.set_chunk(Request().data());
+    ASSERT_TRUE(writers.back()->Write(message));
+    ASSERT_TRUE(writers.back()->WritesDone());
+    AwaitInFlight(i + 1);
+  }
+  device_->AwaitBegun();
+  EXPECT_EQ(scheduler_->state().queued, 1);
+  calls[1]->context.TryCancel();
+  EXPECT_EQ(writers[1]->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitInFlight(1);
+  device_->Open();
+  EXPECT_TRUE(writers[0]->Finish().ok());
+}
+
+class UploadPlacesCallTest : public FrontendFixture {
+ protected:
+  void SetUp() override {
+    options_.limits.max_bytes_in_flight = 1;  // one place
+    options_.limits.queue_timeout = std::chrono::milliseconds(1);
+    auto device = std::make_unique<GatedDevice>();
+    device->Open();
+    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+  }
+};
+
+// The first one's client keeps sending: it has the place.
+TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
+  grpc::ClientContext context;
+  v1::ReduceResponse response;
+  const auto writer = stub_->ReduceStream(&context, &response);
+  v1::ReduceStreamRequest message;
+  *message.mutable_header() = Request(1 << 20);
+  message.mutable_header()->clear_data();
+  ASSERT_TRUE(writer->Write(message));
+  while (admission_.state().requests_expected == 0) std::this_thread::yield();
+  std::atomic<bool> is_over{false};
+  std::jthread sender([&] {
+    v1::ReduceStreamRequest chunk;
+    chunk.set_chunk("x");
+    while (!is_over && writer->Write(chunk)) std::this_thread::yield();
+  });
+  grpc::ClientContext second;
+  v1::ReduceResponse none;
+  const auto waits = stub_->ReduceStream(&second, &none);
+  ASSERT_TRUE(waits->Write(message));
+  const grpc::Status status = waits->Finish();
+  is_over = true;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "the request waited its turn for longer than 1 ms (--queue-timeout-ms)");
+  context.TryCancel();
+  sender.join();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+// Its client is silent: the place goes to the next, which needs no other.
+TEST_F(UploadPlacesCallTest, ASilentStreamLosesItsPlaceAndNotItsCall) {
+  auto limits = options_.limits;
+  limits.queue_timeout = std::chrono::milliseconds(60'000);
+  server_->SetLimits(limits);
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
+  v1::ReduceStreamRequest message;
+  for (int i = 0; i < 3; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
+    *message.mutable_header() = Request();
+    message.mutable_header()->clear_data();
+    ASSERT_TRUE(writers.back()->Write(message));
+    while (admission_.state().requests_expected != i + 1) std::this_thread::yield();
+  }
+  message.set_chunk(Request().data());
+  for (const int i : {2, 0, 1}) {
+    ASSERT_TRUE(writers[i]->Write(message));
+    ASSERT_TRUE(writers[i]->WritesDone());
+    EXPECT_TRUE(writers[i]->Finish().ok());
+  }
+}
+
+// Cancelled while they wait for a place, in any state.
+TEST_F(UploadPlacesCallTest, StreamsThatAreCancelledWhileTheyWaitLeaveNothing) {
+  auto limits = options_.limits;
+  limits.queue_timeout = std::chrono::milliseconds(60'000);
+  server_->SetLimits(limits);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::unique_ptr<Call>> calls;
+    std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
+    for (int i = 0; i < 4; ++i) {
+      calls.push_back(std::make_unique<Call>());
+      writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
+      v1::ReduceStreamRequest message;
+      *message.mutable_header() = Request();
+      message.mutable_header()->clear_data();
+      writers.back()->Write(message);
+      if (round % 3 == i % 3) calls.back()->context.TryCancel();
+    }
+    for (const auto& call : calls) call->context.TryCancel();
+    for (const auto& writer : writers) {
+      EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+    }
+    while (admission_.state().requests_expected != 0) std::this_thread::yield();
+  }
+}
+
 TEST_F(FrontendTest, ShutdownCancelsWhatOutlastsTheGrace) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
@@ -113,7 +229,11 @@ TEST_F(FrontendTest, ShutdownCancelsWhatOutlastsTheGrace) {
   *header.mutable_header() = Request(2);
   header.mutable_header()->clear_data();
   ASSERT_TRUE(writer->Write(header));
-  AwaitInFlight(1);
+  v1::ReduceStreamRequest chunk;
+  chunk.set_chunk("12345678");
+  ASSERT_TRUE(writer->Write(chunk));
+  while (admission_.state().bytes_in_flight != 8) std::this_thread::yield();
+  EXPECT_EQ(admission_.state().requests_in_flight, 0) << "half of it is missing";
   device_->Open();
   server_->StopServing();
   server_->Shutdown(std::chrono::milliseconds(10));

@@ -83,6 +83,10 @@ TEST_P(GoneClientTest, InMidKernelOfAStream) {
   *header.mutable_header() = Request();
   header.mutable_header()->clear_data();
   ASSERT_TRUE(writer->Write(header));
+  v1::ReduceStreamRequest chunk;
+  chunk.set_chunk(Request().data());
+  ASSERT_TRUE(writer->Write(chunk));
+  ASSERT_TRUE(writer->WritesDone());
   device_->AwaitBegun();
   const StatusCode code = Go(context);
   EXPECT_EQ(writer->Finish().error_code(), code);

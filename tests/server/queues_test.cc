@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -173,8 +175,8 @@ TEST(WorkerPoolTest, EveryWorkEndsOnceUnderPushesRemovesLossAndDrain) {
   std::set<const Work*> removed;
   {
     WorkerPool pool(LanesOf(device, 4), std::chrono::microseconds(20),
-                    [&](Lane& /*lane*/, const QueuedWork& queued) {
-                      const bool is_client = queued.work->waits_for_client();
+                    [&](Lane& /*lane*/, const LaneRun& run, Clock::duration /*wait_max*/) {
+                      const bool is_client = run.work().waits_for_client();
                       if (is_client && clients.fetch_add(1) >= 3) too_many = true;
                       std::this_thread::yield();
                       if (is_client) clients.fetch_sub(1);
@@ -199,6 +201,103 @@ TEST(WorkerPoolTest, EveryWorkEndsOnceUnderPushesRemovesLossAndDrain) {
   EXPECT_FALSE(too_many) << "no thread was kept for those whose bytes are here";
   for (const CountedWork& work : works) {
     ASSERT_EQ(work.ends(), removed.count(&work) > 0 ? 0 : 1);
+  }
+}
+
+// A work of so many turns, each of which its client has to bring something for.
+class ParkedWork final : public Work, private PayloadSource {
+ public:
+  explicit ParkedWork(int turns) : turns_(turns) {}
+
+  // As a client, whose bytes may wake the work.
+  void Bring() {
+    std::function<void()> wake;
+    {
+      absl::MutexLock lock(&mutex_);
+      ++here_;
+      wake = std::exchange(wake_, nullptr);
+    }
+    if (wake) wake();
+  }
+  // As a lane's thread: true when it was the last turn, false when the next one is not here.
+  bool Turn() {
+    absl::MutexLock lock(&mutex_);
+    while (taken_ < turns_ && taken_ < here_) ++taken_;
+    return taken_ == turns_;
+  }
+  int ends() const { return ends_; }
+
+  const Plan& plan() const override { return plan_; }
+  PayloadSource& payload() override { return *this; }
+  bool waits_for_client() const override { return true; }
+  absl::Status Wanted() const override { return absl::OkStatus(); }
+  void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
+
+ private:
+  bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()> wake) override {
+    absl::MutexLock lock(&mutex_);
+    if (taken_ < here_) return false;
+    wake_ = std::move(wake);
+    return true;
+  }
+  absl::Status ReadInto(absl::Span<std::byte> /*out*/) override { return absl::OkStatus(); }
+  absl::Status ExpectEnd() override { return absl::OkStatus(); }
+
+  const Plan plan_;
+  const int turns_;
+  absl::Mutex mutex_;
+  int here_ ABSL_GUARDED_BY(mutex_) = 0;
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int> ends_{0};
+};
+
+// Clients bring things at any moment, some works are taken back, the device may be lost.
+TEST(WorkerPoolTest, ParkedWorksTakeTheirTurnsAndEndOnce) {
+  constexpr unsigned kSeed = 6;
+  for (unsigned round = 0; round < 100; ++round) {
+    SCOPED_TRACE(kSeed + round);
+    std::mt19937 random(kSeed + round);
+    FakeDevice device;
+    std::deque<ParkedWork> works;
+    for (int i = 0; i < 200; ++i) works.emplace_back(static_cast<int>(random() % 6));
+    std::set<const Work*> removed;
+    {
+      WorkerPool pool(LanesOf(device, 3), std::chrono::microseconds(round % 2 * 20),
+                      [](Lane& /*lane*/, LaneRun& run, Clock::duration /*wait_max*/) {
+                        const bool is_over = dynamic_cast<ParkedWork&>(run.work()).Turn();
+                        return is_over ? std::optional<WorkReport>(WorkReport()) : std::nullopt;
+                      });
+      for (ParkedWork& work : works) pool.Push({&work, Clock::now()});
+      std::vector<std::jthread> clients;
+      for (unsigned c = 0; c < 2; ++c) {
+        clients.emplace_back([&, seed = random()] {
+          std::mt19937 any(seed);
+          for (int i = 0; i < 6; ++i) {
+            const std::size_t first = any() % works.size();
+            for (std::size_t k = 0; k < works.size(); ++k) {
+              works[(first + k) % works.size()].Bring();
+            }
+          }
+        });
+      }
+      for (int i = 0; i < 20; ++i) {
+        const Work* work = &works[random() % works.size()];
+        if (pool.Remove(work)) {
+          ASSERT_TRUE(removed.insert(work).second);
+        }
+      }
+      if (round % 3 == 0) {
+        std::vector<QueuedWork> taken;
+        pool.TakeAll(taken);
+        for (const QueuedWork& queued : taken) ASSERT_TRUE(removed.insert(queued.work).second);
+      }
+      if (round % 2 == 0) pool.Drain();  // while some wait for their clients
+      clients.clear();
+    }
+    for (const ParkedWork& work : works) {
+      ASSERT_EQ(work.ends(), removed.count(&work) > 0 ? 0 : 1);
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 #include "server/frontend/stream_payload.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <utility>
@@ -11,9 +13,6 @@
 
 namespace warpfold {
 namespace {
-
-constexpr auto kNever = std::chrono::system_clock::time_point::max();
-constexpr std::chrono::milliseconds kLong{60000};
 
 // Counts the reads asked for.
 class CountingReader final : public ChunkReader {
@@ -45,149 +44,237 @@ SliceRun Bytes(const std::string& bytes) {
   return SliceRun(std::move(slices), 0, size);
 }
 
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
 class StreamPayloadTest : public ::testing::Test {
  protected:
-  std::string Read(StreamPayload& payload, std::size_t size, absl::Status* status = nullptr) {
+  // Counts how often the first piece is said to be here.
+  void Begin(std::int64_t promised_bytes, std::int64_t first_bytes) {
+    payload_.Begin(promised_bytes, first_bytes, [this] { ++here_; });
+  }
+  bool IsHere(std::size_t bytes) { return payload_.AwaitBytes(bytes, {}); }
+  std::string Read(std::size_t size) {
     std::string out(size, '\0');
     const absl::Status read =
-        payload.ReadInto(absl::MakeSpan(reinterpret_cast<std::byte*>(out.data()), size));
-    if (status != nullptr) {
-      *status = read;
-    } else {
-      EXPECT_TRUE(read.ok()) << read;
-    }
+        payload_.ReadInto(absl::MakeSpan(reinterpret_cast<std::byte*>(out.data()), size));
+    EXPECT_TRUE(read.ok()) << read;
     return out;
   }
+  absl::Status ReadStatus() {
+    std::byte out{};
+    return payload_.ReadInto(absl::MakeSpan(&out, 1));
+  }
+  std::int64_t held() { return admission_.state().bytes_in_flight; }
 
-  AdmissionController admission_{{}};
-  AdmissionTicket ticket_ = *admission_.Admit({.payload = 0});
+  AdmissionController admission_{{.max_bytes_in_flight = 16 * kMiB}};
+  AdmissionTicket ticket_ = *admission_.Expect({});
   CountingReader reader_;
-  StreamPayload payload_{reader_, ticket_, kLong, kNever};
+  StreamPayload payload_{reader_, ticket_};
+  int here_ = 0;
 };
 
-TEST_F(StreamPayloadTest, NothingIsReadBeforeALaneOpensIt) {
-  payload_.Promise(8);
+TEST_F(StreamPayloadTest, IsReadUntilTheFirstPieceIsHere) {
   EXPECT_EQ(reader_.reads(), 0);
-  payload_.Open();
+  Begin(12, 6);
   EXPECT_EQ(reader_.reads(), 1);
-}
-
-TEST_F(StreamPayloadTest, TwoChunksAreHeldAtMostAndReadingGoesOnOnceOneIsCopied) {
-  payload_.Promise(12);
-  payload_.Open();
   payload_.OnChunk(Bytes("abcd"));
+  EXPECT_EQ(here_, 0);
   EXPECT_EQ(reader_.reads(), 2);
   payload_.OnChunk(Bytes("efgh"));
-  EXPECT_EQ(reader_.reads(), 2) << "a third chunk must wait for the lane";
-  EXPECT_EQ(admission_.state().bytes_in_flight, 8);
-  EXPECT_EQ(Read(payload_, 3), "abc");
-  EXPECT_EQ(reader_.reads(), 2);
-  EXPECT_EQ(Read(payload_, 3), "def");
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(reader_.reads(), 2) << "nobody has taken the first piece";
+  EXPECT_EQ(held(), 8);
+  EXPECT_TRUE(IsHere(6));
+  EXPECT_EQ(Read(6), "abcdef");
   EXPECT_EQ(reader_.reads(), 3);
-  EXPECT_EQ(admission_.state().bytes_in_flight, 4);
   payload_.OnChunk(Bytes("ijkl"));
+  EXPECT_FALSE(IsHere(6)) << "the end is not here";
   payload_.OnEnd();
-  EXPECT_EQ(Read(payload_, 6), "ghijkl");
+  EXPECT_TRUE(IsHere(6));
+  EXPECT_EQ(Read(6), "ghijkl");
   EXPECT_TRUE(payload_.ExpectEnd().ok());
-  EXPECT_EQ(admission_.state().bytes_in_flight, 0);
+  EXPECT_EQ(here_, 1);
+  payload_.Close();
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(StreamPayloadTest, AWholeTensorIsHereWithItsEnd) {
+  Begin(4, 100);
+  payload_.OnChunk(Bytes("abcd"));
+  EXPECT_EQ(here_, 0);
+  EXPECT_EQ(reader_.reads(), 2);
+  payload_.OnEnd();
+  EXPECT_EQ(here_, 1);
+  EXPECT_TRUE(payload_.Reserve().ok());
+  EXPECT_EQ(held(), 4);
+}
+
+TEST_F(StreamPayloadTest, OfATensorWithoutElementsTheEndIsAwaited) {
+  Begin(0, 100);
+  EXPECT_EQ(reader_.reads(), 1);
+  EXPECT_EQ(here_, 0);
+  payload_.OnEnd();
+  EXPECT_EQ(here_, 1);
+  EXPECT_TRUE(payload_.ExpectEnd().ok());
+}
+
+TEST_F(StreamPayloadTest, ALaneHasOneMoreMebibyteReadThanItNeeds) {
+  Begin(8 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
+  EXPECT_EQ(reader_.reads(), 1);
+  EXPECT_TRUE(IsHere(kMiB));
+  EXPECT_EQ(reader_.reads(), 2);
+  payload_.OnChunk(Bytes(std::string(kMiB - 1, 'x')));
+  EXPECT_EQ(reader_.reads(), 3);
+  payload_.OnChunk(Bytes("x"));
+  EXPECT_EQ(reader_.reads(), 3) << "needed are one, and one ahead";
+  Read(1);
+  EXPECT_EQ(reader_.reads(), 4);
 }
 
 TEST_F(StreamPayloadTest, OneReadIsOutstandingAtMost) {
-  payload_.Promise(12);
-  payload_.Open();
+  Begin(12, 4);
   payload_.OnChunk(Bytes("abcd"));
-  EXPECT_EQ(reader_.reads(), 2);
-  EXPECT_EQ(Read(payload_, 4), "abcd");
+  EXPECT_TRUE(IsHere(4));
+  EXPECT_EQ(Read(4), "abcd");
   EXPECT_EQ(reader_.reads(), 2) << "a second read, though the first has not come";
   payload_.OnChunk(Bytes("efgh"));
   EXPECT_EQ(reader_.reads(), 3);
 }
 
+TEST_F(StreamPayloadTest, WhatIsReservedIsHeldWhateverComesAndGoes) {
+  Begin(8 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
+  ASSERT_TRUE(payload_.Reserve().ok());
+  EXPECT_EQ(held(), 3 * kMiB);
+  EXPECT_TRUE(IsHere(kMiB));
+  Read(kMiB);
+  EXPECT_EQ(held(), 3 * kMiB);
+  payload_.OnChunk(Bytes(std::string(4 * kMiB, 'x')));
+  EXPECT_EQ(held(), 4 * kMiB) << "a chunk larger than most";
+  Read(4 * kMiB);
+  EXPECT_EQ(held(), 3 * kMiB);
+  payload_.Close();
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(StreamPayloadTest, WhatThereIsNoRoomForFailsTheStream) {
+  AdmissionTicket others = *admission_.Admit({.payload = 14 * kMiB});
+  Begin(8 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(payload_.Reserve().code(), absl::StatusCode::kResourceExhausted);
+  others.Release();
+  ASSERT_TRUE(payload_.Reserve().ok());
+  others = *admission_.Admit({.payload = 13 * kMiB});
+  EXPECT_TRUE(IsHere(kMiB));
+  payload_.OnChunk(Bytes(std::string(3 * kMiB, 'x')));
+  EXPECT_EQ(ReadStatus().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST_F(StreamPayloadTest, ALaneThatWaitsIsWokenByAChunk) {
-  payload_.Promise(4);
-  payload_.Open();
+  Begin(4, 1);
   std::jthread sender([this] {
     payload_.OnChunk(Bytes("ab"));
     reader_.AwaitReads(2);
     payload_.OnChunk(Bytes("cd"));
     payload_.OnEnd();
   });
-  EXPECT_EQ(Read(payload_, 4), "abcd");
+  EXPECT_TRUE(payload_.AwaitBytes(4, std::chrono::steady_clock::time_point::max()));
+  EXPECT_EQ(Read(4), "abcd");
   EXPECT_TRUE(payload_.ExpectEnd().ok());
 }
 
-TEST_F(StreamPayloadTest, AChunkPastThePromiseFailsTheStream) {
-  payload_.Promise(4);
-  payload_.Open();
-  payload_.OnChunk(Bytes("abcd"));
-  EXPECT_EQ(Read(payload_, 4), "abcd");
+TEST_F(StreamPayloadTest, WhoLeftALaneIsWokenOnceByWhatItNeeds) {
+  Begin(12, 1);
+  payload_.OnChunk(Bytes("ab"));
+  EXPECT_FALSE(IsHere(4));
+  int woken = 0;
+  EXPECT_TRUE(payload_.WakeWhenHere(4, [&] { ++woken; }));
+  payload_.OnChunk(Bytes("c"));
+  EXPECT_EQ(woken, 0);
+  payload_.OnChunk(Bytes("d"));
+  EXPECT_EQ(woken, 1);
   payload_.OnChunk(Bytes("e"));
+  EXPECT_EQ(woken, 1);
+  EXPECT_FALSE(payload_.WakeWhenHere(5, [&] { ++woken; })) << "they are here";
+  EXPECT_TRUE(payload_.WakeWhenHere(6, [&] { ++woken; }));
+  payload_.Fail(absl::CancelledError("gone"));
+  EXPECT_EQ(woken, 2);
+  EXPECT_EQ(here_, 1);
+}
+
+// As they come each keeps a buffer of gRPC's.
+TEST_F(StreamPayloadTest, SmallChunksAreGathered) {
+  constexpr std::int64_t kCount = 200'000;
+  Begin(kCount + 5000, kCount + 5000);
+  std::string expected;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    expected.push_back(static_cast<char>('a' + i % 26));
+    payload_.OnChunk(Bytes(expected.substr(expected.size() - 1)));
+  }
+  expected += std::string(5000, 'z');
+  payload_.OnChunk(Bytes(std::string(5000, 'z')));
+  payload_.OnEnd();
+  EXPECT_EQ(held(), std::ssize(expected));
+  EXPECT_EQ(Read(expected.size()), expected);
+  EXPECT_TRUE(payload_.ExpectEnd().ok());
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(StreamPayloadTest, AChunkPastThePromiseFailsTheStream) {
+  Begin(4, 4);
+  payload_.OnChunk(Bytes("abcd"));
+  EXPECT_EQ(here_, 0);
+  payload_.OnChunk(Bytes("e"));
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(payload_.Reserve().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(payload_.ExpectEnd().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(StreamPayloadTest, AnEndShortOfThePromiseFailsTheStream) {
-  payload_.Promise(4);
-  payload_.Open();
+  Begin(4, 4);
   payload_.OnChunk(Bytes("abc"));
   payload_.OnEnd();
-  absl::Status status;
-  Read(payload_, 4, &status);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(here_, 1);
+  EXPECT_TRUE(IsHere(4)) << "nothing more will come";
+  EXPECT_EQ(ReadStatus().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(StreamPayloadTest, EmptyChunksAreHarmless) {
-  payload_.Promise(2);
-  payload_.Open();
+  Begin(2, 2);
   payload_.OnChunk(Bytes(""));
   payload_.OnChunk(Bytes("ab"));
   payload_.OnChunk(Bytes(""));
   payload_.OnEnd();
-  EXPECT_EQ(Read(payload_, 2), "ab");
+  EXPECT_EQ(Read(2), "ab");
   EXPECT_TRUE(payload_.ExpectEnd().ok());
 }
 
-TEST_F(StreamPayloadTest, FailureWakesAWaitingLaneAndTheFirstOneCounts) {
-  payload_.Promise(4);
-  payload_.Open();
-  std::jthread canceller([this] {
-    payload_.Fail(absl::CancelledError("gone"));
-    payload_.Fail(absl::InternalError("later"));
-  });
-  absl::Status status;
-  Read(payload_, 4, &status);
-  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+TEST_F(StreamPayloadTest, OfFailuresTheFirstOneCounts) {
+  Begin(4, 4);
+  payload_.Fail(absl::CancelledError("gone"));
+  payload_.Fail(absl::InternalError("later"));
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(ReadStatus().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(StreamPayloadTest, SilenceEndsTheWait) {
-  StreamPayload payload(reader_, ticket_, std::chrono::milliseconds(1), kNever);
-  payload.Promise(4);
-  payload.Open();
-  absl::Status status;
-  Read(payload, 4, &status);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(status.message().substr(0, 7), "chunk: ");
-}
-
-TEST_F(StreamPayloadTest, TheDeadlineEndsTheWaitBeforeSilenceDoes) {
-  StreamPayload payload(reader_, ticket_, kLong,
-                        std::chrono::system_clock::now() + std::chrono::milliseconds(1));
-  payload.Promise(4);
-  payload.Open();
-  absl::Status status;
-  Read(payload, 4, &status);
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(status.message(), "the deadline has passed");
+TEST_F(StreamPayloadTest, AFailureBeforeTheHeaderIsToldWithIt) {
+  payload_.Fail(absl::CancelledError("gone"));
+  Begin(4, 4);
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(reader_.reads(), 0);
 }
 
 TEST_F(StreamPayloadTest, AClosedPayloadDropsWhatStillComes) {
-  payload_.Promise(8);
-  payload_.Open();
+  Begin(8, 8);
   payload_.OnChunk(Bytes("abcd"));
   payload_.Close();
   ticket_.Release();
   payload_.OnChunk(Bytes("efgh"));
-  EXPECT_EQ(admission_.state().bytes_in_flight, 0);
+  EXPECT_EQ(held(), 0);
   EXPECT_EQ(reader_.reads(), 2);
+  EXPECT_EQ(here_, 0);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#include "server/frontend/chunk_wait.h"
+
+#include <chrono>
+
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+using Ms = std::chrono::milliseconds;
+using Verdict = ChunkWait::Verdict;
+
+class ChunkWaitTest : public ::testing::Test {
+ protected:
+  ChunkWaitTest() {
+    limits_.stream_idle_timeout = Ms(1000);
+    limits_.min_bytes_per_s = 1000;
+  }
+
+  Limits limits_;
+  ChunkWait wait_;
+};
+
+TEST_F(ChunkWaitTest, APlaceIsLostLongBeforeTheCallIs) {
+  EXPECT_EQ(wait_.Begin(Ms(0), limits_), ChunkWait::kPlaceWaitMax);
+  EXPECT_EQ(wait_.Look(Ms(50)).verdict, Verdict::kCame) << "a look too early";
+  const ChunkWait::Seen seen = wait_.Look(Ms(150));
+  EXPECT_EQ(seen.verdict, Verdict::kLosesPlace);
+  EXPECT_EQ(seen.look_in, Ms(850));
+  EXPECT_EQ(wait_.Look(Ms(500)).verdict, Verdict::kCame);
+  EXPECT_EQ(wait_.Look(Ms(1000)).verdict, Verdict::kSilent);
+}
+
+TEST_F(ChunkWaitTest, WhatHasComeIsNotOverdue) {
+  wait_.Begin(Ms(0), limits_);
+  wait_.End(Ms(90), 10);
+  EXPECT_EQ(wait_.Look(Ms(5000)).verdict, Verdict::kCame);
+}
+
+// Of a byte now and then: 1000 ms all in all, and one for each byte.
+TEST_F(ChunkWaitTest, ManyShortWaitsAreTooSlowTogether) {
+  Ms now(0);
+  for (int i = 0; i < 3; ++i) {
+    wait_.Begin(now, limits_);
+    now += Ms(300);
+    wait_.End(now, 1);
+  }
+  wait_.Begin(now, limits_);
+  EXPECT_EQ(wait_.Look(now + Ms(102)).verdict, Verdict::kLosesPlace);
+  EXPECT_EQ(wait_.Begin(now, limits_), Ms(103));
+  EXPECT_EQ(wait_.Look(now + Ms(103)).verdict, Verdict::kTooSlow);
+}
+
+TEST_F(ChunkWaitTest, BytesAtTheRateMayTakeAsLongAsTheyLike) {
+  Ms now(0);
+  for (int i = 0; i < 1000; ++i) {
+    wait_.Begin(now, limits_);
+    now += Ms(900);
+    EXPECT_NE(wait_.Look(now).verdict, Verdict::kTooSlow);
+    wait_.End(now, 900);
+  }
+}
+
+// A lane that does not take them, say.
+TEST_F(ChunkWaitTest, TimeBetweenReadsIsNotTheClients) {
+  Ms now(0);
+  for (int i = 0; i < 10; ++i) {
+    wait_.Begin(now, limits_);
+    wait_.End(now + Ms(10), 1);
+    now += Ms(10'000);
+  }
+  EXPECT_EQ(wait_.Begin(now, limits_), ChunkWait::kPlaceWaitMax);
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,160 @@
+// Works whose clients are slower than the lanes: they take turns, on any lane, and give the bits of
+// works that are all there.
+#include "server/core/lane_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/device/cpu/cpu_executor.h"
+#include "tests/device/part_cases.h"
+#include "tests/device/suspend_cases.h"
+
+namespace warpfold {
+namespace {
+
+using Clock = LaneRun::Clock;
+
+// Of its bytes some are here.
+class DrippingWork final : public Work, private PayloadSource {
+ public:
+  DrippingWork(Plan plan, const Part* part, std::string bytes)
+      : plan_(std::move(plan)), part_(part), bytes_(std::move(bytes)) {}
+
+  void Bring(std::size_t bytes) { here_ = std::min(bytes_.size(), here_ + bytes); }
+  void Fail(absl::Status status) { failure_ = std::move(status); }
+  void Cancel() { is_cancelled_ = true; }
+
+  const Plan& plan() const override { return plan_; }
+  LaneTask task() override {
+    if (part_ == nullptr) return ReducePayload{};
+    return ReducePart{part_};
+  }
+  PayloadSource& payload() override { return *this; }
+  bool waits_for_client() const override { return true; }
+  absl::Status Wanted() const override {
+    return is_cancelled_ ? absl::CancelledError("gone") : absl::OkStatus();
+  }
+  void Done(WorkReport) override {}
+
+ private:
+  bool AwaitBytes(std::size_t byte_count, Clock::time_point /*until*/) override {
+    return !failure_.ok() || at_ + byte_count <= here_;
+  }
+  absl::Status ReadInto(absl::Span<std::byte> out) override {
+    if (!failure_.ok()) return failure_;
+    if (at_ + out.size() > here_) return absl::InternalError("read what is not here");
+    std::memcpy(out.data(), bytes_.data() + at_, out.size());
+    at_ += out.size();
+    return absl::OkStatus();
+  }
+  absl::Status ExpectEnd() override {
+    return at_ == bytes_.size() ? absl::OkStatus() : absl::InternalError("bytes are left");
+  }
+
+  const Plan plan_;
+  const Part* const part_;
+  const std::string bytes_;
+  std::size_t at_ = 0;
+  std::size_t here_ = 0;
+  absl::Status failure_;
+  bool is_cancelled_ = false;
+};
+
+class LaneRunTest : public ::testing::Test {
+ protected:
+  Lane& AnyLane() { return *lanes_[random_() % lanes_.size()]; }
+
+  // As its bytes come, a few pieces or less at a time.
+  WorkReport RunInTurns(DrippingWork& work, int* turns) {
+    LaneRun run(work, Clock::now());
+    for (*turns = 1; !run.Turn(AnyLane(), Clock::duration::zero()); ++*turns) {
+      EXPECT_GT(run.awaited_bytes(), 0U);
+      work.Bring(random_() % (3 * run.awaited_bytes()));
+    }
+    return run.TakeReport();
+  }
+
+  std::mt19937_64 random_{33};
+  CpuExecutor executor_{{.slab_bytes = 64 << 10, .scratch_bytes = 64 << 20}};
+  std::vector<std::unique_ptr<Lane>> lanes_ = [this] {
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (int i = 0; i < 2; ++i) lanes.push_back(*executor_.MakeLane());
+    return lanes;
+  }();
+};
+
+TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
+  const std::vector<ReduceSpec> specs = {
+      {.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum, Op::kVar}, .axes = {}},
+      {.dtype = DType::kF64, .shape = {3, 50'000}, .ops = {Op::kMean}, .axes = {1}},
+      {.dtype = DType::kI32, .shape = {37, 9001}, .ops = {Op::kArgMax}, .axes = {0}},
+  };
+  for (const ReduceSpec& spec : specs) {
+    const Plan plan = *MakePlan(spec);
+    const std::string bytes = testing::RandomBytes(spec.dtype, plan.element_count, random_);
+    testing::MemoryWork whole(plan, nullptr, bytes);
+    DrippingWork dripping(plan, nullptr, bytes);
+    int turns = 0;
+    const WorkReport report = RunInTurns(dripping, &turns);
+    const WorkReport expected = RunOnLane(*lanes_[0], whole, Clock::now());
+    ASSERT_TRUE(report.outcome.ok() && expected.outcome.ok()) << report.outcome.status();
+    EXPECT_EQ(report.outcome->results, expected.outcome->results);
+    EXPECT_GT(turns, 5);
+  }
+}
+
+// One run of planes that are gathered, one of large planes, one that is a single plane.
+TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
+  const std::vector<std::pair<ReduceSpec, Range>> parts = {
+      {{.dtype = DType::kF32, .shape = {50, 5000, 3}, .ops = {Op::kSum}, .axes = {1}}, {24, 3000}},
+      {{.dtype = DType::kF64, .shape = {2, 60'000, 10}, .ops = {Op::kSum}, .axes = {1}},
+       {8, 59'000}},
+      {{.dtype = DType::kF32, .shape = {400'000}, .ops = {Op::kL2Norm}, .axes = {}},
+       {1024, 300 * 1024}},
+  };
+  for (const auto& [spec, range] : parts) {
+    const Plan whole = *MakePlan(spec);
+    const std::string data = testing::RandomBytes(spec.dtype, whole.element_count, random_);
+    const Part part = testing::PartOf(spec, whole, range);
+    const std::string bytes = testing::BytesOfRange(whole, data, range);
+    testing::MemoryWork all(PlanOf(part), &part, bytes);
+    DrippingWork dripping(PlanOf(part), &part, bytes);
+    int turns = 0;
+    const WorkReport report = RunInTurns(dripping, &turns);
+    const WorkReport expected = RunOnLane(*lanes_[0], all, Clock::now());
+    ASSERT_TRUE(report.outcome.ok()) << report.outcome.status();
+    ASSERT_TRUE(expected.outcome.ok()) << expected.outcome.status();
+    EXPECT_EQ(report.outcome->results, expected.outcome->results);
+    EXPECT_GE(turns, 2);
+  }
+}
+
+TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
+  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
+  const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
+  for (const bool cancels : {true, false}) {
+    DrippingWork work(plan, nullptr, bytes);
+    work.Bring(100'000);
+    LaneRun run(work, Clock::now());
+    EXPECT_FALSE(run.Turn(*lanes_[0], Clock::duration::zero()));
+    if (cancels) {
+      work.Cancel();
+    } else {
+      work.Fail(absl::InvalidArgumentError("chunk: broke off"));
+    }
+    EXPECT_TRUE(run.Turn(*lanes_[1], Clock::duration::zero()));
+    EXPECT_EQ(run.TakeReport().outcome.status().code(),
+              cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
+  }
+  testing::MemoryWork next(plan, nullptr, bytes);
+  EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
+}
+
+}  // namespace
+}  // namespace warpfold
