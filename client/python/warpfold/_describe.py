@@ -6,8 +6,8 @@ from typing import Any
 
 from ._arrays import Axis, as_operand
 from ._info import ServerInfo
-from ._remote import OnServer
 from ._request import ReduceCall, plan
+from ._shaped import Named
 
 _STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
 _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of nothing are refused
@@ -15,7 +15,7 @@ _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of not
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
     """The call, and the one to make when the sum does not fit its dtype."""
-    tensor = x if isinstance(x, OnServer) else as_operand(x)
+    tensor = x if isinstance(x, Named) else as_operand(x)
     candidates = _STATISTICS if tensor.size else _WITHOUT_ELEMENTS
     ops = [op for op in candidates if op in info.ops]
     without_sum = [op for op in ops if op != "sum"]

@@ -27,6 +27,7 @@ from ._describe import describe_calls
 from ._dtypes import dtype_number
 from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
 from ._info import ServerInfo, parse_info
+from ._io import Io
 from ._options import (
     STRIPE_BYTES_MAX,
     STRIPE_THRESHOLD_BYTES,
@@ -39,7 +40,7 @@ from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
 from ._retry import RetryPolicy
-from ._rpcs import Io, Rpcs
+from ._rpcs import Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
 

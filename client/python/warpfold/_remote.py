@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, SupportsIndex, TypeVar
 import numpy as np
 
 from ._arrays import Axis
-from ._shaped import Shaped
+from ._cuda_array import CudaArray
+from ._cuda_memory import Region
+from ._functions import Functions
+from ._shaped import Named
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._cuda_array import CudaArray
-    from ._cuda_memory import Region
-    from ._functions import CallOptions, Functions
+    from ._functions import CallOptions
 
 ValueT = TypeVar("ValueT")
 ReductionT = TypeVar("ReductionT")
@@ -39,7 +40,7 @@ _METHODS: dict[Callable[..., Any], str] = {
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
-class OnServer(Shaped, Generic[ValueT, ReductionT]):
+class OnServer(Named, Generic[ValueT, ReductionT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -52,10 +53,6 @@ class OnServer(Shaped, Generic[ValueT, ReductionT]):
         self._client = client
         self.shape = shape
         self.dtype = dtype
-
-    def name_in(self, request: Any) -> None:
-        """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
-        raise NotImplementedError
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"the elements of a {type(self).__name__} stay on the server")

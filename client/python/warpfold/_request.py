@@ -19,7 +19,7 @@ from . import _contract
 from ._arrays import Axis, as_operand, normalized_axes
 from ._cuda_array import CudaArray
 from ._dtypes import dtype_number
-from ._remote import OnServer
+from ._shaped import Named
 
 _HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
@@ -84,7 +84,7 @@ def plan(
 ) -> ReduceCall:
     """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
     names = checked_ops(ops)
-    remote = isinstance(x, OnServer)
+    remote = isinstance(x, Named)
     tensor = x if remote else as_operand(x)
     shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
