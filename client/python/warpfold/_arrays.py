@@ -15,6 +15,7 @@ try:
 except ImportError:  # NumPy before 1.25
     from numpy import AxisError  # type: ignore[attr-defined, no-redef, unused-ignore]
 
+Whole = Union[SupportsIndex, float]  # a float only if it is a whole number
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
 
 
@@ -66,6 +67,16 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
         raise TypeError(
             f"cannot read {type(x).__name__} through DLPack ({error}); pass it in host memory"
         ) from error
+
+
+def whole(name: str, value: Whole) -> int:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
 
 
 def normalized_axes(

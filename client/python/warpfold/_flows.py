@@ -26,6 +26,7 @@ from ._cuda_memory import CudaMemory, Region
 from ._describe import describe_calls
 from ._dtypes import dtype_number
 from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
+from ._forms import Form
 from ._info import ServerInfo, parse_info
 from ._io import Io
 from ._options import (
@@ -78,9 +79,10 @@ class Flows:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
 
-    async def value(self, call: ReduceCall, **options: Any) -> Any:
+    async def value(self, call: ReduceCall, form: Form | None, **options: Any) -> Any:
         """The value of the call's only op."""
-        return (await self.reduction(call, **options))[call.ops[0]]
+        value = (await self.reduction(call, **options))[call.ops[0]]
+        return value if form is None else form(value)
 
     async def reduction(
         self, call: ReduceCall, *, timeout: float | None = None, progress: Progress | None = None

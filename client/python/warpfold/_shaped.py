@@ -27,6 +27,8 @@ class Shaped:
 
 
 class Named(Shaped):
+    reshapes = False  # a request may give it another shape of as many elements
+
     def name_in(self, request: Any) -> None:
         """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
         raise NotImplementedError
