@@ -15,7 +15,8 @@ TypeError or ValueError before anything is sent.
 The modules are layers. Each imports from those below it, and within one imports do not lead back:
 
 * Dask: dask, _dask, _dask_chunks
-* names that users call: aio, _client, _remote, _functions, _nan_functions, _words, _contexts
+* clients and tensors: aio, _client, _remote, _namespace, _contexts
+* NumPy's names: _functions, _nan_functions, _words
 * what a call does: _flows, _describe
 * how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
 * RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io

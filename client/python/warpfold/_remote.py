@@ -17,6 +17,7 @@ import numpy as np
 from ._cuda_array import CudaArray
 from ._cuda_memory import Region
 from ._functions import Functions
+from ._namespace import namespace
 from ._shaped import Named
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ class OnServer(Named, Generic[ValueT, ReductionT]):
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"the elements of a {type(self).__name__} stay on the server")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API's functions that need no element back."""
+        return namespace(api_version)
 
     def __array_function__(
         self,
