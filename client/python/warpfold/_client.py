@@ -176,7 +176,16 @@ class Client(Context, Functions[Any, Reduction]):
         may be cut. States are bytes that any server merges: they can be kept and sent.
         """
         check_words("reduce_part", call)
-        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        planned = plan(
+            x,
+            ops,
+            axis,
+            keepdims,
+            omit_nan=omit_nan,
+            ddof=ddof,
+            request_id=request_id,
+            whole_array=True,
+        )
         return run(self._flows.state(plan_part(planned, whole_shape, offset), **call))
 
     def merge(

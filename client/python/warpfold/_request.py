@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
 
+_INDEX_OPS = {"argmin", "argmax"}
 # NumPy's other functions, and all its nan* functions, reduce a scalar along axis 0 or -1.
 _NO_AXIS_OF_A_SCALAR = {"mean", "var", "std", "l1_norm", "l2_norm"}
 
@@ -85,11 +86,16 @@ def plan(
     omit_nan: bool = False,
     ddof: Whole = 0,
     request_id: str = "",
+    whole_array: bool = False,
 ) -> ReduceCall:
-    """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
+    """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong.
+
+    `whole_array`: no element may be missing, as for ops that say where one is.
+    """
     names = checked_ops(ops)
     remote = isinstance(x, Named)
-    tensor = x if remote else as_operand(x)
+    whole_array = whole_array or not _INDEX_OPS.isdisjoint(names)
+    tensor = x if remote else as_operand(x, whole=whole_array)
     shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
     axes = normalized_axes(axis, len(shape), scalar_has_one=scalar_has_one)

@@ -136,7 +136,16 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
     ) -> bytes:
         """warpfold.Client.reduce_part."""
         check_words("reduce_part", call)
-        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        planned = plan(
+            x,
+            ops,
+            axis,
+            keepdims,
+            omit_nan=omit_nan,
+            ddof=ddof,
+            request_id=request_id,
+            whole_array=True,
+        )
         return await self._flows.state(plan_part(planned, whole_shape, offset), **call)
 
     async def merge(
