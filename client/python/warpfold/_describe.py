@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ._arrays import Axis, as_operand
@@ -23,3 +24,17 @@ def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, Re
         plan(tensor, ops, axis, keepdims=False),
         plan(tensor, without_sum, axis, keepdims=False) if without_sum else None,
     )
+
+
+def check_each(tensors: Mapping[Any, Any], axis: Axis, info: ServerInfo) -> None:
+    """TypeError and ValueError name the tensor that cannot be described, before one is sent.
+
+    Nothing is kept, so that copies of the tensors never lie beside each other.
+    """
+    for name, x in tensors.items():
+        try:
+            describe_calls(x, axis, info)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error

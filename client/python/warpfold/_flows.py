@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from ._channel import Channel, Channels
 from ._cuda_array import CudaArray
 from ._cuda_driver import CudaError
 from ._cuda_memory import CudaMemory, Region
-from ._describe import describe_calls
+from ._describe import check_each, describe_calls
 from ._dtypes import dtype_number
 from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
 from ._forms import Form
@@ -131,7 +131,15 @@ class Flows:
         if self._rpcs.channels.are_ours():
             await self._cuda.give_back(region, array)
 
-    async def describe(self, x: Any, axis: Axis, **options: Any) -> Reduction:
+    async def describe(
+        self, x: Any, axis: Axis, **options: Any
+    ) -> Reduction | dict[Any, Reduction]:
+        if not isinstance(x, Mapping):
+            return await self._described(x, axis, **options)
+        check_each(x, axis, self._rpcs.info)
+        return {name: await self._described(one, axis, **options) for name, one in x.items()}
+
+    async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:
         call, without_sum = describe_calls(x, axis, self._rpcs.info)
         try:
             return await self.reduction(call, **options)

@@ -81,6 +81,13 @@ class Functions(NanFunctions[ValueT, ReductionT]):
         >>> found = client.describe(np.array([1.0, 2.0, 6.0]))
         >>> print(found["min"], found["mean"], found["max"])
         1.0 3.0 6.0
+
+        Of a mapping, such as a PyTorch module's state_dict(), those of each of its tensors, by the
+        same names. `timeout` and `progress` are each tensor's.
+
+        >>> found = client.describe({"weight": np.ones((2, 3)), "bias": np.zeros(3)})
+        >>> print(found["weight"]["sum"], found["bias"]["max"])
+        6.0 0.0
         """
         check_words("describe", call)
         reduction: ReductionT = self._do(self._flows.describe(x, axis, **call))
