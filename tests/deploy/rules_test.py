@@ -8,12 +8,15 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dashboard
 import yaml
 from stack import rule_files
 
 DEPLOY = Path(".")
+# Where deploy/compose.yaml serves docs/, by Grafana.
+DOCS_URL = "http://127.0.0.1:3000/public/warpfold"
 CASES = Path(__file__).with_name("alerts_test.yml")
 PROMTOOL_SECONDS = 170  # it takes 6, on a machine that does nothing else
 
@@ -70,9 +73,18 @@ class Runbook(unittest.TestCase):
         for name, rule in alerts().items():
             with self.subTest(alert=name):
                 self.assertEqual(
-                    f"docs/operations.md#{name.lower()}", rule["annotations"]["runbook"]
+                    f"{DOCS_URL}/operations.md#{name.lower()}", rule["annotations"]["runbook_url"]
                 )
                 self.assertIn(name.lower(), self.anchors)
+
+    def test_compose_serves_it_where_the_alerts_say(self):
+        grafana = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"][
+            "grafana"
+        ]
+        address = urlsplit(DOCS_URL)
+        host_port = f"{address.hostname}:${{GRAFANA_PORT:-{address.port}}}:3000"
+        self.assertEqual([host_port], grafana["ports"])
+        self.assertIn(f"../docs:/usr/share/grafana{address.path}:ro", grafana["volumes"])
 
     def test_each_link_of_a_panel_has_its_section(self):
         found = 0
