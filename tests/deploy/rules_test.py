@@ -6,6 +6,7 @@ Usage: rules_test.py DEPLOY_FOLDER [unittest's arguments]
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ DEPLOY = Path(".")
 # Where deploy/compose.yaml serves docs/, by Grafana.
 DOCS_URL = "http://127.0.0.1:3000/public/warpfold"
 CASES = Path(__file__).with_name("alerts_test.yml")
+# Of the tensors that a method reduces, and of the calls of any method.
+REQUESTS, CALLS = "warpfold_request_duration_seconds", "grpc_server_handling_seconds"
 PROMTOOL_SECONDS = 170  # it takes 6, on a machine that does nothing else
 
 
@@ -61,6 +64,44 @@ class Rules(unittest.TestCase):
                 (fires if case["exp_alerts"] else quiet).add(case["alertname"])
         self.assertEqual(set(alerts()), fires)
         self.assertEqual(set(alerts()), quiet)
+
+
+class Slow(unittest.TestCase):
+    """WarpfoldSlow on every method that the server counts."""
+
+    MINUTES = 20
+
+    def series(self, metric, label, method):
+        """A call of 40 s every minute: too long, whatever it does."""
+        for le, calls in (("30", 0), ("60", 1), ("+Inf", 1)):
+            name = f'{metric}_bucket{{job="warpfold", {label}="{method}", le="{le}"}}'
+            yield {"series": name, "values": f"0+{calls}x{self.MINUTES}"}
+
+    def test_goes_off_for_each_method(self):
+        header = (DEPLOY / "../server/observe/method.h").read_text(encoding="utf-8")
+        methods = re.findall(r'\{Method::k\w+, "(\w+)"', header)
+        tensors = int(re.search(r"kTensorMethodCount = (\d+);", header)[1])
+        self.assertGreater(len(methods), tensors)
+        calls = [x for m in methods for x in self.series(CALLS, "grpc_method", m)]
+        requests = [x for m in methods[:tensors] for x in self.series(REQUESTS, "method", m)]
+        firing = 'ALERTS{alertname="WarpfoldSlow", alertstate="firing"}'
+        case = {
+            "interval": "1m",
+            "input_series": calls + requests,
+            "promql_expr_test": [
+                {
+                    "expr": f"count by (method) ({firing})",
+                    "eval_time": f"{self.MINUTES}m",
+                    "exp_samples": [{"labels": f'{{method="{m}"}}', "value": 1} for m in methods],
+                }
+            ],
+        }
+        rules = (DEPLOY / "prometheus/rules/warpfold.yml").resolve()
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            yaml.safe_dump({"rule_files": [str(rules)], "tests": [case]}, file)
+            file.flush()
+            status, said = promtool("test", "rules", file.name)
+        self.assertEqual(0, status, said)
 
 
 class Runbook(unittest.TestCase):
