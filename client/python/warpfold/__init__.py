@@ -12,9 +12,18 @@ array once to be reduced often. `warpfold.aio` is the same for asyncio, and `war
 Dask arrays. Errors are subclasses of `WarpfoldError`; input that no server could reduce raises
 TypeError or ValueError before anything is sent.
 
-The modules, in the order of a call: _functions (and _remote) -> _arrays, _cuda_array, _request ->
-_flows -> _shared (_segments), _cuda_memory (_cuda_driver), both by _regions -> _stripes, _parts,
-_pieces -> _rpcs, _attempts, _small -> _blocking_io or _asyncio_io, _channel -> _answer.
+The modules are layers. Each imports from those below it, and within one imports do not lead back:
+
+* Dask: dask, _dask, _dask_chunks
+* clients and tensors: aio, _client, _remote, _namespace, _contexts
+* NumPy's names: _functions, _nan_functions, _words
+* what a call does: _flows, _describe
+* how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
+* RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io
+* messages: _answer, _request
+* arrays: _arrays, _foreign, _cuda_array, _cuda_driver, _dlpack, _shaped, _forms, _dtypes, _parts
+* connections and attempts: _channel, _heap, _attempts, _retry
+* words: _info, _errors, _progress, _contract
 """
 
 from ._answer import Reduction, Timing

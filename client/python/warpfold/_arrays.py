@@ -8,28 +8,35 @@ from typing import Any, SupportsIndex, Union
 import numpy as np
 
 from ._cuda_array import CudaArray, cuda_array
+from ._dlpack import Exported
 from ._dtypes import dtype_number, dtype_refusal, on_wire
+from ._foreign import plain
 
 try:
     from numpy.exceptions import AxisError
 except ImportError:  # NumPy before 1.25
     from numpy import AxisError  # type: ignore[attr-defined, no-redef, unused-ignore]
 
+Whole = Union[SupportsIndex, float]  # a float only if it is a whole number
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
 
 
-def as_operand(x: Any) -> np.ndarray[Any, Any] | CudaArray:
-    """`x` where it is: on a GPU, or as as_tensor has it."""
+def as_operand(x: Any, *, whole: bool = False) -> np.ndarray[Any, Any] | CudaArray:
+    """`x` where it is: on a GPU, or as as_tensor has it.
+
+    Elements that are missing, as in pyarrow's arrays, are left out; with `whole` a TypeError.
+    """
     if type(x) is not np.ndarray:
+        x = plain(x, whole=whole)
         array = cuda_array(x)
         if array is not None:
             return array
-    return as_tensor(x)
+    return _in_host_memory(x)
 
 
 def shareable(x: Any) -> CudaArray:
     """`x` on a GPU. TypeError when it is elsewhere, or nothing."""
-    array = cuda_array(x)
+    array = cuda_array(plain(x, whole=True))
     if array is None or not array.size:
         raise TypeError(
             f"cannot share {type(x).__name__}: it is no array on a GPU with elements; what is in "
@@ -43,6 +50,11 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
 
     Copies nothing when `x` is already that. TypeError for what is not.
     """
+    array = as_operand(x, whole=True)
+    return array.on_host() if isinstance(array, CudaArray) else array
+
+
+def _in_host_memory(x: Any) -> np.ndarray[Any, Any]:
     array = x if type(x) is np.ndarray else _from_other(x)
     if dtype_number(array.dtype) is None:
         raise dtype_refusal(array.dtype)
@@ -53,19 +65,19 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("cannot reduce a masked array; pass x.compressed(), or NaN and a nan* op")
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic)) or not hasattr(x, "__dlpack__"):
         return np.asarray(x)
-    on_gpu = cuda_array(x)
-    if on_gpu is not None:
-        return on_gpu.on_host()
-    if not hasattr(x, "__dlpack__"):
-        return np.asarray(x)
+    return Exported(x).on_host()
+
+
+def whole(name: str, value: Whole) -> int:
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
     try:
-        return np.from_dlpack(x)
-    except (BufferError, RuntimeError) as error:
-        raise TypeError(
-            f"cannot read {type(x).__name__} through DLPack ({error}); pass it in host memory"
-        ) from error
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
 
 
 def normalized_axes(

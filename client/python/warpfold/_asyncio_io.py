@@ -11,8 +11,8 @@ from typing import Any, Callable, TypeVar
 import grpc
 
 from ._attempts import Deadline
+from ._io import Io
 from ._request import Upload
-from ._rpcs import Io
 
 T = TypeVar("T")
 

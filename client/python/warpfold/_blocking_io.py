@@ -20,8 +20,8 @@ import grpc
 
 from ._attempts import Deadline
 from ._errors import DeadlineExceededError
+from ._io import Io
 from ._request import Upload
-from ._rpcs import Io
 
 T = TypeVar("T")
 _SLICE_S = 0.1  # of a wait, for an interrupt that comes just before one does not end it

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 
 from ._answer import Reduction
-from ._arrays import Axis, as_tensor, shareable
+from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._channel import Channels
 from ._contexts import Context
@@ -31,11 +31,12 @@ from ._options import (
 from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
+from ._words import check_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._functions import CallOptions
+    from ._words import CallOptions
 
 
 def connect(
@@ -124,6 +125,7 @@ class Client(Context, Functions[Any, Reduction]):
         `info().limits.resident_ttl_ms` unless said otherwise. Raises ResourceExhaustedError when
         the server has no room.
         """
+        check_words("put", call)
         array = as_tensor(x)
         placed = run(self._flows.put(array, ttl, request_id, **call))
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
@@ -154,7 +156,7 @@ class Client(Context, Functions[Any, Reduction]):
         offset: SupportsIndex,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: SupportsIndex = 0,
+        ddof: Whole = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> bytes:
@@ -173,7 +175,17 @@ class Client(Context, Functions[Any, Reduction]):
         which it starts; the contract (`Part` in reduction.proto) says what a run is and where it
         may be cut. States are bytes that any server merges: they can be kept and sent.
         """
-        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        check_words("reduce_part", call)
+        planned = plan(
+            x,
+            ops,
+            axis,
+            keepdims,
+            omit_nan=omit_nan,
+            ddof=ddof,
+            request_id=request_id,
+            whole_array=True,
+        )
         return run(self._flows.state(plan_part(planned, whole_shape, offset), **call))
 
     def merge(

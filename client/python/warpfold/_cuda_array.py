@@ -1,4 +1,4 @@
-"""Arrays on a GPU, of whatever library, by their `__cuda_array_interface__`.
+"""Arrays on a GPU, of whatever library, by their `__cuda_array_interface__`, or DLPack without one.
 
 numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html defines it. PyTorch's is of version 2,
 which names no stream.
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._cuda_driver import Allocation, CudaError, driver
+from ._dlpack import Exported, is_on_gpu
 from ._dtypes import dtype_named, dtype_number, dtype_refusal
 from ._shaped import Shaped
 
@@ -55,15 +56,19 @@ def cuda_array(x: Any) -> CudaArray | None:
     """None for what is on no GPU. TypeError for what cannot be reduced."""
     if isinstance(x, CudaArray):
         return x
+    owner: Any = x
     try:
         interface = x.__cuda_array_interface__
-    except AttributeError:
-        return None
-    except RuntimeError as error:  # PyTorch, of a tensor that requires grad
-        raise TypeError(f"cannot reduce {type(x).__name__}: {error}") from error
+    except (AttributeError, KeyError, RuntimeError) as error:  # none, or none for its dtype
+        if not is_on_gpu(x):
+            if isinstance(error, RuntimeError):
+                raise TypeError(f"cannot reduce {type(x).__name__}: {error}") from error
+            return None
+        owner = Exported(x)
+        interface = owner.interface
     if interface.get("mask") is not None:
         raise TypeError("cannot reduce a masked array; pass the values that count")
-    array = CudaArray(x, interface)
+    array = CudaArray(owner, interface)
     if _is_contiguous(array, interface.get("strides")):
         return array
     if hasattr(x, "contiguous"):  # PyTorch

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ._arrays import Axis, as_operand
 from ._info import ServerInfo
-from ._remote import OnServer
 from ._request import ReduceCall, plan
+from ._shaped import Named
 
 _STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
 _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of nothing are refused
@@ -15,7 +16,7 @@ _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of not
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
     """The call, and the one to make when the sum does not fit its dtype."""
-    tensor = x if isinstance(x, OnServer) else as_operand(x)
+    tensor = x if isinstance(x, Named) else as_operand(x)
     candidates = _STATISTICS if tensor.size else _WITHOUT_ELEMENTS
     ops = [op for op in candidates if op in info.ops]
     without_sum = [op for op in ops if op != "sum"]
@@ -23,3 +24,17 @@ def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, Re
         plan(tensor, ops, axis, keepdims=False),
         plan(tensor, without_sum, axis, keepdims=False) if without_sum else None,
     )
+
+
+def check_each(tensors: Mapping[Any, Any], axis: Axis, info: ServerInfo) -> None:
+    """TypeError and ValueError name the tensor that cannot be described, before one is sent.
+
+    Nothing is kept, so that copies of the tensors never lie beside each other.
+    """
+    for name, x in tensors.items():
+        try:
+            describe_calls(x, axis, info)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error

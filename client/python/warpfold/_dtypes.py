@@ -16,9 +16,24 @@ def dtype_number(dtype: np.dtype[Any]) -> int | None:
     return _contract.DTYPES.get(dtype.name)
 
 
-def dtype_refusal(dtype: np.dtype[Any]) -> TypeError:
-    """What to raise for one that the contract has not."""
-    return TypeError(f"cannot reduce dtype {dtype}; the contract has {', '.join(_contract.DTYPES)}")
+def dtype_refusal(dtype: np.dtype[Any] | str) -> TypeError:
+    """What to raise for one that the contract has not: it says what to pass instead."""
+    names = ", ".join(_contract.DTYPES)
+    return TypeError(f"cannot reduce dtype {dtype}; {_instead_of(dtype)}; the contract has {names}")
+
+
+def _instead_of(dtype: np.dtype[Any] | str) -> str:
+    name = dtype if isinstance(dtype, str) else dtype.name
+    kind = "" if isinstance(dtype, str) else dtype.kind
+    if name.startswith("complex") or name.startswith("clongdouble"):
+        return "pass x.real and x.imag, or abs(x)"
+    if name.startswith(("float8", "float6", "float4")):
+        return "it is not there yet, so pass x as float32, which holds each of its values"
+    if kind in ("m", "M"):
+        return "pass what it counts: x.view(numpy.int64)"
+    if kind == "V" and not isinstance(dtype, str) and dtype.names:
+        return f"pass one of its fields: x[{dtype.names[0]!r}]"
+    return "pass numbers of one that it has, such as x.astype(numpy.float64)"
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,10 +23,12 @@ from ._channel import Channel, Channels
 from ._cuda_array import CudaArray
 from ._cuda_driver import CudaError
 from ._cuda_memory import CudaMemory, Region
-from ._describe import describe_calls
+from ._describe import check_each, describe_calls
 from ._dtypes import dtype_number
 from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
+from ._forms import Form
 from ._info import ServerInfo, parse_info
+from ._io import Io
 from ._options import (
     STRIPE_BYTES_MAX,
     STRIPE_THRESHOLD_BYTES,
@@ -39,7 +41,7 @@ from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
 from ._retry import RetryPolicy
-from ._rpcs import Io, Rpcs
+from ._rpcs import Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
 
@@ -77,9 +79,10 @@ class Flows:
             raise wrong_server(self.target, error) from error
         return parse_info(data, self.target)
 
-    async def value(self, call: ReduceCall, **options: Any) -> Any:
+    async def value(self, call: ReduceCall, form: Form | None, **options: Any) -> Any:
         """The value of the call's only op."""
-        return (await self.reduction(call, **options))[call.ops[0]]
+        value = (await self.reduction(call, **options))[call.ops[0]]
+        return value if form is None else form(value)
 
     async def reduction(
         self, call: ReduceCall, *, timeout: float | None = None, progress: Progress | None = None
@@ -128,7 +131,15 @@ class Flows:
         if self._rpcs.channels.are_ours():
             await self._cuda.give_back(region, array)
 
-    async def describe(self, x: Any, axis: Axis, **options: Any) -> Reduction:
+    async def describe(
+        self, x: Any, axis: Axis, **options: Any
+    ) -> Reduction | dict[Any, Reduction]:
+        if not isinstance(x, Mapping):
+            return await self._described(x, axis, **options)
+        check_each(x, axis, self._rpcs.info)
+        return {name: await self._described(one, axis, **options) for name, one in x.items()}
+
+    async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:
         call, without_sum = describe_calls(x, axis, self._rpcs.info)
         try:
             return await self.reduction(call, **options)

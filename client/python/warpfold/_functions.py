@@ -6,44 +6,39 @@ way to `_do` a flow: `Client` returns values, `aio.Client` awaitables of values.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    SupportsIndex,
-    TypedDict,
-    TypeVar,
-    Union,
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._arrays import Axis, Whole
+from ._forms import Out
+from ._nan_functions import NanFunctions
+from ._request import plan
+from ._words import (
+    CallOptions,
+    Index,
+    Ord,
+    ReductionT,
+    ValueT,
+    check_words,
+    freedom,
+    norm_op,
+    one_axis,
 )
 
-import numpy as np
-
-from ._arrays import Axis
-from ._flows import Flows
-from ._progress import Progress
-from ._request import ReduceCall, plan
-
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-ValueT = TypeVar("ValueT")  # of a NumPy scalar or array
-ReductionT = TypeVar("ReductionT")  # of a Reduction
-Ord = Union[None, int, float]
-Index = SupportsIndex
 
-
-class CallOptions(TypedDict, total=False):
-    timeout: float | None  # seconds, retries included, instead of the client's
-    progress: Progress | None
-
-
-class Functions(Generic[ValueT, ReductionT]):
+class Functions(NanFunctions[ValueT, ReductionT]):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
     * Sums of floats are accumulated in float64 and rounded once, in an order that depends on
       nothing but dtype, shape and axes: the same input gives the same bits on every server.
+    * `dtype` and `out` widen a result and never round it a second time: what would is a TypeError.
+      They do not change how it is computed.
+    * `ddof` and `correction` are whole numbers, of whatever type.
     * There are no RuntimeWarnings: the mean of nothing is NaN without one, as is the nanmin of
       nothing but NaN.
 
@@ -51,20 +46,6 @@ class Functions(Generic[ValueT, ReductionT]):
     callable that is told (bytes_done, bytes_total) while a large tensor is sent. It may be called
     on another thread, and starts over when a call is tried again.
     """
-
-    _flows: Flows
-
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
-        """The outcome of a flow, or an awaitable of it."""
-        raise NotImplementedError
-
-    def _value(self, call: ReduceCall, **options: Unpack[CallOptions]) -> ValueT:
-        value: ValueT = self._do(self._flows.value(call, **options))
-        return value
-
-    def _reduction(self, call: ReduceCall, **options: Unpack[CallOptions]) -> ReductionT:
-        reduction: ReductionT = self._do(self._flows.reduction(call, **options))
-        return reduction
 
     def reduce(
         self,
@@ -74,7 +55,7 @@ class Functions(Generic[ValueT, ReductionT]):
         *,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: Index = 0,
+        ddof: Whole = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> ReductionT:
@@ -88,7 +69,9 @@ class Functions(Generic[ValueT, ReductionT]):
         `ddof` is for "var" and "std"; `request_id` is echoed and logged by the server.
         """
         planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
-        return self._reduction(planned, **call)
+        check_words("reduce", call)
+        reduction: ReductionT = self._do(self._flows.reduction(planned, **call))
+        return reduction
 
     def describe(self, x: Any, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT:
         """The statistics of `x` that the server has, in one pass.
@@ -98,32 +81,60 @@ class Functions(Generic[ValueT, ReductionT]):
         >>> found = client.describe(np.array([1.0, 2.0, 6.0]))
         >>> print(found["min"], found["mean"], found["max"])
         1.0 3.0 6.0
+
+        Of a mapping, such as a PyTorch module's state_dict(), those of each of its tensors, by the
+        same names. `timeout` and `progress` are each tensor's.
+
+        >>> found = client.describe({"weight": np.ones((2, 3)), "bias": np.zeros(3)})
+        >>> print(found["weight"]["sum"], found["bias"]["max"])
+        6.0 0.0
         """
+        check_words("describe", call)
         reduction: ReductionT = self._do(self._flows.describe(x, axis, **call))
         return reduction
 
     def sum(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.sum.
 
         >>> print(client.sum([[1, 2], [3, 4]], axis=0))
         [4 6]
         """
-        return self._value(plan(x, ["sum"], axis, keepdims), **call)
+        return self._value("sum", plan(x, ["sum"], axis, keepdims), call, dtype, out)
 
     def mean(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.mean.
 
         >>> print(client.mean(np.arange(4)))
         1.5
         """
-        return self._value(plan(x, ["mean"], axis, keepdims), **call)
+        return self._value("mean", plan(x, ["mean"], axis, keepdims), call, dtype, out)
 
     def min(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.min.
 
@@ -131,83 +142,133 @@ class Functions(Generic[ValueT, ReductionT]):
         [[1.5]
          [0.5]]
         """
-        return self._value(plan(x, ["min"], axis, keepdims), **call)
+        return self._value("min", plan(x, ["min"], axis, keepdims), call, None, out)
 
     def max(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.max."""
-        return self._value(plan(x, ["max"], axis, keepdims), **call)
+        return self._value("max", plan(x, ["max"], axis, keepdims), call, None, out)
 
     def prod(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.prod."""
-        return self._value(plan(x, ["prod"], axis, keepdims), **call)
+        return self._value("prod", plan(x, ["prod"], axis, keepdims), call, dtype, out)
 
     def var(
         self,
         x: Any,
         axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
         *,
-        ddof: Index = 0,
         keepdims: bool = False,
+        correction: Whole | None = None,
         **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.var."""
-        return self._value(plan(x, ["var"], axis, keepdims, ddof=ddof), **call)
+        return self._value(
+            "var",
+            plan(x, ["var"], axis, keepdims, ddof=freedom(ddof, correction)),
+            call,
+            dtype,
+            out,
+        )
 
     def std(
         self,
         x: Any,
         axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
         *,
-        ddof: Index = 0,
         keepdims: bool = False,
+        correction: Whole | None = None,
         **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.std."""
-        return self._value(plan(x, ["std"], axis, keepdims, ddof=ddof), **call)
+        return self._value(
+            "std",
+            plan(x, ["std"], axis, keepdims, ddof=freedom(ddof, correction)),
+            call,
+            dtype,
+            out,
+        )
 
     def argmin(
         self,
         x: Any,
         axis: Index | None = None,
+        out: Out = None,
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.argmin."""
-        return self._value(plan(x, ["argmin"], _one_axis(axis), keepdims), **call)
+        return self._value("argmin", plan(x, ["argmin"], one_axis(axis), keepdims), call, None, out)
 
     def argmax(
         self,
         x: Any,
         axis: Index | None = None,
+        out: Out = None,
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.argmax."""
-        return self._value(plan(x, ["argmax"], _one_axis(axis), keepdims), **call)
+        return self._value("argmax", plan(x, ["argmax"], one_axis(axis), keepdims), call, None, out)
 
     def any(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.any."""
-        return self._value(plan(x, ["any"], axis, keepdims), **call)
+        return self._value("any", plan(x, ["any"], axis, keepdims), call, None, out)
 
     def all(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.all."""
-        return self._value(plan(x, ["all"], axis, keepdims), **call)
+        return self._value("all", plan(x, ["all"], axis, keepdims), call, None, out)
 
     def count_nonzero(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
+        self,
+        x: Any,
+        axis: Axis = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.count_nonzero."""
-        return self._value(plan(x, ["count_nonzero"], axis, keepdims), **call)
+        return self._value("count_nonzero", plan(x, ["count_nonzero"], axis, keepdims), call)
 
     def norm(
         self,
@@ -218,102 +279,4 @@ class Functions(Generic[ValueT, ReductionT]):
         **call: Unpack[CallOptions],
     ) -> ValueT:
         """np.linalg.norm of vectors: `ord` None or 2, the root of the sum of squares, or 1."""
-        return self._value(plan(x, [_norm_op(x, ord, axis)], axis, keepdims), **call)
-
-    def nansum(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        """np.nansum."""
-        return self._value(plan(x, ["sum"], axis, keepdims, omit_nan=True), **call)
-
-    def nanmean(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        """np.nanmean."""
-        return self._value(plan(x, ["mean"], axis, keepdims, omit_nan=True), **call)
-
-    def nanmin(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        """np.nanmin."""
-        return self._value(plan(x, ["min"], axis, keepdims, omit_nan=True), **call)
-
-    def nanmax(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        """np.nanmax."""
-        return self._value(plan(x, ["max"], axis, keepdims, omit_nan=True), **call)
-
-    def nanprod(
-        self, x: Any, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        """np.nanprod."""
-        return self._value(plan(x, ["prod"], axis, keepdims, omit_nan=True), **call)
-
-    def nanvar(
-        self,
-        x: Any,
-        axis: Axis = None,
-        *,
-        ddof: Index = 0,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.nanvar."""
-        return self._value(plan(x, ["var"], axis, keepdims, omit_nan=True, ddof=ddof), **call)
-
-    def nanstd(
-        self,
-        x: Any,
-        axis: Axis = None,
-        *,
-        ddof: Index = 0,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.nanstd."""
-        return self._value(plan(x, ["std"], axis, keepdims, omit_nan=True, ddof=ddof), **call)
-
-    def nanargmin(
-        self,
-        x: Any,
-        axis: Index | None = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.nanargmin."""
-        planned = plan(x, ["argmin"], _one_axis(axis), keepdims, omit_nan=True)
-        return self._value(planned._replace(refuses_all_nan=True), **call)
-
-    def nanargmax(
-        self,
-        x: Any,
-        axis: Index | None = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.nanargmax."""
-        planned = plan(x, ["argmax"], _one_axis(axis), keepdims, omit_nan=True)
-        return self._value(planned._replace(refuses_all_nan=True), **call)
-
-
-def _one_axis(axis: Axis) -> Axis:
-    if isinstance(axis, tuple):
-        raise TypeError(f"axis is {axis}, but an index is along one axis or over all")
-    return axis
-
-
-def _norm_op(x: Any, ord: Ord, axis: Axis) -> str:
-    """None is the 2-norm; 1 and 2 over two axes are norms of matrices in NumPy."""
-    if isinstance(axis, tuple) and len(axis) not in (1, 2):
-        raise ValueError(f"axis is {axis}, but a norm is over one axis, two or, with None, all")
-    if ord is None:
-        return "l2_norm"
-    if ord not in (1, 2):
-        raise ValueError(f"ord is {ord!r}, but the contract has None, 1 and 2")
-    axes = np.ndim(x) if axis is None else len(axis) if isinstance(axis, tuple) else 1
-    if axes != 1:
-        raise ValueError(f"ord {ord!r} over {axes} axes is a matrix norm; the contract has none")
-    return "l1_norm" if ord == 1 else "l2_norm"
+        return self._value("norm", plan(x, [norm_op(x, ord, axis)], axis, keepdims), call)

@@ -11,8 +11,9 @@ from typing import Any, Callable
 from ._answer import Reduction, combined, parse_answer
 from ._attempts import Deadline
 from ._errors import OutOfRangeError, moved
+from ._io import Io
 from ._request import ReduceCall, call_of_state, plan_merge
-from ._rpcs import Io, Rpcs
+from ._rpcs import Rpcs
 from ._stripes import Stripes, laid_together
 
 Sender = Callable[[Io, ReduceCall], Coroutine[Any, Any, Reduction]]

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, Generic, SupportsIndex, TypeVar
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 
 import numpy as np
 
-from ._arrays import Axis
-from ._shaped import Shaped
+from ._cuda_array import CudaArray
+from ._cuda_memory import Region
+from ._functions import Functions
+from ._namespace import namespace
+from ._shaped import Named
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Concatenate, ParamSpec
 
-    from ._cuda_array import CudaArray
-    from ._cuda_memory import Region
-    from ._functions import CallOptions, Functions
+    P = ParamSpec("P")
 
 ValueT = TypeVar("ValueT")
 ReductionT = TypeVar("ReductionT")
+ResultT = TypeVar("ResultT")
 
 _NAMES = "sum prod mean var std min max argmin argmax any all count_nonzero".split()
 _NAMES += [f"nan{name}" for name in _NAMES[:9]]
@@ -39,7 +41,27 @@ _METHODS: dict[Callable[..., Any], str] = {
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
-class OnServer(Shaped, Generic[ValueT, ReductionT]):
+def _method(
+    function: Callable[Concatenate[Functions[ValueT, ReductionT], Any, P], ResultT],
+) -> Callable[Concatenate[OnServer[ValueT, ReductionT], P], ResultT]:
+    """The client's function of a tensor, as the tensor's own method."""
+    name = function.__name__
+
+    @wraps(function)
+    def method(
+        self: OnServer[ValueT, ReductionT], /, *arguments: P.args, **options: P.kwargs
+    ) -> ResultT:
+        result: ResultT = getattr(self._client, name)(self, *arguments, **options)
+        return result
+
+    signature = inspect.signature(function)
+    others = [p for p in signature.parameters.values() if p.name != "x"]
+    method.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    method.__qualname__ = f"OnServer.{name}"
+    return method
+
+
+class OnServer(Named, Generic[ValueT, ReductionT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -53,12 +75,12 @@ class OnServer(Shaped, Generic[ValueT, ReductionT]):
         self.shape = shape
         self.dtype = dtype
 
-    def name_in(self, request: Any) -> None:
-        """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
-        raise NotImplementedError
-
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"the elements of a {type(self).__name__} stay on the server")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API's functions that need no element back."""
+        return namespace(api_version)
 
     def __array_function__(
         self,
@@ -75,92 +97,32 @@ class OnServer(Shaped, Generic[ValueT, ReductionT]):
         given = _given(function, arguments, options)
         if given.pop("a", given.pop("x", None)) is not self:
             return NotImplemented
-        if "correction" in given:
-            if given.get("ddof", 0) != 0:
-                raise ValueError("ddof and correction can't be provided simultaneously.")
-            given["ddof"] = given.pop("correction")
-        lacking = given.keys() - inspect.signature(getattr(self._client, name)).parameters.keys()
-        if lacking:
-            kind = type(self).__name__
-            raise TypeError(f"a {kind}'s {name} takes no {', '.join(sorted(lacking))}")
         return getattr(self._client, name)(self, **given)
 
-    def reduce(self, ops: Sequence[str], axis: Axis = None, **options: Any) -> ReductionT:
-        """`Client.reduce` of it: several ops in one pass."""
-        return self._client.reduce(self, ops, axis, **options)
-
-    def sum(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.sum(self, axis, keepdims=keepdims, **call)
-
-    def prod(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.prod(self, axis, keepdims=keepdims, **call)
-
-    def mean(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.mean(self, axis, keepdims=keepdims, **call)
-
-    def var(
-        self,
-        axis: Axis = None,
-        *,
-        ddof: SupportsIndex = 0,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        return self._client.var(self, axis, ddof=ddof, keepdims=keepdims, **call)
-
-    def std(
-        self,
-        axis: Axis = None,
-        *,
-        ddof: SupportsIndex = 0,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        return self._client.std(self, axis, ddof=ddof, keepdims=keepdims, **call)
-
-    def min(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.min(self, axis, keepdims=keepdims, **call)
-
-    def max(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.max(self, axis, keepdims=keepdims, **call)
-
-    def argmin(
-        self,
-        axis: SupportsIndex | None = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        return self._client.argmin(self, axis, keepdims=keepdims, **call)
-
-    def argmax(
-        self,
-        axis: SupportsIndex | None = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        return self._client.argmax(self, axis, keepdims=keepdims, **call)
-
-    def any(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.any(self, axis, keepdims=keepdims, **call)
-
-    def all(
-        self, axis: Axis = None, *, keepdims: bool = False, **call: Unpack[CallOptions]
-    ) -> ValueT:
-        return self._client.all(self, axis, keepdims=keepdims, **call)
+    reduce = _method(Functions.reduce)
+    describe = _method(Functions.describe)
+    sum = _method(Functions.sum)
+    mean = _method(Functions.mean)
+    min = _method(Functions.min)
+    max = _method(Functions.max)
+    prod = _method(Functions.prod)
+    var = _method(Functions.var)
+    std = _method(Functions.std)
+    argmin = _method(Functions.argmin)
+    argmax = _method(Functions.argmax)
+    any = _method(Functions.any)
+    all = _method(Functions.all)
+    count_nonzero = _method(Functions.count_nonzero)
+    norm = _method(Functions.norm)
+    nansum = _method(Functions.nansum)
+    nanmean = _method(Functions.nanmean)
+    nanmin = _method(Functions.nanmin)
+    nanmax = _method(Functions.nanmax)
+    nanprod = _method(Functions.nanprod)
+    nanvar = _method(Functions.nanvar)
+    nanstd = _method(Functions.nanstd)
+    nanargmin = _method(Functions.nanargmin)
+    nanargmax = _method(Functions.nanargmax)
 
 
 class Remote(OnServer[ValueT, ReductionT]):
@@ -209,6 +171,8 @@ class Shared(OnServer[ValueT, ReductionT]):
     `release`; of a handle that is merely forgotten, until the client is closed, which holds the
     array as long.
     """
+
+    reshapes = True
 
     def __init__(
         self, client: Functions[ValueT, ReductionT], array: CudaArray, region: Region

@@ -11,19 +11,24 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Callable, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, as_operand, normalized_axes
+from ._arrays import Axis, Whole, as_operand, normalized_axes, whole
 from ._cuda_array import CudaArray
-from ._dtypes import dtype_number
-from ._remote import OnServer
+from ._dtypes import dtype_named, dtype_number, result_dtype
+from ._forms import Form, Out, widened
+from ._shaped import Named
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 _HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
 
+_INDEX_OPS = {"argmin", "argmax"}
 # NumPy's other functions, and all its nan* functions, reduce a scalar along axis 0 or -1.
 _NO_AXIS_OF_A_SCALAR = {"mean", "var", "std", "l1_norm", "l2_norm"}
 
@@ -79,24 +84,30 @@ def plan(
     keepdims: bool,
     *,
     omit_nan: bool = False,
-    ddof: SupportsIndex = 0,
+    ddof: Whole = 0,
     request_id: str = "",
+    whole_array: bool = False,
 ) -> ReduceCall:
-    """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong."""
+    """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong.
+
+    `whole_array`: no element may be missing, as for ops that say where one is.
+    """
     names = checked_ops(ops)
-    remote = isinstance(x, OnServer)
-    tensor = x if remote else as_operand(x)
+    remote = isinstance(x, Named)
+    whole_array = whole_array or not _INDEX_OPS.isdisjoint(names)
+    tensor = x if remote else as_operand(x, whole=whole_array)
     shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
     axes = normalized_axes(axis, len(shape), scalar_has_one=scalar_has_one)
     if axes == ():  # NumPy's "over no axis"; the contract's empty list means all
-        if remote:
-            raise ValueError("axis is (), but the contract reduces a resident tensor over some")
-        shape, axes, keepdims = (*shape, 1), (len(shape),), False
+        if not isinstance(x, Named) or x.reshapes:
+            shape, axes, keepdims = (*shape, 1), (len(shape),), False
+        elif shape:
+            axes, keepdims = (_axis_of_one(shape),), True
     # Only floats have NaN; a server without OMIT still answers nansum of integers.
     omit_nan = omit_nan and tensor.dtype.kind not in "biu"
     request = _request_of(
-        names, dtype_number(tensor.dtype), shape, axes, keepdims, omit_nan, operator.index(ddof)
+        names, dtype_number(tensor.dtype), shape, axes, keepdims, omit_nan, whole("ddof", ddof)
     )
     if remote or request_id:
         request = copy_of(request)
@@ -109,6 +120,16 @@ def plan(
         payload=None if remote else payload_of(tensor),
         result_shape=result_shape(shape, axes, keepdims),
     )
+
+
+def _axis_of_one(shape: Sequence[int]) -> int:
+    """The axis along which each element is reduced by itself."""
+    if 1 not in shape:
+        raise ValueError(
+            f"axis is (), but a tensor on the server of shape {tuple(shape)} has no axis of length "
+            "1 to reduce; pass the array itself"
+        )
+    return list(shape).index(1)
 
 
 @lru_cache(maxsize=256)  # a third of a small call's time is spent around its RPC
@@ -132,6 +153,15 @@ def _request_of(
     if omit_nan:
         request.nan_policy = _contract.NAN_POLICY_OMIT
     return request
+
+
+def form_of(function: str, call: ReduceCall, dtype: DTypeLike | None, out: Out) -> Form | None:
+    """What to make of the result of the call's only op; None: nothing."""
+    if dtype is None and out is None:
+        return None
+    elements = dtype_named(_contract.DTYPE_NAMES[call.request.tensor.dtype])
+    own = result_dtype(call.ops[0], elements)
+    return widened(function, own, call.result_shape, dtype, out)
 
 
 def copy_of(request: Any) -> Any:

@@ -1,13 +1,9 @@
-"""The RPCs of a call, tried again by the contract's rules.
-
-Coroutines over an `Io`, which alone knows how to wait: the asyncio client awaits them, and the
-blocking client's Io waits inside, so that its flows never suspend.
-"""
+"""The RPCs of a call, tried again by the contract's rules: coroutines over an `Io`."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, Callable, Protocol, TypeVar
+from collections.abc import Coroutine
+from typing import Any, Callable
 
 import grpc
 
@@ -16,37 +12,14 @@ from ._attempts import Attempts, Deadline
 from ._channel import Channels
 from ._errors import DeadlineExceededError
 from ._info import ServerInfo
+from ._io import Io
 from ._options import Options, by_stream, checked_timeout
 from ._progress import Meter
 from ._request import ReduceCall, Upload
 from ._retry import RetryPolicy
 from ._small import SMALL_MESSAGE_BYTES_MAX, SmallCall
 
-T = TypeVar("T")
 ONCE = RetryPolicy(attempts_max=1)
-
-
-class Io(Protocol):
-    """How to wait."""
-
-    async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
-        """Raises grpc.RpcError."""
-
-    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
-        """Raises grpc.RpcError."""
-
-    async def sleep(self, seconds: float) -> None: ...
-
-    async def work(self, task: Callable[[], T]) -> T:
-        """The outcome of a task that takes milliseconds without waiting for an RPC of ours."""
-
-    async def parallel(
-        self, works: Sequence[Callable[[Io], Coroutine[Any, Any, None]]], deadline: Deadline
-    ) -> None:
-        """All of them at a time, by an Io each. A failure or an interrupt ends the others.
-
-        Each ends by the deadline.
-        """
 
 
 class Rpcs:

@@ -1,4 +1,5 @@
-"""What follows from a shape and a dtype, of arrays whose elements are elsewhere."""
+"""Arrays whose elements are elsewhere: what follows from a shape and a dtype, and how a request
+names what the server can reach by itself."""
 
 from __future__ import annotations
 
@@ -23,3 +24,11 @@ class Shaped:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+
+class Named(Shaped):
+    reshapes = False  # a request may give it another shape of as many elements
+
+    def name_in(self, request: Any) -> None:
+        """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
+        raise NotImplementedError

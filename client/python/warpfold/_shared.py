@@ -21,11 +21,12 @@ from . import _contract
 from ._answer import Reduction
 from ._attempts import Deadline
 from ._errors import WarpfoldError
+from ._io import Io
 from ._pieces import in_pieces
 from ._progress import Meter, Progress
 from ._regions import Regions, is_passing
 from ._request import ReduceCall
-from ._rpcs import ONCE, Io, Rpcs
+from ._rpcs import ONCE, Rpcs
 from ._segments import Segment
 from ._stripes import Stripes, cut_to
 

@@ -15,14 +15,10 @@ is cut twice has its client give servers more time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import grpc
 
 from ._channel import Channel, Channels
-
-if TYPE_CHECKING:
-    from ._rpcs import Io
+from ._io import Io
 
 # On a link slower than 2 Mbit/s such a message takes longer than the silence after which servers
 # are asked, and PINGs begin to wait behind such messages.

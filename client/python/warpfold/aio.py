@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 
 from ._answer import Reduction
-from ._arrays import Axis, as_tensor, shareable
+from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._channel import Channels
 from ._contexts import AsyncContext
@@ -42,11 +42,12 @@ from ._options import (
 from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
+from ._words import check_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._functions import CallOptions
+    from ._words import CallOptions
 
 __all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
 
@@ -109,6 +110,7 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
         **call: Unpack[CallOptions],
     ) -> RemoteTensor:
         """warpfold.Client.put."""
+        check_words("put", call)
         array = as_tensor(x)
         placed = await self._flows.put(array, ttl, request_id, **call)
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
@@ -128,12 +130,22 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
         offset: SupportsIndex,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: SupportsIndex = 0,
+        ddof: Whole = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> bytes:
         """warpfold.Client.reduce_part."""
-        planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
+        check_words("reduce_part", call)
+        planned = plan(
+            x,
+            ops,
+            axis,
+            keepdims,
+            omit_nan=omit_nan,
+            ddof=ddof,
+            request_id=request_id,
+            whole_array=True,
+        )
         return await self._flows.state(plan_part(planned, whole_shape, offset), **call)
 
     async def merge(

@@ -42,6 +42,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(ROOT / "client" / "python")]
 
+from report import report, summary  # noqa: E402
 from running_server import running_server  # noqa: E402
 
 import warpfold  # noqa: E402
@@ -56,7 +57,7 @@ PLAIN = "sum prod mean var std min max argmin argmax any all count_nonzero".spli
 NAN = [f"nan{name}" for name in "sum prod mean var std min max argmin argmax".split()]
 # The client's method by NumPy's name.
 FUNCTIONS = {name: name for name in [*PLAIN, *NAN, "norm"]} | {"amin": "min", "amax": "max"}
-PROMISED_ARGUMENTS = {"axis", "keepdims", "ddof", "ord"}
+PROMISED_ARGUMENTS = {"axis", "keepdims", "ddof", "correction", "ord", "dtype", "out"}
 DTYPES_WITHOUT = {"O": "objects", "c": "complex numbers", "f": "long double"}
 DTYPES_WITHOUT |= dict.fromkeys("mM", "dates and times")
 PROMISED_TYPES = (np.ndarray, list, tuple, bool, int, float)
@@ -110,7 +111,7 @@ class Judge:
         except TypeError:
             refusal = "arguments that NumPy refuses"
         else:
-            refusal = self.refusal(given, signature)
+            refusal = self.refusal(given, function, signature)
         if refusal:
             self._refusals[refusal] += 1
             return original(*arguments, **options)
@@ -126,7 +127,23 @@ class Judge:
         }
         return self._clients[function](given[first], **promised)
 
-    def refusal(self, given, signature):
+    def _form_refusal(self, given, function):
+        """Why the result is not to have the dtype, or to go where it is to; None where it may."""
+        dtype, out = given.get("dtype"), given.get("out")
+        if dtype is None and out is None:
+            return None
+        without = {name: value for name, value in given.items() if name not in ("dtype", "out")}
+        try:
+            own = np.asarray(function(**without))
+        except Exception:
+            return "arguments that NumPy refuses"
+        if dtype is not None and np.dtype(dtype) != own.dtype:
+            return "a dtype= other than the result's"
+        if out is not None and (type(out) is not np.ndarray or out.dtype != own.dtype):
+            return "an out= of another dtype or class"
+        return None
+
+    def refusal(self, given, function, signature):
         """Why the call is not one that the client promises to answer; None when it is."""
         first, *others = given
         for name in others:
@@ -134,8 +151,8 @@ class Judge:
             if name not in PROMISED_ARGUMENTS or value is np._NoValue:
                 if value is not default:
                     return f"{name}="
-            elif name == "ddof" and not hasattr(value, "__index__"):
-                return "a ddof that is no integer"
+            elif name in ("ddof", "correction") and float(value) % 1:
+                return "a ddof that is no whole number"
             elif name == "ord" and value not in (None, 1, 2):
                 return "ord other than None, 1, 2"
         x = given[first]
@@ -149,6 +166,9 @@ class Judge:
             return "not an array"
         if array.dtype.name not in _contract.DTYPES:
             return DTYPES_WITHOUT.get(array.dtype.kind, "strings and records")
+        form = self._form_refusal(given, function)
+        if form:
+            return form
         if given.get("ord") is not None:
             axis = given.get("axis")
             axes = array.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
@@ -316,45 +336,6 @@ def verdict(results, exceptions):
             refusals = sorted(set(result["refusals"])) or ["calls none of the functions"]
             left[", ".join(refusals)] += 1
     return problems, {"parts": tests, "exceptions": excepted, "left": left}
-
-
-def summary(run):
-    columns = zip(*map(dict.values, run["parts"].values()))
-    tests, apply, passed = map(sum, columns)
-    return f"{apply} of {tests} tests apply, {passed} pass, {apply - passed} are exceptions"
-
-
-def report(expected):
-    """The report, in Markdown."""
-    lines = [
-        "# NumPy's own tests as a judge",
-        "",
-        "The tests of reductions that NumPy ships, run with this client in the place of NumPy's",
-        "functions and methods. Written by `tests/client_python/numpy_judge/judge.py`, which says",
-        "how, and held by `ctest -R numpy_judge`. A test applies when a call that it makes is one",
-        "that the client promises to answer; its other calls stay with NumPy. The exceptions pass",
-        "too with NumPy called beside the client for its warnings, where the reason names those.",
-    ]
-    for version, run in expected["runs"].items():
-        parts = run["parts"].items()
-        lines += [
-            "",
-            f"## NumPy {version}",
-            f"{summary(run)}.",
-            "",
-            "| part | tests | apply | pass |",
-            "| --- | --- | --- | --- |",
-            *(f"| {part} | {' | '.join(map(str, n.values()))} |" for part, n in parts),
-            "",
-            "| exceptions | why |",
-            "| --- | --- |",
-            *(f"| {n} | {reason} |" for reason, n in run["exceptions"].items()),
-            "",
-            "| do not apply | what the client does not promise, or else |",
-            "| --- | --- |",
-            *(f"| {n} | {reason} |" for reason, n in run["left"].items()),
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def main():

@@ -1,0 +1,72 @@
+"""The statistics of many tensors by their names, such as a module's state_dict()."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from conftest import SEED
+from fake_torch import Parameter, Tensor
+
+import warpfold
+import warpfold.aio
+
+X = np.random.default_rng(SEED).integers(1, 50, (3, 4, 5)).astype(np.float32)
+STATE = {
+    "layer.weight": Parameter(X),
+    "layer.bias": Tensor(X[0], requires_grad=True),
+    "steps": np.int64(7),
+    3: [1.0, 2.0],
+}
+
+
+def test_describe_takes_a_mapping_of_names_to_tensors(client):
+    found = client.describe(STATE)
+    assert list(found) == list(STATE)
+    assert found["layer.weight"] == client.describe(X)
+    assert found["layer.bias"] == client.describe(X[0])
+    assert (found["steps"]["sum"], found[3]["mean"]) == (7, 1.5)
+    assert isinstance(found["steps"], warpfold.Reduction)
+    assert client.describe({}) == {}
+    of_columns = client.describe({"x": X}, axis=(0, 1))
+    np.testing.assert_array_equal(of_columns["x"]["max"], X.max(axis=(0, 1)))
+
+
+def test_asyncio_describes_a_mapping(server):
+    async def use():
+        async with await warpfold.aio.connect(server) as client:
+            return await client.describe(STATE)
+
+    assert asyncio.run(use())["steps"]["max"] == 7
+
+
+@pytest.mark.parametrize(
+    "wrong, error, message",
+    [
+        ("text", TypeError, "^extra: cannot reduce dtype <U4"),
+        ({"inner": X}, TypeError, "^extra: cannot reduce dtype object"),
+        (None, TypeError, "^extra: cannot reduce"),
+        ([[1], [1, 2]], ValueError, "^extra: "),
+    ],
+)
+def test_what_cannot_be_described_is_named_before_anything_is_sent(
+    fake, fake_client, wrong, error, message
+):
+    with pytest.raises(error, match=message):
+        fake_client.describe({"weight": X, "extra": wrong})
+    with pytest.raises(ValueError, match="^weight: .*out of bounds"):
+        fake_client.describe({"weight": X}, axis=5)
+    assert fake.calls == []
+
+
+def test_missing_elements_are_left_out_of_each(client):
+    arrow = pytest.importorskip("pyarrow")
+    assert client.describe({"a": arrow.array([1, None])})["a"]["sum"] == 1
+
+
+def test_the_state_of_a_pytorch_module(client):
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    found = client.describe(module.state_dict())
+    assert found.keys() == module.state_dict().keys()
+    assert found["1.weight"]["sum"] == 2
+    assert client.describe(dict(module.named_parameters()))["1.bias"]["max"] == 0
