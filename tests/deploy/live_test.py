@@ -29,6 +29,7 @@ ANSWER_SECONDS = 60
 UNANSWERED = {
     "Alerts": "no alert goes off while all is well",
     "Bandwidth of a copy to the device": "the CPU backend copies nothing to a device",
+    "Certificate ends in": "the server has no TLS",
     "DCGM: memory at work": "dcgm-exporter serves it, and needs a GPU",
     "DCGM: last XID error": "dcgm-exporter serves it, and needs a GPU",
     "Requests a batch": "the CPU backend does not batch",

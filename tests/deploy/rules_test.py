@@ -117,6 +117,12 @@ class Runbook(unittest.TestCase):
     def setUpClass(cls):
         page = (DEPLOY / "../docs/operations.md").read_text(encoding="utf-8")
         cls.anchors = set(anchors(page))
+        sections = re.split(r"^### ", page, flags=re.MULTILINE)
+        cls.sections = {section.split("\n", 1)[0]: section for section in sections}
+        cls.boards = [
+            dashboard.load(file) for file in sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
+        ]
+        cls.panels = [panel for board in cls.boards for panel in dashboard.panels(board)]
 
     def test_each_alert_has_its_section(self):
         for rule in alerts():
@@ -126,6 +132,29 @@ class Runbook(unittest.TestCase):
                     f"{DOCS_URL}/operations.md#{name.lower()}", rule["annotations"]["runbook_url"]
                 )
                 self.assertIn(name.lower(), self.anchors)
+
+    def test_each_section_says_what_to_look_at_and_what_to_do(self):
+        for rule in alerts():
+            with self.subTest(alert=rule["alert"]):
+                for part in ("Symptom", "Look at", "Do"):
+                    self.assertRegex(self.sections[rule["alert"]], rf"(?m)^- \*{part}\.\* \S")
+
+    def test_a_panel_that_a_section_names_is_there(self):
+        titles = {panel["title"] for panel in self.panels}
+        titles |= {mark["name"] for board in self.boards for mark in board["annotations"]["list"]}
+        found = 0
+        for rule in alerts():
+            section = re.sub(r"\s+", " ", self.sections[rule["alert"]])
+            for name in re.findall(r'"([A-Z][^"]*)"', section):
+                with self.subTest(alert=rule["alert"], panel=name):
+                    self.assertIn(name, titles)
+                    found += 1
+        self.assertGreater(found, len(alerts()))
+
+    def test_each_alert_has_a_panel_that_leads_to_its_section(self):
+        links = [link for panel in self.panels for link in panel.get("links", [])]
+        linked = {link["url"].partition("#")[2] for link in links}
+        self.assertEqual(set(), {rule["alert"].lower() for rule in alerts()} - linked)
 
     def test_compose_serves_it_where_the_alerts_say(self):
         grafana = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"][
