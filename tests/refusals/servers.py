@@ -52,7 +52,7 @@ def server(*flags, **options):
 
 @contextlib.contextmanager
 def held_server(*flags):
-    """One whose lanes can be held (held_backend.cc): in lanes_held() each waits at its next task."""
+    """One whose lanes can be held (held_backend.cc): in lanes_held() each waits at its task."""
     with (
         tempfile.NamedTemporaryFile() as lock,
         server(*flags, binary="WARPFOLD_HELD_SERVER", WARPFOLD_LANES_LOCK=lock.name) as running,
