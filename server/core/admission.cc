@@ -9,6 +9,9 @@
 namespace warpfold {
 namespace {
 
+// Of the stays that the retry delay is made of: the clock is read for no more.
+constexpr std::uint64_t kSampleOf = 16;
+
 absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
   if (held.payload > bytes_max) {
     return RefusalStatus(
@@ -29,6 +32,7 @@ absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
 
 AdmissionTicket::AdmissionTicket(AdmissionTicket&& other) noexcept
     : controller_(std::exchange(other.controller_, nullptr)),
+      is_admitted_(std::exchange(other.is_admitted_, false)),
       admitted_at_(std::exchange(other.admitted_at_, std::nullopt)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
@@ -36,6 +40,7 @@ AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
   if (this != &other) {
     Release();
     controller_ = std::exchange(other.controller_, nullptr);
+    is_admitted_ = std::exchange(other.is_admitted_, false);
     admitted_at_ = std::exchange(other.admitted_at_, std::nullopt);
     bytes_ = std::exchange(other.bytes_, 0);
   }
@@ -65,6 +70,7 @@ void AdmissionTicket::Release() {
   if (controller_ == nullptr) return;
   controller_->Return(*this);
   controller_ = nullptr;
+  is_admitted_ = false;
   admitted_at_.reset();
   bytes_ = 0;
 }
@@ -151,7 +157,8 @@ void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
   --state_.requests_expected;
   ++state_.requests_in_flight;
   state_.bytes_in_flight += bytes;
-  ticket->admitted_at_ = std::chrono::steady_clock::now();
+  ticket->is_admitted_ = true;
+  if (admitted_++ % kSampleOf == 0) ticket->admitted_at_ = std::chrono::steady_clock::now();
   ticket->bytes_ += bytes;
 }
 
@@ -198,10 +205,11 @@ AdmissionState AdmissionController::state() const {
 }
 
 void AdmissionController::Return(const AdmissionTicket& ticket) {
-  const bool is_admitted = ticket.admitted_at_.has_value();
-  if (is_admitted) sojourn_.Note(std::chrono::steady_clock::now() - *ticket.admitted_at_);
+  if (ticket.admitted_at_.has_value()) {
+    sojourn_.Note(std::chrono::steady_clock::now() - *ticket.admitted_at_);
+  }
   absl::MutexLock lock(&mutex_);
-  --(is_admitted ? state_.requests_in_flight : state_.requests_expected);
+  --(ticket.is_admitted_ ? state_.requests_in_flight : state_.requests_expected);
   state_.bytes_in_flight -= ticket.bytes_;
 }
 

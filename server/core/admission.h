@@ -54,7 +54,8 @@ class AdmissionTicket {
   explicit AdmissionTicket(AdmissionController* controller) : controller_(controller) {}
 
   AdmissionController* controller_ = nullptr;
-  // None: it is still expected.
+  bool is_admitted_ = false;  // or still expected
+  // Of one in kSampleOf, whose stay is measured.
   std::optional<std::chrono::steady_clock::time_point> admitted_at_;
   std::int64_t bytes_ = 0;
 };
@@ -145,6 +146,7 @@ class AdmissionController {
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
   Sojourn sojourn_;
+  std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace warpfold

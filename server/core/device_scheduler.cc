@@ -53,11 +53,9 @@ DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& opt
   for (const std::unique_ptr<Lane>& lane : inline_lanes_) {
     free_inline_lanes_.push_back(lane.get());
   }
-  workers_ =
-      std::make_unique<WorkerPool>(std::move(lanes.queued), options.look_max,
-                                   [this](Lane& lane, LaneRun& run, Clock::duration wait_max) {
-                                     return Turn(lane, run, wait_max);
-                                   });
+  workers_ = std::make_unique<WorkerPool>(
+      std::move(lanes.queued), options.look_max,
+      [this](Lane& lane, LaneRun& run, Patience patience) { return Turn(lane, run, patience); });
   if (has_batches_) {
     completer_ = std::make_unique<BatchCompleter>(
         options.batch_lanes, options.look_max, [this] { return NextBatch(); },
@@ -192,7 +190,7 @@ Lane* DeviceScheduler::TakeInlineLane(Work& work) {
 
 void DeviceScheduler::RunInline(Lane& lane, const QueuedWork& arrived) {
   LaneRun run(*arrived.work, arrived.since);
-  WorkReport report = *Turn(lane, run, Clock::duration::zero());  // it waits for no client
+  WorkReport report = *Turn(lane, run, Patience::kOthersWait);  // it waits for no client
   {
     absl::MutexLock lock(&mutex_);
     free_inline_lanes_.push_back(&lane);
@@ -259,9 +257,9 @@ void DeviceScheduler::RunByCaller(std::unique_ptr<BatchRun> batch, Clock::durati
 
 void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   std::vector<WorkReport> reports = batch->TakeReports();
+  sojourn_.Note(reports.front().queue);  // the one that waited longest
   for (WorkReport& report : reports) {
     report.device = &executor_.info();
-    sojourn_.Note(report.queue);
     if (IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   }
   {
@@ -276,10 +274,9 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   }
 }
 
-std::optional<WorkReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run,
-                                                Clock::duration wait_max) {
+std::optional<WorkReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run, Patience patience) {
   const bool uses_device = !std::holds_alternative<RunOnHost>(run.work().task());
-  if (!run.Turn(lane, wait_max)) return std::nullopt;
+  if (!run.Turn(lane, patience)) return std::nullopt;
   WorkReport report = run.TakeReport();
   sojourn_.Note(report.queue);
   report.device = &executor_.info();

@@ -141,7 +141,7 @@ class DeviceScheduler {
   // Gives the lane back and calls Done.
   void Complete(std::unique_ptr<BatchRun> batch) ABSL_LOCKS_EXCLUDED(mutex_);
   // A turn on a worker's lane; none when it has to wait for its client.
-  std::optional<WorkReport> Turn(Lane& lane, LaneRun& run, Clock::duration wait_max)
+  std::optional<WorkReport> Turn(Lane& lane, LaneRun& run, Patience patience)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void RunInline(Lane& lane, const QueuedWork& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
 

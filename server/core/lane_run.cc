@@ -6,7 +6,7 @@
 
 namespace warpfold {
 
-bool LaneRun::Turn(Lane& lane, Clock::duration wait_max) {
+bool LaneRun::Turn(Lane& lane, Patience patience) {
   absl::Status wanted;
   if (start_ == Clock::time_point{}) {
     start_ = Clock::now();
@@ -19,26 +19,26 @@ bool LaneRun::Turn(Lane& lane, Clock::duration wait_max) {
     report_.outcome = wanted;
     return true;
   }
-  End end = std::visit([&](const auto& task) { return Run(lane, task, wait_max); }, work_.task());
+  End end = std::visit([&](const auto& task) { return Run(lane, task, patience); }, work_.task());
   if (!end.has_value()) return false;
   report_.outcome = *std::move(end);
   return true;
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const ReducePayload& /*task*/, Clock::duration wait_max) {
+LaneRun::End LaneRun::Run(Lane& lane, const ReducePayload& /*task*/, Patience patience) {
   const Plan& plan = work_.plan();
   std::optional<absl::Status> received = Receive(
-      lane, plan.input_bytes, [&] { return lane.Begin(plan); }, wait_max);
+      lane, plan.input_bytes, [&] { return lane.Begin(plan); }, patience);
   if (!received.has_value()) return std::nullopt;
   if (!received->ok()) return *std::move(received);
   return lane.Finish();
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const WriteTensor& task, Clock::duration wait_max) {
+LaneRun::End LaneRun::Run(Lane& lane, const WriteTensor& task, Patience patience) {
   std::optional<absl::Status> status = Receive(
       lane, task.size_bytes,
       [&] { return lane.BeginWrite(task.to, static_cast<std::size_t>(task.size_bytes)); },
-      wait_max);
+      patience);
   if (!status.has_value()) return std::nullopt;
   if (status->ok()) *status = lane.FinishWrite();
   if (!status->ok()) return *std::move(status);
@@ -47,9 +47,9 @@ LaneRun::End LaneRun::Run(Lane& lane, const WriteTensor& task, Clock::duration w
 
 std::optional<absl::Status> LaneRun::Receive(Lane& lane, std::int64_t bytes,
                                              absl::FunctionRef<absl::Status()> begin,
-                                             Clock::duration wait_max) {
+                                             Patience patience) {
   if (!staging_.has_value()) staging_.emplace(work_, work_.payload(), bytes);
-  const absl::StatusOr<bool> staged = staging_->Turn(lane, begin, wait_max);
+  const absl::StatusOr<bool> staged = staging_->Turn(lane, begin, patience);
   if (staged.ok() && !*staged) {
     awaited_bytes_ = staging_->awaited_bytes();
     return std::nullopt;
@@ -61,13 +61,13 @@ std::optional<absl::Status> LaneRun::Receive(Lane& lane, std::int64_t bytes,
   return end;
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const ReducePart& task, Clock::duration wait_max) {
+LaneRun::End LaneRun::Run(Lane& lane, const ReducePart& task, Patience patience) {
   if (part_ == nullptr) {
     absl::StatusOr<std::unique_ptr<PartRun>> part = PartRun::Make(work_, *task.part);
     if (!part.ok()) return part.status();
     part_ = *std::move(part);
   }
-  absl::StatusOr<bool> reduced = part_->Turn(lane, wait_max);
+  absl::StatusOr<bool> reduced = part_->Turn(lane, patience);
   if (reduced.ok() && !*reduced) {
     awaited_bytes_ = part_->awaited_bytes();
     return std::nullopt;
@@ -77,15 +77,15 @@ LaneRun::End LaneRun::Run(Lane& lane, const ReducePart& task, Clock::duration wa
   return part_->Take();
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const ReduceTensor& task, Clock::duration /*wait_max*/) {
+LaneRun::End LaneRun::Run(Lane& lane, const ReduceTensor& task, Patience /*patience*/) {
   return lane.Reduce(work_.plan(), task.data);
 }
 
-LaneRun::End LaneRun::Run(Lane& /*lane*/, const RunOnHost& task, Clock::duration /*wait_max*/) {
+LaneRun::End LaneRun::Run(Lane& /*lane*/, const RunOnHost& task, Patience /*patience*/) {
   return task.run();
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const UseLane& task, Clock::duration /*wait_max*/) {
+LaneRun::End LaneRun::Run(Lane& lane, const UseLane& task, Patience /*patience*/) {
   return task.run(lane);
 }
 

@@ -29,9 +29,9 @@ class LaneRun {
   LaneRun(Work& work, Clock::time_point queued_since) : work_(work), queued_since_(queued_since) {}
 
   // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the work is over, and so is
-  // the device with it. False: its next bytes were not here for `wait_max`; payload() tells when
-  // they are.
-  bool Turn(Lane& lane, Clock::duration wait_max);
+  // the device with it. False: its next bytes were not here for as long as `patience` allows;
+  // payload() tells when they are.
+  bool Turn(Lane& lane, Patience patience);
 
   Work& work() const { return work_; }
   // REQUIRES: the last turn has said false. What the next one needs of payload().
@@ -43,16 +43,15 @@ class LaneRun {
   // None: it waits for its client.
   using End = std::optional<absl::StatusOr<Outcome>>;
 
-  End Run(Lane& lane, const ReducePayload& task, Clock::duration wait_max);
-  End Run(Lane& lane, const ReducePart& task, Clock::duration wait_max);
-  End Run(Lane& lane, const ReduceTensor& task, Clock::duration wait_max);
-  End Run(Lane& lane, const WriteTensor& task, Clock::duration wait_max);
-  End Run(Lane& lane, const RunOnHost& task, Clock::duration wait_max);
-  End Run(Lane& lane, const UseLane& task, Clock::duration wait_max);
+  End Run(Lane& lane, const ReducePayload& task, Patience patience);
+  End Run(Lane& lane, const ReducePart& task, Patience patience);
+  End Run(Lane& lane, const ReduceTensor& task, Patience patience);
+  End Run(Lane& lane, const WriteTensor& task, Patience patience);
+  End Run(Lane& lane, const RunOnHost& task, Patience patience);
+  End Run(Lane& lane, const UseLane& task, Patience patience);
   // Fills the lane with `bytes` of the payload, to its end. None: it waits for its client.
   std::optional<absl::Status> Receive(Lane& lane, std::int64_t bytes,
-                                      absl::FunctionRef<absl::Status()> begin,
-                                      Clock::duration wait_max);
+                                      absl::FunctionRef<absl::Status()> begin, Patience patience);
 
   Work& work_;
   const Clock::time_point queued_since_;
@@ -66,7 +65,7 @@ class LaneRun {
 // Runs a `work` that waits for no client, in one turn.
 inline WorkReport RunOnLane(Lane& lane, Work& work, LaneRun::Clock::time_point queued_since) {
   LaneRun run(work, queued_since);
-  run.Turn(lane, LaneRun::Clock::duration::zero());
+  run.Turn(lane, Patience::kOthersWait);
   return run.TakeReport();
 }
 

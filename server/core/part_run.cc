@@ -72,11 +72,11 @@ Outcome PartRun::Take() {
   return {.results = values_.Take(), .times = times_, .charge = values_.TakeCharge()};
 }
 
-absl::StatusOr<bool> PartRun::Turn(Lane& lane, std::chrono::steady_clock::duration wait_max) {
+absl::StatusOr<bool> PartRun::Turn(Lane& lane, Patience patience) {
   for (; plane_ < plane_count_; plane_ += step_, node_ = 0) {
     const std::int64_t planes = std::min(step_, plane_count_ - plane_);
     if (gathers_) {  // then no node waits for bytes
-      absl::StatusOr<bool> gathered = Gather(planes, wait_max);
+      absl::StatusOr<bool> gathered = Gather(planes, patience);
       if (!gathered.ok() || !*gathered) return gathered;
     }
     for (; node_ < nodes().size(); ++node_) {
@@ -84,8 +84,8 @@ absl::StatusOr<bool> PartRun::Turn(Lane& lane, std::chrono::steady_clock::durati
       GatheredRows rows(gathered_.get() + (node.begin - part_.range.begin) * row_bytes(),
                         static_cast<std::size_t>(plane_bytes()),
                         static_cast<std::size_t>(node.length() * row_bytes()));
-      absl::StatusOr<bool> reduced = gathers_ ? ReduceNode(lane, planes, rows, wait_max)
-                                              : ReduceNode(lane, planes, work_.payload(), wait_max);
+      absl::StatusOr<bool> reduced = gathers_ ? ReduceNode(lane, planes, rows, patience)
+                                              : ReduceNode(lane, planes, work_.payload(), patience);
       if (!reduced.ok() || !*reduced) return reduced;
     }
   }
@@ -93,12 +93,12 @@ absl::StatusOr<bool> PartRun::Turn(Lane& lane, std::chrono::steady_clock::durati
   return true;
 }
 
-absl::StatusOr<bool> PartRun::Gather(std::int64_t planes,
-                                     std::chrono::steady_clock::duration wait_max) {
+absl::StatusOr<bool> PartRun::Gather(std::int64_t planes, Patience patience) {
   if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
   awaited_bytes_ = static_cast<std::size_t>(planes * plane_bytes());
   PayloadSource& payload = work_.payload();
-  if (!payload.AwaitBytes(awaited_bytes_, std::chrono::steady_clock::now() + wait_max))
+  if (!payload.AwaitBytes(awaited_bytes_,
+                          std::chrono::steady_clock::now() + WaitMax(patience, awaited_bytes_)))
     return false;
   absl::Status read = payload.ReadInto(absl::MakeSpan(gathered_.get(), awaited_bytes_));
   if (!read.ok()) return read;
@@ -106,13 +106,13 @@ absl::StatusOr<bool> PartRun::Gather(std::int64_t planes,
 }
 
 absl::StatusOr<bool> PartRun::ReduceNode(Lane& lane, std::int64_t planes, PayloadSource& source,
-                                         std::chrono::steady_clock::duration wait_max) {
+                                         Patience patience) {
   if (!staging_.has_value()) {
     node_plan_ = SlicePlan(part_.whole, planes, nodes()[node_]);
     staging_.emplace(work_, source, node_plan_->input_bytes);
   }
   absl::StatusOr<bool> staged = staging_->Turn(
-      lane, [&] { return lane.Begin(*node_plan_); }, wait_max);
+      lane, [&] { return lane.Begin(*node_plan_); }, patience);
   awaited_bytes_ = staging_->awaited_bytes();
   if (!staged.ok() || !*staged) return staged;
   staging_.reset();

@@ -35,8 +35,8 @@ class PartRun {
   static absl::StatusOr<std::unique_ptr<PartRun>> Make(Work& work, const Part& part);
 
   // Reduces the part from its payload on the idle `lane`, and leaves that idle. False: the next
-  // bytes were not here for `wait_max`.
-  absl::StatusOr<bool> Turn(Lane& lane, std::chrono::steady_clock::duration wait_max);
+  // bytes were not here for as long as `patience` allows.
+  absl::StatusOr<bool> Turn(Lane& lane, Patience patience);
 
   // REQUIRES: the last turn has said false. What the next one needs.
   std::size_t awaited_bytes() const { return awaited_bytes_; }
@@ -49,10 +49,10 @@ class PartRun {
   PartRun(Work& work, const Part& part, NodeValues values);
 
   // The planes from plane_ on, `planes` of them, into gathered_. False: they are not here.
-  absl::StatusOr<bool> Gather(std::int64_t planes, std::chrono::steady_clock::duration wait_max);
+  absl::StatusOr<bool> Gather(std::int64_t planes, Patience patience);
   // Node node_ of `planes` planes from plane_ on.
   absl::StatusOr<bool> ReduceNode(Lane& lane, std::int64_t planes, PayloadSource& source,
-                                  std::chrono::steady_clock::duration wait_max);
+                                  Patience patience);
   std::int64_t row_bytes() const;
   std::int64_t plane_bytes() const { return row_bytes() * part_.range.length(); }
   const std::vector<Range>& nodes() const { return values_.nodes(); }

@@ -8,10 +8,10 @@
 namespace warpfold {
 
 absl::StatusOr<bool> Staging::Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin,
-                                   std::chrono::steady_clock::duration wait_max) {
+                                   Patience patience) {
   absl::Status status = std::exchange(begun_, true) ? lane.Resume(std::move(suspended_)) : begin();
   if (status.ok()) {
-    const absl::StatusOr<bool> filled = Fill(lane, wait_max);
+    const absl::StatusOr<bool> filled = Fill(lane, patience);
     status = filled.status();
     if (status.ok() && *filled) return true;
   }
@@ -25,13 +25,14 @@ absl::StatusOr<bool> Staging::Turn(Lane& lane, absl::FunctionRef<absl::Status()>
   return false;
 }
 
-absl::StatusOr<bool> Staging::Fill(Lane& lane, std::chrono::steady_clock::duration wait_max) {
+absl::StatusOr<bool> Staging::Fill(Lane& lane, Patience patience) {
   while (missing_bytes_ > 0) {
     if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
     if (!buffer.ok()) return buffer.status();
     awaited_bytes_ = std::min(buffer->size(), static_cast<std::size_t>(missing_bytes_));
-    if (!source_.AwaitBytes(awaited_bytes_, std::chrono::steady_clock::now() + wait_max))
+    if (!source_.AwaitBytes(awaited_bytes_,
+                            std::chrono::steady_clock::now() + WaitMax(patience, awaited_bytes_)))
       return false;
     absl::Status staged = StageNext(lane, buffer->first(awaited_bytes_));
     if (!staged.ok()) return staged;

@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/core/patience.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
 
@@ -25,16 +26,15 @@ class Staging {
 
   // Begins on the idle `lane` by `begin`, or goes on where the last turn ended, one buffer at a
   // time; whether the work's answer is still wanted is asked before each. True: all bytes are in
-  // the lane. False: the next ones were not here for `wait_max`, and the lane is idle. On an error,
-  // the lane's, the source's or why the work is not wanted, it is idle too.
-  absl::StatusOr<bool> Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin,
-                            std::chrono::steady_clock::duration wait_max);
+  // the lane. False: the next ones were not here for as long as `patience` allows, and the lane is
+  // idle. On an error, the lane's, the source's or why the work is not wanted, it is idle too.
+  absl::StatusOr<bool> Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin, Patience patience);
 
   // REQUIRES: the last turn has said false. What the next one needs.
   std::size_t awaited_bytes() const { return awaited_bytes_; }
 
  private:
-  absl::StatusOr<bool> Fill(Lane& lane, std::chrono::steady_clock::duration wait_max);
+  absl::StatusOr<bool> Fill(Lane& lane, Patience patience);
   absl::Status StageNext(Lane& lane, absl::Span<std::byte> buffer);
 
   Work& work_;

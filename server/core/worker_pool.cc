@@ -6,10 +6,6 @@
 namespace warpfold {
 namespace {
 
-// How long a work keeps its thread while its client sends the next bytes and nobody else waits for
-// a thread: a stream that is as fast as a connection never leaves it.
-constexpr std::chrono::milliseconds kClientWaitMax{20};
-
 int ClientThreadsMax(int threads) {
   return threads < 4 ? threads : threads - std::max(1, threads / 8);
 }
@@ -84,7 +80,7 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
     return taken;
   }
   ++client_threads_;
-  if (!has_clients()) taken.wait_max = kClientWaitMax;
+  if (!has_clients()) taken.patience = Patience::kNobodyWaits;
   if (oldest == &clients_) {
     taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
   } else {
@@ -139,7 +135,7 @@ void WorkerPool::Serve(Lane& lane) {
   while (std::optional<Taken> taken = Take(spin_until)) {
     const Clock::time_point begin = Clock::now();
     Work* const work = taken->work;
-    std::optional<WorkReport> report = turn_(lane, *taken->run, taken->wait_max);
+    std::optional<WorkReport> report = turn_(lane, *taken->run, taken->patience);
     if (report.has_value()) {
       taken->run.reset();
       {

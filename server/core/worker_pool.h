@@ -31,10 +31,10 @@ namespace warpfold {
 
 class WorkerPool {
  public:
-  // A turn of a work on an idle lane, which is idle afterwards, waiting for the work's client no
-  // longer than `wait_max`. None: it needs run.awaited_bytes() to go on.
-  using Turn = std::function<std::optional<WorkReport>(Lane& lane, LaneRun& run,
-                                                       LaneRun::Clock::duration wait_max)>;
+  // A turn of a work on an idle lane, which is idle afterwards; its client is waited for as
+  // `patience` allows. None: it needs run.awaited_bytes() to go on.
+  using Turn =
+      std::function<std::optional<WorkReport>(Lane& lane, LaneRun& run, Patience patience)>;
 
   // Starts a thread for each of `lanes`. One that has worked spins for its next work, for at most
   // `spin_max` and never longer than it has worked, before it parks: so spinning at most doubles
@@ -73,7 +73,7 @@ class WorkerPool {
   struct Taken {
     Work* work = nullptr;
     std::unique_ptr<LaneRun> run;
-    Clock::duration wait_max{0};  // for its client
+    Patience patience = Patience::kOthersWait;
   };
 
   void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -182,7 +182,7 @@ inline void GoesOnWithASuspendedWrite(Executor& executor, const std::vector<Lane
 // Nobody goes on with it, and its lane serves the next.
 inline void DropsWhatStaysSuspended(Lane& lane) {
   std::mt19937_64 random(32);
-  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
+  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {3'000'000}, .ops = {Op::kSum}});
   const std::string bytes = RandomBytes(plan.dtype, plan.element_count, random);
   for (const int pieces : {0, 2}) {
     TaskInTurns task(plan, bytes);

@@ -73,7 +73,7 @@ class LaneRunTest : public ::testing::Test {
   // As its bytes come, a few pieces or less at a time.
   WorkReport RunInTurns(DrippingWork& work, int* turns) {
     LaneRun run(work, Clock::now());
-    for (*turns = 1; !run.Turn(AnyLane(), Clock::duration::zero()); ++*turns) {
+    for (*turns = 1; !run.Turn(AnyLane(), Patience::kOthersWait); ++*turns) {
       EXPECT_GT(run.awaited_bytes(), 0U);
       work.Bring(random_() % (3 * run.awaited_bytes()));
     }
@@ -142,13 +142,13 @@ TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
     DrippingWork work(plan, nullptr, bytes);
     work.Bring(100'000);
     LaneRun run(work, Clock::now());
-    EXPECT_FALSE(run.Turn(*lanes_[0], Clock::duration::zero()));
+    EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
     if (cancels) {
       work.Cancel();
     } else {
       work.Fail(absl::InvalidArgumentError("chunk: broke off"));
     }
-    EXPECT_TRUE(run.Turn(*lanes_[1], Clock::duration::zero()));
+    EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
     EXPECT_EQ(run.TakeReport().outcome.status().code(),
               cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
   }

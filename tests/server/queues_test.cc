@@ -175,7 +175,7 @@ TEST(WorkerPoolTest, EveryWorkEndsOnceUnderPushesRemovesLossAndDrain) {
   std::set<const Work*> removed;
   {
     WorkerPool pool(LanesOf(device, 4), std::chrono::microseconds(20),
-                    [&](Lane& /*lane*/, const LaneRun& run, Clock::duration /*wait_max*/) {
+                    [&](Lane& /*lane*/, const LaneRun& run, Patience /*patience*/) {
                       const bool is_client = run.work().waits_for_client();
                       if (is_client && clients.fetch_add(1) >= 3) too_many = true;
                       std::this_thread::yield();
@@ -264,7 +264,7 @@ TEST(WorkerPoolTest, ParkedWorksTakeTheirTurnsAndEndOnce) {
     std::set<const Work*> removed;
     {
       WorkerPool pool(LanesOf(device, 3), std::chrono::microseconds(round % 2 * 20),
-                      [](Lane& /*lane*/, LaneRun& run, Clock::duration /*wait_max*/) {
+                      [](Lane& /*lane*/, LaneRun& run, Patience /*patience*/) {
                         const bool is_over = dynamic_cast<ParkedWork&>(run.work()).Turn();
                         return is_over ? std::optional<WorkReport>(WorkReport()) : std::nullopt;
                       });
