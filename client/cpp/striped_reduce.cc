@@ -93,14 +93,11 @@ Served Client::SendStripe(const TensorView& tensor, const StripePlan& plan, std:
 absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
                                                      const StripePlan& plan,
                                                      const ReduceOptions& options) {
-  const auto give_up_at =
-      std::chrono::steady_clock::now() + options.timeout.value_or(options_.timeout);
   SharedProgress progress(options.progress, plan.stripes.size());
   std::vector<v1::ReduceResponse> messages(plan.stripes.size());
   std::vector<int> attempts(plan.stripes.size(), 1);
   const auto send = [&](int worker, std::size_t stripe, const std::stop_token& stop) {
     ReduceOptions own = options;
-    own.timeout = TimeLeft(give_up_at);
     own.progress = progress.Of(stripe);
     own.stop = stop;
     Served served = SendStripe(tensor, plan, stripe, static_cast<std::size_t>(worker), own);
@@ -125,7 +122,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
     const absl::StatusOr<std::vector<std::string>> states = TakeStates(std::move(messages));
     if (!states.ok()) return states.status();
     answer = AnswerOf(SendMerge(*states, /*return_state=*/false,
-                                {TimeLeft(give_up_at), options.request_id, options.stop}),
+                                {options.timeout, options.request_id, options.stop}),
                       options);
   }
   if (!answer.ok()) return answer;

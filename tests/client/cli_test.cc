@@ -170,9 +170,14 @@ TEST_F(CliTest, AServerThatIsNotThereIsExitCode3) {
 
 TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const auto big =
+      WriteArray<float>("big.npy", v1::DTYPE_F32, {2 << 20}, std::vector<float>(2 << 20));
   server_.service().Hang();
-  ExpectFailure("--timeout 0.2 reduce " + file + " --op sum", 3, "Deadline");
-  ExpectFailure("--timeout 0.2 describe " + file, 3, "Deadline");
+  for (const std::string& a : {file, big}) {
+    ExpectFailure("--timeout 0.2 reduce " + a + " --op sum", 3, "; --timeout sets another limit");
+    ExpectFailure("--timeout 0.2 describe " + a, 3, "; --timeout sets another limit");
+  }
+  ExpectFailure("--timeout 0.2 describe " + big, 3, "Deadline Exceeded: no progress for 200 ms;");
 }
 
 TEST_F(CliTest, TheServerFlagWinsOverTheEnvironment) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/time/time.h"
 #include "client/cpp/first_wait.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -276,6 +277,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
   std::vector<std::size_t> sizes;
   while (reader->Read(&part)) {
     if (!part.has_chunk()) return {grpc::StatusCode::INVALID_ARGUMENT, "header: sent twice"};
+    released_.WaitForNotificationWithTimeout(absl::FromChrono(pace_));
     sizes.push_back(part.chunk().size());
     data += part.chunk();
   }

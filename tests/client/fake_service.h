@@ -10,6 +10,7 @@
 #include <grpcpp/server.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,8 @@ class FakeService final : public v1::ReductionService::Service {
   void Hang() { hangs_ = true; }
   // The same for call `number` of Reduce alone, counted from 1.
   void HangAt(int number) { hangs_at_ = number; }
+  // From now on ReduceStream takes one message in `pace`.
+  void TakeOneMessageIn(std::chrono::milliseconds pace) { pace_ = pace; }
   void Release() {
     if (!released_.HasBeenNotified()) released_.Notify();
   }
@@ -83,6 +86,7 @@ class FakeService final : public v1::ReductionService::Service {
   std::vector<std::size_t> chunk_sizes_;
   std::atomic<bool> hangs_ = false;
   std::atomic<int> hangs_at_ = 0;
+  std::chrono::milliseconds pace_{0};
   absl::Notification released_;
   std::optional<v1::ReduceResponse> lie_;
   v1::GetServerInfoResponse info_;

@@ -47,7 +47,8 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->envname("WARPFOLD_SERVER_ADDRESS")
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
-                 "Seconds that one request may take, retries included")
+                 "Seconds that a request may go without progress, retries included; of one that "
+                 "is a single message, that it may take")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");

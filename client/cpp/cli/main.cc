@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/app.h"
 #include "client/cpp/cli/commands.h"
@@ -25,7 +26,11 @@ constexpr int kExitFailure = 3;
 
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
-  std::cerr << "warpfold: " << Printable(std::string(status.message())) << "\n";
+  // gRPC's words and the client library's for a limit of ours; a server's limits have others.
+  const bool is_ours =
+      absl::IsDeadlineExceeded(status) && absl::StrContains(status.message(), "Deadline Exceeded");
+  std::cerr << "warpfold: " << Printable(std::string(status.message()))
+            << (is_ours ? "; --timeout sets another limit" : "") << "\n";
   return IsInputFault(status) ? kExitBadInput : kExitFailure;
 }
 
