@@ -5,6 +5,8 @@
 #ifndef WARPFOLD_CLIENT_CPP_EXCHANGE_H_
 #define WARPFOLD_CLIENT_CPP_EXCHANGE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,13 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempt
 
 // All of the above: what was served as the answer to `options`.
 absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options);
+
+// Puts the results of `next` behind those of `whole`, along `dimension`.
+absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswer& whole);
+
+// `status` of a stripe whose results begin at the whole's `first_result`. The server names an
+// output element by its place among the results that it was asked for.
+absl::Status OfWhole(const absl::Status& status, std::int64_t first_result);
 
 absl::StatusOr<std::string> TakeState(v1::ReduceResponse message);
 

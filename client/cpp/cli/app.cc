@@ -82,7 +82,9 @@ void AddJobs(CLI::App& command, int& jobs) {
 
 void AddInput(CLI::App& command, InputFlags& flags) {
   command
-      .add_option("FILE", flags.file, "A .npy, .npz or .safetensors file, or raw bytes; - is stdin")
+      .add_option("FILE", flags.file,
+                  "A .npy, .npz or .safetensors file, or raw bytes; or a pipe of them (no .npz); "
+                  "- is stdin")
       ->type_name(kPathType)
       ->required();
   AddRawFormat(command, flags.dtype, flags.shape);

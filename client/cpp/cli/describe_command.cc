@@ -78,9 +78,11 @@ absl::StatusOr<Verdict> Judge(const std::vector<TensorSummary>& tensors,
 absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags) {
   const absl::StatusOr<std::vector<Finding>> fail_on = ParseFailOn(flags);
   if (!fail_on.ok()) return fail_on.status();
-  const absl::StatusOr<Input> input = Input::Open(flags.input);
+  const absl::StatusOr<Input> input = Input::Open(flags.input, Input::Reading::kOnce);
   if (!input.ok()) return input.status();
-  absl::StatusOr<Summaries> summaries = Summarize(server, flags.jobs, input->tensors());
+  absl::StatusOr<Summaries> summaries =
+      input->pipe() != nullptr ? SummarizePipe(server, *input->pipe(), input->tensors())
+                               : Summarize(server, flags.jobs, input->tensors());
   if (!summaries.ok()) return InFile(input->name(), summaries.status());
   const DescribeReport report{flags.input.file, *std::move(summaries)};
   if (server.json) {

@@ -43,9 +43,11 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   if (flags.a == "-" && flags.b == "-") {
     return absl::InvalidArgumentError("stdin: can be one of the files, not both");
   }
-  const absl::StatusOr<Input> a = Input::Open({flags.a, flags.dtype, flags.shape});
+  const absl::StatusOr<Input> a =
+      Input::Open({flags.a, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!a.ok()) return a.status();
-  const absl::StatusOr<Input> b = Input::Open({flags.b, flags.dtype, flags.shape});
+  const absl::StatusOr<Input> b =
+      Input::Open({flags.b, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!b.ok()) return b.status();
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;

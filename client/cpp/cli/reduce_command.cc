@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/array_text.h"
+#include "client/cpp/cli/block_reduce.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/json_text.h"
@@ -16,10 +17,24 @@
 namespace warpfold::client {
 namespace {
 
+// Tensor `i` of `pipe`, which is read to its end: it has to be what its headers say.
+absl::StatusOr<BlockAnswer> ReducePipe(Client& client, PipeTensors& pipe, std::size_t i,
+                                       const ReduceOptions& options) {
+  const TensorView& view = pipe.tensors()[i].view;
+  const absl::StatusOr<std::unique_ptr<TensorReader>> reader = pipe.ReaderOf(i);
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<BlockAnswer> answer =
+      ReduceByBlocks(client, view.dtype, view.shape, **reader, options);
+  if (!answer.ok()) return answer;
+  if (absl::Status finished = pipe.Finish(); !finished.ok()) return finished;
+  return answer;
+}
+
 nlohmann::ordered_json AnswerJson(const ReduceFlags& flags, const NamedTensor& tensor,
-                                  const ReduceAnswer& answer) {
+                                  const BlockAnswer& reduced) {
+  const ReduceAnswer& answer = reduced.answer;
   nlohmann::ordered_json out = {{"file", flags.input.file},   {"tensor", tensor.name},
-                                {"dtype", tensor.dtype_name}, {"shape", tensor.view.shape},
+                                {"dtype", tensor.dtype_name}, {"shape", reduced.shape},
                                 {"axes", flags.axes},         {"keepdims", flags.keepdims},
                                 {"device", answer.device},    {"results", nlohmann::json::array()}};
   for (const ReduceResult& result : answer.results) {
@@ -67,10 +82,11 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
   options.axes = flags.axes;
   options.keepdims = flags.keepdims;
 
-  const absl::StatusOr<Input> input = Input::Open(flags.input);
+  const absl::StatusOr<Input> input = Input::Open(flags.input, Input::Reading::kOnce);
   if (!input.ok()) return input.status();
-  const absl::StatusOr<NamedTensor> tensor = input->Select(flags.tensor);
-  if (!tensor.ok()) return tensor.status();
+  const absl::StatusOr<std::size_t> place = input->Select(flags.tensor);
+  if (!place.ok()) return place.status();
+  const NamedTensor* const tensor = &input->tensors()[*place];
 
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
   if (!client.ok()) return client.status();
@@ -80,18 +96,21 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
                                      "dtype: this server does not reduce ", tensor->dtype_name,
                                      "; it has ", DTypeNames(info))));
   }
-  absl::StatusOr<ReduceAnswer> answer;
+  absl::StatusOr<BlockAnswer> reduced;
   {
-    ProgressBar bar(static_cast<std::int64_t>(tensor->view.data.size()),
+    ProgressBar bar(input->pipe() != nullptr ? input->pipe()->BytesOf(*place)
+                                             : static_cast<std::int64_t>(tensor->view.data.size()),
                     isatty(STDERR_FILENO) == 1);
     std::int64_t shown_bytes = 0;
     options.progress = [&](std::int64_t sent_bytes) {
       bar.Advance(sent_bytes - shown_bytes);
       shown_bytes = sent_bytes;
     };
-    answer = (*client)->Reduce(tensor->view, options);
+    reduced = input->pipe() != nullptr ? ReducePipe(**client, *input->pipe(), *place, options)
+                                       : ReduceAtOnce(**client, tensor->view, options);
   }
-  if (!answer.ok()) return InFile(input->name(), answer.status());
+  if (!reduced.ok()) return InFile(input->name(), reduced.status());
+  const ReduceAnswer* const answer = &reduced->answer;
   if (!flags.output.empty()) {
     if (absl::Status written = WriteOutput(flags.output, answer->results[0].tensor);
         !written.ok()) {
@@ -99,7 +118,7 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
     }
   }
   if (server.json) {
-    std::cout << JsonText(AnswerJson(flags, *tensor, *answer)) << "\n";
+    std::cout << JsonText(AnswerJson(flags, *tensor, *reduced)) << "\n";
   } else if (flags.output.empty()) {
     std::cout << AnswerText(*answer);
   }

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/named_tensor.h"
+#include "client/cpp/cli/pipe_tensors.h"
 #include "client/cpp/tensor.h"
 
 namespace warpfold::client {
@@ -42,6 +43,10 @@ struct Summaries {
 // has a note and no statistics. Blocks; shows a progress bar when stderr is a terminal.
 absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
                                     const std::vector<NamedTensor>& tensors);
+
+// The same of a pipe's tensors, one after the other.
+absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, PipeTensors& pipe,
+                                        const std::vector<NamedTensor>& tensors);
 
 }  // namespace warpfold::client
 
