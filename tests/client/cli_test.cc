@@ -92,6 +92,21 @@ TEST_F(CliTest, WrongUsageIsExitCode2) {
   ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
 }
 
+TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
+  ExpectFailure("desribe a.npy", 2, "warpfold: no command 'desribe'; did you mean describe?\n");
+  ExpectFailure("--server x:1 dif a b", 2, "no command 'dif'; did you mean diff?");
+  ExpectFailure("frobnicate", 2,
+                "no command 'frobnicate'; the commands are reduce, describe, diff");
+  ExpectFailure("help wtach", 2, "no command 'wtach'; did you mean watch?");
+}
+
+TEST_F(CliTest, HelpIsACommandToo) {
+  EXPECT_EQ(Run("help describe").out, Run("describe --help").out);
+  EXPECT_THAT(Run("help describe").out, HasSubstr("--fail-on"));
+  EXPECT_EQ(Run("help").out, Run("--help").out);
+  EXPECT_EQ(Run("help").exit_code, 0);
+}
+
 TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
   const std::string sum = "reduce " + file + " --op sum ";
@@ -226,6 +241,27 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   EXPECT_TRUE(report["tensors"][1]["nan_count"].is_null());
   EXPECT_EQ(report["tensors"][3]["nan_count"], 0);
   EXPECT_EQ(report["total"]["tensors"], 4);
+}
+
+TEST_F(CliTest, ProgressStaysInItsLineHoweverNarrow) {
+  const auto file =
+      WriteArray<float>("big.npy", v1::DTYPE_F32, {15 << 18}, std::vector<float>(15 << 18));
+  server_.service().TakeOneMessageIn(std::chrono::milliseconds(120));
+  const std::string out =
+      RunOnTerminal("reduce " + file + " --op sum --server " + server_.address(), 45).out;
+  const std::string wipe = "\r\x1b[K";
+  int painted = 0;
+  for (std::size_t at = out.find(wipe); at != std::string::npos;) {
+    at += wipe.size();
+    const std::size_t next = out.find(wipe, at);
+    const std::string line = out.substr(at, next == std::string::npos ? next : next - at);
+    if (line.starts_with("[")) {
+      ++painted;
+      EXPECT_LT(line.size(), 45u) << line;
+    }
+    at = next;
+  }
+  EXPECT_GE(painted, 2) << out;
 }
 
 TEST_F(CliTest, DescribeCountsNansAndInfinitiesInTheSamePass) {

@@ -133,6 +133,13 @@ TEST(ProgressTest, TheLineSaysHowMuchHowFastAndHowLong) {
   EXPECT_EQ(BytesText(std::int64_t{3} << 40), "3.00 TiB");
 }
 
+TEST(ProgressTest, ALineFitsItsTerminal) {
+  EXPECT_EQ(Fitted("[==>]  50%  1 B of 2 B", 80), "[==>]  50%  1 B of 2 B");
+  EXPECT_EQ(Fitted("[==>]  50%", 11), "[==>]  50%");
+  EXPECT_EQ(Fitted("[==>]  50%", 10), "[==>]  50");
+  EXPECT_EQ(Fitted("[==>]  50%", 0), "");
+}
+
 TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   DescribeReport report;
   report.file = "f";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cpp/cli/nearest.h"
 
 namespace warpfold::client {
 namespace {
@@ -179,6 +181,11 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
+      ->add_option("--give-up-after", flags.give_up_after_s,
+                   "End with exit status 3 when nobody has answered a client for so many seconds")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
       ->add_option("--rate", flags.rate,
                    "Requests/s of all clients together, at random times, whether the server keeps "
                    "up or not; 0: each client sends when its last request is answered")
@@ -243,6 +250,12 @@ void AddGenerators(CLI::App& app, std::string& shell) {
   app.add_subcommand("man", "Print the man page")->group("");
 }
 
+void AddHelp(CLI::App& app, std::string& command_name) {
+  CLI::App* command = app.add_subcommand("help", "Print the help of a command, or this");
+  command->add_option("COMMAND", command_name, "One of the commands above")
+      ->type_name(absl::StrCat("TEXT:{", absl::StrJoin(CommandNames(app), ","), "}"));
+}
+
 std::string Footer() {
   std::string footer = "Examples:\n";
   for (const char* example : kExamples) absl::StrAppend(&footer, "  ", example, "\n");
@@ -270,9 +283,34 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   AddHealth(*app, flags.health);
   AddGenerators(*app, flags.shell);
+  AddHelp(*app, flags.help_command);
   RefuseEmptyValues(*app);
   for (CLI::App* command : app->get_subcommands({})) RefuseEmptyValues(*command);
   return app;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  const auto shown = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(shown)) names.push_back(command->get_name());
+  return names;
+}
+
+std::string UnknownCommandText(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = CommandNames(app);
+  const std::optional<std::string> meant = Nearest(word, names);
+  return absl::StrCat("no command '", word, "'; ",
+                      meant.has_value()
+                          ? absl::StrCat("did you mean ", *meant, "?")
+                          : absl::StrCat("the commands are ", absl::StrJoin(names, ", ")));
+}
+
+std::string UnknownCommand(const CLI::App& app) {
+  if (!app.get_subcommands().empty()) return "";
+  const std::vector<std::string> rest = app.remaining();
+  const auto word = std::find_if(rest.begin(), rest.end(),
+                                 [](const std::string& text) { return !text.starts_with('-'); });
+  return word == rest.end() ? "" : *word;
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cpp/cli/commands.h"
 
@@ -21,7 +22,8 @@ struct Flags {
   WatchFlags watch;
   BenchFlags bench;
   HealthFlags health;
-  std::string shell;  // of completion
+  std::string shell;         // of completion
+  std::string help_command;  // of help; empty: the program's
 };
 
 // The value's type of a flag or an argument that takes a path: shells complete files there.
@@ -48,6 +50,16 @@ inline constexpr Note kNotes[] = {
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
      "\"Infinity\" and \"-Infinity\"; what does not exist is null."},
 };
+
+// The commands that the help shows.
+std::vector<std::string> CommandNames(const CLI::App& app);
+
+// "no command 'desribe'; did you mean describe?"
+std::string UnknownCommandText(const CLI::App& app, const std::string& word);
+
+// After a parse that failed because there is no command: the word that is none; empty when there is
+// no word at all.
+std::string UnknownCommand(const CLI::App& app);
 
 // Parsing writes into `flags`, which must outlive the app.
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);

@@ -75,6 +75,7 @@ struct BenchFlags {
   double duration_s = 10;
   double warmup_s = 1;
   std::int64_t requests_min = 1;
+  double give_up_after_s = 5;
   double rate = 0;  // 0: a closed loop
   int window = 64;
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;

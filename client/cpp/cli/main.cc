@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
@@ -45,6 +47,21 @@ int Report(const absl::StatusOr<Verdict>& verdict) {
   return *verdict == Verdict::kFound ? kExitFound : 0;
 }
 
+// What `warpfold COMMAND --help` prints.
+absl::Status PrintHelp(const CLI::App& app, const std::string& command) {
+  if (command.empty()) {
+    // Not app.help(), which is that of the command that was parsed: this one's.
+    std::cout << app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> names = CommandNames(app);
+  if (std::find(names.begin(), names.end(), command) == names.end()) {
+    return absl::InvalidArgumentError(UnknownCommandText(app, command));
+  }
+  std::cout << app.get_subcommand(command)->help(app.get_name());
+  return absl::OkStatus();
+}
+
 // REQUIRES: `app` has parsed a command line.
 int RunSubcommand(const CLI::App& app, const Flags& flags) {
   const auto is = [&](const char* name) { return app.got_subcommand(name); };
@@ -55,6 +72,7 @@ int RunSubcommand(const CLI::App& app, const Flags& flags) {
   if (is("bench")) return Report(RunBench(flags.server, flags.bench));
   if (is("health")) return ReportHealth(RunHealth(flags.server, flags.health));
   if (is("info")) return Report(RunInfo(flags.server));
+  if (is("help")) return Report(PrintHelp(app, flags.help_command));
   const Interface interface = InterfaceOf(app);
   std::cout << (is("man") ? ManPage(interface) : Completion(interface, flags.shell));
   return 0;
@@ -77,6 +95,10 @@ int Main(int argc, char** argv) {
   try {
     ParseFlags(*app, argc, argv);
   } catch (const CLI::ParseError& error) {
+    const std::string word = error.get_exit_code() == 0 ? "" : UnknownCommand(*app);
+    if (!word.empty()) {
+      return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
+    }
     return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }
   return Flushed(RunSubcommand(*app, flags));
