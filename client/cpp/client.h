@@ -123,6 +123,8 @@ struct ReduceOptions {
   // any thread, one call at a time; what a stripe that is tried again had sent is taken off.
   ProgressCallback progress = {};
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
+  v1::NanPolicy nan_policy = v1::NAN_POLICY_PROPAGATE;
+  std::int64_t correction = 0;  // VAR and STD divide by the count less this
 };
 
 // Which part of a larger tensor is reduced: reduction.proto's Part, which says where cuts may fall.

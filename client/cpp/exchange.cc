@@ -18,6 +18,8 @@ v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
   for (const Op op : options.ops) request.add_ops(op);
   request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   request.set_keepdims(options.keepdims);
+  request.set_nan_policy(options.nan_policy);
+  request.set_correction(options.correction);
   return request;
 }
 

@@ -219,6 +219,11 @@ std::vector<std::size_t> FakeService::last_chunk_sizes() const {
   return chunk_sizes_;
 }
 
+v1::ReduceRequest FakeService::last_request() const {
+  const std::lock_guard lock(mutex_);
+  return request_;
+}
+
 void FakeService::AnswerWith(const v1::ReduceResponse& lie) {
   const std::lock_guard lock(mutex_);
   lie_ = lie;
@@ -253,6 +258,11 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
 grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                                  v1::ReduceResponse* response) {
   const int number = ++unary_calls_;
+  {
+    const std::lock_guard lock(mutex_);
+    request_ = *request;
+    request_.clear_data();
+  }
   if (hangs_ || number == hangs_at_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   if (const std::optional<v1::ReduceResponse> lie = Lie(); lie.has_value()) {

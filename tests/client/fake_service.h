@@ -58,6 +58,8 @@ class FakeService final : public v1::ReductionService::Service {
   int unary_calls() const { return unary_calls_; }
   int stream_calls() const { return stream_calls_; }
   std::vector<std::size_t> last_chunk_sizes() const;
+  // Of Reduce, without its data.
+  v1::ReduceRequest last_request() const;
 
   grpc::Status Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                       v1::ReduceResponse* response) override;
@@ -84,6 +86,7 @@ class FakeService final : public v1::ReductionService::Service {
   int failures_left_ = 0;
   Failure failure_;
   std::vector<std::size_t> chunk_sizes_;
+  v1::ReduceRequest request_;
   std::atomic<bool> hangs_ = false;
   std::atomic<int> hangs_at_ = 0;
   std::chrono::milliseconds pace_{0};

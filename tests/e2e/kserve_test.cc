@@ -232,8 +232,8 @@ TEST_F(KServeTest, MetadataAndConfigurationAreWhatPerfAnalyzerReads) {
   inference::ModelConfigResponse config;
   ASSERT_TRUE(inference().Call(&Stub::ModelConfig, about_config, &config).ok());
   EXPECT_EQ(config.config().max_batch_size(), 0);  // or the first dimension would be a batch
-  EXPECT_EQ(config.config().output_size(), 7);
-  EXPECT_EQ(config.config().output(5).data_type(), inference::TYPE_INT64);
+  EXPECT_EQ(config.config().output_size(), 9);
+  EXPECT_EQ(config.config().output(7).data_type(), inference::TYPE_INT64);
 
   inference::RepositoryIndexResponse index;
   ASSERT_TRUE(inference().Call(&Stub::RepositoryIndex, {}, &index).ok());

@@ -92,6 +92,12 @@ void AddInput(CLI::App& command, InputFlags& flags) {
   AddRawFormat(command, flags.dtype, flags.shape);
 }
 
+void AddStatisticsFlags(CLI::App& command, StatisticsFlags& flags) {
+  command.add_flag("--omit-nan", flags.omit_nan, "Leave NaNs out, as NumPy's nansum, nanmean, ...");
+  command.add_option("--ddof", flags.ddof, "The divisor of std and var is the count less this")
+      ->capture_default_str();
+}
+
 void AddReduce(CLI::App& app, ReduceFlags& flags) {
   CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
   AddInput(*command, flags.input);
@@ -100,6 +106,7 @@ void AddReduce(CLI::App& app, ReduceFlags& flags) {
           "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
       ->required();
   AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all");
+  AddStatisticsFlags(*command, flags.statistics);
   command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
   command->add_option("--output", flags.output, "Write the result to this .npy file (one op only)")
       ->type_name(kPathType);
@@ -111,6 +118,7 @@ void AddDescribe(CLI::App& app, DescribeFlags& flags) {
       "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
   AddInput(*command, flags.input);
   AddJobs(*command, flags.jobs);
+  AddStatisticsFlags(*command, flags.statistics);
   AddList(*command, "--fail-on", flags.fail_on,
           "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
           "constant (all elements equal, two or more)",

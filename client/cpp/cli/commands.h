@@ -34,7 +34,13 @@ struct ServerFlags {
   std::string color = "auto";  // color.h
 };
 
+struct StatisticsFlags {
+  bool omit_nan = false;  // of floats
+  std::int64_t ddof = 0;  // of var and std
+};
+
 struct ReduceFlags {
+  StatisticsFlags statistics;
   InputFlags input;
   std::string tensor;  // empty: the only one
   std::vector<std::string> ops;
@@ -48,6 +54,7 @@ struct HealthFlags {
 };
 
 struct DescribeFlags {
+  StatisticsFlags statistics;
   InputFlags input;
   int jobs = 4;                      // tensors in flight; each job has a connection of its own
   std::vector<std::string> fail_on;  // names of findings
@@ -106,6 +113,8 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags,
                                                   int connections = ClientOptions().connections);
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
 std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
+// Puts what `flags` say of a tensor of `dtype` into `options`.
+void SetStatistics(const StatisticsFlags& flags, DType dtype, ReduceOptions& options);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
 bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"

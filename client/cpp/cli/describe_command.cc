@@ -80,9 +80,10 @@ absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFla
   if (!fail_on.ok()) return fail_on.status();
   const absl::StatusOr<Input> input = Input::Open(flags.input, Input::Reading::kOnce);
   if (!input.ok()) return input.status();
+  const SummaryOptions options{flags.jobs, server.json, flags.statistics};
   absl::StatusOr<Summaries> summaries =
-      input->pipe() != nullptr ? SummarizePipe(server, *input->pipe(), input->tensors())
-                               : Summarize(server, flags.jobs, input->tensors());
+      input->pipe() != nullptr ? SummarizePipe(server, options, *input->pipe(), input->tensors())
+                               : Summarize(server, options, input->tensors());
   if (!summaries.ok()) return InFile(input->name(), summaries.status());
   const DescribeReport report{flags.input.file, *std::move(summaries)};
   if (server.json) {

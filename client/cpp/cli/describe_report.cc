@@ -107,6 +107,8 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"mean", Value(tensor.mean)},
          {"std", Value(tensor.std)},
          {"sum", Value(tensor.sum)},
+         {"l1_norm", Value(tensor.l1_norm)},
+         {"l2_norm", Value(tensor.l2_norm)},
          {"nan_count", Value(tensor.nan_count)},
          {"inf_count", Value(tensor.inf_count)},
          {"flags", FlagsJson(tensor)},

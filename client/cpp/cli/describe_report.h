@@ -20,7 +20,7 @@ struct DescribeReport {
 std::string ReportText(const DescribeReport& report, bool color);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
-// "std", "sum", "nan_count", "inf_count", "flags", "note"}],
+// "std", "sum", "l1_norm", "l2_norm", "nan_count", "inf_count", "flags", "note"}],
 //  "total": {"tensors", "bytes", "seconds", "gb_per_second"}}; what is absent is null. element.h
 //  says how numbers are written.
 nlohmann::ordered_json ReportJson(const DescribeReport& report);

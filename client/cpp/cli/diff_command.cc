@@ -29,7 +29,7 @@ absl::Status AddStatistics(const ServerFlags& server, int jobs,
     changed.push_back(&diff);
   }
   if (asked.empty()) return absl::OkStatus();
-  absl::StatusOr<Summaries> summaries = Summarize(server, jobs, asked);
+  absl::StatusOr<Summaries> summaries = Summarize(server, {.jobs = jobs}, asked);
   if (!summaries.ok()) return summaries.status();
   for (std::size_t i = 0; i < changed.size(); ++i) {
     changed[i]->*summary = std::move(summaries->tensors[i]);

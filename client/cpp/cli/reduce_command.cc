@@ -96,6 +96,7 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
                                      "dtype: this server does not reduce ", tensor->dtype_name,
                                      "; it has ", DTypeNames(info))));
   }
+  SetStatistics(flags.statistics, tensor->view.dtype, options);
   absl::StatusOr<BlockAnswer> reduced;
   {
     ProgressBar bar(input->pipe() != nullptr ? input->pipe()->BytesOf(*place)

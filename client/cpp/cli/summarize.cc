@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/block_reduce.h"
+#include "client/cpp/cli/describe_ops.h"
 #include "client/cpp/cli/progress_bar.h"
 
 namespace warpfold::client {
@@ -24,6 +25,7 @@ using Ask = std::function<absl::StatusOr<BlockAnswer>(const ReduceOptions& optio
 // The summary of a tensor of `bytes`, and the device that reduced it.
 absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t bytes,
                                         const v1::GetServerInfoResponse& info,
+                                        const SummaryOptions& asked_for,
                                         const std::stop_token& stop, ProgressBar& bar,
                                         const Ask& ask, std::string& device) {
   TensorSummary summary;
@@ -37,13 +39,15 @@ absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t 
     bar.Advance(bytes);
     return summary;
   }
-  ReduceOptions options{.ops = {v1::OP_SUM, v1::OP_MEAN}};
-  // MIN and MAX of nothing are refused, as in NumPy.
+  // MIN and MAX of nothing are refused, as in NumPy; an older server has not all.
   const bool is_empty = std::count(summary.shape.begin(), summary.shape.end(), 0) > 0;
-  if (!is_empty) options.ops.insert(options.ops.end(), {v1::OP_MIN, v1::OP_MAX});
-  for (const Op op : {v1::OP_STD, v1::OP_NAN_COUNT, v1::OP_INF_COUNT}) {
-    if (ServerHas(info, op)) options.ops.push_back(op);  // an older server has not
+  ReduceOptions options;
+  for (const Op op : kDescribeOps) {
+    const bool in_tables = op != v1::OP_SUM && op != v1::OP_L1_NORM && op != v1::OP_L2_NORM;
+    const bool is_there = !is_empty || (op != v1::OP_MIN && op != v1::OP_MAX);
+    if ((asked_for.all || in_tables) && is_there && ServerHas(info, op)) options.ops.push_back(op);
   }
+  SetStatistics(asked_for.flags, tensor.view.dtype, options);
   options.stop = stop;
   std::int64_t shown_bytes = 0;
   options.progress = [&](std::int64_t sent_bytes) {
@@ -64,6 +68,8 @@ absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t 
     if (result.op == v1::OP_MIN) summary.min = std::move(result.tensor);
     if (result.op == v1::OP_MAX) summary.max = std::move(result.tensor);
     if (result.op == v1::OP_STD) summary.std = std::move(result.tensor);
+    if (result.op == v1::OP_L1_NORM) summary.l1_norm = std::move(result.tensor);
+    if (result.op == v1::OP_L2_NORM) summary.l2_norm = std::move(result.tensor);
     if (result.op == v1::OP_NAN_COUNT) summary.nan_count = std::move(result.tensor);
     if (result.op == v1::OP_INF_COUNT) summary.inf_count = std::move(result.tensor);
   }
@@ -75,8 +81,8 @@ absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t 
 class Describer {
  public:
   Describer(const std::vector<NamedTensor>& tensors, const v1::GetServerInfoResponse& info,
-            ProgressBar& bar)
-      : tensors_(tensors), info_(info), bar_(bar), summaries_(tensors.size()) {}
+            const SummaryOptions& options, ProgressBar& bar)
+      : tensors_(tensors), info_(info), options_(options), bar_(bar), summaries_(tensors.size()) {}
 
   // Takes tensors until none is left, or one of them failed.
   void Work(Client& client) {
@@ -114,7 +120,8 @@ class Describer {
   absl::StatusOr<TensorSummary> Describe(Client& client, const NamedTensor& tensor) {
     std::string device;
     absl::StatusOr<TensorSummary> summary = SummaryOf(
-        tensor, static_cast<std::int64_t>(tensor.view.data.size()), info_, stop_.get_token(), bar_,
+        tensor, static_cast<std::int64_t>(tensor.view.data.size()), info_, options_,
+        stop_.get_token(), bar_,
         [&](const ReduceOptions& options) {
           return ReduceAtOnce(client, tensor.view, options, v1::OP_SUM);
         },
@@ -126,6 +133,7 @@ class Describer {
 
   const std::vector<NamedTensor>& tensors_;
   const v1::GetServerInfoResponse& info_;
+  const SummaryOptions& options_;
   ProgressBar& bar_;
   std::vector<TensorSummary> summaries_;  // each written by the one thread that took its index
   std::atomic<std::size_t> next_ = 0;
@@ -137,10 +145,10 @@ class Describer {
 
 }  // namespace
 
-absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
+absl::StatusOr<Summaries> Summarize(const ServerFlags& server, const SummaryOptions& options,
                                     const std::vector<NamedTensor>& tensors) {
   // Several jobs are several connections already.
-  const int connections = jobs > 1 ? 1 : ClientOptions().connections;
+  const int connections = options.jobs > 1 ? 1 : ClientOptions().connections;
   absl::StatusOr<std::unique_ptr<Client>> first = ConnectTo(server, connections);
   if (!first.ok()) return first.status();
   std::int64_t total_bytes = 0;
@@ -148,11 +156,12 @@ absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
     total_bytes += static_cast<std::int64_t>(tensor.view.data.size());
   }
   ProgressBar bar(total_bytes, isatty(STDERR_FILENO) == 1);
-  Describer describer(tensors, (*first)->server_info(), bar);
+  Describer describer(tensors, (*first)->server_info(), options, bar);
   const auto start = std::chrono::steady_clock::now();
   {
     std::vector<std::jthread> helpers;
-    const auto threads = std::min<std::size_t>(static_cast<std::size_t>(jobs), tensors.size());
+    const auto threads =
+        std::min<std::size_t>(static_cast<std::size_t>(options.jobs), tensors.size());
     for (std::size_t i = 1; i < threads; ++i) {
       helpers.emplace_back([&] {
         absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server, connections);
@@ -170,7 +179,8 @@ absl::StatusOr<Summaries> Summarize(const ServerFlags& server, int jobs,
   return summaries;
 }
 
-absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, PipeTensors& pipe,
+absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, const SummaryOptions& options,
+                                        PipeTensors& pipe,
                                         const std::vector<NamedTensor>& tensors) {
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server, /*connections=*/1);
   if (!client.ok()) return client.status();
@@ -182,13 +192,13 @@ absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, PipeTensors& 
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TensorView& view = tensors[i].view;
-    const auto ask = [&](const ReduceOptions& options) -> absl::StatusOr<BlockAnswer> {
+    const auto ask = [&](const ReduceOptions& asked) -> absl::StatusOr<BlockAnswer> {
       const absl::StatusOr<std::unique_ptr<TensorReader>> reader = pipe.ReaderOf(i);
       if (!reader.ok()) return reader.status();
-      return ReduceByBlocks(**client, view.dtype, view.shape, **reader, options, v1::OP_SUM);
+      return ReduceByBlocks(**client, view.dtype, view.shape, **reader, asked, v1::OP_SUM);
     };
     absl::StatusOr<TensorSummary> summary =
-        SummaryOf(tensors[i], pipe.BytesOf(i), info, {}, bar, ask, summaries.device);
+        SummaryOf(tensors[i], pipe.BytesOf(i), info, options, {}, bar, ask, summaries.device);
     if (!summary.ok()) {
       return Prefixed(absl::StrCat("tensor '", tensors[i].name, "'"), summary.status());
     }
