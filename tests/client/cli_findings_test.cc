@@ -87,14 +87,19 @@ TEST_F(FindingsCliTest, ATableAsksForWhatItShows) {
 TEST_F(FindingsCliTest, NansMayBeLeftOutAndDeviationsCorrected) {
   const auto floats = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   const auto ints = WriteArray<std::int64_t>("i.npy", v1::DTYPE_I64, {2}, {1, 2});
-  for (const std::string command : {"describe ", "reduce --op=mean "}) {
-    EXPECT_EQ(Run(command + floats + " --omit-nan --ddof 1").exit_code, 0);
-    EXPECT_EQ(server_.service().last_request().nan_policy(), v1::NAN_POLICY_OMIT);
+  const auto run = [&](const std::string& command, const std::string& flags) {
+    const Outcome outcome = Run(command + flags);
+    EXPECT_EQ(outcome.exit_code, 0) << command << flags << outcome.err;
+    return server_.service().last_request();
+  };
+  for (const auto& [of_floats, of_ints] :
+       {std::pair("describe " + floats, "describe " + ints),
+        std::pair("reduce " + floats + " --op mean", "reduce " + ints + " --op mean")}) {
+    EXPECT_EQ(run(of_floats, " --omit-nan --ddof 1").nan_policy(), v1::NAN_POLICY_OMIT);
     EXPECT_EQ(server_.service().last_request().correction(), 1);
-    EXPECT_EQ(Run(command + ints + " --omit-nan").exit_code, 0);
-    EXPECT_EQ(server_.service().last_request().nan_policy(), v1::NAN_POLICY_PROPAGATE);
+    EXPECT_EQ(run(of_ints, " --omit-nan").nan_policy(), v1::NAN_POLICY_PROPAGATE);
     EXPECT_EQ(server_.service().last_request().correction(), 0);
-    ExpectFailure(command + floats + " --ddof x", 2, "--ddof");
+    ExpectFailure(of_floats + " --ddof x", 2, "--ddof");
   }
 }
 

@@ -27,7 +27,9 @@ class DescribeOps(unittest.TestCase):
         kserve = listed(
             "server/frontend/kserve/models.cc", r'add\("describe",\s*\{(.*?)\}', r"Op::k(\w+)"
         )
-        python = listed("client/python/warpfold/_describe.py", r"_STATISTICS = \((.*?)\)", r'"(\w+)"')
+        python = listed(
+            "client/python/warpfold/_describe.py", r"_STATISTICS = \((.*?)\)", r'"(\w+)"'
+        )
         self.assertEqual(9, len(cpp), cpp)
         self.assertIn("l1_norm", cpp)
         self.assertIn("l2_norm", cpp)

@@ -133,6 +133,10 @@ void AddDiff(CLI::App& app, DiffFlags& flags) {
       ->type_name(kPathType)
       ->required();
   AddRawFormat(*command, flags.dtype, flags.shape);
+  command
+      ->add_option("--tolerance", flags.tolerance,
+                   "Exit with 0 when no element differs by more than this; default: by a bit")
+      ->check(CLI::NonNegativeNumber);
   AddJobs(*command, flags.jobs);
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct DiffFlags {
   std::string dtype;  // of raw bytes, as InputFlags
   std::vector<std::int64_t> shape;
   int jobs = 4;
+  std::optional<double> tolerance;  // of |a - b|; none: of bits
 };
 
 struct WatchFlags {
