@@ -15,6 +15,7 @@ struct NamedTensor {
   std::string
       dtype_name;   // "f32"; of a dtype that the contract does not have, the file's own name for it
   TensorView view;  // dtype DTYPE_UNSPECIFIED when the contract does not have it
+  std::string problem = {};  // why there is no more than a name; empty: nothing is wrong
 };
 
 }  // namespace warpfold::client

@@ -61,7 +61,7 @@ class HeaderParser : private TextCursor {
   absl::Status Value(const std::string& key) {
     if (key == "descr" && !header_.descr) {
       if (Next('[')) {
-        return absl::InvalidArgumentError(
+        return absl::UnimplementedError(
             "descr: the file holds records (a structured dtype); save one field by itself");
       }
       header_.descr = String();
@@ -130,16 +130,16 @@ absl::StatusOr<DType> ParseDescr(const std::string& descr) {
     name.remove_prefix(1);
   }
   if (name.starts_with('O')) {
-    return absl::InvalidArgumentError("descr: the file holds Python objects, not numbers");
+    return absl::UnimplementedError("descr: the file holds Python objects, not numbers");
   }
   const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
                                    [&](const NpyDType& d) { return name == d.descr; });
   if (known == std::end(kNpyDTypes)) {
-    return absl::InvalidArgumentError(
+    return absl::UnimplementedError(
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
   if (order == '>' && ElementBytes(known->dtype) > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::UnimplementedError(absl::StrCat(
         "descr: '", descr, "' is big-endian; save it as a.astype('<", std::string(name), "')"));
   }
   return known->dtype;
@@ -177,7 +177,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start) {
   const absl::StatusOr<DType> dtype = ParseDescr(*header->descr);
   if (!dtype.ok()) return dtype.status();
   if (*header->fortran_order && header->shape->size() > 1) {
-    return absl::InvalidArgumentError(
+    return absl::UnimplementedError(
         "fortran_order: the array is in Fortran order; save np.ascontiguousarray(a)");
   }
   const absl::StatusOr<std::int64_t> bytes = TensorBytes(*dtype, *header->shape);

@@ -6,7 +6,8 @@
 // a reason: Fortran order, big-endian, objects, records, complex numbers, text, times, too few
 // bytes, bytes left over.
 //
-// Thread safety: pure functions. Failure: INVALID_ARGUMENT; nothing in a file makes the parser
+// Thread safety: pure functions. Failure: INVALID_ARGUMENT, and UNIMPLEMENTED for an array that is
+// one and cannot be reduced; nothing in a file makes the parser
 // crash or read past its end.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_NPY_H_
 #define WARPFOLD_CLIENT_CPP_CLI_NPY_H_

@@ -91,6 +91,10 @@ absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags) {
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
   if (!client.ok()) return client.status();
   const v1::GetServerInfoResponse& info = (*client)->server_info();
+  if (!tensor->problem.empty()) {
+    return InFile(input->name(), absl::InvalidArgumentError(absl::StrCat("tensor '", tensor->name,
+                                                                         "': ", tensor->problem)));
+  }
   if (!ServerHas(info, tensor->view.dtype)) {
     return InFile(input->name(), absl::InvalidArgumentError(absl::StrCat(
                                      "dtype: this server does not reduce ", tensor->dtype_name,

@@ -33,6 +33,11 @@ absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t 
   summary.dtype_name = tensor.dtype_name;
   summary.shape = tensor.view.shape;
   summary.bytes = bytes;
+  if (!tensor.problem.empty()) {
+    summary.note = tensor.problem;
+    summary.is_unread = true;
+    return summary;
+  }
   if (!ServerHas(info, tensor.view.dtype)) {
     summary.count = *ElementCount(summary.shape);  // the reader has checked the shape
     summary.note = absl::StrCat("this server does not reduce ", tensor.dtype_name);

@@ -29,7 +29,8 @@ struct TensorSummary {
   // Scalars; absent when the tensor has no elements (min, max), the sum does not fit its dtype, the
   // server does not have the op (std, nan_count, inf_count), or `note` says why.
   std::optional<Tensor> min, max, mean, std, sum, l1_norm, l2_norm, nan_count, inf_count;
-  std::string note;  // empty, or why something is absent
+  std::string note;        // empty, or why something is absent
+  bool is_unread = false;  // nothing but its name is known
 };
 
 struct Summaries {
