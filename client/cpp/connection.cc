@@ -9,6 +9,7 @@
 #include "client/cpp/call_scope.h"
 #include "client/cpp/message.h"
 #include "client/cpp/stream_call.h"
+#include "client/cpp/target.h"
 
 namespace warpfold::client {
 namespace {
@@ -75,7 +76,8 @@ grpc::ChannelArguments ArgumentsFor(const ConnectionOptions& options, Connection
 Connection::Connection(const std::string& target, const ConnectionOptions& options,
                        ConnectionUse use)
     : stub_(grpc::CreateCustomChannel(
-          target, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
+          WithDefaultPort(target),
+          options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
           ArgumentsFor(options, use))) {
   KeepGrpcInitialised();
 }

@@ -102,7 +102,7 @@ using ProgressCallback = std::function<void(std::int64_t sent_bytes)>;
 class Connection {
  public:
   // Returns at once; the connection is made by the first call. `target` is any gRPC target, such as
-  // "localhost:50051".
+  // "localhost"; an address without a port means 50051.
   Connection(const std::string& target, const ConnectionOptions& options,
              ConnectionUse use = ConnectionUse::kAnyCalls);
 

@@ -1,7 +1,6 @@
 # The client library as a package: `cmake --install BUILD --component client` puts it where
 # find_package(warpfold) finds it and offers the target warpfold::client. Everything that programs include lies under one
 # folder, include/warpfold, by the paths that it has in this tree; <warpfold/client.h> is the way in.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(warpfold_include ${CMAKE_INSTALL_INCLUDEDIR}/warpfold)
 set(warpfold_cmake ${CMAKE_INSTALL_LIBDIR}/cmake/warpfold)

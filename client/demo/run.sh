@@ -74,7 +74,7 @@ if ! read -r port _ <"$run/ports"; then
   cat "$run/server.log" >&2
   exit 1
 fi
-export WARPFOLD_SERVER_ADDRESS=127.0.0.1:$port
+export WARPFOLD_TARGET=127.0.0.1:$port
 
 # --- the job -------------------------------------------------------------------------------------
 # The authors' model card, which came with the weights, names their licence.

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -100,6 +101,8 @@ class GrpcServerImpl final : public GrpcServer {
     // Both before the builder, which copies what it finds.
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // gRPC's own health service brings no descriptor, and reflection describes what is linked.
+    google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
     grpc::ServerBuilder builder;
     if (options.reflection_streams_max == 0) {
       builder.SetOption(std::make_unique<WithoutReflection>());

@@ -154,7 +154,7 @@ TEST_F(CompletionCliTest, TheManPageIsCleanRoff) {
   EXPECT_THAT(text, HasSubstr("warpfold - Reductions of tensors on GPUs"));
   EXPECT_THAT(text, HasSubstr("--fail-on nan|inf|zero|constant"));
   EXPECT_THAT(text, HasSubstr("warpfold diff old.safetensors new.safetensors"));
-  EXPECT_THAT(text, HasSubstr("WARPFOLD_SERVER_ADDRESS"));
+  EXPECT_THAT(text, HasSubstr("WARPFOLD_TARGET"));
 }
 
 TEST_F(CompletionCliTest, TheGeneratorsAreNotInTheHelp) {

@@ -55,7 +55,7 @@ class CliTest : public testing::Test {
 
   // Runs the program with `arguments` (split by the shell) against the fake server.
   Outcome Run(const std::string& arguments) const {
-    return RunAt("WARPFOLD_SERVER_ADDRESS=" + server_.address(), arguments);
+    return RunAt("WARPFOLD_TARGET=" + server_.address(), arguments);
   }
 
   Outcome RunAt(const std::string& environment, const std::string& arguments) const {

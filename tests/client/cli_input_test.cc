@@ -58,7 +58,7 @@ TEST_F(CliTest, StdinIsReadWhateverItsFormat) {
 TEST_F(CliTest, ALongPipeIsReadWhole) {
   const auto file = WriteArray<std::int32_t>("a.npy", v1::DTYPE_I32, {3 << 20},
                                              std::vector<std::int32_t>(3 << 20, 1));
-  const std::string command = "cat " + file + " | WARPFOLD_SERVER_ADDRESS=" + server_.address();
+  const std::string command = "cat " + file + " | WARPFOLD_TARGET=" + server_.address();
   EXPECT_EQ(RunAt(command, "reduce - --op sum").out, "3145728\n");
 }
 

@@ -16,7 +16,7 @@ class PipeCliTest : public CliTest {
  protected:
   // The program reads `file` through a pipe, by the name "-" or another.
   Outcome RunPiped(const std::string& file, const std::string& arguments) const {
-    return RunAt(absl::StrCat("cat '", file, "' | WARPFOLD_SERVER_ADDRESS=", server_.address()),
+    return RunAt(absl::StrCat("cat '", file, "' | WARPFOLD_TARGET=", server_.address()),
                  arguments);
   }
 
@@ -57,7 +57,7 @@ TEST_F(PipeCliTest, EachFormatReadsAsItsFile) {
 
 TEST_F(PipeCliTest, ProcessSubstitutionIsAPipe) {
   const auto npy = WriteArray<float>("a.npy", v1::DTYPE_F32, {3}, {1, 2, 4});
-  const Outcome outcome = RunAt("WARPFOLD_SERVER_ADDRESS=" + server_.address() + " bash -c \"",
+  const Outcome outcome = RunAt("WARPFOLD_TARGET=" + server_.address() + " bash -c \"",
                                 "reduce <(cat " + npy + ") --op max\"");
   EXPECT_EQ(outcome.out, "4.0\n") << outcome.err;
 }
@@ -134,7 +134,7 @@ TEST_F(PipeCliTest, DiffReadsAPipeAsOftenAsItNeeds) {
 TEST_F(PipeCliTest, WhatIsLeftOfAFileIsReadLikeAPipe) {
   const auto file = WriteFile("a.bin", std::string("skip") + std::string("\1\0\0\0\2\0\0\0", 8));
   const Outcome outcome = RunShell(
-      "{ dd bs=4 count=1 of=/dev/null 2>/dev/null; WARPFOLD_SERVER_ADDRESS=" + server_.address() +
+      "{ dd bs=4 count=1 of=/dev/null 2>/dev/null; WARPFOLD_TARGET=" + server_.address() +
       " '" WARPFOLD_CLI "' reduce - --dtype i32 --op sum; } < " + file);
   EXPECT_EQ(outcome.out, "3\n") << outcome.err;
 }

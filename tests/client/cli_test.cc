@@ -149,9 +149,8 @@ TEST_F(CliTest, AReaderThatIsGoneIsNoFailure) {
   const auto a = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   const auto b = WriteArray<float>("b.npy", v1::DTYPE_F32, {2}, {1, 3});
   // The shell writes until nobody reads.
-  const std::string command = "WARPFOLD_SERVER_ADDRESS=" + server_.address() +
-                              " '" WARPFOLD_CLI "' diff " + a + " " + b + " 2>'" + Path("err") +
-                              "'";
+  const std::string command = "WARPFOLD_TARGET=" + server_.address() + " '" WARPFOLD_CLI "' diff " +
+                              a + " " + b + " 2>'" + Path("err") + "'";
   RunShell("{ trap '' PIPE; while printf x; do :; done 2>/dev/null; " + command + "; echo $? >'" +
            Path("code") + "'; } | true");
   std::ostringstream code, err;
@@ -197,7 +196,7 @@ TEST_F(CliTest, AServerThatDoesNotAnswerIsExitCode3) {
 
 TEST_F(CliTest, TheServerFlagWinsOverTheEnvironment) {
   const Outcome outcome =
-      RunAt("WARPFOLD_SERVER_ADDRESS=127.0.0.1:1", "info --server " + server_.address());
+      RunAt("WARPFOLD_TARGET=127.0.0.1:1", "info --server " + server_.address());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 

@@ -3,10 +3,10 @@
 import doctest
 import importlib
 import pkgutil
-import re
 from pathlib import Path
 
 import numpy as np
+import printed_page
 import pytest
 
 import warpfold
@@ -24,10 +24,32 @@ def test_the_examples_of_a_module(server, client, name):
     assert doctest.testmod(module, extraglobs=names).failed == 0
 
 
-def test_the_examples_of_the_readme(server):
-    text = re.sub(r"^ *```.*$", "", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    names = {"server": server, "np": np, "warpfold": warpfold}
-    test = doctest.DocTestParser().get_doctest(text, names, "README", str(README), 0)
-    assert test.examples
-    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
-    test.globs["client"].close()
+# What the page has examples with and this Python may lack. tests/dask has Dask.
+OPTIONAL = {"dask", "tqdm"}
+ON_A_GPU = {"torch"}
+
+
+def test_the_readme_prints_every_name():
+    assert len(printed_page.blocks(README)) >= 7
+    assert list(printed_page.unprinted(README)) == []
+
+
+def test_the_readme_runs_as_it_is_printed(server):
+    missing = printed_page.run(README, server, without=ON_A_GPU)
+    assert missing - ON_A_GPU <= OPTIONAL
+
+
+def test_a_name_that_is_not_printed_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    first = "```python\n>>> np.sum([1])\n1\n```\n"
+    second = "- a\n\n  ```python\n  import os\n  sys.exit(os)\n  ```\n"
+    page.write_text(first + second)
+    assert list(printed_page.unprinted(page)) == ["np", "sys"]
+
+
+def test_an_answer_that_is_not_so_is_found(server, tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n```\n")
+    (block,) = printed_page.blocks(page)
+    assert block.run(server, {}) == 1
+    assert "Got:\n    2" in capsys.readouterr().out

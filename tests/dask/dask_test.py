@@ -1,10 +1,12 @@
 """warpfold.dask on a cluster: the bits of one server's answer to the whole array."""
 
 import doctest
+from pathlib import Path
 
 import dask
 import dask.array as da
 import numpy as np
+import printed_page
 import pytest
 
 import warpfold
@@ -154,3 +156,8 @@ def test_an_error_of_a_server_is_the_callers(targets):
 def test_the_examples_of_the_module(targets):
     names = {"server": targets[0], "np": np}
     assert doctest.testmod(wd, extraglobs=names).failed == 0
+
+
+def test_the_readme_runs_as_it_is_printed(targets):
+    page = Path(warpfold.__file__).parents[1] / "README.md"
+    assert "dask" not in printed_page.run(page, targets[0], without={"torch"})

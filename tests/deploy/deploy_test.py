@@ -16,6 +16,7 @@ from array import array
 from pathlib import Path
 
 import dashboard
+import units
 import yaml
 from load import write_npy
 from processes import Server
@@ -123,6 +124,53 @@ class ReadingADashboard(unittest.TestCase):
                 self.assertEqual([expected], self.missing(expression))
 
 
+class Units(unittest.TestCase):
+    def test_only_times_and_powers_have_small_prefixes(self):
+        for value, unit, expected in (
+            (0.05, "reqps", "0.05 req/s"),
+            (0.0, "reqps", "0 req/s"),
+            (12345, "reqps", "12.35 kreq/s"),
+            (0.25, "short", "0.25"),
+            (2.5e6, "Bps", "2.5 MB/s"),
+            (0.003, "s", "3 ms"),
+            (5e-5, "s", "50 µs"),
+            (0.02, "percentunit", "2%"),
+        ):
+            with self.subTest(value=value, unit=unit):
+                self.assertEqual(expected, units.text(value, unit))
+
+    def test_requests_a_second_are_shown_as_such(self):
+        requests = re.compile(r"rate\((warpfold_requests_total|grpc_server_handled_total)\b")
+        found = 0
+        for name, content in dashboards().items():
+            for panel in dashboard.panels(content):
+                for target in panel["targets"]:
+                    if requests.search(target["expr"]) and "/" not in target["expr"]:
+                        with self.subTest(dashboard=name, panel=panel["title"]):
+                            self.assertEqual("reqps", panel["fieldConfig"]["defaults"]["unit"])
+                            found += 1
+        self.assertGreater(found, 3)
+
+
+def selects(selections, series):
+    """Whether one of these selections takes one of these series, whatever the instance."""
+    takes = {
+        "=": lambda pattern, value: pattern == value,
+        "!=": lambda pattern, value: pattern != value,
+        "=~": lambda pattern, value: re.fullmatch(pattern, value),
+        "!~": lambda pattern, value: not re.fullmatch(pattern, value),
+    }
+    return any(
+        name in series
+        and all(
+            takes[operator](value, series[name][label])
+            for label, operator, value in matchers
+            if label != "instance"
+        )
+        for name, matchers in selections.items()
+    )
+
+
 class Dashboards(unittest.TestCase):
     def test_ask_for_metrics_that_the_server_has(self):
         page = served_page()
@@ -134,6 +182,26 @@ class Dashboards(unittest.TestCase):
             for expression in expressions:
                 with self.subTest(dashboard=name, expression=expression):
                     self.assertEqual([], list(dashboard.missing(expression, page)))
+
+    def test_the_slowest_method_is_looked_for_among_all(self):
+        header = read("../server/observe/method.h")
+        facts = re.findall(r'\{Method::k\w+, "(\w+)", "(\w+)"', header)
+        tensors = int(re.search(r"kTensorMethodCount = (\d+);", header)[1])
+        self.assertGreater(len(facts), tensors)
+        tile = next(
+            panel
+            for panel in dashboard.panels(dashboards()["warpfold.json"])
+            if panel["title"] == "Slowest method, p99"
+        )
+        asked = [dashboard.selections(target["expr"]) for target in tile["targets"]]
+        for index, (method, kind) in enumerate(facts):
+            series = {
+                "grpc_server_handling_seconds_bucket": {"grpc_method": method, "grpc_type": kind}
+            }
+            if index < tensors:
+                series["warpfold_request_duration_seconds_bucket"] = {"method": method}
+            with self.subTest(method=method):
+                self.assertTrue(any(selects(one, series) for one in asked))
 
     def test_the_first_is_read_in_a_minute(self):
         self.assertLessEqual(len(list(dashboard.panels(dashboards()["warpfold.json"]))), 16)

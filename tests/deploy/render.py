@@ -22,6 +22,7 @@ from pathlib import Path
 import dashboard
 import matplotlib
 import record
+import units
 from stack import Prometheus, played_back, scraping
 
 matplotlib.use("Agg")
@@ -30,14 +31,13 @@ from matplotlib import colors, dates, pyplot, ticker  # noqa: E402  after the ba
 STEP_SECONDS, RATE_INTERVAL = 1, "10s"
 CELL_INCHES = (0.66, 0.33)  # of the dashboard's grid, 24 columns wide
 
-UNITS = {"s": "s", "bytes": "B", "Bps": "B/s", "reqps": "req/s", "cps": "/s"}
+
+def text(value, panel) -> str:
+    return units.text(value, panel["fieldConfig"]["defaults"]["unit"])
 
 
-def formatter(panel, places=None):
-    unit = panel["fieldConfig"]["defaults"]["unit"]
-    if unit == "percentunit":
-        return ticker.PercentFormatter(1, decimals=1)
-    return ticker.EngFormatter(UNITS.get(unit, ""), places)
+def formatter(panel):
+    return ticker.FuncFormatter(lambda value, _: text(value, panel))
 
 
 def legend(pattern: str, labels) -> str:
@@ -63,13 +63,12 @@ def ranges(prometheus, panel, start, end):
 
 def draw_stat(axes, panel, found):
     axes.axis("off")
-    axes.yaxis.set_major_formatter(formatter(panel, places=0))
     mode = panel["options"]["textMode"]
     for i, (name, _, _, values) in enumerate(found):
-        value = axes.yaxis.get_major_formatter()(values[-1])
-        text = {"name": name, "value_and_name": f"{value} {name}"}.get(mode, value)
-        at = (i + 0.5) / len(found)
-        axes.text(at, 0.45, text, ha="center", va="center", fontsize=13, color="tab:blue")
+        value = text(next(v for v in reversed(values) if math.isfinite(v)), panel)
+        shown = {"name": name, "value_and_name": f"{value} {name}"}.get(mode, value)
+        at = 1 - (i + 0.5) / len(found)
+        axes.text(0.5, at, shown, ha="center", va="center", fontsize=12, color="tab:blue")
 
 
 def draw_bargauge(axes, panel, found):
@@ -86,7 +85,6 @@ def draw_heatmap(axes, _, found):
         counts.append([max(c - b, 0) or math.nan for c, b in zip(cumulative, below)])
         below = cumulative
         bounds.append(bound)
-    seconds = ticker.EngFormatter("s")
     used = [i for i, row in enumerate(counts) if not all(map(math.isnan, row))]
     first, last = used[0], used[-1] + 1
     axes.pcolormesh(
@@ -97,7 +95,7 @@ def draw_heatmap(axes, _, found):
         norm=colors.PowerNorm(0.5),
         shading="nearest",
     )
-    axes.set_yticks(range(last - first), [f"≤ {seconds(b)}" for b in bounds[first:last]])
+    axes.set_yticks(range(last - first), [f"≤ {units.text(b, 's')}" for b in bounds[first:last]])
     axes.xaxis_date()
 
 

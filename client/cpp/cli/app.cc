@@ -45,8 +45,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 }
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
-  app.add_option("--target,--server", flags.server, "The server, as host:port")
-      ->envname("WARPFOLD_SERVER_ADDRESS")
+  app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
+      ->envname("WARPFOLD_TARGET")
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
                  "Seconds that a request may go without progress, retries included; of one that "

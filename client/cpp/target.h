@@ -1,0 +1,20 @@
+// The port that a gRPC target may leave out.
+//
+// Thread safety: functions without state.
+#ifndef WARPFOLD_CLIENT_CPP_TARGET_H_
+#define WARPFOLD_CLIENT_CPP_TARGET_H_
+
+#include <string>
+
+namespace warpfold::client {
+
+inline constexpr char kDefaultPort[] = "50051";  // gRPC's own is 443
+
+// `target` with kDefaultPort behind each address without a port: "a", "dns:///a", "[::1]", "::1",
+// "ipv4:10.0.0.1,10.0.0.2:1". What names no port at all ("unix:", "xds:", ...) and what is no
+// target are as they were.
+std::string WithDefaultPort(const std::string& target);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_TARGET_H_
