@@ -16,8 +16,7 @@ class PipeCliTest : public CliTest {
  protected:
   // The program reads `file` through a pipe, by the name "-" or another.
   Outcome RunPiped(const std::string& file, const std::string& arguments) const {
-    return RunAt(absl::StrCat("cat '", file, "' | WARPFOLD_TARGET=", server_.address()),
-                 arguments);
+    return RunAt(absl::StrCat("cat '", file, "' | WARPFOLD_TARGET=", server_.address()), arguments);
   }
 
   void ExpectPipeFailure(const std::string& bytes, const std::string& arguments,
@@ -133,9 +132,9 @@ TEST_F(PipeCliTest, DiffReadsAPipeAsOftenAsItNeeds) {
 
 TEST_F(PipeCliTest, WhatIsLeftOfAFileIsReadLikeAPipe) {
   const auto file = WriteFile("a.bin", std::string("skip") + std::string("\1\0\0\0\2\0\0\0", 8));
-  const Outcome outcome = RunShell(
-      "{ dd bs=4 count=1 of=/dev/null 2>/dev/null; WARPFOLD_TARGET=" + server_.address() +
-      " '" WARPFOLD_CLI "' reduce - --dtype i32 --op sum; } < " + file);
+  const Outcome outcome =
+      RunShell("{ dd bs=4 count=1 of=/dev/null 2>/dev/null; WARPFOLD_TARGET=" + server_.address() +
+               " '" WARPFOLD_CLI "' reduce - --dtype i32 --op sum; } < " + file);
   EXPECT_EQ(outcome.out, "3\n") << outcome.err;
 }
 
