@@ -115,7 +115,7 @@ TEST_F(KServeTest, DescribeAnswersAllItsOutputsOrThoseAskedForInTheirOrder) {
   ModelInferRequest request = RawFloats("describe", {1, 2, 3});
   ModelInferResponse response;
   ASSERT_TRUE(inference().Infer(request, &response).ok());
-  EXPECT_EQ(OutputNames(response), "SUM MEAN STD MIN MAX NAN_COUNT INF_COUNT ");
+  EXPECT_EQ(OutputNames(response), "SUM MEAN STD MIN MAX L1_NORM L2_NORM NAN_COUNT INF_COUNT ");
   // One entry for each output, and never typed contents: the C++ client indexes them.
   ASSERT_EQ(response.raw_output_contents_size(), response.outputs_size());
   for (const auto& output : response.outputs()) EXPECT_FALSE(output.has_contents());
