@@ -127,10 +127,18 @@ TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {
 
 TEST_F(CliTest, ListsAreJoinedHoweverTheyAreGiven) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
-  for (const char* axes : {"--axis 0,1", "--axis=-1,0", "--axis 0 1", "--axis 0 --axis=1"}) {
+  for (const char* axes : {"--axis 0,1", "--axis=-1,0", "--axis 0 --axis=1"}) {
     EXPECT_EQ(Run("reduce " + file + " --op sum " + axes).out, "10.0\n") << axes;
   }
   EXPECT_EQ(Run("reduce --op sum,max " + file).out, "sum: 10.0\nmax: 4.0\n");
+}
+
+TEST_F(CliTest, AListFlagLeavesTheFileThatFollows) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(Run("reduce --op mean " + file + " --omit-nan").out, "2.5\n");
+  EXPECT_EQ(Run("reduce --op sum --axis 0 " + file).out, "[4. 6.]\n");
+  EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 0);
+  ExpectFailure("bench --op sum mean", 2, "mean");
 }
 
 TEST_F(CliTest, WhatCannotBePrintedIsExitCode3) {

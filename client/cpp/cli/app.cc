@@ -19,7 +19,7 @@ namespace {
 constexpr char kServiceFlag[] = "--service";
 
 // A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
-// items out: "0,,1" would be 0 and 1.
+// items out: "0,,1" would be 0 and 1. And they take whatever follows: in "--op sum FILE" the file.
 template <typename Item>
 CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& list,
                      const std::string& help, const CLI::Validator& is_item = {}) {
@@ -39,7 +39,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
   const std::string choices = is_item.get_description();
   CLI::Option* option = app.add_option_function<std::vector<std::string>>(name, parse, help)
                             ->type_name(absl::StrCat(CLI::detail::type_name<Item>(),
-                                                     choices.empty() ? "" : ":", choices));
+                                                     choices.empty() ? "" : ":", choices))
+                            ->allow_extra_args(false);
   if (!list.empty()) option->default_str(absl::StrCat("[", absl::StrJoin(list, ","), "]"));
   return option;
 }
