@@ -150,7 +150,7 @@ TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   empty.mean = Make<float>(v1::DTYPE_F32, {}, {NAN});
   empty.sum = Make<float>(v1::DTYPE_F32, {}, {0});
   report.summaries.tensors.push_back(empty);
-  EXPECT_EQ(ReportText(report, true),
+  EXPECT_EQ(ReportText({report}, false, true),
             "NAME   SHAPE  DTYPE  COUNT  MIN  MAX  MEAN  STD  NAN  INF\n"
             "empty  (0,)   f32        0    -    -   nan    -    -    -\n"
             "1 tensor, 0 B in 0.000 s, 0.00 GB/s\n");

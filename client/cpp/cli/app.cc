@@ -83,10 +83,10 @@ void AddJobs(CLI::App& command, int& jobs) {
       ->capture_default_str();
 }
 
-void AddInput(CLI::App& command, InputFlags& flags) {
+void AddInput(CLI::App& command, FilesFlags& flags) {
   command
-      .add_option("FILE", flags.file,
-                  "A .npy, .npz or .safetensors file, or raw bytes; or a pipe of them (no .npz); "
+      .add_option("FILE", flags.files,
+                  ".npy, .npz or .safetensors files, or raw bytes; or pipes of them (no .npz); "
                   "- is stdin")
       ->type_name(kPathType)
       ->required();
@@ -100,23 +100,25 @@ void AddStatisticsFlags(CLI::App& command, StatisticsFlags& flags) {
 }
 
 void AddReduce(CLI::App& app, ReduceFlags& flags) {
-  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
+  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of each file");
   AddInput(*command, flags.input);
-  command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
+  command->add_option("--tensor", flags.tensor, "The tensor, of files that have several");
   AddList(*command, "--op", flags.ops,
           "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
       ->required();
   AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all");
   AddStatisticsFlags(*command, flags.statistics);
   command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
-  command->add_option("--output", flags.output, "Write the result to this .npy file (one op only)")
+  command
+      ->add_option("--output", flags.output,
+                   "Write the result to this .npy file (one file and op only)")
       ->type_name(kPathType);
 }
 
 void AddDescribe(CLI::App& app, DescribeFlags& flags) {
   CLI::App* command = app.add_subcommand(
       "describe",
-      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
+      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of files");
   AddInput(*command, flags.input);
   AddJobs(*command, flags.jobs);
   AddStatisticsFlags(*command, flags.statistics);

@@ -31,6 +31,7 @@ inline constexpr char kPathType[] = "PATH";
 
 inline constexpr const char* kExamples[] = {
     "warpfold describe model.safetensors --fail-on nan,inf",
+    "warpfold describe a.npy b.npz c.safetensors",
     "warpfold diff old.safetensors new.safetensors",
     "warpfold reduce a.npy --op sum,mean --axis 0",
     "zcat floats.gz | warpfold reduce - --dtype f32 --op max",
@@ -45,10 +46,15 @@ struct Note {
 inline constexpr Note kNotes[] = {
     {"Exit status",
      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
-     "3 the server or the network failed (health: 1), or stdout could not be written."},
+     "3 the server or the network failed (health: 1), or stdout could not be written.\n"
+     "Of several files it is the worst, the highest. A file that is wrong does not end the "
+     "others."},
     {"JSON",
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
-     "\"Infinity\" and \"-Infinity\"; what does not exist is null."},
+     "\"Infinity\" and \"-Infinity\"; what does not exist is null.\n"
+     "Of several files it is {\"files\": [...]}, in their order: each what it is for that file "
+     "alone,\n"
+     "or {\"file\", \"error\"}; describe adds the \"total\"."},
 };
 
 // The commands that the help shows.

@@ -35,6 +35,13 @@ struct ServerFlags {
   std::string color = "auto";  // color.h
 };
 
+// What commands that take several files read; "-" is stdin.
+struct FilesFlags {
+  std::vector<std::string> files;
+  std::string dtype;  // of raw bytes, as InputFlags
+  std::vector<std::int64_t> shape;
+};
+
 struct StatisticsFlags {
   bool omit_nan = false;  // of floats
   std::int64_t ddof = 0;  // of var and std
@@ -42,7 +49,7 @@ struct StatisticsFlags {
 
 struct ReduceFlags {
   StatisticsFlags statistics;
-  InputFlags input;
+  FilesFlags input;
   std::string tensor;  // empty: the only one
   std::vector<std::string> ops;
   std::vector<std::int64_t> axes;
@@ -56,7 +63,7 @@ struct HealthFlags {
 
 struct DescribeFlags {
   StatisticsFlags statistics;
-  InputFlags input;
+  FilesFlags input;
   int jobs = 4;                      // tensors in flight; each job has a connection of its own
   std::vector<std::string> fail_on;  // names of findings
 };
@@ -98,8 +105,11 @@ struct BenchFlags {
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).
 enum class Verdict { kClean, kFound };
 
-absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
-absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+// These two return what came of each file, in order. A file that is at fault ends nothing; any
+// other failure is the last outcome.
+std::vector<absl::Status> RunReduce(const ServerFlags& server, const ReduceFlags& flags);
+std::vector<absl::StatusOr<Verdict>> RunDescribe(const ServerFlags& server,
+                                                 const DescribeFlags& flags);
 // Needs no server when the files have the same bits.
 absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);

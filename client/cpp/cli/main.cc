@@ -47,6 +47,14 @@ int Report(const absl::StatusOr<Verdict>& verdict) {
   return *verdict == Verdict::kFound ? kExitFound : 0;
 }
 
+// Of several files.
+template <typename Outcome>
+int ReportWorst(const std::vector<Outcome>& outcomes) {
+  int code = 0;
+  for (const Outcome& outcome : outcomes) code = std::max(code, Report(outcome));
+  return code;
+}
+
 // What `warpfold COMMAND --help` prints.
 absl::Status PrintHelp(const CLI::App& app, const std::string& command) {
   if (command.empty()) {
@@ -65,8 +73,8 @@ absl::Status PrintHelp(const CLI::App& app, const std::string& command) {
 // REQUIRES: `app` has parsed a command line.
 int RunSubcommand(const CLI::App& app, const Flags& flags) {
   const auto is = [&](const char* name) { return app.got_subcommand(name); };
-  if (is("reduce")) return Report(RunReduce(flags.server, flags.reduce));
-  if (is("describe")) return Report(RunDescribe(flags.server, flags.describe));
+  if (is("reduce")) return ReportWorst(RunReduce(flags.server, flags.reduce));
+  if (is("describe")) return ReportWorst(RunDescribe(flags.server, flags.describe));
   if (is("diff")) return Report(RunDiff(flags.server, flags.diff));
   if (is("watch")) return Report(RunWatch(flags.server, flags.watch));
   if (is("bench")) return Report(RunBench(flags.server, flags.bench));
