@@ -102,18 +102,22 @@ absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswe
   return absl::OkStatus();
 }
 
-absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {
+absl::Status WithOutputElement(const absl::Status& status,
+                               const std::function<std::int64_t(std::int64_t)>& changed) {
   constexpr absl::string_view kBeforeElement = "output element ";
   const absl::string_view message = status.message();
   const std::size_t found = message.find(kBeforeElement);
   if (!absl::IsOutOfRange(status) || found == absl::string_view::npos) return status;
   const std::size_t begin = found + kBeforeElement.size();
   const std::size_t end = std::min(message.find_first_not_of("0123456789", begin), message.size());
-  std::uint64_t element = 0;
+  std::int64_t element = 0;
   if (!absl::SimpleAtoi(message.substr(begin, end - begin), &element)) return status;
-  element += static_cast<std::uint64_t>(first_result);
   return absl::OutOfRangeError(
-      absl::StrCat(message.substr(0, begin), element, message.substr(end)));
+      absl::StrCat(message.substr(0, begin), changed(element), message.substr(end)));
+}
+
+absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {
+  return WithOutputElement(status, [&](std::int64_t element) { return element + first_result; });
 }
 
 absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {

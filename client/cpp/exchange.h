@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& option
 
 // Puts the results of `next` behind those of `whole`, along `dimension`.
 absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswer& whole);
+
+// An OUT_OF_RANGE that names an output element names `changed` of it.
+absl::Status WithOutputElement(const absl::Status& status,
+                               const std::function<std::int64_t(std::int64_t)>& changed);
 
 // `status` of a stripe whose results begin at the whole's `first_result`. The server names an
 // output element by its place among the results that it was asked for.

@@ -267,7 +267,7 @@ class BlockReduction {
     if ((*reduced)[outermost]) {
       return absl::InvalidArgumentError(
           "axes: what is read block by block cannot be reduced along these, of which every block "
-          "has too many results; write it to a file in C order first");
+          "has too many results; write it to a file, little-endian and in C order, first");
     }
     std::size_t dimension = 0;
     for (std::size_t d = 0; d < outermost; ++d) dimension += options_.keepdims || !(*reduced)[d];

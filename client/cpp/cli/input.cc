@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/npz.h"
 #include "client/cpp/cli/raw.h"
 #include "client/cpp/cli/safetensors.h"
@@ -120,10 +119,17 @@ absl::StatusOr<Input> Input::Open(const InputFlags& flags, Reading reading) {
   if (!file.ok()) return file.status();
   input.file_ = std::make_unique<UniqueMappedFile>(*std::move(file));
   const std::span<const std::byte> bytes = input.file_->bytes();
-  absl::Status read = raw.has_value() ? input.SetArray(ParseRaw(*raw, flags.shape, bytes))
-                                      : input.ReadBytes(format, bytes);
+  absl::Status read =
+      raw.has_value() ? input.ReadRaw(*raw, flags.shape, bytes) : input.ReadBytes(format, bytes);
   if (!read.ok()) return input.Named(read);
   return input;
+}
+
+absl::Status Input::ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
+                            std::span<const std::byte> bytes) {
+  absl::StatusOr<TensorView> view = ParseRaw(dtype, shape, bytes);
+  if (!view.ok()) return view.status();
+  return SetArray(NpyArray{*std::move(view), {}});
 }
 
 absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes) {
@@ -169,10 +175,10 @@ absl::Status Input::Named(const absl::Status& status) const {
   return absl::Status(status.code(), absl::StrCat(name_, ": ", status.message()));
 }
 
-absl::Status Input::SetArray(const absl::StatusOr<TensorView>& array) {
+absl::Status Input::SetArray(const absl::StatusOr<NpyArray>& array) {
   if (!array.ok()) return array.status();
   nameless_ = true;
-  tensors_ = {{Stem(), Name(array->dtype), *array}};
+  tensors_ = {{Stem(), Name(array->view.dtype), array->view, "", array->layout}};
   return absl::OkStatus();
 }
 

@@ -27,6 +27,7 @@
 #include "client/cpp/cli/format.h"
 #include "client/cpp/cli/mapped_file.h"
 #include "client/cpp/cli/named_tensor.h"
+#include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/pipe_tensors.h"
 
 namespace warpfold::client {
@@ -65,7 +66,9 @@ class Input {
   absl::Status Named(const absl::Status& status) const;
   // The file's name without folder and suffix.
   std::string Stem() const;
-  absl::Status SetArray(const absl::StatusOr<TensorView>& array);
+  absl::Status SetArray(const absl::StatusOr<NpyArray>& array);
+  absl::Status ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
+                       std::span<const std::byte> bytes);
   absl::Status ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes);
   absl::Status ReadPipe(std::optional<Format> format, std::optional<DType> raw,
                         const InputFlags& flags, Pipe pipe);

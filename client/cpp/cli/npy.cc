@@ -122,7 +122,12 @@ class HeaderParser : private TextCursor {
   Header header_;
 };
 
-absl::StatusOr<DType> ParseDescr(const std::string& descr) {
+struct Element {
+  DType dtype;
+  bool is_big_endian;
+};
+
+absl::StatusOr<Element> ParseDescr(const std::string& descr) {
   std::string_view name = descr;
   char order = '|';
   if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
@@ -138,11 +143,7 @@ absl::StatusOr<DType> ParseDescr(const std::string& descr) {
     return absl::UnimplementedError(
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
-  if (order == '>' && ElementBytes(known->dtype) > 1) {
-    return absl::UnimplementedError(absl::StrCat(
-        "descr: '", descr, "' is big-endian; save it as a.astype('<", std::string(name), "')"));
-  }
-  return known->dtype;
+  return Element{known->dtype, order == '>' && ElementBytes(known->dtype) > 1};
 }
 
 }  // namespace
@@ -174,15 +175,14 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start) {
       kMagic.size() + (static_cast<int>(start[kMagic.size()]) == 1 ? 4 : 6);
   const absl::StatusOr<Header> header = HeaderParser(text.substr(header_start)).Parse();
   if (!header.ok()) return header.status();
-  const absl::StatusOr<DType> dtype = ParseDescr(*header->descr);
-  if (!dtype.ok()) return dtype.status();
-  if (*header->fortran_order && header->shape->size() > 1) {
-    return absl::UnimplementedError(
-        "fortran_order: the array is in Fortran order; save np.ascontiguousarray(a)");
-  }
-  const absl::StatusOr<std::int64_t> bytes = TensorBytes(*dtype, *header->shape);
+  const absl::StatusOr<Element> element = ParseDescr(*header->descr);
+  if (!element.ok()) return element.status();
+  const absl::StatusOr<std::int64_t> bytes = TensorBytes(element->dtype, *header->shape);
   if (!bytes.ok()) return bytes.status();
-  return NpyHeader{*dtype, *header->shape, static_cast<std::size_t>(*bytes)};
+  return NpyHeader{element->dtype,
+                   *header->shape,
+                   static_cast<std::size_t>(*bytes),
+                   {element->is_big_endian, *header->fortran_order && header->shape->size() > 1}};
 }
 
 absl::Status CheckNpyData(const NpyHeader& header, std::size_t data_bytes) {
@@ -193,7 +193,7 @@ absl::Status CheckNpyData(const NpyHeader& header, std::size_t data_bytes) {
       " follow the header"));
 }
 
-absl::StatusOr<TensorView> ParseNpy(std::span<const std::byte> file) {
+absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file) {
   if (file.size() < kMagic.size()) return absl::InvalidArgumentError("is not a .npy file");
   const absl::StatusOr<std::size_t> data_at = NpyHeaderBytes(file);
   if (!data_at.ok()) return data_at.status();
@@ -205,7 +205,7 @@ absl::StatusOr<TensorView> ParseNpy(std::span<const std::byte> file) {
   if (!header.ok()) return header.status();
   const std::span<const std::byte> data = file.subspan(*data_at);
   if (absl::Status whole = CheckNpyData(*header, data.size()); !whole.ok()) return whole;
-  return TensorView{header->dtype, std::move(header->shape), data};
+  return NpyArray{{header->dtype, std::move(header->shape), data}, header->layout};
 }
 
 absl::StatusOr<std::string> NpyBytes(const Tensor& tensor) {

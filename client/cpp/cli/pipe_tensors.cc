@@ -116,7 +116,8 @@ absl::Status PipeTensors::ReadNpyHeader() {
       !read.ok()) {
     return read.status();
   }
-  Add({"", Name(header->dtype), {header->dtype, header->shape, {}}}, 0, header->data_bytes);
+  Add({"", Name(header->dtype), {header->dtype, header->shape, {}}, "", header->layout}, 0,
+      header->data_bytes);
   return absl::OkStatus();
 }
 

@@ -11,13 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/array_text.h"
-#include "client/cpp/cli/block_reduce.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/files.h"
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/npy.h"
 #include "client/cpp/cli/progress_bar.h"
+#include "client/cpp/cli/reduce_tensor.h"
 
 namespace warpfold::client {
 namespace {
@@ -25,11 +25,10 @@ namespace {
 // Tensor `i` of `pipe`, which is read to its end: it has to be what its headers say.
 absl::StatusOr<BlockAnswer> ReducePipe(Client& client, PipeTensors& pipe, std::size_t i,
                                        const ReduceOptions& options) {
-  const TensorView& view = pipe.tensors()[i].view;
   const absl::StatusOr<std::unique_ptr<TensorReader>> reader = pipe.ReaderOf(i);
   if (!reader.ok()) return reader.status();
   absl::StatusOr<BlockAnswer> answer =
-      ReduceByBlocks(client, view.dtype, view.shape, **reader, options);
+      ReduceTensor(client, pipe.tensors()[i], reader->get(), options);
   if (!answer.ok()) return answer;
   if (absl::Status finished = pipe.Finish(); !finished.ok()) return finished;
   return answer;
@@ -99,14 +98,14 @@ class Reducer {
       if (!client.ok()) return client.status();
       client_ = *std::move(client);
     }
-    absl::StatusOr<BlockAnswer> answer = ReduceTensor(*input, *place);
+    absl::StatusOr<BlockAnswer> answer = ReduceSelected(*input, *place);
     if (!answer.ok()) return InFile(input->name(), answer.status());
     const NamedTensor& tensor = input->tensors()[*place];
     return Reduced{file.file, tensor.name, tensor.dtype_name, *std::move(answer)};
   }
 
  private:
-  absl::StatusOr<BlockAnswer> ReduceTensor(const Input& input, std::size_t place) {
+  absl::StatusOr<BlockAnswer> ReduceSelected(const Input& input, std::size_t place) {
     const NamedTensor& tensor = input.tensors()[place];
     const v1::GetServerInfoResponse& info = client_->server_info();
     if (!tensor.problem.empty()) {
@@ -129,7 +128,7 @@ class Reducer {
       shown_bytes = sent_bytes;
     };
     return pipe != nullptr ? ReducePipe(*client_, *pipe, place, options)
-                           : ReduceAtOnce(*client_, tensor.view, options);
+                           : ReduceTensor(*client_, tensor, /*reader=*/nullptr, options);
   }
 
   const ServerFlags& server_;

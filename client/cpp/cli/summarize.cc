@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/cli/block_reduce.h"
 #include "client/cpp/cli/describe_ops.h"
 #include "client/cpp/cli/progress_bar.h"
+#include "client/cpp/cli/reduce_tensor.h"
 
 namespace warpfold::client {
 namespace {
@@ -128,7 +128,7 @@ class Describer {
         tensor, static_cast<std::int64_t>(tensor.view.data.size()), info_, options_,
         stop_.get_token(), bar_,
         [&](const ReduceOptions& options) {
-          return ReduceAtOnce(client, tensor.view, options, v1::OP_SUM);
+          return ReduceTensor(client, tensor, /*reader=*/nullptr, options, v1::OP_SUM);
         },
         device);
     const absl::MutexLock lock(&mutex_);
@@ -196,11 +196,10 @@ absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, const Summary
   Summaries summaries;
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TensorView& view = tensors[i].view;
     const auto ask = [&](const ReduceOptions& asked) -> absl::StatusOr<BlockAnswer> {
       const absl::StatusOr<std::unique_ptr<TensorReader>> reader = pipe.ReaderOf(i);
       if (!reader.ok()) return reader.status();
-      return ReduceByBlocks(**client, view.dtype, view.shape, **reader, asked, v1::OP_SUM);
+      return ReduceTensor(**client, tensors[i], reader->get(), asked, v1::OP_SUM);
     };
     absl::StatusOr<TensorSummary> summary =
         SummaryOf(tensors[i], pipe.BytesOf(i), info, options, {}, bar, ask, summaries.device);
