@@ -57,7 +57,7 @@ class CallContext {
  public:
   explicit CallContext(const CallLimits& limits)
       : on_stop_(limits.stop, [this] { context_.TryCancel(); }) {
-    context_.set_deadline(limits.deadline);
+    if (limits.silence == nullptr) context_.set_deadline(limits.deadline);
   }
 
   grpc::ClientContext* get() { return &context_; }

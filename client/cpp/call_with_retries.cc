@@ -14,7 +14,6 @@ namespace warpfold::client {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
 // Of a call's jitter. The system is asked once a process: it takes its time.
@@ -67,21 +66,24 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target,
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
 }
 
-Served CallWithRetries(const RetryPolicy& policy, const std::string& target, milliseconds timeout,
-                       const std::stop_token& stop,
-                       const std::function<CallReply(const CallLimits&)>& attempt) {
-  const auto give_up_at = steady_clock::now() + timeout;
+namespace {
+
+// Runs `attempt` with limits made by `limits_now`, until `silence` is over.
+Served TryAgain(const RetryPolicy& policy, const std::string& target, const Silence& silence,
+                const std::stop_token& stop, const std::function<CallLimits()>& limits_now,
+                const std::function<CallReply(const CallLimits&)>& attempt) {
   Retrier retrier(policy, NextSeed());
   grpc::Status before;  // how the attempt before this one failed
   while (true) {
-    const CallReply reply = attempt(CallLimits{system_clock::now() + TimeLeft(give_up_at), stop});
+    const CallReply reply = attempt(limits_now());
     if (reply.status.ok()) {
       return {absl::OkStatus(), reply.response, retrier.attempts()};
     }
     const std::optional<milliseconds> pushback = PushbackOf(reply.status, reply.pushback_ms);
     const std::optional<milliseconds> delay =
-        stop.stop_requested() ? std::nullopt
-                              : retrier.NextDelay(reply.status, pushback, TimeLeft(give_up_at));
+        stop.stop_requested()
+            ? std::nullopt
+            : retrier.NextDelay(reply.status, pushback, TimeLeft(silence.ends_at()));
     if (!delay.has_value()) {
       const absl::Status status =
           ToAbslStatus(WithFailureBefore(reply.status, before, target), target, retrier.attempts());
@@ -92,6 +94,32 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target, mil
       return {absl::CancelledError("stopped while waiting to try again"), {}, retrier.attempts()};
     }
   }
+}
+
+}  // namespace
+
+Served CallWithRetries(const RetryPolicy& policy, const std::string& target, milliseconds timeout,
+                       const std::stop_token& stop,
+                       const std::function<CallReply(const CallLimits&)>& attempt) {
+  const Silence silence(timeout);
+  return TryAgain(
+      policy, target, silence, stop,
+      [&] {
+        return CallLimits{system_clock::now() + TimeLeft(silence.ends_at()), stop};
+      },
+      attempt);
+}
+
+Served StreamWithRetries(const RetryPolicy& policy, const std::string& target,
+                         milliseconds silence_max, const std::stop_token& stop,
+                         const std::function<CallReply(const CallLimits&)>& attempt) {
+  Silence silence(silence_max);
+  return TryAgain(
+      policy, target, silence, stop,
+      [&] {
+        return CallLimits{{}, stop, {}, &silence};
+      },
+      attempt);
 }
 
 }  // namespace warpfold::client

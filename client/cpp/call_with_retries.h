@@ -39,6 +39,12 @@ Served CallWithRetries(const RetryPolicy& policy, const std::string& target,
                        std::chrono::milliseconds timeout, const std::stop_token& stop,
                        const std::function<CallReply(const CallLimits&)>& attempt);
 
+// The same for a call that moves a payload of any size, by Connection::Stream: until it has been
+// silent for `silence_max`.
+Served StreamWithRetries(const RetryPolicy& policy, const std::string& target,
+                         std::chrono::milliseconds silence_max, const std::stop_token& stop,
+                         const std::function<CallReply(const CallLimits&)>& attempt);
+
 }  // namespace warpfold::client
 
 #endif  // WARPFOLD_CLIENT_CPP_CALL_WITH_RETRIES_H_

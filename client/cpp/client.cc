@@ -101,12 +101,12 @@ Served Client::SendTensor(std::size_t connection, const TensorView& tensor,
   const std::chrono::milliseconds timeout = options.timeout.value_or(options_.timeout);
   if (TravelsByStream(head.size(), tensor.data.size())) {
     const std::string header = StreamHeaderMessage(request);
-    return CallWithRetries(options_.retry, target_, timeout, options.stop,
-                           [&](const CallLimits& limits) {
-                             return Noted(connections_.At(connection)
-                                              ->Stream(kReduceStreamMethod, header, tensor.data,
-                                                       ChunkBytes(), limits, options.progress));
-                           });
+    return StreamWithRetries(options_.retry, target_, timeout, options.stop,
+                             [&](const CallLimits& limits) {
+                               return Noted(connections_.At(connection)
+                                                ->Stream(kReduceStreamMethod, header, tensor.data,
+                                                         ChunkBytes(), limits, options.progress));
+                             });
   }
   Served served =
       CallAnyServer(connection, kReduceMethod, head, tensor.data, timeout, options.stop);

@@ -24,14 +24,18 @@
 //
 // Many small ones go one after the other on one stream (many_stream.h).
 //
+// Limits: a call that moves many bytes may take as long as they move; its `timeout` is how long it
+// may go without progress: until the transport takes the next chunk, or the answer comes. A call of
+// one message has to end within it.
+//
 // Retries: calls refused for load (RESOURCE_EXHAUSTED with a delay from the server), UNAVAILABLE
-// and a CANCELLED that the caller did not ask for are tried again within the call's deadline, of a
+// and a CANCELLED that the caller did not ask for are tried again within the call's timeout, of a
 // tensor in stripes the one stripe that failed; retry.h has the rule. A name with several addresses
 // is several servers, which take turns; one that hangs costs a small call less than a second and
 // the next ones nothing (small_call.h).
 //
 // The headers, in the order of a call: client.h -> exchange.h, stripes.h, fan_out.h ->
-// call_with_retries.h -> retry.h -> small_call.h -> connection_pool.h -> connection.h ->
+// call_with_retries.h -> retry.h, silence.h -> small_call.h -> connection_pool.h -> connection.h ->
 // stream_call.h -> call_scope.h -> message.h, payload_loan.h; tensor.h, remote_tensor.h,
 // shared_tensor.h and many_stream.h are beside.
 //
@@ -88,7 +92,8 @@ std::chrono::microseconds DefaultLookMax();
 struct ClientOptions {
   ConnectionOptions connection;
   RetryPolicy retry;
-  // The time a call may take, retries included, unless ReduceOptions says otherwise.
+  // Unless ReduceOptions says otherwise: how long a call may go without progress, retries included;
+  // of a call of one message the time that it may take.
   std::chrono::milliseconds timeout{60'000};
   // Tensors above this many bytes travel by ReduceStream, and so does whatever would not fit the
   // server's Limits.max_message_bytes.
@@ -118,6 +123,8 @@ struct ReduceOptions {
   // any thread, one call at a time; what a stripe that is tried again had sent is taken off.
   ProgressCallback progress = {};
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
+  v1::NanPolicy nan_policy = v1::NAN_POLICY_PROPAGATE;
+  std::int64_t correction = 0;  // VAR and STD divide by the count less this
 };
 
 // Which part of a larger tensor is reduced: reduction.proto's Part, which says where cuts may fall.
@@ -180,10 +187,10 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& target,
                                                          const ClientOptions& options);
 
-  // Reduces `tensor`. Blocks until the answer, the deadline, or a stop request. The tensor's bytes
-  // must stay unchanged meanwhile, and are not referred to afterwards. INVALID_ARGUMENT `data` when
-  // the bytes are not as many as dtype and shape say; otherwise the server's status. INTERNAL when
-  // the answer is not one to this request.
+  // Reduces `tensor`. Blocks until the answer, the end of its timeout (DEADLINE_EXCEEDED), or a
+  // stop request. The tensor's bytes must stay unchanged meanwhile, and are not referred to
+  // afterwards. INVALID_ARGUMENT `data` when the bytes are not as many as dtype and shape say;
+  // otherwise the server's status. INTERNAL when the answer is not one to this request.
   absl::StatusOr<ReduceAnswer> Reduce(const TensorView& tensor, const ReduceOptions& options);
 
   // Reduce on a thread of its own, which the future's destructor waits for; the tensor's bytes and

@@ -114,6 +114,9 @@ CallReply Connection::Stream(const char* method, const std::string& header,
     open = write(chunk.size() == chunk_bytes ? full_prefix : PayloadPrefix(chunk.size()), chunk,
                  grpc::WriteOptions());
     sent_bytes += chunk.size();
+    if (open && limits.silence != nullptr) {
+      limits.silence->Sent(static_cast<std::int64_t>(sent_bytes));
+    }
     if (open && progress) progress(static_cast<std::int64_t>(sent_bytes));
   }
   if (open) call.Close();

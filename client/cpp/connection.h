@@ -31,6 +31,8 @@
 #include <stop_token>
 #include <string>
 
+#include "client/cpp/silence.h"
+
 namespace warpfold::client {
 
 inline constexpr char kReduceMethod[] = "/warpfold.v1.ReductionService/Reduce";
@@ -81,6 +83,10 @@ struct CallLimits {
   // Of a unary call: how long the calling thread looks for the answer before it sleeps
   // (ClientOptions::look_max).
   std::chrono::microseconds look_max{0};
+  // Of Stream, instead of the deadline: the attempt ends with DEADLINE_EXCEEDED at
+  // silence->ends_at(), which every chunk that the transport takes moves on. Null: the deadline
+  // holds.
+  Silence* silence = nullptr;
 };
 
 struct CallReply {

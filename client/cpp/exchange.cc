@@ -1,10 +1,13 @@
 #include "client/cpp/exchange.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/message.h"
 
 namespace warpfold::client {
@@ -15,6 +18,8 @@ v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
   for (const Op op : options.ops) request.add_ops(op);
   request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   request.set_keepdims(options.keepdims);
+  request.set_nan_policy(options.nan_policy);
+  request.set_correction(options.correction);
   return request;
 }
 
@@ -78,6 +83,41 @@ absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& option
   if (!message.ok()) return message.status();
   if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
   return ParseAnswer(*std::move(message), attempts);
+}
+
+absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswer& whole) {
+  if (next.results.size() != whole.results.size()) {
+    return absl::InternalError("the servers' results for the stripes do not fit each other");
+  }
+  for (std::size_t r = 0; r < whole.results.size(); ++r) {
+    Tensor& to = whole.results[r].tensor;
+    const Tensor& from = next.results[r].tensor;
+    if (from.dtype != to.dtype || from.shape.size() != to.shape.size() ||
+        dimension >= to.shape.size()) {
+      return absl::InternalError("the servers' results for the stripes do not fit each other");
+    }
+    to.shape[dimension] += from.shape[dimension];
+    to.data += from.data;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WithOutputElement(const absl::Status& status,
+                               const std::function<std::int64_t(std::int64_t)>& changed) {
+  constexpr absl::string_view kBeforeElement = "output element ";
+  const absl::string_view message = status.message();
+  const std::size_t found = message.find(kBeforeElement);
+  if (!absl::IsOutOfRange(status) || found == absl::string_view::npos) return status;
+  const std::size_t begin = found + kBeforeElement.size();
+  const std::size_t end = std::min(message.find_first_not_of("0123456789", begin), message.size());
+  std::int64_t element = 0;
+  if (!absl::SimpleAtoi(message.substr(begin, end - begin), &element)) return status;
+  return absl::OutOfRangeError(
+      absl::StrCat(message.substr(0, begin), changed(element), message.substr(end)));
+}
+
+absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {
+  return WithOutputElement(status, [&](std::int64_t element) { return element + first_result; });
 }
 
 absl::StatusOr<std::string> TakeState(v1::ReduceResponse message) {

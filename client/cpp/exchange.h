@@ -5,6 +5,9 @@
 #ifndef WARPFOLD_CLIENT_CPP_EXCHANGE_H_
 #define WARPFOLD_CLIENT_CPP_EXCHANGE_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,17 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempt
 
 // All of the above: what was served as the answer to `options`.
 absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options);
+
+// Puts the results of `next` behind those of `whole`, along `dimension`.
+absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswer& whole);
+
+// An OUT_OF_RANGE that names an output element names `changed` of it.
+absl::Status WithOutputElement(const absl::Status& status,
+                               const std::function<std::int64_t(std::int64_t)>& changed);
+
+// `status` of a stripe whose results begin at the whole's `first_result`. The server names an
+// output element by its place among the results that it was asked for.
+absl::Status OfWhole(const absl::Status& status, std::int64_t first_result);
 
 absl::StatusOr<std::string> TakeState(v1::ReduceResponse message);
 

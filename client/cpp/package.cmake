@@ -7,7 +7,7 @@ set(warpfold_cmake ${CMAKE_INSTALL_LIBDIR}/cmake/warpfold)
 
 # What client.h and many_stream.h include.
 set(warpfold_headers client.h connection.h connection_pool.h many_stream.h remote_tensor.h retry.h shared_tensor.h
-  tensor.h)
+  silence.h tensor.h)
 install(FILES ${warpfold_headers} DESTINATION ${warpfold_include}/client/cpp COMPONENT client)
 install(FILES package/client.h DESTINATION ${warpfold_include}/warpfold COMPONENT client)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/warpfold ${CMAKE_BINARY_DIR}/proto/google

@@ -57,7 +57,6 @@ absl::StatusOr<RemoteTensor> Client::Put(const TensorView& tensor, const PutOpti
 
 absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
                            const PutOptions& options, std::chrono::milliseconds timeout) {
-  const auto give_up_at = std::chrono::steady_clock::now() + timeout;
   const auto tensor_bytes = static_cast<std::int64_t>(tensor.data.size());
   const bool several = options_.connections > 1 && tensor_bytes > options_.stripe_threshold_bytes;
   const auto range_bytes = static_cast<std::size_t>(
@@ -78,11 +77,11 @@ absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
     header.set_size_bytes(static_cast<std::int64_t>(bytes.size()));
     const std::string first = message.SerializeAsString();
     const auto connection = connections_.At(static_cast<std::size_t>(worker));
-    return CallWithRetries(options_.retry, target_, TimeLeft(give_up_at), stop,
-                           [&](const CallLimits& limits) {
-                             return connection->Stream(kWriteTensorMethod, first, bytes,
-                                                       ChunkBytes(), limits, progress.Of(range));
-                           })
+    return StreamWithRetries(options_.retry, target_, timeout, stop,
+                             [&](const CallLimits& limits) {
+                               return connection->Stream(kWriteTensorMethod, first, bytes,
+                                                         ChunkBytes(), limits, progress.Of(range));
+                             })
         .status;
   };
   return FanOut(several ? options_.connections : 1, ranges, options.stop, write);

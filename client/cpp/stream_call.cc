@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace warpfold::client {
 
 StreamCall::StreamCall(grpc::GenericStub& stub, const char* method, const CallLimits& limits)
-    : context_(limits) {
+    : context_(limits), silence_(limits.silence) {
   context_.get()->set_initial_metadata_corked(true);  // travels with the first message
   stream_ = stub.PrepareCall(context_.get(), method, scope_.queue());
   stream_->StartCall(AsTag(kStarted));  // corked: no event
@@ -47,6 +49,10 @@ const grpc::Status& StreamCall::Finish() {
   while (!ended_) Next();
   if (!finished_) stream_->Finish(&status_, AsTag(kFinished));
   while (!finished_) Next();
+  if (timed_out_ && status_.error_code() == grpc::StatusCode::CANCELLED) {
+    status_ = {grpc::StatusCode::DEADLINE_EXCEEDED,
+               absl::StrCat("Deadline Exceeded: no progress for ", silence_->max().count(), " ms")};
+  }
   return status_;
 }
 
@@ -58,8 +64,20 @@ bool StreamCall::AwaitWritten() {
 
 void StreamCall::Next() {
   bool ok = false;
-  const Tag tag = scope_.Next(ok);
-  Handle(tag, ok);
+  if (silence_ == nullptr || timed_out_) {
+    const Tag tag = scope_.Next(ok);
+    Handle(tag, ok);
+    return;
+  }
+  const auto left = silence_->ends_at() - std::chrono::steady_clock::now();
+  const std::optional<Tag> tag =
+      scope_.NextUntil(std::chrono::system_clock::now() +
+                           std::chrono::ceil<std::chrono::system_clock::duration>(left),
+                       ok);
+  if (tag.has_value()) return Handle(*tag, ok);
+  if (std::chrono::steady_clock::now() < silence_->ends_at()) return;  // the clocks differ
+  timed_out_ = true;
+  context_.get()->TryCancel();
 }
 
 void StreamCall::Handle(Tag tag, bool ok) {

@@ -55,6 +55,7 @@ class StreamCall {
 
  private:
   bool AwaitWritten();
+  // Handles the next event; none, when the call has been silent for too long and is cancelled.
   void Next();
   void Handle(Tag tag, bool ok);
 
@@ -67,6 +68,8 @@ class StreamCall {
   bool closed_ = false;  // nothing more is sent
   bool ended_ = false;   // nothing more comes
   bool finished_ = false;
+  const Silence* silence_;  // null: the context has a deadline
+  bool timed_out_ = false;  // cancelled because of silence_
   grpc::Status status_;
 };
 

@@ -4,9 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/client.h"
 #include "client/cpp/exchange.h"
@@ -37,34 +34,9 @@ absl::StatusOr<ReduceAnswer> Concatenate(std::vector<v1::ReduceResponse> message
   for (std::size_t i = 1; i < messages.size(); ++i) {
     absl::StatusOr<ReduceAnswer> next = ParseAnswer(std::move(messages[i]), /*attempts=*/1);
     if (!next.ok()) return next;
-    for (std::size_t r = 0; r < whole->results.size(); ++r) {
-      Tensor& to = whole->results[r].tensor;
-      const Tensor& from = next->results[r].tensor;
-      if (from.dtype != to.dtype || from.shape.size() != to.shape.size() ||
-          dimension >= to.shape.size()) {
-        return absl::InternalError("the servers' results for the stripes do not fit each other");
-      }
-      to.shape[dimension] += from.shape[dimension];
-      to.data += from.data;
-    }
+    if (absl::Status added = Append(*next, dimension, *whole); !added.ok()) return added;
   }
   return whole;
-}
-
-// `status` of a stripe whose results begin at the whole's `first_result`. The server names an
-// output element by its place among the results that it was asked for.
-absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {
-  constexpr absl::string_view kBeforeElement = "output element ";
-  const absl::string_view message = status.message();
-  const std::size_t found = message.find(kBeforeElement);
-  if (!absl::IsOutOfRange(status) || found == absl::string_view::npos) return status;
-  const std::size_t begin = found + kBeforeElement.size();
-  const std::size_t end = std::min(message.find_first_not_of("0123456789", begin), message.size());
-  std::uint64_t element = 0;
-  if (!absl::SimpleAtoi(message.substr(begin, end - begin), &element)) return status;
-  element += static_cast<std::uint64_t>(first_result);
-  return absl::OutOfRangeError(
-      absl::StrCat(message.substr(0, begin), element, message.substr(end)));
 }
 
 absl::StatusOr<std::vector<std::string>> TakeStates(std::vector<v1::ReduceResponse> messages) {
@@ -93,14 +65,11 @@ Served Client::SendStripe(const TensorView& tensor, const StripePlan& plan, std:
 absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
                                                      const StripePlan& plan,
                                                      const ReduceOptions& options) {
-  const auto give_up_at =
-      std::chrono::steady_clock::now() + options.timeout.value_or(options_.timeout);
   SharedProgress progress(options.progress, plan.stripes.size());
   std::vector<v1::ReduceResponse> messages(plan.stripes.size());
   std::vector<int> attempts(plan.stripes.size(), 1);
   const auto send = [&](int worker, std::size_t stripe, const std::stop_token& stop) {
     ReduceOptions own = options;
-    own.timeout = TimeLeft(give_up_at);
     own.progress = progress.Of(stripe);
     own.stop = stop;
     Served served = SendStripe(tensor, plan, stripe, static_cast<std::size_t>(worker), own);
@@ -125,7 +94,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
     const absl::StatusOr<std::vector<std::string>> states = TakeStates(std::move(messages));
     if (!states.ok()) return states.status();
     answer = AnswerOf(SendMerge(*states, /*return_state=*/false,
-                                {TimeLeft(give_up_at), options.request_id, options.stop}),
+                                {options.timeout, options.request_id, options.stop}),
                       options);
   }
   if (!answer.ok()) return answer;

@@ -25,19 +25,6 @@ struct Cut {
   std::int64_t kept = 1;  // elements of a result
 };
 
-// Which dimensions are reduced; nullopt for axes that are not a set of dimensions.
-std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,
-                                                   std::span<const std::int64_t> axes) {
-  std::vector<bool> reduced(rank, axes.empty());
-  for (std::int64_t axis : axes) {
-    if (axis < 0) axis += static_cast<std::int64_t>(rank);
-    if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return std::nullopt;
-    if (reduced[static_cast<std::size_t>(axis)]) return std::nullopt;
-    reduced[static_cast<std::size_t>(axis)] = true;
-  }
-  return reduced;
-}
-
 // The indices between which a run may be cut (reduction.proto, Part).
 std::int64_t UnitOf(const TensorView& tensor, const std::vector<bool>& reduced, std::size_t end) {
   bool kept_inside = false;
@@ -53,7 +40,8 @@ std::int64_t UnitOf(const TensorView& tensor, const std::vector<bool>& reduced, 
 std::optional<Cut> CutOf(const TensorView& tensor, std::span<const std::int64_t> axes) {
   const std::vector<std::int64_t>& shape = tensor.shape;
   const std::optional<std::vector<bool>> reduced = ReducedDimensions(shape.size(), axes);
-  if (!reduced.has_value() || tensor.data.empty()) return std::nullopt;
+  const std::int64_t bytes = TensorBytes(tensor.dtype, shape).value_or(0);
+  if (!reduced.has_value() || bytes == 0) return std::nullopt;
   Cut cut;
   while (cut.first < shape.size() && shape[cut.first] == 1) ++cut.first;
   if (cut.first == shape.size()) return std::nullopt;
@@ -62,7 +50,7 @@ std::optional<Cut> CutOf(const TensorView& tensor, std::span<const std::int64_t>
   do {
     cut.indices *= shape[cut.end++];
   } while (cut.reduced && cut.end < shape.size() && ((*reduced)[cut.end] || shape[cut.end] == 1));
-  cut.index_bytes = static_cast<std::int64_t>(tensor.data.size()) / cut.indices;
+  cut.index_bytes = bytes / cut.indices;
   if (cut.reduced) cut.unit = UnitOf(tensor, *reduced, cut.end);
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (!(*reduced)[d]) cut.kept *= shape[d];
@@ -106,6 +94,18 @@ std::int64_t StripeIndices(const Cut& cut, std::int64_t tensor_bytes, std::size_
 
 }  // namespace
 
+std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,
+                                                   std::span<const std::int64_t> axes) {
+  std::vector<bool> reduced(rank, axes.empty());
+  for (std::int64_t axis : axes) {
+    if (axis < 0) axis += static_cast<std::int64_t>(rank);
+    if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return std::nullopt;
+    if (reduced[static_cast<std::size_t>(axis)]) return std::nullopt;
+    reduced[static_cast<std::size_t>(axis)] = true;
+  }
+  return reduced;
+}
+
 std::int64_t RangeBytes(std::int64_t bytes, int connections, std::int64_t bytes_min,
                         std::int64_t multiple) {
   const std::int64_t wanted = std::max(bytes_min, bytes / (kStripesPerConnection * connections));
@@ -116,7 +116,7 @@ std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const 
                                       std::size_t ops, bool keepdims, const StripeLimits& limits) {
   const std::optional<Cut> cut = CutOf(tensor, axes);
   if (!cut.has_value()) return std::nullopt;
-  const auto tensor_bytes = static_cast<std::int64_t>(tensor.data.size());
+  const std::int64_t tensor_bytes = *TensorBytes(tensor.dtype, tensor.shape);
   const std::int64_t indices = StripeIndices(*cut, tensor_bytes, ops, limits);
   if (indices == 0 || indices >= cut->indices) return std::nullopt;
   StripePlan plan;

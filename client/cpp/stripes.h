@@ -50,9 +50,12 @@ struct StripeLimits {
   std::int64_t result_bytes_max = 0;   // the same
 };
 
-// nullopt when the tensor cannot be cut, or its states would be too large to be worth it.
-// REQUIRES: `tensor` has the bytes of its shape. Axes that no server would take are left to it: no
-// plan.
+// Which of `rank` dimensions are reduced; nullopt for axes that are not a set of dimensions.
+std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,
+                                                   std::span<const std::int64_t> axes);
+
+// nullopt when the tensor cannot be cut, or its states would be too large to be worth it. Its bytes
+// are not looked at. Axes that no server would take are left to it: no plan.
 std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const std::int64_t> axes,
                                       std::size_t ops, bool keepdims, const StripeLimits& limits);
 

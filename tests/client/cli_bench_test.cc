@@ -64,6 +64,10 @@ TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
   ExpectFailure("bench --dtype f32 --size 5", 2, "--size: 5 bytes are not whole elements of f32");
   ExpectFailure("bench --method smoke", 2, "--method");
   ExpectFailure("bench --duration 0 --op prod", 2, "ops: not in this server");
+  // After the answer of the warm-up and five more nobody is there.
+  server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
+  ExpectFailure("bench --warmup 0 --duration 3600 --give-up-after 0.2", 3,
+                "warpfold: gave up: no answer any longer, after 5 answers and ");
   server_.Stop();
   ExpectFailure("bench --timeout 1", 3, server_.address());
 }

@@ -118,6 +118,7 @@ TEST_F(CompletionCliTest, BashParsesItAndCompletes) {
   EXPECT_EQ(Bash("warpfold info --js"), "--json\n");
   EXPECT_EQ(Bash("warpfold reduce data."), "data.npy\n");
   EXPECT_EQ(Bash("warpfold reduce \"data s\""), "data set.npz\n");
+  EXPECT_EQ(Bash("warpfold describe a.npy data."), "data.npy\n");
   EXPECT_EQ(Bash("warpfold reduce --output data."), "data.npy\n");
   EXPECT_EQ(Bash("warpfold reduce --op d"), "\n");
   EXPECT_EQ(Bash("warpfold info d"), "\n");
@@ -153,6 +154,8 @@ TEST_F(CompletionCliTest, TheManPageIsCleanRoff) {
   const std::string text = RunShell("mandoc -T ascii '" + file + "' | sed 's/.\x08//g'").out;
   EXPECT_THAT(text, HasSubstr("warpfold - Reductions of tensors on GPUs"));
   EXPECT_THAT(text, HasSubstr("--fail-on nan|inf|zero|constant"));
+  EXPECT_THAT(text, HasSubstr("describe FILE...\n"));
+  EXPECT_THAT(text, HasSubstr("diff A B\n"));
   EXPECT_THAT(text, HasSubstr("warpfold diff old.safetensors new.safetensors"));
   EXPECT_THAT(text, HasSubstr("WARPFOLD_TARGET"));
 }

@@ -47,17 +47,18 @@ TEST_F(DiffCliTest, EachKindOfChangeHasARow) {
                  {{"new", {8}}, {"same", {1, 2}}, {"shape", {1, 2, 3}}, {"values", {1, NAN, 3}}});
   const Outcome outcome = Run("diff " + a + " " + b);
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_EQ(outcome.out.substr(0, outcome.out.find("A: ")),
-            "NAME    CHANGE     SHAPE         DTYPE       MIN       MAX      MEAN              STD"
-            "     NAN\n"
-            "gone    only in A  (1,)          f32           -         -         -                -"
-            "       -\n"
-            "shape   layout     (2,) -> (3,)  f32           1    2 -> 3  1.5 -> 2  0.5 -> 0.816497"
-            "       0\n"
-            "values  values     (3,)          f32    1 -> nan  3 -> nan  2 -> nan  0.816497 -> nan"
-            "  0 -> 1\n"
-            "new     only in B  (1,)          f32           -         -         -                -"
-            "       -\n");
+  EXPECT_EQ(
+      outcome.out.substr(0, outcome.out.find("A: ")),
+      "NAME    CHANGE     SHAPE         DTYPE  CHANGED  MAX |A-B|  AT    REL L2       MIN       MAX"
+      "      MEAN              STD     NAN\n"
+      "values  values     (3,)          f32          1        nan  (1,)     nan  1 -> nan  3 -> nan"
+      "  2 -> nan  0.816497 -> nan  0 -> 1\n"
+      "gone    only in A  (1,)          f32          -          -  -          -         -         -"
+      "         -                -       -\n"
+      "shape   layout     (2,) -> (3,)  f32          -          -  -          -         1    2 -> 3"
+      "  1.5 -> 2  0.5 -> 0.816497       0\n"
+      "new     only in B  (1,)          f32          -          -  -          -         -         -"
+      "         -                -       -\n");
   EXPECT_THAT(outcome.out, HasSubstr("1 identical, 2 changed, 1 only in A, 1 only in B\n"));
   EXPECT_EQ(server_.service().unary_calls(), 4);  // both sides of what changed, and no more
 }
@@ -70,14 +71,20 @@ TEST_F(DiffCliTest, JsonHasBothSides) {
   const json report = json::parse(outcome.out);
   EXPECT_EQ(report["a"], a);
   ASSERT_EQ(report["tensors"].size(), 3u);
-  EXPECT_EQ(report["tensors"][0]["change"], "only_in_a");
-  EXPECT_TRUE(report["tensors"][0]["b"].is_null());
-  EXPECT_TRUE(report["tensors"][0]["a"]["max"].is_null());
-  EXPECT_EQ(report["tensors"][1]["change"], "identical");
-  EXPECT_EQ(report["tensors"][2]["change"], "values");
-  EXPECT_EQ(report["tensors"][2]["a"]["max"], 3.0);
-  EXPECT_EQ(report["tensors"][2]["b"]["max"], 5.0);
-  EXPECT_EQ(report["tensors"][2]["b"]["nan_count"], 0);
+  EXPECT_EQ(report["tensors"][0]["change"], "values");
+  EXPECT_EQ(report["tensors"][0]["a"]["max"], 3.0);
+  EXPECT_EQ(report["tensors"][0]["b"]["max"], 5.0);
+  EXPECT_EQ(report["tensors"][0]["b"]["nan_count"], 0);
+  EXPECT_EQ(report["tensors"][0]["difference"]["changed"], 1);
+  EXPECT_EQ(report["tensors"][0]["difference"]["max_abs"], 2.0);
+  EXPECT_EQ(report["tensors"][0]["difference"]["max_at"], json::array({1}));
+  EXPECT_NEAR(report["tensors"][0]["difference"]["relative_l2"].get<double>(), 2 / std::sqrt(10.0),
+              1e-15);
+  EXPECT_EQ(report["tensors"][1]["change"], "only_in_a");
+  EXPECT_TRUE(report["tensors"][1]["b"].is_null());
+  EXPECT_TRUE(report["tensors"][1]["difference"].is_null());
+  EXPECT_TRUE(report["tensors"][1]["a"]["max"].is_null());
+  EXPECT_EQ(report["tensors"][2]["change"], "identical");
   EXPECT_EQ(report["total"],
             (json{{"identical", 1}, {"changed", 1}, {"only_in_a", 1}, {"only_in_b", 0}}));
 }
@@ -88,6 +95,50 @@ TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShown) {
   EXPECT_THAT(Run("diff " + a + " " + b).out, HasSubstr("  1.0 -> 1.0000001  "));
 }
 
+TEST_F(DiffCliTest, SwappedElementsAreSeenAndWhatChangedMostComesFirst) {
+  const auto a =
+      Checkpoint("a.safetensors", {{"little", {100, 2}}, {"nan", {1, 1}}, {"swap", {1, 2, 3}}});
+  const auto b =
+      Checkpoint("b.safetensors", {{"little", {100, 3}}, {"nan", {1, NAN}}, {"swap", {1, 3, 2}}});
+  const Outcome outcome = Run("diff --json " + a + " " + b);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  const json tensors = json::parse(outcome.out)["tensors"];
+  EXPECT_EQ(tensors[0]["name"], "nan");
+  EXPECT_EQ(tensors[0]["difference"],
+            (json{{"changed", 1}, {"max_abs", "NaN"}, {"max_at", {1}}, {"relative_l2", "NaN"}}));
+  EXPECT_EQ(tensors[1]["name"], "swap");
+  EXPECT_EQ(tensors[1]["difference"]["changed"], 2);
+  EXPECT_EQ(tensors[1]["difference"]["max_abs"], 1.0);
+  EXPECT_EQ(tensors[1]["difference"]["max_at"], json::array({1}));
+  EXPECT_EQ(tensors[2]["name"], "little");
+}
+
+TEST_F(DiffCliTest, AToleranceSetsTheExitCode) {
+  const auto a = Checkpoint("a.safetensors", {{"w", {1, 0.0F, 3}}});
+  const auto b = Checkpoint("b.safetensors", {{"w", {1.5, -0.0F, 3}}});
+  const std::string diff = "diff " + a + " " + b;
+  EXPECT_EQ(Run(diff).exit_code, 1);
+  EXPECT_EQ(Run(diff + " --tolerance 0.5").exit_code, 0);
+  EXPECT_EQ(Run(diff + " --tolerance 0.49").exit_code, 1);
+  EXPECT_THAT(Run(diff + " --tolerance 0.5").out, HasSubstr("1 changed"));
+  ExpectFailure(diff + " --tolerance -1", 2, "--tolerance");
+  ExpectFailure(diff + " --tolerance x", 2, "--tolerance");
+  const auto nan = Checkpoint("n.safetensors", {{"w", {1, 0, NAN}}});
+  EXPECT_EQ(Run("diff " + a + " " + nan + " --tolerance 1e30").exit_code, 1);
+  EXPECT_EQ(Run("diff " + nan + " " + nan + " --tolerance 0").exit_code, 0);
+  const auto other = Checkpoint("o.safetensors", {{"v", {1}}});
+  EXPECT_EQ(Run("diff " + a + " " + other + " --tolerance 1e30").exit_code, 1);
+}
+
+TEST_F(DiffCliTest, LargeIntegersAreComparedExactly) {
+  const auto a = WriteArray<std::int64_t>("a.npy", v1::DTYPE_I64, {2, 2}, {0, 0, 0, INT64_MAX});
+  const auto b = WriteArray<std::int64_t>("b.npy", v1::DTYPE_I64, {2, 2}, {0, 0, 0, INT64_MAX - 1});
+  const json difference =
+      json::parse(Run("diff --json " + a + " " + b).out)["tensors"][0]["difference"];
+  EXPECT_EQ(difference["max_abs"], 1.0);
+  EXPECT_EQ(difference["max_at"], json::array({1, 1}));
+}
+
 TEST_F(DiffCliTest, ArraysWithoutNamesArePaired) {
   const auto a = WriteArray<std::int32_t>("a.npy", v1::DTYPE_I32, {2}, {1, 2});
   const auto b = WriteArray<std::int32_t>("b.npy", v1::DTYPE_I32, {2}, {1, 2});
@@ -96,7 +147,8 @@ TEST_F(DiffCliTest, ArraysWithoutNamesArePaired) {
   EXPECT_EQ(Run("diff " + a + " - < " + b).exit_code, 0);
   const Outcome dtype = Run("diff " + a + " " + c);
   EXPECT_EQ(dtype.exit_code, 1);
-  EXPECT_THAT(dtype.out, HasSubstr("a     layout  (2,)   i32 -> i64    1    2   1.5  0.5    0\n"));
+  EXPECT_THAT(dtype.out, HasSubstr("a     layout  (2,)   i32 -> i64        -          -  -        "
+                                   "-    1    2   1.5  0.5    0\n"));
   const auto raw = WriteFile("raw", "abcdefgh");
   EXPECT_EQ(Run("diff --dtype f32 " + raw + " " + raw).exit_code, 0);
 }
@@ -110,7 +162,8 @@ TEST_F(DiffCliTest, ADTypeThatTheServerDoesNotHaveIsComparedByItsBits) {
   EXPECT_EQ(Run("diff " + a + " " + half("b.safetensors", "ab")).exit_code, 0);
   const Outcome outcome = Run("diff " + a + " " + half("c.safetensors", "ac"));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("h     values  (1,)   f16      -    -     -    -    -\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("h     values  (1,)   f16          1        128  (0,)  "
+                                     "0.156767    -    -     -    -    -\n"));
 }
 
 TEST_F(DiffCliTest, TroubleIsNotADifference) {

@@ -72,6 +72,37 @@ TEST_F(FindingsCliTest, WhatCannotBeToldDoesNotPassForClean) {
   EXPECT_THAT(outcome.err, HasSubstr("--fail-on: this server does not tell it of h"));
 }
 
+TEST_F(FindingsCliTest, ATableAsksForWhatItShows) {
+  const auto file = WriteArray<std::int64_t>("a.npy", v1::DTYPE_I64, {2}, {1, 2});
+  v1::GetServerInfoResponse& info = server_.service().info();
+  info.mutable_ops()->erase(info.mutable_ops()->begin());  // SUM, which then is refused
+  const Outcome text = Run("describe " + file);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, Not(HasSubstr("NOTE")));
+  EXPECT_THAT(server_.service().last_request().ops(),
+              testing::ElementsAre(v1::OP_MEAN, v1::OP_STD, v1::OP_MIN, v1::OP_MAX,
+                                   v1::OP_NAN_COUNT, v1::OP_INF_COUNT));
+}
+
+TEST_F(FindingsCliTest, NansMayBeLeftOutAndDeviationsCorrected) {
+  const auto floats = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const auto ints = WriteArray<std::int64_t>("i.npy", v1::DTYPE_I64, {2}, {1, 2});
+  const auto run = [&](const std::string& command, const std::string& flags) {
+    const Outcome outcome = Run(command + flags);
+    EXPECT_EQ(outcome.exit_code, 0) << command << flags << outcome.err;
+    return server_.service().last_request();
+  };
+  for (const auto& [of_floats, of_ints] :
+       {std::pair("describe " + floats, "describe " + ints),
+        std::pair("reduce " + floats + " --op mean", "reduce " + ints + " --op mean")}) {
+    EXPECT_EQ(run(of_floats, " --omit-nan --ddof 1").nan_policy(), v1::NAN_POLICY_OMIT);
+    EXPECT_EQ(server_.service().last_request().correction(), 1);
+    EXPECT_EQ(run(of_ints, " --omit-nan").nan_policy(), v1::NAN_POLICY_PROPAGATE);
+    EXPECT_EQ(server_.service().last_request().correction(), 0);
+    ExpectFailure(of_floats + " --ddof x", 2, "--ddof");
+  }
+}
+
 TEST_F(FindingsCliTest, AnUnknownFindingIsExitCode2) {
   ExpectFailure("describe " + file_ + " --fail-on nan,big", 2, "--fail-on: big not in {nan,inf,");
 }

@@ -78,8 +78,9 @@ class CliTest : public testing::Test {
   }
 
   // Runs the program with a terminal as stdout, which script(1) of util-linux makes.
-  Outcome RunOnTerminal(const std::string& arguments) const {
-    return RunShell("script -qec \"'" WARPFOLD_CLI "' " + arguments + "\" /dev/null </dev/null");
+  Outcome RunOnTerminal(const std::string& arguments, int columns = 80) const {
+    return RunShell("script -qec \"stty cols " + std::to_string(columns) + "; '" WARPFOLD_CLI "' " +
+                    arguments + "\" /dev/null </dev/null");
   }
 
   // A failure of the given kind whose message holds `problem`, on one line, with nothing on stdout.

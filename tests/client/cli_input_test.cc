@@ -72,6 +72,25 @@ TEST_F(CliTest, OneOfSeveralTensorsIsChosenByName) {
   ExpectFailure("reduce " + file + " --tensor c --op sum", 2, "has no tensor 'c'; there are a, b");
 }
 
+TEST_F(CliTest, AnOddMemberSpoilsNoNpz) {
+  const std::string good = *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}});
+  std::string odd = good;
+  odd.replace(odd.find("<i4"), 3, "|O8");
+  const auto file = WriteFile("a.npz", ZipArchive({{"odd.npy", odd}, {"w.npy", good}}));
+  const Outcome text = Run("describe " + file);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::HasSubstr("descr: the file holds Python objects, not numbers"));
+  const json tensors = json::parse(Run("describe --json " + file).out)["tensors"];
+  EXPECT_EQ(tensors[0]["name"], "odd");
+  EXPECT_TRUE(tensors[0]["max"].is_null());
+  EXPECT_EQ(tensors[1]["max"], 7);
+  EXPECT_EQ(Run("reduce --tensor w " + file + " --op sum").out, "7\n");
+  ExpectFailure("reduce --tensor odd " + file + " --op sum", 2,
+                "a.npz: tensor 'odd': descr: the file holds Python objects");
+  EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 2);
+  ExpectFailure("diff " + file + " " + file, 2, "a.npz: tensor 'odd': descr: the file holds");
+}
+
 TEST_F(CliTest, NpzIsReadByItsNameAndFromStdin) {
   const std::string archive =
       ZipArchive({{"w.npy", *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}})}});

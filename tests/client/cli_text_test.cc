@@ -133,6 +133,13 @@ TEST(ProgressTest, TheLineSaysHowMuchHowFastAndHowLong) {
   EXPECT_EQ(BytesText(std::int64_t{3} << 40), "3.00 TiB");
 }
 
+TEST(ProgressTest, ALineFitsItsTerminal) {
+  EXPECT_EQ(Fitted("[==>]  50%  1 B of 2 B", 80), "[==>]  50%  1 B of 2 B");
+  EXPECT_EQ(Fitted("[==>]  50%", 11), "[==>]  50%");
+  EXPECT_EQ(Fitted("[==>]  50%", 10), "[==>]  50");
+  EXPECT_EQ(Fitted("[==>]  50%", 0), "");
+}
+
 TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   DescribeReport report;
   report.file = "f";
@@ -143,7 +150,7 @@ TEST(DescribeReportTest, WhatDoesNotExistIsADashAndANull) {
   empty.mean = Make<float>(v1::DTYPE_F32, {}, {NAN});
   empty.sum = Make<float>(v1::DTYPE_F32, {}, {0});
   report.summaries.tensors.push_back(empty);
-  EXPECT_EQ(ReportText(report, true),
+  EXPECT_EQ(ReportText({report}, false, true),
             "NAME   SHAPE  DTYPE  COUNT  MIN  MAX  MEAN  STD  NAN  INF\n"
             "empty  (0,)   f32        0    -    -   nan    -    -    -\n"
             "1 tensor, 0 B in 0.000 s, 0.00 GB/s\n");

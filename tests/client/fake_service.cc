@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/time/time.h"
 #include "client/cpp/first_wait.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -218,6 +219,11 @@ std::vector<std::size_t> FakeService::last_chunk_sizes() const {
   return chunk_sizes_;
 }
 
+v1::ReduceRequest FakeService::last_request() const {
+  const std::lock_guard lock(mutex_);
+  return request_;
+}
+
 void FakeService::AnswerWith(const v1::ReduceResponse& lie) {
   const std::lock_guard lock(mutex_);
   lie_ = lie;
@@ -252,6 +258,11 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
 grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                                  v1::ReduceResponse* response) {
   const int number = ++unary_calls_;
+  {
+    const std::lock_guard lock(mutex_);
+    request_ = *request;
+    request_.clear_data();
+  }
   if (hangs_ || number == hangs_at_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   if (const std::optional<v1::ReduceResponse> lie = Lie(); lie.has_value()) {
@@ -276,6 +287,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
   std::vector<std::size_t> sizes;
   while (reader->Read(&part)) {
     if (!part.has_chunk()) return {grpc::StatusCode::INVALID_ARGUMENT, "header: sent twice"};
+    released_.WaitForNotificationWithTimeout(absl::FromChrono(pace_));
     sizes.push_back(part.chunk().size());
     data += part.chunk();
   }

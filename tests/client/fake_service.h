@@ -10,6 +10,7 @@
 #include <grpcpp/server.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,8 @@ class FakeService final : public v1::ReductionService::Service {
   void Hang() { hangs_ = true; }
   // The same for call `number` of Reduce alone, counted from 1.
   void HangAt(int number) { hangs_at_ = number; }
+  // From now on ReduceStream takes one message in `pace`.
+  void TakeOneMessageIn(std::chrono::milliseconds pace) { pace_ = pace; }
   void Release() {
     if (!released_.HasBeenNotified()) released_.Notify();
   }
@@ -55,6 +58,8 @@ class FakeService final : public v1::ReductionService::Service {
   int unary_calls() const { return unary_calls_; }
   int stream_calls() const { return stream_calls_; }
   std::vector<std::size_t> last_chunk_sizes() const;
+  // Of Reduce, without its data.
+  v1::ReduceRequest last_request() const;
 
   grpc::Status Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                       v1::ReduceResponse* response) override;
@@ -81,8 +86,10 @@ class FakeService final : public v1::ReductionService::Service {
   int failures_left_ = 0;
   Failure failure_;
   std::vector<std::size_t> chunk_sizes_;
+  v1::ReduceRequest request_;
   std::atomic<bool> hangs_ = false;
   std::atomic<int> hangs_at_ = 0;
+  std::chrono::milliseconds pace_{0};
   absl::Notification released_;
   std::optional<v1::ReduceResponse> lie_;
   v1::GetServerInfoResponse info_;

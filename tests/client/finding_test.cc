@@ -111,10 +111,10 @@ TEST(ColorTest, ColourTakesNoWidth) {
 TEST(ColorTest, DamageIsRedAndOddityYellow) {
   DescribeReport report;
   report.summaries.tensors = {OfFloats(2, NAN, NAN, 1, 0), OfFloats(2, 0, 0, 0, 0)};
-  const std::string text = ReportText(report, true);
+  const std::string text = ReportText({report}, false, true);
   EXPECT_NE(text.find("  \x1b[31mnan\x1b[0m\n"), std::string::npos) << text;
   EXPECT_NE(text.find("  \x1b[33mzero,constant\x1b[0m\n"), std::string::npos) << text;
-  EXPECT_EQ(ReportText(report, false).find('\x1b'), std::string::npos);
+  EXPECT_EQ(ReportText({report}, false, false).find('\x1b'), std::string::npos);
 }
 
 }  // namespace

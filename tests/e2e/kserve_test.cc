@@ -115,7 +115,7 @@ TEST_F(KServeTest, DescribeAnswersAllItsOutputsOrThoseAskedForInTheirOrder) {
   ModelInferRequest request = RawFloats("describe", {1, 2, 3});
   ModelInferResponse response;
   ASSERT_TRUE(inference().Infer(request, &response).ok());
-  EXPECT_EQ(OutputNames(response), "SUM MEAN STD MIN MAX NAN_COUNT INF_COUNT ");
+  EXPECT_EQ(OutputNames(response), "SUM MEAN STD MIN MAX L1_NORM L2_NORM NAN_COUNT INF_COUNT ");
   // One entry for each output, and never typed contents: the C++ client indexes them.
   ASSERT_EQ(response.raw_output_contents_size(), response.outputs_size());
   for (const auto& output : response.outputs()) EXPECT_FALSE(output.has_contents());
@@ -232,8 +232,8 @@ TEST_F(KServeTest, MetadataAndConfigurationAreWhatPerfAnalyzerReads) {
   inference::ModelConfigResponse config;
   ASSERT_TRUE(inference().Call(&Stub::ModelConfig, about_config, &config).ok());
   EXPECT_EQ(config.config().max_batch_size(), 0);  // or the first dimension would be a batch
-  EXPECT_EQ(config.config().output_size(), 7);
-  EXPECT_EQ(config.config().output(5).data_type(), inference::TYPE_INT64);
+  EXPECT_EQ(config.config().output_size(), 9);
+  EXPECT_EQ(config.config().output(7).data_type(), inference::TYPE_INT64);
 
   inference::RepositoryIndexResponse index;
   ASSERT_TRUE(inference().Call(&Stub::RepositoryIndex, {}, &index).ok());

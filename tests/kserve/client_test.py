@@ -37,7 +37,7 @@ NUMPY = {
     "nan_count": lambda x, axis: np.sum(np.isnan(x), axis=axis),
     "inf_count": lambda x, axis: np.sum(np.isinf(x), axis=axis),
 }
-DESCRIBE = "sum mean std min max nan_count inf_count".split()
+DESCRIBE = "sum mean std min max l1_norm l2_norm nan_count inf_count".split()
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cpp/cli/nearest.h"
 
 namespace warpfold::client {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 constexpr char kServiceFlag[] = "--service";
 
 // A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
-// items out: "0,,1" would be 0 and 1.
+// items out: "0,,1" would be 0 and 1. And they take whatever follows: in "--op sum FILE" the file.
 template <typename Item>
 CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& list,
                      const std::string& help, const CLI::Validator& is_item = {}) {
@@ -37,7 +39,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
   const std::string choices = is_item.get_description();
   CLI::Option* option = app.add_option_function<std::vector<std::string>>(name, parse, help)
                             ->type_name(absl::StrCat(CLI::detail::type_name<Item>(),
-                                                     choices.empty() ? "" : ":", choices));
+                                                     choices.empty() ? "" : ":", choices))
+                            ->allow_extra_args(false);
   if (!list.empty()) option->default_str(absl::StrCat("[", absl::StrJoin(list, ","), "]"));
   return option;
 }
@@ -47,7 +50,8 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->envname("WARPFOLD_TARGET")
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
-                 "Seconds that one request may take, retries included")
+                 "Seconds that a request may go without progress, retries included; of one that "
+                 "is a single message, that it may take")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");
@@ -79,33 +83,45 @@ void AddJobs(CLI::App& command, int& jobs) {
       ->capture_default_str();
 }
 
-void AddInput(CLI::App& command, InputFlags& flags) {
+void AddInput(CLI::App& command, FilesFlags& flags) {
   command
-      .add_option("FILE", flags.file, "A .npy, .npz or .safetensors file, or raw bytes; - is stdin")
+      .add_option("FILE", flags.files,
+                  ".npy, .npz or .safetensors files, or raw bytes; or pipes of them (no .npz); "
+                  "- is stdin")
       ->type_name(kPathType)
       ->required();
   AddRawFormat(command, flags.dtype, flags.shape);
 }
 
+void AddStatisticsFlags(CLI::App& command, StatisticsFlags& flags) {
+  command.add_flag("--omit-nan", flags.omit_nan, "Leave NaNs out, as NumPy's nansum, nanmean, ...");
+  command.add_option("--ddof", flags.ddof, "The divisor of std and var is the count less this")
+      ->capture_default_str();
+}
+
 void AddReduce(CLI::App& app, ReduceFlags& flags) {
-  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of a file or of stdin");
+  CLI::App* command = app.add_subcommand("reduce", "Reduce one tensor of each file");
   AddInput(*command, flags.input);
-  command->add_option("--tensor", flags.tensor, "The tensor, of a file that has several");
+  command->add_option("--tensor", flags.tensor, "The tensor, of files that have several");
   AddList(*command, "--op", flags.ops,
           "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
       ->required();
   AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all");
+  AddStatisticsFlags(*command, flags.statistics);
   command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
-  command->add_option("--output", flags.output, "Write the result to this .npy file (one op only)")
+  command
+      ->add_option("--output", flags.output,
+                   "Write the result to this .npy file (one file and op only)")
       ->type_name(kPathType);
 }
 
 void AddDescribe(CLI::App& app, DescribeFlags& flags) {
   CLI::App* command = app.add_subcommand(
       "describe",
-      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of a file");
+      "Minimum, maximum, mean, standard deviation, NaNs and infinities of every tensor of files");
   AddInput(*command, flags.input);
   AddJobs(*command, flags.jobs);
+  AddStatisticsFlags(*command, flags.statistics);
   AddList(*command, "--fail-on", flags.fail_on,
           "Exit with 1 when a tensor has one of these: nan, inf, zero (all elements are), "
           "constant (all elements equal, two or more)",
@@ -120,6 +136,10 @@ void AddDiff(CLI::App& app, DiffFlags& flags) {
       ->type_name(kPathType)
       ->required();
   AddRawFormat(*command, flags.dtype, flags.shape);
+  command
+      ->add_option("--tolerance", flags.tolerance,
+                   "Exit with 0 when no element differs by more than this; default: by a bit")
+      ->check(CLI::NonNegativeNumber);
   AddJobs(*command, flags.jobs);
 }
 
@@ -173,6 +193,11 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option("--requests-min", flags.requests_min,
                    "At least so many requests of each client, however long they take")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--give-up-after", flags.give_up_after_s,
+                   "End with exit status 3 when nobody has answered a client for so many seconds")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
@@ -240,6 +265,12 @@ void AddGenerators(CLI::App& app, std::string& shell) {
   app.add_subcommand("man", "Print the man page")->group("");
 }
 
+void AddHelp(CLI::App& app, std::string& command_name) {
+  CLI::App* command = app.add_subcommand("help", "Print the help of a command, or this");
+  command->add_option("COMMAND", command_name, "One of the commands above")
+      ->type_name(absl::StrCat("TEXT:{", absl::StrJoin(CommandNames(app), ","), "}"));
+}
+
 std::string Footer() {
   std::string footer = "Examples:\n";
   for (const char* example : kExamples) absl::StrAppend(&footer, "  ", example, "\n");
@@ -267,9 +298,34 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   app->add_subcommand("info", "What the server is: version, devices, ops, dtypes, limits");
   AddHealth(*app, flags.health);
   AddGenerators(*app, flags.shell);
+  AddHelp(*app, flags.help_command);
   RefuseEmptyValues(*app);
   for (CLI::App* command : app->get_subcommands({})) RefuseEmptyValues(*command);
   return app;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  const auto shown = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(shown)) names.push_back(command->get_name());
+  return names;
+}
+
+std::string UnknownCommandText(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = CommandNames(app);
+  const std::optional<std::string> meant = Nearest(word, names);
+  return absl::StrCat("no command '", word, "'; ",
+                      meant.has_value()
+                          ? absl::StrCat("did you mean ", *meant, "?")
+                          : absl::StrCat("the commands are ", absl::StrJoin(names, ", ")));
+}
+
+std::string UnknownCommand(const CLI::App& app) {
+  if (!app.get_subcommands().empty()) return "";
+  const std::vector<std::string> rest = app.remaining();
+  const auto word = std::find_if(rest.begin(), rest.end(),
+                                 [](const std::string& text) { return !text.starts_with('-'); });
+  return word == rest.end() ? "" : *word;
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cpp/cli/commands.h"
 
@@ -21,7 +22,8 @@ struct Flags {
   WatchFlags watch;
   BenchFlags bench;
   HealthFlags health;
-  std::string shell;  // of completion
+  std::string shell;         // of completion
+  std::string help_command;  // of help; empty: the program's
 };
 
 // The value's type of a flag or an argument that takes a path: shells complete files there.
@@ -29,6 +31,7 @@ inline constexpr char kPathType[] = "PATH";
 
 inline constexpr const char* kExamples[] = {
     "warpfold describe model.safetensors --fail-on nan,inf",
+    "warpfold describe a.npy b.npz c.safetensors",
     "warpfold diff old.safetensors new.safetensors",
     "warpfold reduce a.npy --op sum,mean --axis 0",
     "zcat floats.gz | warpfold reduce - --dtype f32 --op max",
@@ -43,11 +46,26 @@ struct Note {
 inline constexpr Note kNotes[] = {
     {"Exit status",
      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
-     "3 the server or the network failed (health: 1), or stdout could not be written."},
+     "3 the server or the network failed (health: 1), or stdout could not be written.\n"
+     "Of several files it is the worst, the highest. A file that is wrong does not end the "
+     "others."},
     {"JSON",
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
-     "\"Infinity\" and \"-Infinity\"; what does not exist is null."},
+     "\"Infinity\" and \"-Infinity\"; what does not exist is null.\n"
+     "Of several files it is {\"files\": [...]}, in their order: each what it is for that file "
+     "alone,\n"
+     "or {\"file\", \"error\"}; describe adds the \"total\"."},
 };
+
+// The commands that the help shows.
+std::vector<std::string> CommandNames(const CLI::App& app);
+
+// "no command 'desribe'; did you mean describe?"
+std::string UnknownCommandText(const CLI::App& app, const std::string& word);
+
+// After a parse that failed because there is no command: the word that is none; empty when there is
+// no word at all.
+std::string UnknownCommand(const CLI::App& app);
 
 // Parsing writes into `flags`, which must outlive the app.
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);

@@ -87,6 +87,7 @@ absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const Bench
   options.warmup = Seconds(flags.warmup_s);
   options.duration = Seconds(flags.duration_s);
   options.requests_min = flags.requests_min;
+  options.give_up_after = Seconds(flags.give_up_after_s);
   return options;
 }
 
@@ -116,7 +117,7 @@ class LiveLine {
       if (!start.has_value()) start = now - kLiveInterval;  // it began since the last look
       const std::string line =
           BenchProgressLine(flags_, counters_.answered, counters_.failed, now - *start);
-      std::fprintf(stderr, "%s%s", kWipeLine, line.c_str());
+      std::fprintf(stderr, "%s%s", kWipeLine, Fitted(line, StderrColumns()).c_str());
     }
   }
 

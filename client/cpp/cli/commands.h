@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,21 @@ struct ServerFlags {
   std::string color = "auto";  // color.h
 };
 
+// What commands that take several files read; "-" is stdin.
+struct FilesFlags {
+  std::vector<std::string> files;
+  std::string dtype;  // of raw bytes, as InputFlags
+  std::vector<std::int64_t> shape;
+};
+
+struct StatisticsFlags {
+  bool omit_nan = false;  // of floats
+  std::int64_t ddof = 0;  // of var and std
+};
+
 struct ReduceFlags {
-  InputFlags input;
+  StatisticsFlags statistics;
+  FilesFlags input;
   std::string tensor;  // empty: the only one
   std::vector<std::string> ops;
   std::vector<std::int64_t> axes;
@@ -48,7 +62,8 @@ struct HealthFlags {
 };
 
 struct DescribeFlags {
-  InputFlags input;
+  StatisticsFlags statistics;
+  FilesFlags input;
   int jobs = 4;                      // tensors in flight; each job has a connection of its own
   std::vector<std::string> fail_on;  // names of findings
 };
@@ -58,6 +73,7 @@ struct DiffFlags {
   std::string dtype;  // of raw bytes, as InputFlags
   std::vector<std::int64_t> shape;
   int jobs = 4;
+  std::optional<double> tolerance;  // of |a - b|; none: of bits
 };
 
 struct WatchFlags {
@@ -75,6 +91,7 @@ struct BenchFlags {
   double duration_s = 10;
   double warmup_s = 1;
   std::int64_t requests_min = 1;
+  double give_up_after_s = 5;
   double rate = 0;  // 0: a closed loop
   int window = 64;
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
@@ -88,8 +105,11 @@ struct BenchFlags {
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).
 enum class Verdict { kClean, kFound };
 
-absl::Status RunReduce(const ServerFlags& server, const ReduceFlags& flags);
-absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags);
+// These two return what came of each file, in order. A file that is at fault ends nothing; any
+// other failure is the last outcome.
+std::vector<absl::Status> RunReduce(const ServerFlags& server, const ReduceFlags& flags);
+std::vector<absl::StatusOr<Verdict>> RunDescribe(const ServerFlags& server,
+                                                 const DescribeFlags& flags);
 // Needs no server when the files have the same bits.
 absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flags);
 absl::Status RunInfo(const ServerFlags& server);
@@ -105,6 +125,8 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags,
                                                   int connections = ClientOptions().connections);
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags);
 std::chrono::milliseconds TimeoutOf(const ServerFlags& flags);
+// Puts what `flags` say of a tensor of `dtype` into `options`.
+void SetStatistics(const StatisticsFlags& flags, DType dtype, ReduceOptions& options);
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
 bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"

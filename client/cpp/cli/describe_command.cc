@@ -1,5 +1,5 @@
-// `warpfold describe`: statistics of every tensor of a file, and whether some have what they should
-// not.
+// `warpfold describe`: statistics of every tensor of some files, and whether some have what they
+// should not.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/describe_report.h"
 #include "client/cpp/cli/element.h"
+#include "client/cpp/cli/files.h"
 #include "client/cpp/cli/finding.h"
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/summarize.h"
@@ -34,10 +35,23 @@ absl::StatusOr<std::vector<Finding>> ParseFailOn(const DescribeFlags& flags) {
   return findings;
 }
 
-// Whether a tensor has one of `fail_on`; stderr says which. A tensor of which it cannot be told
-// must not pass for clean.
-absl::StatusOr<Verdict> Judge(const std::vector<TensorSummary>& tensors,
+absl::StatusOr<DescribeReport> Describe(const ServerFlags& server, const SummaryOptions& options,
+                                        const InputFlags& file) {
+  const absl::StatusOr<Input> input = Input::Open(file, Input::Reading::kOnce);
+  if (!input.ok()) return input.status();
+  absl::StatusOr<Summaries> summaries =
+      input->pipe() != nullptr ? SummarizePipe(server, options, *input->pipe(), input->tensors())
+                               : Summarize(server, options, input->tensors());
+  if (!summaries.ok()) return InFile(input->name(), summaries.status());
+  return DescribeReport{file.file, *std::move(summaries)};
+}
+
+// Whether a tensor of the file has one of `fail_on`; stderr says which, and names the file unless
+// it is the only one. A tensor of which it cannot be told must not pass for clean.
+absl::StatusOr<Verdict> Judge(const DescribeReport& report, bool is_one,
                               const std::vector<Finding>& fail_on) {
+  const std::vector<TensorSummary>& tensors = report.summaries.tensors;
+  const std::string subject = absl::StrCat(is_one ? "" : report.file + ": ", "--fail-on: ");
   std::vector<std::string> found;
   std::vector<std::string> unknown;
   for (const TensorSummary& tensor : tensors) {
@@ -65,9 +79,9 @@ absl::StatusOr<Verdict> Judge(const std::vector<TensorSummary>& tensors,
   }
   if (found.empty()) {
     return absl::UnimplementedError(
-        absl::StrCat("--fail-on: this server does not tell it of ", list));
+        absl::StrCat(subject, "this server does not tell it of ", list));
   }
-  std::cerr << Printable(absl::StrCat("warpfold: --fail-on: ", found.size(), " of ", tensors.size(),
+  std::cerr << Printable(absl::StrCat("warpfold: ", subject, found.size(), " of ", tensors.size(),
                                       " tensors: ", list))
             << "\n";
   return Verdict::kFound;
@@ -75,21 +89,35 @@ absl::StatusOr<Verdict> Judge(const std::vector<TensorSummary>& tensors,
 
 }  // namespace
 
-absl::StatusOr<Verdict> RunDescribe(const ServerFlags& server, const DescribeFlags& flags) {
+std::vector<absl::StatusOr<Verdict>> RunDescribe(const ServerFlags& server,
+                                                 const DescribeFlags& flags) {
   const absl::StatusOr<std::vector<Finding>> fail_on = ParseFailOn(flags);
-  if (!fail_on.ok()) return fail_on.status();
-  const absl::StatusOr<Input> input = Input::Open(flags.input);
-  if (!input.ok()) return input.status();
-  absl::StatusOr<Summaries> summaries = Summarize(server, flags.jobs, input->tensors());
-  if (!summaries.ok()) return InFile(input->name(), summaries.status());
-  const DescribeReport report{flags.input.file, *std::move(summaries)};
-  if (server.json) {
-    std::cout << JsonText(ReportJson(report)) << "\n";
-  } else {
-    std::cout << ReportText(report, UseColor(server.color, STDOUT_FILENO));
+  if (!fail_on.ok()) return {fail_on.status()};
+  if (absl::Status files = CheckFiles(flags.input); !files.ok()) return {files};
+  const SummaryOptions options{flags.jobs, server.json, flags.statistics};
+  const std::vector<absl::StatusOr<DescribeReport>> read = ForEachFile<DescribeReport>(
+      flags.input, [&](const InputFlags& file) { return Describe(server, options, file); });
+  const bool is_one = flags.input.files.size() == 1;
+  std::vector<DescribeReport> reports;
+  for (const absl::StatusOr<DescribeReport>& report : read) {
+    if (report.ok()) reports.push_back(*report);
+  }
+  if (server.json && !is_one) {
+    nlohmann::ordered_json json = FilesJson(flags.input.files, read, ReportJson);
+    json["total"] = TotalJson(reports);
+    std::cout << JsonText(json) << "\n";
+  } else if (server.json && !reports.empty()) {
+    std::cout << JsonText(ReportJson(reports[0])) << "\n";
+  } else if (!reports.empty()) {
+    std::cout << ReportText(reports, !is_one, UseColor(server.color, STDOUT_FILENO));
   }
   std::cout.flush();  // before what stderr says of it
-  return Judge(report.summaries.tensors, *fail_on);
+  std::vector<absl::StatusOr<Verdict>> verdicts;
+  for (const absl::StatusOr<DescribeReport>& report : read) {
+    verdicts.push_back(report.ok() ? Judge(*report, is_one, *fail_on)
+                                   : absl::StatusOr<Verdict>(report.status()));
+  }
+  return verdicts;
 }
 
 }  // namespace warpfold::client

@@ -37,28 +37,40 @@ nlohmann::json FlagsJson(const TensorSummary& tensor) {
   return flags;
 }
 
-// Bytes of the tensors that were reduced.
-std::int64_t ReducedBytes(const DescribeReport& report) {
-  std::int64_t bytes = 0;
-  for (const TensorSummary& tensor : report.summaries.tensors) {
-    if (tensor.mean.has_value()) bytes += tensor.bytes;
-  }
-  return bytes;
-}
+struct Total {
+  std::size_t tensors = 0;
+  std::int64_t bytes = 0;  // of the tensors that were reduced
+  double seconds = 0;
+  double gb_per_second = 0;
+};
 
-double GigabytesPerSecond(const DescribeReport& report) {
-  const double seconds = report.summaries.elapsed.count();
-  return seconds > 0 ? static_cast<double>(ReducedBytes(report)) / seconds / 1e9 : 0;
+Total TotalOf(const std::vector<DescribeReport>& reports) {
+  Total total;
+  for (const DescribeReport& report : reports) {
+    total.tensors += report.summaries.tensors.size();
+    total.seconds += report.summaries.elapsed.count();
+    for (const TensorSummary& tensor : report.summaries.tensors) {
+      if (tensor.mean.has_value()) total.bytes += tensor.bytes;
+    }
+  }
+  if (total.seconds > 0)
+    total.gb_per_second = static_cast<double>(total.bytes) / total.seconds / 1e9;
+  return total;
 }
 
 }  // namespace
 
-std::string ReportText(const DescribeReport& report, bool color) {
-  const std::vector<TensorSummary>& tensors = report.summaries.tensors;
-  const bool has_flags = std::any_of(tensors.begin(), tensors.end(),
-                                     [](const TensorSummary& t) { return !FindingsOf(t).empty(); });
-  const bool has_notes = std::any_of(tensors.begin(), tensors.end(),
-                                     [](const TensorSummary& t) { return !t.note.empty(); });
+std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color) {
+  bool has_flags = false;
+  bool has_notes = false;
+  std::string device;
+  for (const DescribeReport& report : reports) {
+    for (const TensorSummary& tensor : report.summaries.tensors) {
+      has_flags = has_flags || !FindingsOf(tensor).empty();
+      has_notes = has_notes || !tensor.note.empty();
+    }
+    if (!report.summaries.device.empty()) device = report.summaries.device;
+  }
   std::vector<Column> columns = {{"NAME"},
                                  {"SHAPE"},
                                  {"DTYPE"},
@@ -69,28 +81,29 @@ std::string ReportText(const DescribeReport& report, bool color) {
                                  {"STD", Align::kRight},
                                  {"NAN", Align::kRight},
                                  {"INF", Align::kRight}};
+  if (name_files) columns.insert(columns.begin(), {"FILE"});
   if (has_flags) columns.push_back({"FLAGS"});
   if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
-  for (const TensorSummary& tensor : tensors) {
-    std::vector<std::string> row = {
-        Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
-        absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
-        Cell(tensor.mean),          Cell(tensor.std),        Cell(tensor.nan_count),
-        Cell(tensor.inf_count)};
-    if (has_flags) row.push_back(FlagsCell(tensor, color));
-    if (has_notes) row.push_back(Printable(tensor.note));
-    table.AddRow(std::move(row));
+  for (const DescribeReport& report : reports) {
+    for (const TensorSummary& tensor : report.summaries.tensors) {
+      std::vector<std::string> row = {
+          Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
+          absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
+          Cell(tensor.mean),          Cell(tensor.std),        Cell(tensor.nan_count),
+          Cell(tensor.inf_count)};
+      if (name_files) row.insert(row.begin(), Printable(report.file));
+      if (has_flags) row.push_back(FlagsCell(tensor, color));
+      if (has_notes) row.push_back(Printable(tensor.note));
+      table.AddRow(std::move(row));
+    }
   }
-  const std::size_t count = tensors.size();
+  const Total total = TotalOf(reports);
   return absl::StrCat(table.Text(),
-                      absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", count,
-                                      count == 1 ? "" : "s", BytesText(ReducedBytes(report)),
-                                      report.summaries.elapsed.count(), GigabytesPerSecond(report)),
-                      report.summaries.device.empty()
-                          ? ""
-                          : absl::StrCat(", on ", Printable(report.summaries.device)),
-                      "\n");
+                      absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", total.tensors,
+                                      total.tensors == 1 ? "" : "s", BytesText(total.bytes),
+                                      total.seconds, total.gb_per_second),
+                      device.empty() ? "" : absl::StrCat(", on ", Printable(device)), "\n");
 }
 
 nlohmann::ordered_json ReportJson(const DescribeReport& report) {
@@ -107,6 +120,8 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
          {"mean", Value(tensor.mean)},
          {"std", Value(tensor.std)},
          {"sum", Value(tensor.sum)},
+         {"l1_norm", Value(tensor.l1_norm)},
+         {"l2_norm", Value(tensor.l2_norm)},
          {"nan_count", Value(tensor.nan_count)},
          {"inf_count", Value(tensor.inf_count)},
          {"flags", FlagsJson(tensor)},
@@ -115,11 +130,15 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
   return {{"file", report.file},
           {"device", report.summaries.device},
           {"tensors", tensors},
-          {"total",
-           {{"tensors", report.summaries.tensors.size()},
-            {"bytes", ReducedBytes(report)},
-            {"seconds", report.summaries.elapsed.count()},
-            {"gb_per_second", GigabytesPerSecond(report)}}}};
+          {"total", TotalJson({report})}};
+}
+
+nlohmann::ordered_json TotalJson(const std::vector<DescribeReport>& reports) {
+  const Total total = TotalOf(reports);
+  return {{"tensors", total.tensors},
+          {"bytes", total.bytes},
+          {"seconds", total.seconds},
+          {"gb_per_second", total.gb_per_second}};
 }
 
 }  // namespace warpfold::client

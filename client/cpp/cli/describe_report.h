@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "client/cpp/cli/summarize.h"
 
@@ -16,14 +17,18 @@ struct DescribeReport {
   Summaries summaries;
 };
 
-// A row per tensor, then a line of totals. What the FLAGS column has is red or yellow when `color`.
-std::string ReportText(const DescribeReport& report, bool color);
+// A row per tensor, with its file when `name_files`, then a line of totals. What the FLAGS column
+// has is red or yellow when `color`.
+std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
-// "std", "sum", "nan_count", "inf_count", "flags", "note"}],
+// "std", "sum", "l1_norm", "l2_norm", "nan_count", "inf_count", "flags", "note"}],
 //  "total": {"tensors", "bytes", "seconds", "gb_per_second"}}; what is absent is null. element.h
 //  says how numbers are written.
 nlohmann::ordered_json ReportJson(const DescribeReport& report);
+
+// The "total" of several reports.
+nlohmann::ordered_json TotalJson(const std::vector<DescribeReport>& reports);
 
 }  // namespace warpfold::client
 

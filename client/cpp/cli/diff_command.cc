@@ -4,9 +4,11 @@
 
 #include <iostream>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/cli/color.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/diff_report.h"
@@ -15,6 +17,18 @@
 
 namespace warpfold::client {
 namespace {
+
+// Why the tensor's bytes cannot be compared with another's; empty when they can.
+std::string ProblemOf(const NamedTensor& tensor) {
+  if (tensor.layout.is_fortran) {
+    return "fortran_order: diff compares arrays in C order; save np.ascontiguousarray(a)";
+  }
+  if (tensor.layout.is_big_endian) {
+    return absl::StrCat("descr: diff compares little-endian arrays; save this ", tensor.dtype_name,
+                        " as a.astype(a.dtype.newbyteorder('<'))");
+  }
+  return tensor.problem;
+}
 
 // Fills in one side's summaries of what changed.
 absl::Status AddStatistics(const ServerFlags& server, int jobs,
@@ -29,7 +43,7 @@ absl::Status AddStatistics(const ServerFlags& server, int jobs,
     changed.push_back(&diff);
   }
   if (asked.empty()) return absl::OkStatus();
-  absl::StatusOr<Summaries> summaries = Summarize(server, jobs, asked);
+  absl::StatusOr<Summaries> summaries = Summarize(server, {.jobs = jobs}, asked);
   if (!summaries.ok()) return summaries.status();
   for (std::size_t i = 0; i < changed.size(); ++i) {
     changed[i]->*summary = std::move(summaries->tensors[i]);
@@ -43,13 +57,24 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   if (flags.a == "-" && flags.b == "-") {
     return absl::InvalidArgumentError("stdin: can be one of the files, not both");
   }
-  const absl::StatusOr<Input> a = Input::Open({flags.a, flags.dtype, flags.shape});
+  const absl::StatusOr<Input> a =
+      Input::Open({flags.a, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!a.ok()) return a.status();
-  const absl::StatusOr<Input> b = Input::Open({flags.b, flags.dtype, flags.shape});
+  const absl::StatusOr<Input> b =
+      Input::Open({flags.b, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!b.ok()) return b.status();
+  for (const Input* input : {&*a, &*b}) {
+    for (const NamedTensor& tensor : input->tensors()) {
+      const std::string problem = ProblemOf(tensor);
+      if (problem.empty()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(input->name(), ": tensor '", tensor.name, "': ", problem));
+    }
+  }
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;
   DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors)};
+  SortByHowMuch(report.tensors);
   if (absl::Status added =
           AddStatistics(server, flags.jobs, &TensorDiff::a, &TensorDiff::a_summary, report.tensors);
       !added.ok()) {
@@ -65,7 +90,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   } else {
     std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO));
   }
-  return Differs(report) ? Verdict::kFound : Verdict::kClean;
+  return Differs(report, flags.tolerance) ? Verdict::kFound : Verdict::kClean;
 }
 
 }  // namespace warpfold::client

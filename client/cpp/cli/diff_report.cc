@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -99,6 +100,28 @@ std::string StatisticCell(const TensorDiff& diff, const Statistic& statistic) {
   return hidden ? exact : cell;
 }
 
+// Of the columns CHANGED to REL L2.
+std::vector<std::string> DifferenceCells(const TensorDiff& diff) {
+  if (!diff.difference.has_value()) return {"-", "-", "-", "-"};
+  const auto text = [](double value) {
+    return ElementShortText(v1::DTYPE_F64, reinterpret_cast<const char*>(&value));
+  };
+  return {absl::StrCat(diff.difference->changed), text(diff.difference->max_abs),
+          ShapeText(IndexOf(diff.difference->max_at, diff.a->view.shape)),
+          text(diff.difference->relative_l2)};
+}
+
+nlohmann::ordered_json DifferenceJson(const TensorDiff& diff) {
+  if (!diff.difference.has_value()) return nullptr;
+  const auto number = [](double value) {
+    return ElementJson(v1::DTYPE_F64, reinterpret_cast<const char*>(&value));
+  };
+  return {{"changed", diff.difference->changed},
+          {"max_abs", number(diff.difference->max_abs)},
+          {"max_at", IndexOf(diff.difference->max_at, diff.a->view.shape)},
+          {"relative_l2", number(diff.difference->relative_l2)}};
+}
+
 nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
                                 const std::optional<TensorSummary>& summary) {
   if (!tensor.has_value()) return nullptr;
@@ -147,28 +170,52 @@ std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
   for (const NamedTensor& tensor : b) left_in_b[tensor.name] = &tensor;
   std::vector<TensorDiff> diffs;
   for (const NamedTensor& tensor : a) {
-    TensorDiff diff{tensor.name, Change::kOnlyInA, tensor, {}, {}, {}};
+    TensorDiff diff{tensor.name, Change::kOnlyInA, tensor, {}, {}, {}, {}};
     if (const auto other = left_in_b.find(tensor.name); other != left_in_b.end()) {
       diff.b = *other->second;
       diff.change = Compare(tensor, *other->second);
+      if (diff.change == Change::kValues && ElementBytes(tensor.view.dtype) > 0) {
+        diff.difference =
+            DifferenceOf(tensor.view.dtype, tensor.view.data, other->second->view.data);
+      }
       left_in_b.erase(other);
     }
     diffs.push_back(std::move(diff));
   }
   for (const NamedTensor& tensor : b) {
     if (!left_in_b.contains(tensor.name)) continue;
-    diffs.push_back({tensor.name, Change::kOnlyInB, {}, tensor, {}, {}});
+    diffs.push_back({tensor.name, Change::kOnlyInB, {}, tensor, {}, {}, {}});
   }
   return diffs;
 }
 
-bool Differs(const DiffReport& report) {
-  return std::any_of(report.tensors.begin(), report.tensors.end(),
-                     [](const TensorDiff& diff) { return diff.change != Change::kIdentical; });
+void SortByHowMuch(std::vector<TensorDiff>& diffs) {
+  std::stable_sort(diffs.begin(), diffs.end(), [](const TensorDiff& left, const TensorDiff& right) {
+    if (!left.difference.has_value() || !right.difference.has_value()) {
+      return left.difference.has_value() && !right.difference.has_value();
+    }
+    return IsMore(left.difference->relative_l2, right.difference->relative_l2);
+  });
+}
+
+bool Differs(const DiffReport& report, std::optional<double> tolerance) {
+  return std::any_of(report.tensors.begin(), report.tensors.end(), [&](const TensorDiff& diff) {
+    if (diff.change == Change::kIdentical) return false;
+    const bool is_near = tolerance.has_value() && diff.difference.has_value() &&
+                         !IsMore(diff.difference->max_abs, *tolerance);
+    return !is_near;
+  });
 }
 
 std::string DiffText(const DiffReport& report, bool color) {
-  std::vector<Column> columns = {{"NAME"}, {"CHANGE"}, {"SHAPE"}, {"DTYPE"}};
+  std::vector<Column> columns = {{"NAME"},
+                                 {"CHANGE"},
+                                 {"SHAPE"},
+                                 {"DTYPE"},
+                                 {"CHANGED", Align::kRight},
+                                 {"MAX |A-B|", Align::kRight},
+                                 {"AT"},
+                                 {"REL L2", Align::kRight}};
   for (const Statistic& statistic : kStatistics) {
     columns.push_back({statistic.title, Align::kRight});
   }
@@ -177,6 +224,7 @@ std::string DiffText(const DiffReport& report, bool color) {
     if (diff.change == Change::kIdentical) continue;
     std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff.change, color),
                                     SidesCell(diff, ShapeOf), SidesCell(diff, DTypeOf)};
+    for (std::string& cell : DifferenceCells(diff)) row.push_back(std::move(cell));
     for (const Statistic& statistic : kStatistics) row.push_back(StatisticCell(diff, statistic));
     table.AddRow(std::move(row));
   }
@@ -193,6 +241,7 @@ nlohmann::ordered_json DiffJson(const DiffReport& report) {
   for (const TensorDiff& diff : report.tensors) {
     tensors.push_back({{"name", diff.name},
                        {"change", ChangeName(diff.change)},
+                       {"difference", DifferenceJson(diff)},
                        {"a", SideJson(diff.a, diff.a_summary)},
                        {"b", SideJson(diff.b, diff.b_summary)}});
   }

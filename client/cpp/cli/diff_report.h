@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/cli/difference.h"
 #include "client/cpp/cli/named_tensor.h"
 #include "client/cpp/cli/summarize.h"
 
@@ -29,6 +30,7 @@ struct TensorDiff {
   Change change = Change::kIdentical;
   std::optional<NamedTensor> a, b;
   std::optional<TensorSummary> a_summary, b_summary;
+  std::optional<Difference> difference;  // of kValues, where this program knows the dtype
 };
 
 struct DiffReport {
@@ -37,19 +39,25 @@ struct DiffReport {
 };
 
 // Pairs the tensors of two files by name, in the order of `a`, then what is only in `b`. Compares
-// bytes; statistics are not filled in. REQUIRES: no name comes twice in one file.
+// bytes and elements; statistics are not filled in. REQUIRES: no name comes twice in one file.
 std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
                                     const std::vector<NamedTensor>& b);
 
-bool Differs(const DiffReport& report);
+// First what changed its values, by how much it did (relative L2, NaN first), then the others.
+void SortByHowMuch(std::vector<TensorDiff>& diffs);
+
+// Whether the files differ; with a tolerance, by more than that: no |a - b| above it is a
+// difference, other layouts and tensors that one file has not are.
+bool Differs(const DiffReport& report, std::optional<double> tolerance = std::nullopt);
 
 // A row per tensor that differs, "old -> new" where a value changed, then a line of totals.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
 std::string DiffText(const DiffReport& report, bool color);
 
-// {"a", "b", "tensors": [{"name", "change", "a": SIDE, "b": SIDE}], "total": {"identical",
-// "changed", "only_in_a", "only_in_b"}}; SIDE is null or {"dtype", "shape", "min", "max", "mean",
-// "std", "nan_count"}. "change" is identical, values, layout, only_in_a or only_in_b.
+// {"a", "b", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}], "total":
+// {"identical", "changed", "only_in_a", "only_in_b"}}; SIDE is null or {"dtype", "shape", "min",
+// "max", "mean", "std", "nan_count"}. "difference" is null or {"changed", "max_abs", "max_at",
+// "relative_l2"}. "change" is identical, values, layout, only_in_a or only_in_b.
 nlohmann::ordered_json DiffJson(const DiffReport& report);
 
 }  // namespace warpfold::client

@@ -39,6 +39,7 @@ absl::StatusOr<Finding> ParseFinding(std::string_view name) {
 }
 
 std::optional<bool> Has(const TensorSummary& tensor, Finding finding) {
+  if (tensor.is_unread) return std::nullopt;
   if (tensor.count == 0) return false;
   if (!tensor.min.has_value() || !tensor.max.has_value()) return std::nullopt;
   const double min = Value(*tensor.min);

@@ -75,6 +75,13 @@ std::string InfoText(const std::string& target, const v1::GetServerInfoResponse&
 
 }  // namespace
 
+void SetStatistics(const StatisticsFlags& flags, DType dtype, ReduceOptions& options) {
+  const bool has_nans = dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 ||
+                        dtype == v1::DTYPE_F32 || dtype == v1::DTYPE_F64;
+  if (flags.omit_nan && has_nans) options.nan_policy = v1::NAN_POLICY_OMIT;
+  options.correction = flags.ddof;
+}
+
 bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype) {
   return std::find(info.dtypes().begin(), info.dtypes().end(), dtype) != info.dtypes().end();
 }

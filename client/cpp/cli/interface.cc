@@ -20,7 +20,8 @@ std::vector<std::string> Choices(const std::string& type_name) {
 Flag FlagOf(const CLI::Option& option) {
   Flag flag;
   if (option.get_positional()) {
-    flag.names.push_back(option.get_name(true));
+    const bool repeats = option.get_items_expected_max() > 1;
+    flag.names.push_back(absl::StrCat(option.get_name(true), repeats ? "..." : ""));
   } else {
     for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);

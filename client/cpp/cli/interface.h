@@ -14,7 +14,7 @@ class App;
 namespace warpfold::client {
 
 struct Flag {
-  std::vector<std::string> names;  // "-h", "--help"; of an argument its name alone, "FILE"
+  std::vector<std::string> names;  // "-h", "--help"; of an argument "FILE" or "FILE..."
   std::string help;
   bool takes_value = false;
   bool takes_path = false;

@@ -5,9 +5,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/app.h"
 #include "client/cpp/cli/commands.h"
@@ -25,7 +28,11 @@ constexpr int kExitFailure = 3;
 
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
-  std::cerr << "warpfold: " << Printable(std::string(status.message())) << "\n";
+  // gRPC's words and the client library's for a limit of ours; a server's limits have others.
+  const bool is_ours =
+      absl::IsDeadlineExceeded(status) && absl::StrContains(status.message(), "Deadline Exceeded");
+  std::cerr << "warpfold: " << Printable(std::string(status.message()))
+            << (is_ours ? "; --timeout sets another limit" : "") << "\n";
   return IsInputFault(status) ? kExitBadInput : kExitFailure;
 }
 
@@ -40,16 +47,40 @@ int Report(const absl::StatusOr<Verdict>& verdict) {
   return *verdict == Verdict::kFound ? kExitFound : 0;
 }
 
+// Of several files.
+template <typename Outcome>
+int ReportWorst(const std::vector<Outcome>& outcomes) {
+  int code = 0;
+  for (const Outcome& outcome : outcomes) code = std::max(code, Report(outcome));
+  return code;
+}
+
+// What `warpfold COMMAND --help` prints.
+absl::Status PrintHelp(const CLI::App& app, const std::string& command) {
+  if (command.empty()) {
+    // Not app.help(), which is that of the command that was parsed: this one's.
+    std::cout << app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> names = CommandNames(app);
+  if (std::find(names.begin(), names.end(), command) == names.end()) {
+    return absl::InvalidArgumentError(UnknownCommandText(app, command));
+  }
+  std::cout << app.get_subcommand(command)->help(app.get_name());
+  return absl::OkStatus();
+}
+
 // REQUIRES: `app` has parsed a command line.
 int RunSubcommand(const CLI::App& app, const Flags& flags) {
   const auto is = [&](const char* name) { return app.got_subcommand(name); };
-  if (is("reduce")) return Report(RunReduce(flags.server, flags.reduce));
-  if (is("describe")) return Report(RunDescribe(flags.server, flags.describe));
+  if (is("reduce")) return ReportWorst(RunReduce(flags.server, flags.reduce));
+  if (is("describe")) return ReportWorst(RunDescribe(flags.server, flags.describe));
   if (is("diff")) return Report(RunDiff(flags.server, flags.diff));
   if (is("watch")) return Report(RunWatch(flags.server, flags.watch));
   if (is("bench")) return Report(RunBench(flags.server, flags.bench));
   if (is("health")) return ReportHealth(RunHealth(flags.server, flags.health));
   if (is("info")) return Report(RunInfo(flags.server));
+  if (is("help")) return Report(PrintHelp(app, flags.help_command));
   const Interface interface = InterfaceOf(app);
   std::cout << (is("man") ? ManPage(interface) : Completion(interface, flags.shell));
   return 0;
@@ -72,6 +103,10 @@ int Main(int argc, char** argv) {
   try {
     ParseFlags(*app, argc, argv);
   } catch (const CLI::ParseError& error) {
+    const std::string word = error.get_exit_code() == 0 ? "" : UnknownCommand(*app);
+    if (!word.empty()) {
+      return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
+    }
     return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }
   return Flushed(RunSubcommand(*app, flags));

@@ -1,8 +1,8 @@
 // A file's bytes, mapped read-only: a tensor of any size goes from the page cache to the socket
 // without a copy of ours.
 //
-// Thread safety: immutable after Open. Failure: absl::Status naming the path; NOT_FOUND,
-// PERMISSION_DENIED, or INVALID_ARGUMENT for what is not a regular file. A file that somebody
+// Thread safety: immutable after Map. Failure: absl::Status naming the file; INVALID_ARGUMENT for
+// what is not a regular file. A file that somebody
 // shortens while it is mapped ends the process by SIGBUS when its missing part is read: that is the
 // price of not copying it.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_MAPPED_FILE_H_
@@ -18,7 +18,8 @@ namespace warpfold::client {
 
 class UniqueMappedFile {
  public:
-  static absl::StatusOr<UniqueMappedFile> Open(const std::string& path);
+  // The regular file `fd`, from its first byte on, wherever it is read at. `name` is for messages.
+  static absl::StatusOr<UniqueMappedFile> Map(int fd, const std::string& name);
 
   UniqueMappedFile(UniqueMappedFile&& other) noexcept;
   UniqueMappedFile& operator=(UniqueMappedFile&&) = delete;

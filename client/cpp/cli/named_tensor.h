@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "client/cpp/cli/layout.h"
 #include "client/cpp/tensor.h"
 
 namespace warpfold::client {
@@ -15,6 +16,8 @@ struct NamedTensor {
   std::string
       dtype_name;   // "f32"; of a dtype that the contract does not have, the file's own name for it
   TensorView view;  // dtype DTYPE_UNSPECIFIED when the contract does not have it
+  std::string problem = {};  // why there is no more than a name; empty: nothing is wrong
+  Layout layout = {};        // of the view's data; its shape is the array's
 };
 
 }  // namespace warpfold::client

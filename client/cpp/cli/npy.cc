@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,7 +61,7 @@ class HeaderParser : private TextCursor {
   absl::Status Value(const std::string& key) {
     if (key == "descr" && !header_.descr) {
       if (Next('[')) {
-        return absl::InvalidArgumentError(
+        return absl::UnimplementedError(
             "descr: the file holds records (a structured dtype); save one field by itself");
       }
       header_.descr = String();
@@ -121,7 +122,12 @@ class HeaderParser : private TextCursor {
   Header header_;
 };
 
-absl::StatusOr<DType> ParseDescr(const std::string& descr) {
+struct Element {
+  DType dtype;
+  bool is_big_endian;
+};
+
+absl::StatusOr<Element> ParseDescr(const std::string& descr) {
   std::string_view name = descr;
   char order = '|';
   if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
@@ -129,61 +135,77 @@ absl::StatusOr<DType> ParseDescr(const std::string& descr) {
     name.remove_prefix(1);
   }
   if (name.starts_with('O')) {
-    return absl::InvalidArgumentError("descr: the file holds Python objects, not numbers");
+    return absl::UnimplementedError("descr: the file holds Python objects, not numbers");
   }
   const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
                                    [&](const NpyDType& d) { return name == d.descr; });
   if (known == std::end(kNpyDTypes)) {
-    return absl::InvalidArgumentError(
+    return absl::UnimplementedError(
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
-  if (order == '>' && ElementBytes(known->dtype) > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "descr: '", descr, "' is big-endian; save it as a.astype('<", std::string(name), "')"));
-  }
-  return known->dtype;
+  return Element{known->dtype, order == '>' && ElementBytes(known->dtype) > 1};
 }
 
 }  // namespace
 
-absl::StatusOr<TensorView> ParseNpy(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(kMagic)) return absl::InvalidArgumentError("is not a .npy file");
-  const int version = text.size() > kMagic.size() ? static_cast<int>(file[kMagic.size()]) : 0;
+absl::StatusOr<std::size_t> NpyHeaderBytes(std::span<const std::byte> start) {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  if (!kMagic.starts_with(text.substr(0, kMagic.size()))) {
+    return absl::InvalidArgumentError("is not a .npy file");
+  }
+  const std::size_t version_at = kMagic.size();
+  if (text.size() <= version_at) return version_at + 1;
+  const int version = static_cast<int>(start[version_at]);
   const std::size_t length_bytes = version == 1 ? 2 : 4;
-  const std::size_t header_start = kMagic.size() + 2 + length_bytes;
-  if (text.size() < header_start) return absl::InvalidArgumentError("truncated in its npy header");
+  const std::size_t header_start = version_at + 2 + length_bytes;
+  if (text.size() < header_start) return header_start;
   if (version < 1 || version > 3) {
     return absl::InvalidArgumentError(absl::StrCat("npy version ", version, " is unknown"));
   }
   std::size_t header_bytes = 0;
   for (std::size_t i = length_bytes; i-- > 0;) {
-    header_bytes = header_bytes << 8 | static_cast<std::size_t>(file[kMagic.size() + 2 + i]);
+    header_bytes = header_bytes << 8 | static_cast<std::size_t>(start[version_at + 2 + i]);
   }
-  if (header_bytes > text.size() - header_start) {
-    return absl::InvalidArgumentError(absl::StrCat("truncated: an npy header of ", header_bytes,
-                                                   " bytes, but only ", text.size() - header_start,
-                                                   " are there"));
-  }
-  const absl::StatusOr<Header> header =
-      HeaderParser(text.substr(header_start, header_bytes)).Parse();
+  return header_start + header_bytes;
+}
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start) {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  const std::size_t header_start =
+      kMagic.size() + (static_cast<int>(start[kMagic.size()]) == 1 ? 4 : 6);
+  const absl::StatusOr<Header> header = HeaderParser(text.substr(header_start)).Parse();
   if (!header.ok()) return header.status();
-  const absl::StatusOr<DType> dtype = ParseDescr(*header->descr);
-  if (!dtype.ok()) return dtype.status();
-  if (*header->fortran_order && header->shape->size() > 1) {
-    return absl::InvalidArgumentError(
-        "fortran_order: the array is in Fortran order; save np.ascontiguousarray(a)");
-  }
-  const absl::StatusOr<std::int64_t> bytes = TensorBytes(*dtype, *header->shape);
+  const absl::StatusOr<Element> element = ParseDescr(*header->descr);
+  if (!element.ok()) return element.status();
+  const absl::StatusOr<std::int64_t> bytes = TensorBytes(element->dtype, *header->shape);
   if (!bytes.ok()) return bytes.status();
-  const std::span<const std::byte> data = file.subspan(header_start + header_bytes);
-  if (data.size() != static_cast<std::size_t>(*bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        data.size() < static_cast<std::size_t>(*bytes) ? "truncated: " : "bytes left over: ",
-        Name(*dtype), " ", ShapeText(*header->shape), " is ", *bytes, " bytes, but ", data.size(),
-        " follow the header"));
+  return NpyHeader{element->dtype,
+                   *header->shape,
+                   static_cast<std::size_t>(*bytes),
+                   {element->is_big_endian, *header->fortran_order && header->shape->size() > 1}};
+}
+
+absl::Status CheckNpyData(const NpyHeader& header, std::size_t data_bytes) {
+  if (data_bytes == header.data_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      data_bytes < header.data_bytes ? "truncated: " : "bytes left over: ", Name(header.dtype), " ",
+      ShapeText(header.shape), " is ", header.data_bytes, " bytes, but ", data_bytes,
+      " follow the header"));
+}
+
+absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file) {
+  if (file.size() < kMagic.size()) return absl::InvalidArgumentError("is not a .npy file");
+  const absl::StatusOr<std::size_t> data_at = NpyHeaderBytes(file);
+  if (!data_at.ok()) return data_at.status();
+  if (*data_at > file.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("truncated: an npy header of ", *data_at,
+                                                   " bytes, but only ", file.size(), " are there"));
   }
-  return TensorView{*dtype, *header->shape, data};
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(file.first(*data_at));
+  if (!header.ok()) return header.status();
+  const std::span<const std::byte> data = file.subspan(*data_at);
+  if (absl::Status whole = CheckNpyData(*header, data.size()); !whole.ok()) return whole;
+  return NpyArray{{header->dtype, std::move(header->shape), data}, header->layout};
 }
 
 absl::StatusOr<std::string> NpyBytes(const Tensor& tensor) {

@@ -111,11 +111,22 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
     }
     const std::span<std::byte> span(bytes.get(), stat.size);
     if (absl::Status read = ReadMember(archive->get(), i, name, span); !read.ok()) return read;
-    absl::StatusOr<TensorView> array = ParseNpy(span);
+    absl::StatusOr<NpyArray> array = ParseNpy(span);
+    if (absl::IsUnimplemented(array.status())) {  // an array, but none that can be reduced
+      npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")),
+                             "-",
+                             {},
+                             std::string(array.status().message())});
+      continue;
+    }
     if (!array.ok()) return InMember(name, std::string(array.status().message()));
-    const std::string dtype_name = Name(array->dtype);
-    npz.tensors.push_back(
-        {std::string(absl::StripSuffix(name, ".npy")), dtype_name, *std::move(array)});
+    if (array->layout.is_big_endian) {
+      SwapBytes(ElementBytes(array->view.dtype), span.last(array->view.data.size()));
+      array->layout.is_big_endian = false;
+    }
+    const std::string dtype_name = Name(array->view.dtype);
+    npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")), dtype_name,
+                           std::move(array->view), "", array->layout});
     npz.members.push_back(std::move(bytes));
   }
   return npz;

@@ -1,7 +1,8 @@
 // NumPy's .npz files: a zip archive of .npy members, as np.savez and np.savez_compressed write it.
 //
 // A member is stored or deflated; either way it is read into memory whole, and its CRC is checked.
-// A member named "w.npy" is the tensor "w". Refused with a reason: a member that is not .npy (a
+// A member named "w.npy" is the tensor "w". An array that cannot be reduced (objects, records,
+// text) has a problem and spoils no other. Refused with a reason: a member that is not .npy (a
 // PyTorch checkpoint is a zip archive too), encryption, other compressions, a name that comes
 // twice, a size that the compressed bytes cannot have.
 //

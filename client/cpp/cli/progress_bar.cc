@@ -1,5 +1,8 @@
 #include "client/cpp/cli/progress_bar.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -51,6 +54,16 @@ std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
   return line;
 }
 
+std::string Fitted(const std::string& line, int columns) {
+  return line.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
+}
+
+int StderrColumns() {
+  winsize size = {};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : 80;
+}
+
 ProgressBar::ProgressBar(std::int64_t total_bytes, bool shown)
     : total_bytes_(total_bytes), shown_(shown), start_(steady_clock::now()), painted_at_(start_) {}
 
@@ -65,8 +78,8 @@ void ProgressBar::Advance(std::int64_t bytes) {
   const auto now = steady_clock::now();
   if (now - painted_at_ < kRepaintInterval) return;
   painted_at_ = now;
-  std::fprintf(stderr, "%s%s", kWipeLine,
-               ProgressLine(done_bytes_, total_bytes_, now - start_).c_str());
+  const std::string line = ProgressLine(done_bytes_, total_bytes_, now - start_);
+  std::fprintf(stderr, "%s%s", kWipeLine, Fitted(line, StderrColumns()).c_str());
 }
 
 }  // namespace warpfold::client

@@ -28,6 +28,13 @@ std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
 // Back to the line's start, and wipes it.
 inline constexpr char kWipeLine[] = "\r\x1b[K";
 
+// As much of `line`, of ASCII, as a terminal of so many columns shows without a second line, which
+// nothing would wipe.
+std::string Fitted(const std::string& line, int columns);
+
+// Of the terminal that stderr is; 80 when it does not say.
+int StderrColumns();
+
 class ProgressBar {
  public:
   // `shown` false makes every method a no-op.

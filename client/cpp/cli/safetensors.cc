@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -17,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr int kDepthMax = 4;  // {name: {shape: [ ]}}, and one to spare
 constexpr char kMetadataKey[] = "__metadata__";
 
@@ -101,8 +101,8 @@ absl::StatusOr<std::vector<std::int64_t>> Integers(const std::string& name, cons
   return values;
 }
 
-absl::StatusOr<NamedTensor> ParseEntry(const std::string& name, const json& entry,
-                                       std::span<const std::byte> data) {
+absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json& entry,
+                                            std::size_t data_bytes) {
   if (!entry.is_object()) return Invalid(name, "its entry is not a JSON object");
   const auto dtype_entry = entry.find("dtype");
   if (dtype_entry == entry.end() || !dtype_entry->is_string()) {
@@ -113,95 +113,121 @@ absl::StatusOr<NamedTensor> ParseEntry(const std::string& name, const json& entr
   const absl::StatusOr<std::vector<std::int64_t>> offsets = Integers(name, entry, "data_offsets");
   if (!offsets.ok()) return offsets.status();
   if (offsets->size() != 2) return Invalid(name, "data_offsets is not [begin, end]");
-  const auto begin = static_cast<std::size_t>((*offsets)[0]);
-  const auto end = static_cast<std::size_t>((*offsets)[1]);
-  if (begin > end || end > data.size()) {
-    return Invalid(name, absl::StrCat("data_offsets [", begin, ", ", end, "] are outside the ",
-                                      data.size(), " bytes of data"));
+  SafetensorsEntry tensor;
+  tensor.begin = static_cast<std::size_t>((*offsets)[0]);
+  tensor.end = static_cast<std::size_t>((*offsets)[1]);
+  if (tensor.begin > tensor.end || tensor.end > data_bytes) {
+    return Invalid(name, absl::StrCat("data_offsets [", tensor.begin, ", ", tensor.end,
+                                      "] are outside the ", data_bytes, " bytes of data"));
   }
-  NamedTensor tensor{name, dtype_entry->get<std::string>(), {}};
-  tensor.view.shape = *shape;
-  tensor.view.data = data.subspan(begin, end - begin);
+  tensor.tensor = {name, dtype_entry->get<std::string>(), {}};
+  tensor.tensor.view.shape = *shape;
   const auto* known =
       std::find_if(std::begin(kSafetensorsDTypes), std::end(kSafetensorsDTypes),
-                   [&](const SafetensorsDType& d) { return tensor.dtype_name == d.name; });
+                   [&](const SafetensorsDType& d) { return tensor.tensor.dtype_name == d.name; });
   if (known == std::end(kSafetensorsDTypes)) {  // a newer dtype: its size cannot be checked
     const absl::StatusOr<std::int64_t> count = ElementCount(*shape);
     if (!count.ok()) return Invalid(name, std::string(count.status().message()));
     return tensor;
   }
-  tensor.view.dtype = known->dtype;
-  tensor.dtype_name = Name(known->dtype);
+  tensor.tensor.view.dtype = known->dtype;
+  tensor.tensor.dtype_name = Name(known->dtype);
   const absl::StatusOr<std::int64_t> bytes = TensorBytes(known->dtype, *shape);
   if (!bytes.ok()) return Invalid(name, std::string(bytes.status().message()));
-  if (static_cast<std::size_t>(*bytes) != end - begin) {
-    return Invalid(name, absl::StrCat("data_offsets span ", end - begin, " bytes, but ",
-                                      tensor.dtype_name, " ", ShapeText(*shape), " is ", *bytes));
+  const std::size_t span_bytes = tensor.end - tensor.begin;
+  if (static_cast<std::size_t>(*bytes) != span_bytes) {
+    return Invalid(name,
+                   absl::StrCat("data_offsets span ", span_bytes, " bytes, but ",
+                                tensor.tensor.dtype_name, " ", ShapeText(*shape), " is ", *bytes));
   }
   return tensor;
 }
 
-// The tensors, sorted by offset, must cover the data without overlap, hole or rest.
-absl::Status CheckCover(const std::vector<NamedTensor>& tensors, std::span<const std::byte> data) {
-  const std::byte* covered_to = data.data();
-  for (const NamedTensor& tensor : tensors) {
-    const std::byte* begin = tensor.view.data.data();
-    if (begin < covered_to) return Invalid(tensor.name, "its data overlap another tensor's");
-    if (begin > covered_to) {
-      return Invalid(tensor.name, absl::StrCat("the ", begin - covered_to,
-                                               " bytes before its data belong to no tensor"));
+// The tensors, sorted by offset, must cover the data without overlap or hole.
+absl::Status CheckCover(const std::vector<SafetensorsEntry>& tensors) {
+  std::size_t covered_to = 0;
+  for (const SafetensorsEntry& entry : tensors) {
+    if (entry.begin < covered_to) {
+      return Invalid(entry.tensor.name, "its data overlap another tensor's");
     }
-    covered_to += tensor.view.data.size();
+    if (entry.begin > covered_to) {
+      return Invalid(entry.tensor.name, absl::StrCat("the ", entry.begin - covered_to,
+                                                     " bytes before its data belong to no tensor"));
+    }
+    covered_to = entry.end;
   }
-  const auto rest = static_cast<std::size_t>(data.data() + data.size() - covered_to);
-  if (rest == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("bytes left over: the last ", rest, " bytes belong to no tensor"));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(std::span<const std::byte> file) {
-  if (file.size() < kLengthBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("truncated: ", file.size(), " bytes, and a header length takes 8"));
-  }
+absl::StatusOr<std::size_t> SafetensorsHeaderBytes(std::span<const std::byte> start) {
   std::uint64_t header_bytes = 0;
-  for (std::size_t i = kLengthBytes; i-- > 0;) {
-    header_bytes = header_bytes << 8 | static_cast<std::uint64_t>(file[i]);
+  for (std::size_t i = kSafetensorsLengthBytes; i-- > 0;) {
+    header_bytes = header_bytes << 8 | static_cast<std::uint64_t>(start[i]);
   }
   if (header_bytes > kSafetensorsHeaderBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("header: a length of ", header_bytes,
                                                    " bytes is over the format's limit of ",
                                                    kSafetensorsHeaderBytesMax));
   }
-  if (header_bytes > file.size() - kLengthBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("header: a length of ", header_bytes,
-                                                   " bytes, but only ", file.size() - kLengthBytes,
-                                                   " follow"));
-  }
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes,
-                              header_bytes);
+  return header_bytes;
+}
+
+absl::StatusOr<std::vector<SafetensorsEntry>> ParseSafetensorsHeader(std::string_view text,
+                                                                     std::size_t data_bytes) {
   if (!text.starts_with('{')) return absl::InvalidArgumentError("header: does not start with '{'");
   const absl::StatusOr<json> header = ParseHeader(text);
   if (!header.ok()) return header.status();
-
-  const std::span<const std::byte> data = file.subspan(kLengthBytes + header_bytes);
-  std::vector<NamedTensor> tensors;
+  std::vector<SafetensorsEntry> entries;
   for (const auto& [name, entry] : header->items()) {
     if (name == kMetadataKey) {
       if (absl::Status metadata = CheckMetadata(entry); !metadata.ok()) return metadata;
       continue;
     }
-    absl::StatusOr<NamedTensor> tensor = ParseEntry(name, entry, data);
+    absl::StatusOr<SafetensorsEntry> tensor = ParseEntry(name, entry, data_bytes);
     if (!tensor.ok()) return tensor.status();
-    tensors.push_back(*std::move(tensor));
+    entries.push_back(*std::move(tensor));
   }
-  std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) {
-    return std::make_tuple(a.view.data.data(), a.view.data.size(), std::string_view(a.name)) <
-           std::make_tuple(b.view.data.data(), b.view.data.size(), std::string_view(b.name));
-  });
-  if (absl::Status cover = CheckCover(tensors, data); !cover.ok()) return cover;
+  std::sort(entries.begin(), entries.end(),
+            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+              return std::make_tuple(a.begin, a.end, std::string_view(a.tensor.name)) <
+                     std::make_tuple(b.begin, b.end, std::string_view(b.tensor.name));
+            });
+  if (absl::Status cover = CheckCover(entries); !cover.ok()) return cover;
+  return entries;
+}
+
+absl::Status CheckSafetensorsRest(std::size_t rest) {
+  if (rest == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("bytes left over: the last ", rest, " bytes belong to no tensor"));
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(std::span<const std::byte> file) {
+  if (file.size() < kSafetensorsLengthBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("truncated: ", file.size(), " bytes, and a header length takes 8"));
+  }
+  const absl::StatusOr<std::size_t> header_bytes = SafetensorsHeaderBytes(file);
+  if (!header_bytes.ok()) return header_bytes.status();
+  const std::span<const std::byte> after = file.subspan(kSafetensorsLengthBytes);
+  if (*header_bytes > after.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("header: a length of ", *header_bytes,
+                                                   " bytes, but only ", after.size(), " follow"));
+  }
+  const std::span<const std::byte> data = after.subspan(*header_bytes);
+  absl::StatusOr<std::vector<SafetensorsEntry>> entries = ParseSafetensorsHeader(
+      {reinterpret_cast<const char*>(after.data()), *header_bytes}, data.size());
+  if (!entries.ok()) return entries.status();
+  std::vector<NamedTensor> tensors;
+  std::size_t covered = 0;
+  for (SafetensorsEntry& entry : *entries) {
+    entry.tensor.view.data = data.subspan(entry.begin, entry.end - entry.begin);
+    tensors.push_back(std::move(entry.tensor));
+    covered = entry.end;
+  }
+  if (absl::Status all = CheckSafetensorsRest(data.size() - covered); !all.ok()) return all;
   return tensors;
 }
 

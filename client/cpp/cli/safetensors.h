@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,25 @@
 
 namespace warpfold::client {
 
+inline constexpr std::size_t kSafetensorsLengthBytes = 8;
 inline constexpr std::size_t kSafetensorsHeaderBytesMax = 100'000'000;
+
+struct SafetensorsEntry {
+  NamedTensor tensor;     // without data
+  std::size_t begin = 0;  // of its data, from the header's end
+  std::size_t end = 0;
+};
+
+// The length of the header that follows `start`, a file's first kSafetensorsLengthBytes.
+absl::StatusOr<std::size_t> SafetensorsHeaderBytes(std::span<const std::byte> start);
+
+// What the header `text` says of at most `data_bytes` of data, in their order. That the last entry
+// ends where the data do is not looked at: CheckSafetensorsRest.
+absl::StatusOr<std::vector<SafetensorsEntry>> ParseSafetensorsHeader(std::string_view text,
+                                                                     std::size_t data_bytes);
+
+// `rest`: bytes after the last entry's.
+absl::Status CheckSafetensorsRest(std::size_t rest);
 
 // The tensors of `file`, the bytes of a whole .safetensors file, in the order of their data. The
 // views refer to `file`.

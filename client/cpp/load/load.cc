@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/first_wait.h"
 #include "client/cpp/load/load_client.h"
 
@@ -63,15 +64,22 @@ class Loop {
     for (int slot = client.in_flight_max(); slot-- > 0;) free_.push_back(slot);
   }
 
-  // Sends for `duration`, and at least `requests_min` requests; returns when all are answered.
-  void Run(Arrivals arrivals, Seconds duration, std::int64_t requests_min) {
+  // Sends for `duration`, and at least `requests_min` requests; returns when all are answered, or
+  // with a failure when nobody answers any longer, or `stop` is set.
+  absl::Status Run(Arrivals arrivals, Seconds duration, std::int64_t requests_min,
+                   Seconds give_up_after, const std::atomic<bool>& stop) {
     const auto end = steady_clock::now() + Ticks(duration);
     std::int64_t sent = 0;
     while (true) {
       const auto due = arrivals.Next();
       const bool more = sent < requests_min || std::max(due, steady_clock::now()) < end;
       const bool idle = free_.size() == due_.size();
-      if (!more && idle) return;
+      if (stop) return absl::OkStatus();
+      if (unanswered_since_.has_value() &&
+          last_failure_at_ - *unanswered_since_ >= Ticks(give_up_after)) {
+        return GaveUp();
+      }
+      if (!more && idle) return absl::OkStatus();
       if (more && !free_.empty() && due <= steady_clock::now()) {
         SendDue(due);
         arrivals.Advance();
@@ -109,26 +117,45 @@ class Loop {
       report_.server.Record(outcome->timing);
       report_.device = std::move(outcome->device);
       if (counters_ != nullptr) ++counters_->answered;
+      unanswered_since_.reset();
     } else {
       ++report_.failures[outcome->status.code()];
       if (counters_ != nullptr) ++counters_->failed;
       last_failure_ = std::move(outcome->status);
+      last_failure_at_ = steady_clock::now();
+      const bool is_dead =
+          absl::IsUnavailable(last_failure_) || absl::IsDeadlineExceeded(last_failure_);
+      if (is_dead && !unanswered_since_.has_value()) unanswered_since_ = last_failure_at_;
+      if (!is_dead) unanswered_since_.reset();
     }
+  }
+
+  absl::Status GaveUp() const {
+    std::int64_t failures = 0;
+    for (const auto& [code, count] : report_.failures) failures += count;
+    return absl::Status(last_failure_.code(),
+                        absl::StrCat("gave up: no answer any longer, after ",
+                                     report_.latencies.count(), " answers and ", failures,
+                                     " failures of a client; the last: ", last_failure_.message()));
   }
 
   LoadClient& client_;
   LoadCounters* counters_;
   LoadReport& report_;
+  std::optional<steady_clock::time_point> unanswered_since_;  // nobody has answered since
+  steady_clock::time_point last_failure_at_;
   std::vector<steady_clock::time_point> due_;  // by slot
   std::vector<int> free_;                      // slots
   absl::Status last_failure_;
 };
 
 // A closed loop for the warm-up's time. The failure of a client that nobody answers.
-absl::Status WarmUp(LoadClient& client, Seconds duration) {
+absl::Status WarmUp(LoadClient& client, Seconds duration, Seconds give_up_after) {
   LoadReport report;
   Loop loop(client, nullptr, report);
-  loop.Run(Arrivals(0, kArrivalsSeed, {}), duration, 1);
+  const std::atomic<bool> stop = false;
+  absl::Status run = loop.Run(Arrivals(0, kArrivalsSeed, {}), duration, 1, give_up_after, stop);
+  if (!run.ok()) return run;
   return report.latencies.count() > 0 ? absl::OkStatus() : loop.last_failure();
 }
 
@@ -175,13 +202,14 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
   const auto run = [&](ClientResult& result, std::uint64_t index) {
     absl::StatusOr<std::unique_ptr<LoadClient>> client = LoadClient::Make(options, payload);
     result.status = client.status();
-    if (client.ok()) result.status = WarmUp(**client, options.warmup);
+    if (client.ok()) result.status = WarmUp(**client, options.warmup, options.give_up_after);
     if (!result.status.ok()) failed = true;
     warm.arrive_and_wait();
     if (failed) return;
     Loop loop(**client, &counters, result.report);
-    loop.Run(Arrivals(options.rate / options.clients, kArrivalsSeed + index, start),
-             options.duration, options.requests_min);
+    result.status = loop.Run(Arrivals(options.rate / options.clients, kArrivalsSeed + index, start),
+                             options.duration, options.requests_min, options.give_up_after, failed);
+    if (!result.status.ok()) failed = true;
     result.end = steady_clock::now();
   };
   {

@@ -10,7 +10,8 @@
 // of kInfer, sends as it does; with retries off: a refusal is counted, not hidden.
 //
 // Thread safety: RunLoad starts and joins its own threads, one per client. Failure: the status of
-// a client that cannot have its first request answered; later failures are counted by code.
+// a client that cannot have its first request answered, or none for LoadOptions::give_up_after;
+// other failures are counted by code.
 #ifndef WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
 #define WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
 
@@ -61,6 +62,9 @@ struct LoadOptions {
   std::chrono::duration<double> duration{1.0};
   std::int64_t requests_min = 1;  // of each client: for requests that take longer than `duration`
   std::chrono::milliseconds timeout{120'000};  // of a request
+  // A client that has had no answer for so long, only UNAVAILABLE and DEADLINE_EXCEEDED, ends the
+  // run.
+  std::chrono::duration<double> give_up_after{5};
 };
 
 // Of the requests measured so far, for whoever watches.

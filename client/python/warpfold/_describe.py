@@ -10,8 +10,21 @@ from ._info import ServerInfo
 from ._request import ReduceCall, plan
 from ._shaped import Named
 
-_STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
-_WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of nothing are refused
+# What `describe` means: the same list in client/cpp/cli/describe_ops.h and in the server's model of
+# that name (tests/client/describe_ops_test.py).
+_STATISTICS = (
+    "sum",
+    "mean",
+    "std",
+    "min",
+    "max",
+    "l1_norm",
+    "l2_norm",
+    "nan_count",
+    "inf_count",
+)
+# MIN, MAX of nothing are refused.
+_WITHOUT_ELEMENTS = tuple(op for op in _STATISTICS if op not in ("min", "max"))
 
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:

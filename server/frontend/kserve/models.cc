@@ -22,8 +22,9 @@ std::vector<Model> MakeModels() {
     models.push_back({models.size(), std::move(name), std::move(ops)});
   };
   for (const Op op : kAllOps) add(Name(op), {op});
-  add("describe",
-      {Op::kSum, Op::kMean, Op::kStd, Op::kMin, Op::kMax, Op::kNanCount, Op::kInfCount});
+  // The same list in client/cpp/cli/describe_ops.h and in client/python/warpfold/_describe.py.
+  add("describe", {Op::kSum, Op::kMean, Op::kStd, Op::kMin, Op::kMax, Op::kL1Norm, Op::kL2Norm,
+                   Op::kNanCount, Op::kInfCount});
   return models;
 }
 

@@ -1,0 +1,35 @@
+// How much two tensors of one dtype and shape differ, element by element: computed here, from the
+// bytes of both, in the memory of a few numbers.
+//
+// Thread safety: pure.
+#ifndef WARPFOLD_CLIENT_CPP_CLI_DIFFERENCE_H_
+#define WARPFOLD_CLIENT_CPP_CLI_DIFFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/cpp/tensor.h"
+
+namespace warpfold::client {
+
+struct Difference {
+  std::int64_t changed = 0;  // elements with other bits
+  double max_abs = 0;        // of a - b; NaN where exactly one of two is, or two infinities differ
+  std::int64_t max_at = 0;   // the first element, in C order, that has it
+  double relative_l2 = 0;    // the L2 norm of a - b by that of a; infinite when only a's is 0
+};
+
+// REQUIRES: `a` and `b` are as long as each other, whole elements of `dtype`.
+Difference DifferenceOf(DType dtype, std::span<const std::byte> a, std::span<const std::byte> b);
+
+// Whether `left` is more than `right`: NaN is more than any number.
+bool IsMore(double left, double right);
+
+// The index of element `at` of a tensor of `shape`.
+std::vector<std::int64_t> IndexOf(std::int64_t at, std::span<const std::int64_t> shape);
+
+}  // namespace warpfold::client
+
+#endif  // WARPFOLD_CLIENT_CPP_CLI_DIFFERENCE_H_

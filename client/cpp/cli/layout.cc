@@ -1,0 +1,75 @@
+#include "client/cpp/cli/layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/stripes.h"
+
+namespace warpfold::client {
+namespace {
+
+template <typename Word, typename Swap>
+void SwapWords(std::span<std::byte> bytes, Swap swap) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    word = swap(word);
+    std::memcpy(bytes.data() + at, &word, sizeof(word));
+  }
+}
+
+}  // namespace
+
+void SwapBytes(std::size_t element_bytes, std::span<std::byte> bytes) {
+  switch (element_bytes) {
+    case 2:
+      return SwapWords<std::uint16_t>(bytes, [](auto word) { return __builtin_bswap16(word); });
+    case 4:
+      return SwapWords<std::uint32_t>(bytes, [](auto word) { return __builtin_bswap32(word); });
+    default:
+      return SwapWords<std::uint64_t>(bytes, [](auto word) { return __builtin_bswap64(word); });
+  }
+}
+
+absl::StatusOr<ReduceOptions> ReversedOptions(const ReduceOptions& options,
+                                              const std::vector<std::int64_t>& shape) {
+  const std::optional<std::vector<bool>> reduced = ReducedDimensions(shape.size(), options.axes);
+  if (!reduced.has_value()) return options;  // the server refuses them in its words
+  int long_axes = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) long_axes += (*reduced)[d] && shape[d] > 1;
+  for (const Op op : options.ops) {
+    if (long_axes < 2 || (op != v1::OP_ARGMIN && op != v1::OP_ARGMAX)) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "op: ", Name(op),
+        " over several axes needs C order, and the array is in Fortran order; take one "
+        "axis or save np.ascontiguousarray(a)"));
+  }
+  ReduceOptions reversed = options;
+  for (std::int64_t& axis : reversed.axes) axis = -1 - axis;
+  return reversed;
+}
+
+std::int64_t ReversedPlace(std::int64_t at, std::span<const std::int64_t> shape) {
+  std::int64_t place = 0;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    place = place * shape[d] + at % shape[d];
+    at /= shape[d];
+  }
+  return place;
+}
+
+Tensor Reversed(const Tensor& tensor) {
+  Tensor reversed = tensor;
+  std::reverse(reversed.shape.begin(), reversed.shape.end());
+  const std::size_t element_bytes = ElementBytes(tensor.dtype);
+  for (std::size_t at = 0; at < tensor.data.size() / element_bytes; ++at) {
+    const auto place = ReversedPlace(static_cast<std::int64_t>(at), tensor.shape);
+    std::memcpy(reversed.data.data() + static_cast<std::size_t>(place) * element_bytes,
+                tensor.data.data() + at * element_bytes, element_bytes);
+  }
+  return reversed;
+}
+
+}  // namespace warpfold::client

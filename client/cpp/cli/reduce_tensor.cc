@@ -1,0 +1,92 @@
+#include "client/cpp/cli/reduce_tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "client/cpp/cli/layout.h"
+#include "client/cpp/exchange.h"
+#include "client/cpp/stripes.h"
+
+namespace warpfold::client {
+namespace {
+
+class ViewReader final : public TensorReader {
+ public:
+  explicit ViewReader(std::span<const std::byte> bytes) : left_(bytes) {}
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> into) override {
+    const std::size_t n = std::min(into.size(), left_.size());
+    std::copy_n(left_.begin(), n, into.begin());
+    left_ = left_.subspan(n);
+    return n;
+  }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+// What another reads, little-endian.
+class SwappingReader final : public TensorReader {
+ public:
+  SwappingReader(TensorReader& from, std::size_t element_bytes)
+      : from_(from), element_bytes_(element_bytes) {}
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> into) override {
+    const absl::StatusOr<std::size_t> n = from_.Read(into);
+    if (n.ok()) SwapBytes(element_bytes_, into.first(*n));
+    return n;
+  }
+
+ private:
+  TensorReader& from_;
+  const std::size_t element_bytes_;
+};
+
+absl::StatusOr<BlockAnswer> ReduceInCOrder(Client& client, const TensorView& view,
+                                           bool is_big_endian, TensorReader* reader,
+                                           const ReduceOptions& options,
+                                           std::optional<Op> may_not_fit) {
+  if (reader == nullptr && !is_big_endian) return ReduceAtOnce(client, view, options, may_not_fit);
+  ViewReader in_memory(view.data);
+  TensorReader& plain = reader != nullptr ? *reader : in_memory;
+  SwappingReader swapping(plain, ElementBytes(view.dtype));
+  TensorReader& from = is_big_endian ? static_cast<TensorReader&>(swapping) : plain;
+  return ReduceByBlocks(client, view.dtype, view.shape, from, options, may_not_fit);
+}
+
+// A failure of the reversed array that names an output element, as the array has it.
+absl::Status OfArray(const absl::Status& status, const std::vector<std::int64_t>& shape,
+                     const ReduceOptions& options) {
+  const auto reduced = ReducedDimensions(shape.size(), options.axes);
+  if (!reduced.has_value()) return status;
+  std::vector<std::int64_t> kept;  // of the reversed array
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (!(*reduced)[d]) kept.push_back(shape[d]);
+  }
+  return WithOutputElement(status,
+                           [&](std::int64_t element) { return ReversedPlace(element, kept); });
+}
+
+}  // namespace
+
+absl::StatusOr<BlockAnswer> ReduceTensor(Client& client, const NamedTensor& tensor,
+                                         TensorReader* reader, const ReduceOptions& options,
+                                         std::optional<Op> may_not_fit) {
+  const bool is_big_endian = tensor.layout.is_big_endian;
+  if (!tensor.layout.is_fortran) {
+    return ReduceInCOrder(client, tensor.view, is_big_endian, reader, options, may_not_fit);
+  }
+  const absl::StatusOr<ReduceOptions> asked = ReversedOptions(options, tensor.view.shape);
+  if (!asked.ok()) return asked.status();
+  TensorView view = tensor.view;
+  std::reverse(view.shape.begin(), view.shape.end());
+  absl::StatusOr<BlockAnswer> answer =
+      ReduceInCOrder(client, view, is_big_endian, reader, *asked, may_not_fit);
+  if (!answer.ok()) return OfArray(answer.status(), tensor.view.shape, options);
+  answer->shape = tensor.view.shape;
+  for (ReduceResult& result : answer->answer.results) result.tensor = Reversed(result.tensor);
+  return answer;
+}
+
+}  // namespace warpfold::client
