@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction
+from ._answer import Descriptions, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._channel import Channels
@@ -86,7 +86,7 @@ def connect(
     return client
 
 
-class Client(Context, Functions[Any, Reduction]):
+class Client(Context, Functions[Values, Reduction, Descriptions]):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of threads may use a client at a time. Not a forked child.
@@ -215,7 +215,7 @@ class Client(Context, Functions[Any, Reduction]):
         return run(flow)
 
 
-class SharedTensor(Context, Shared[Any, Reduction]):
+class SharedTensor(Context, Shared[Values, Reduction, Descriptions]):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -229,7 +229,7 @@ class SharedTensor(Context, Shared[Any, Reduction]):
         self.release()
 
 
-class RemoteTensor(Context, Remote[Any, Reduction]):
+class RemoteTensor(Context, Remote[Values, Reduction, Descriptions]):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:

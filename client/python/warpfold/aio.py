@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction
+from ._answer import Descriptions, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._channel import Channels
@@ -85,7 +85,9 @@ async def connect(
     return client
 
 
-class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
+class Client(
+    AsyncContext, Functions[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of tasks may use a client at a time. Not a forked child.
@@ -171,7 +173,9 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
         return flow
 
 
-class SharedTensor(AsyncContext, Shared[Awaitable[Any], Awaitable[Reduction]]):
+class SharedTensor(
+    AsyncContext, Shared[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+):
     """warpfold.SharedTensor; what it answers is awaited."""
 
     async def release(self) -> None:
@@ -184,7 +188,9 @@ class SharedTensor(AsyncContext, Shared[Awaitable[Any], Awaitable[Reduction]]):
         await self.release()
 
 
-class RemoteTensor(AsyncContext, Remote[Awaitable[Any], Awaitable[Reduction]]):
+class RemoteTensor(
+    AsyncContext, Remote[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+):
     """warpfold.RemoteTensor; what it answers is awaited: await np.sum(tensor, axis=0)."""
 
     async def delete(self, *, timeout: float | None = None) -> None:
