@@ -14,6 +14,15 @@ from ._dtypes import dtype_named, on_wire
 from ._errors import InternalError
 from ._request import ReduceCall
 
+__all__ = [
+    "Descriptions",
+    "Reduction",
+    "Timing",
+    "Values",
+    "combined",
+    "parse_answer",
+    "parse_message",
+]
 
 # Of results. A scalar has an array's attributes and methods, and is typed as one, too: which of the
 # two it is follows from a shape, which no type has.

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from ._words import CallOptions
 
+__all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
+
 
 def connect(
     target: str,

@@ -24,6 +24,8 @@ from ._dtypes import dtype_number, result_dtype
 from ._errors import WarpfoldError
 from ._request import checked_ops
 
+__all__ = ["Connect", "Servers", "reduce"]
+
 Servers = Union[None, str, Sequence[str]]
 Connect = Callable[[str], Client]
 

@@ -10,6 +10,8 @@ from ._info import ServerInfo
 from ._request import ReduceCall, plan
 from ._shaped import Named
 
+__all__ = ["check_each", "describe_calls"]
+
 _STATISTICS = ("sum", "mean", "std", "min", "max", "nan_count", "inf_count")
 _WITHOUT_ELEMENTS = ("sum", "mean", "nan_count", "inf_count")  # MIN, MAX of nothing are refused
 

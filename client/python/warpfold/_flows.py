@@ -45,6 +45,8 @@ from ._rpcs import Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
 
+__all__ = ["Flows"]
+
 _DELETE_TIMEOUT_S = 2.0  # after a failed put; its time to live ends what cannot be reached
 
 

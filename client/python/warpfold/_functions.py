@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+__all__ = ["Functions"]
+
 
 class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:

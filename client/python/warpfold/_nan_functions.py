@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+__all__ = ["NanFunctions"]
+
 
 class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
     """NumPy's reductions that leave NaN out."""

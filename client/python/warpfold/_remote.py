@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
+__all__ = ["OnServer", "Remote", "Shared"]
+
 ValueT = TypeVar("ValueT")
 ReductionT = TypeVar("ReductionT")
 DescribedT = TypeVar("DescribedT")

@@ -17,6 +17,8 @@ from google.protobuf.message import DecodeError
 
 from . import _contract
 
+__all__ = ["Retrier", "RetryPolicy", "Trailers", "pushback_s"]
+
 # CANCELLED is gRPC's answer to a call that reaches a server while it shuts down: who cancels a call
 # of ours does not ask here. ABORTED: another call is in the way, often an earlier attempt of this
 # one that the server has not yet seen end.

@@ -16,6 +16,20 @@ from ._request import ReduceCall, form_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "CallOptions",
+    "Calls",
+    "DescribedT",
+    "Index",
+    "Ord",
+    "ReductionT",
+    "ValueT",
+    "check_words",
+    "freedom",
+    "norm_op",
+    "one_axis",
+]
+
 ValueT = TypeVar("ValueT")  # of a NumPy scalar or array, typed as the array
 ReductionT = TypeVar("ReductionT")  # of a Reduction
 DescribedT = TypeVar("DescribedT")  # of a dict of them, by the names of a mapping's tensors
