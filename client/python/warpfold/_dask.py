@@ -23,6 +23,7 @@ from ._dask_chunks import Blocks, blocks_of
 from ._dtypes import dtype_number, result_dtype
 from ._errors import WarpfoldError
 from ._request import checked_ops
+from ._target import with_default_port
 
 __all__ = ["Connect", "Servers", "reduce"]
 
@@ -178,7 +179,8 @@ def _client(servers: Servers, connect: Connect) -> Client:
     if isinstance(addresses, str):
         addresses = [addresses]
     here = _own_hosts()
-    near = [a for a in addresses if a.rpartition(":")[0] in here] or list(addresses)
+    near = [a for a in addresses if with_default_port(a).rpartition(":")[0] in here]
+    near = near or list(addresses)
     return _connected(near[next(_turn) % len(near)], connect, os.getpid())
 
 

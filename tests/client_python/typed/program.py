@@ -74,6 +74,7 @@ def server_itself(target: str) -> tuple[str, ...]:
         info.device  # planted
         info.devices[0].memory.bit_length()  # planted
         info.limits.max_ranks  # planted
+    print(warpfold.connect().target.upper())
     warpfold.connect(50051)  # planted
     warpfold.connect(target, retries=3)  # planted
     return info.ops
