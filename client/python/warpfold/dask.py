@@ -26,9 +26,12 @@ to 16 bits var and std. Otherwise, and for argmin and argmax,
 The reasons are in docs/order.md: "Parts".
 
 `servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
-all where none is. Without it, each worker's Dask configuration says, by "warpfold.servers", or in
-its environment DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and
-address: a function that workers can import, such as one with credentials around warpfold.connect.
+all where none is; when one dies the next is tried, which makes the same bits. Without it, each
+worker's Dask configuration says, by "warpfold.servers", or in its environment
+DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and address: a function
+that workers can import, such as one with credentials around warpfold.connect. The clients' retry
+policy says when a dead server is given up for the next, as with RetryPolicy(unavailable_max=5);
+without `connect` that is within a second.
 """
 
 from __future__ import annotations
