@@ -68,6 +68,15 @@ def test_attempts_without_a_limit_end_with_the_time():
     assert tried.next_delay_s(UNAVAILABLE, None, 0.001) is None
 
 
+def test_a_server_that_is_not_there_may_have_a_limit_of_its_own():
+    tried = retrier(unavailable_max=2)
+    for _ in range(10):
+        assert tried.next_delay_s(FULL, 0.1, HOUR_S) is not None
+    assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S) is not None
+    assert tried.next_delay_s(FULL, 0.1, HOUR_S) is not None
+    assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S) is None
+
+
 def test_connecting_has_a_limit_of_its_own():
     assert RetryPolicy().to_connect() == RetryPolicy(attempts_max=5)
     assert RetryPolicy(attempts_max=7).to_connect() == RetryPolicy(attempts_max=7)
@@ -77,9 +86,10 @@ def test_one_attempt_means_no_retry():
     assert retrier(attempts_max=1).next_delay_s(UNAVAILABLE, None, HOUR_S) is None
 
 
-def test_no_attempt_is_no_policy():
-    with pytest.raises(ValueError, match="attempts_max is 0"):
-        RetryPolicy(attempts_max=0)
+@pytest.mark.parametrize("name", ["attempts_max", "unavailable_max"])
+def test_no_attempt_is_no_policy(name):
+    with pytest.raises(ValueError, match=f"{name} is 0"):
+        RetryPolicy(**{name: 0})
 
 
 def test_the_trailer_wins_over_the_detail():

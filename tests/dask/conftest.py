@@ -6,13 +6,14 @@ import urllib.request
 
 import pytest
 from distributed import Client, LocalCluster
-from running_server import serving
+from running_server import server_process, serving
 
 import warpfold
 
 
 class Server:
-    def __init__(self, port, metrics_port):
+    def __init__(self, port, metrics_port, process=None):
+        self.process = process
         self.target = f"127.0.0.1:{port}"
         self._metrics_url = f"http://127.0.0.1:{metrics_port}/metrics"
 
@@ -28,6 +29,14 @@ class Server:
 def servers():
     with serving() as one, serving() as other:
         yield [Server(*one), Server(*other)]
+
+
+@pytest.fixture
+def two_servers():
+    """Servers of the test's own, for it to end."""
+    quiet = "--log-level=warning"
+    with server_process(quiet) as (one, *ports), server_process(quiet) as (other, *other_ports):
+        yield [Server(*ports, one), Server(*other_ports, other)]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
 """warpfold.dask on a cluster: the bits of one server's answer to the whole array."""
 
 import doctest
+import os
+import signal
+import threading
 from pathlib import Path
 
 import dask
@@ -75,6 +78,64 @@ def test_servers_near_a_worker_take_turns(servers, targets):
     assert sum(shares) == 16 and min(shares) >= 2
 
 
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_a_server_that_dies_in_the_middle_changes_nothing(two_servers, whole, scheduler):
+    dying, other = two_servers
+    lock = threading.Lock()
+
+    def kill_in_the_middle(block):
+        with lock:
+            if dying.process.poll() is None and dying.reductions() >= 2:
+                dying.process.kill()
+                dying.process.wait()
+        return block
+
+    x = array((1 << 14, 3))
+    y = da.from_array(x, chunks=(1 << 10, 3)).map_blocks(kill_in_the_middle, dtype=x.dtype)
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        got = wd.std(y, axis=0, servers=[server.target for server in two_servers])
+        assert_same_bits(got, whole.std(x, axis=0))
+    assert dying.process.poll() == -signal.SIGKILL
+    assert 8 < other.reductions() <= 14
+
+
+def test_a_server_of_a_clusters_dies_in_the_middle(two_servers, whole):
+    pid = two_servers[0].process.pid
+
+    def kill_in_the_middle(block, block_info):
+        if block_info[0]["chunk-location"] == (8,):
+            os.kill(pid, signal.SIGKILL)
+        return block
+
+    x = array((1 << 14,))
+    y = da.from_array(x, chunks=1 << 10).map_blocks(kill_in_the_middle, dtype=x.dtype)
+    got = wd.sum(y, servers=[server.target for server in two_servers])
+    assert_same_bits(got, whole.sum(x))
+    assert two_servers[0].process.wait() == -signal.SIGKILL
+
+
+def test_a_server_that_is_gone_is_asked_last_for_a_while(targets):
+    asked = []
+
+    def connect_once(address):
+        asked.append(address)
+        return warpfold.connect(address, retry=warpfold.RetryPolicy(attempts_max=1))
+
+    gone = "127.0.0.1:1"
+    for _ in range(2):
+        x = da.ones(1 << 14, chunks=1 << 10)
+        with dask.config.set(scheduler="synchronous"):
+            total = wd.sum(x, servers=[gone, targets[0]], connect=connect_once)
+            assert total.compute() == 1 << 14
+    assert sorted(asked) == sorted([gone, targets[0]])
+
+
+def test_without_any_server_it_is_an_error():
+    x = da.ones(1 << 14, chunks=1 << 10)
+    with pytest.raises(warpfold.UnavailableError, match=r"^127\.0\.0\.1:[12]: "):
+        wd.sum(x, servers=["127.0.0.1:1", "127.0.0.1:2"]).compute()
+
+
 def test_a_worker_may_have_a_server_of_its_own(cluster, servers, targets):
     workers = list(cluster.scheduler_info()["workers"])
 
@@ -97,6 +158,10 @@ def test_a_worker_may_have_a_server_of_its_own(cluster, servers, targets):
 
 def connect_with_a_timeout(address):
     return warpfold.connect(address, timeout=30)
+
+
+def test_a_client_goes_to_a_worker_by_its_address(cluster, whole):
+    assert cluster.submit(whole.sum, [1.0, 2.0, 4.0]).result() == 7.0
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes", "synchronous"])

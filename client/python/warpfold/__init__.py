@@ -15,14 +15,14 @@ TypeError or ValueError before anything is sent.
 The modules are layers. Each imports from those below it, and within one imports do not lead back:
 
 * Dask: dask, _dask, _dask_chunks
-* clients and tensors: aio, _client, _remote, _namespace, _contexts
+* clients and tensors: aio, _client, _connected, _remote, _namespace, _contexts
 * NumPy's names: _functions, _nan_functions, _words
 * what a call does: _flows, _describe
 * how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
 * RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io
 * messages: _answer, _request
 * arrays: _arrays, _foreign, _cuda_array, _cuda_driver, _dlpack, _shaped, _forms, _dtypes, _parts
-* connections and attempts: _channel, _heap, _attempts, _retry
+* connections and attempts: _channel, _heap, _attempts, _retry, _target
 * words: _info, _errors, _progress, _contract
 """
 

@@ -14,6 +14,20 @@ from ._dtypes import dtype_named, on_wire
 from ._errors import InternalError
 from ._request import ReduceCall
 
+__all__ = [
+    "Descriptions",
+    "Reduction",
+    "Timing",
+    "Values",
+    "combined",
+    "parse_answer",
+    "parse_message",
+]
+
+# Of results. A scalar has an array's attributes and methods, and is typed as one, too: which of the
+# two it is follows from a shape, which no type has.
+Values = np.ndarray[Any, np.dtype[Any]]
+
 
 class Timing(NamedTuple):
     """Where the time went on the server. Stages may overlap."""
@@ -26,7 +40,7 @@ class Timing(NamedTuple):
     total_ns: int
 
 
-class Reduction(dict[str, Any]):
+class Reduction(dict[str, Values]):
     """Results by op, in the order asked, and how they came about.
 
     Where a large tensor travelled in several pieces, timings are their sums.
@@ -34,7 +48,7 @@ class Reduction(dict[str, Any]):
 
     def __init__(
         self,
-        results: dict[str, Any],
+        results: dict[str, Values],
         request_id: str,
         device: str,
         timing: Timing,
@@ -47,6 +61,9 @@ class Reduction(dict[str, Any]):
         self.timing = timing
         self.attempts = attempts
         self.state = state  # of a part, instead of results
+
+
+Descriptions = dict[Any, Reduction]  # by the names of a mapping's tensors
 
 
 def parse_message(kind: Any, data: bytes) -> Any:
@@ -81,7 +98,7 @@ def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
     return Reduction(values, message.request_id, message.device, timing, attempts, message.state)
 
 
-def combined(values: dict[str, Any], pieces: Iterable[Reduction]) -> Reduction:
+def combined(values: dict[str, Values], pieces: Iterable[Reduction]) -> Reduction:
     """`values`, which came about by way of the pieces."""
     pieces = list(pieces)
     return Reduction(

@@ -17,6 +17,8 @@ try:
 except ImportError:  # NumPy before 1.25
     from numpy import AxisError  # type: ignore[attr-defined, no-redef, unused-ignore]
 
+__all__ = ["Axis", "Whole", "as_operand", "as_tensor", "normalized_axes", "shareable", "whole"]
+
 Whole = Union[SupportsIndex, float]  # a float only if it is a whole number
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
 

@@ -14,6 +14,8 @@ from ._attempts import Deadline
 from ._io import Io
 from ._request import Upload
 
+__all__ = ["AsyncioIo"]
+
 T = TypeVar("T")
 
 

@@ -12,6 +12,8 @@ import grpc
 from ._errors import error_of
 from ._retry import Retrier, RetryPolicy, pushback_s
 
+__all__ = ["Attempts", "Deadline"]
+
 
 class Deadline:
     """The end of a call, which may be several RPCs."""

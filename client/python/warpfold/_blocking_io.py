@@ -23,6 +23,8 @@ from ._errors import DeadlineExceededError
 from ._io import Io
 from ._request import Upload
 
+__all__ = ["BlockingIo", "Latch", "run"]
+
 T = TypeVar("T")
 _SLICE_S = 0.1  # of a wait, for an interrupt that comes just before one does not end it
 # From here on a message of several at a time is sent by a blocking call, which nothing can cancel.

@@ -20,6 +20,8 @@ import grpc
 from . import _contract
 from ._heap import keep_freed_memory
 
+__all__ = ["Channel", "Channels", "Pings"]
+
 _ARGUMENTS = [
     ("grpc.max_receive_message_length", 1 << 30),  # gRPC's own default is 4 MiB
     ("grpc.max_send_message_length", -1),

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction
+from ._answer import Descriptions, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
-from ._channel import Channels
+from ._connected import Connected
 from ._contexts import Context
 from ._errors import WarpfoldError
-from ._flows import Flows
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -31,6 +30,7 @@ from ._options import (
 from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
+from ._target import chosen_target
 from ._words import check_words
 
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ if TYPE_CHECKING:
 
     from ._words import CallOptions
 
+__all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
+
 
 def connect(
-    target: str,
+    target: str | None = None,
     *,
     credentials: grpc.ChannelCredentials | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
@@ -52,7 +54,11 @@ def connect(
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
 ) -> Client:
-    """Connects to the server at `target`, "host:port", and asks what it is.
+    """Connects to the server at `target`, "host:port" or "host", and asks what it is.
+
+    Without one the environment's WARPFOLD_TARGET says where, else it is "localhost"; without a port
+    it is 50051. A client pickles, by its address, unless it has credentials: what comes of the
+    bytes has connections of its own, and asks the server nothing before its first call.
 
     `credentials` switch TLS on, such as grpc.ssl_channel_credentials(). `timeout`, in seconds,
     bounds every call, retries included. Tensors over `stream_threshold_bytes` are sent in chunks
@@ -77,7 +83,7 @@ def connect(
         ping_after,
         ping_timeout,
     )
-    client = Client(target, credentials, options)
+    client = Client(chosen_target(target), credentials, options)
     try:
         run(client._flows.connect())
     except BaseException:
@@ -86,18 +92,17 @@ def connect(
     return client
 
 
-class Client(Context, Functions[Any, Reduction]):
+class Client(Context, Connected, Functions[Values, Reduction, Descriptions]):
     __doc__ = Functions.__doc__
 
-    # Made by `connect`. Any number of threads may use a client at a time. Not a forked child.
+    # Made by `connect`. Any number of threads may use a client at a time. Not a forked child, which
+    # can take a pickled one.
 
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
-        self.target = target
         self._closing = Latch()
-        channels = Channels(target, credentials, options.pings())
-        self._flows = Flows(target, options, channels, BlockingIo(self._closing))
+        super().__init__(target, credentials, options, BlockingIo(self._closing))
 
     def info(self) -> ServerInfo:
         """What the server is now: version, devices, limits, ops and dtypes.
@@ -215,7 +220,7 @@ class Client(Context, Functions[Any, Reduction]):
         return run(flow)
 
 
-class SharedTensor(Context, Shared[Any, Reduction]):
+class SharedTensor(Context, Shared[Values, Reduction, Descriptions]):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -229,7 +234,7 @@ class SharedTensor(Context, Shared[Any, Reduction]):
         self.release()
 
 
-class RemoteTensor(Context, Remote[Any, Reduction]):
+class RemoteTensor(Context, Remote[Values, Reduction, Descriptions]):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:

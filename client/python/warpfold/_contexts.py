@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TypeVar
 
+__all__ = ["AsyncContext", "Context"]
+
 ContextT = TypeVar("ContextT", bound="Context")
 AsyncContextT = TypeVar("AsyncContextT", bound="AsyncContext")
 

@@ -14,6 +14,44 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, message_factory
 
+__all__ = [
+    "CREATE_TENSOR_METHOD",
+    "CreateTensorRequest",
+    "CreateTensorResponse",
+    "DELETE_TENSOR_METHOD",
+    "DTYPES",
+    "DTYPE_NAMES",
+    "DeleteTensorRequest",
+    "GET_SERVER_INFO_METHOD",
+    "GetServerInfoResponse",
+    "LIST_MEMORY_METHOD",
+    "ListMemoryResponse",
+    "MERGE_METHOD",
+    "MergeRequest",
+    "NAN_POLICY_OMIT",
+    "OPS",
+    "OP_NAMES",
+    "PartialState",
+    "REDUCE_METHOD",
+    "REDUCE_STREAM_METHOD",
+    "REGISTER_CUDA_MEMORY_METHOD",
+    "REGISTER_SHARED_MEMORY_METHOD",
+    "ReduceRequest",
+    "ReduceResponse",
+    "ReduceStreamRequest",
+    "RegisterCudaMemoryRequest",
+    "RegisterSharedMemoryRequest",
+    "RetryInfo",
+    "Status",
+    "TensorSpec",
+    "UNREGISTER_MEMORY_METHOD",
+    "UnregisterMemoryRequest",
+    "WRITE_TENSOR_METHOD",
+    "WriteTensorHeader",
+    "WriteTensorRequest",
+    "WriteTensorResponse",
+]
+
 _files = descriptor_pb2.FileDescriptorSet.FromString(
     resources.files(__package__).joinpath("contract.binpb").read_bytes()
 )

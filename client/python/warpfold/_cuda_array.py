@@ -15,6 +15,8 @@ from ._dlpack import Exported, is_on_gpu
 from ._dtypes import dtype_named, dtype_number, dtype_refusal
 from ._shaped import Shaped
 
+__all__ = ["CudaArray", "cuda_array"]
+
 _PER_THREAD_STREAM = 2  # another one on the thread that would wait for it
 
 

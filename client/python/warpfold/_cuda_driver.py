@@ -13,6 +13,8 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+__all__ = ["Allocation", "CudaError", "Driver", "driver"]
+
 _HANDLE_BYTES = 64
 # CUpointer_attribute
 _CONTEXT = 1

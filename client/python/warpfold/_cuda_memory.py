@@ -25,6 +25,8 @@ from ._regions import Regions, is_passing
 from ._request import ReduceCall
 from ._rpcs import ONCE, Rpcs
 
+__all__ = ["CudaMemory", "Region"]
+
 _log = logging.getLogger("warpfold")
 # Below it an array that is not shared already is copied: registering and unregistering are two
 # calls more, and the server opens the memory and closes it. Microseconds where it lies / copied

@@ -7,6 +7,7 @@ import itertools
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, Callable, SupportsIndex, Union
@@ -21,13 +22,24 @@ from ._arrays import Axis, normalized_axes
 from ._client import Client, connect
 from ._dask_chunks import Blocks, blocks_of
 from ._dtypes import dtype_number, result_dtype
-from ._errors import WarpfoldError
+from ._errors import UnavailableError, WarpfoldError
 from ._request import checked_ops
+from ._retry import RetryPolicy
+from ._target import with_default_port
+
+__all__ = ["Connect", "Servers", "Somewhere", "reduce"]
 
 Servers = Union[None, str, Sequence[str]]
 Connect = Callable[[str], Client]
+Somewhere = Callable[[Callable[[Client], Any]], Any]  # runs it with a client
 
+_connect = connect
 _turn = itertools.count()
+# As many as connecting takes, within a second. A server that is full is waited for as ever.
+_ONE_OF_SEVERAL = RetryPolicy(unavailable_max=5)
+# For so long a server that was not there is tried last, so that not every task waits for it.
+_GONE_S = 10.0
+_gone_until: dict[str, float] = {}
 _OBJECTS = np.dtype(object)
 
 
@@ -65,18 +77,18 @@ def reduce(
         if not rechunk:
             raise ValueError(f"for these bits the chunks have to be {chunks}, not {x.chunks}")
         x = x.rechunk(chunks)
-    client = partial(_client, servers, connect)
+    somewhere = partial(_somewhere, servers, connect)
     states = _mapped(
-        partial(_state, blocks, client, ops, omit_nan=omit_nan, ddof=ddof),
+        partial(_state, blocks, somewhere, ops, omit_nan=omit_nan, ddof=ddof),
         x,
         chunks=[(1,) * len(c) if i in axes else c for i, c in enumerate(x.chunks)],
     )
-    merged = _merged(states, blocks.axes, client, split_every)
+    merged = _merged(states, blocks.axes, somewhere, split_every)
     return {op: _result(merged, op, x.dtype, blocks.axes, keepdims) for op in ops}
 
 
 def _merged(
-    states: da.Array, axes: Sequence[int], client: Callable[[], Client], split_every: int | None
+    states: da.Array, axes: Sequence[int], somewhere: Somewhere, split_every: int | None
 ) -> da.Array:
     """One Reduction for each block of the kept axes."""
     # Axis by axis from the last: states that are merged then always follow each other in C order.
@@ -85,8 +97,8 @@ def _merged(
         states = da.reduction(
             states,
             chunk=_same,
-            combine=partial(_merge_states, client),
-            aggregate=partial(_merge_states, client),
+            combine=partial(_merge_states, somewhere),
+            aggregate=partial(_merge_states, somewhere),
             axis=(axis,),
             keepdims=True,
             concatenate=False,
@@ -94,7 +106,7 @@ def _merged(
             dtype=_OBJECTS,
             meta=np.empty((0,) * states.ndim, _OBJECTS),
         )
-    return _mapped(partial(_finish, client), states)
+    return _mapped(partial(_finish, somewhere), states)
 
 
 def _result(
@@ -114,34 +126,33 @@ def _mapped(function: Callable[..., Any], x: da.Array, **options: Any) -> da.Arr
 
 def _state(
     blocks: Blocks,
-    client: Callable[[], Client],
+    somewhere: Somewhere,
     ops: tuple[str, ...],
     x: np.ndarray[Any, Any],
     block_info: Any = None,
     **options: Any,
 ) -> bytes:
     part = blocks.part(x, [start for start, _ in block_info[0]["array-location"]])
-    with _errors_that_travel():
-        return client().reduce_part(
-            part.x, ops, part.axis, whole_shape=part.whole_shape, offset=part.offset, **options
-        )
+    options.update(whole_shape=part.whole_shape, offset=part.offset)
+    state: bytes = somewhere(lambda client: client.reduce_part(part.x, ops, part.axis, **options))
+    return state
 
 
 def _same(state: Any, axis: Any, keepdims: Any) -> Any:
     return state
 
 
-def _merge_states(client: Callable[[], Client], states: Any, axis: Any, keepdims: Any) -> bytes:
+def _merge_states(somewhere: Somewhere, states: Any, axis: Any, keepdims: Any) -> bytes:
     flat = list(_flattened(states))
     if len(flat) == 1:
         return flat[0]
-    with _errors_that_travel():
-        return client().merge_states(flat)
+    state: bytes = somewhere(lambda client: client.merge_states(flat))
+    return state
 
 
-def _finish(client: Callable[[], Client], state: bytes) -> Reduction:
-    with _errors_that_travel():
-        return client().merge([state])
+def _finish(somewhere: Somewhere, state: bytes) -> Reduction:
+    results: Reduction = somewhere(lambda client: client.merge([state]))
+    return results
 
 
 @contextlib.contextmanager
@@ -166,8 +177,26 @@ def _flattened(states: Any) -> Iterator[bytes]:
             yield from _flattened(state)
 
 
-def _client(servers: Servers, connect: Connect) -> Client:
-    """A client of a server that is near; called in the process of a worker."""
+def _somewhere(servers: Servers, connect: Connect, work: Callable[[Client], Any]) -> Any:
+    """What `work` does with a client, in the process of a worker.
+
+    While a server is not there the next is tried: states are pure, and any server makes them the
+    same.
+    """
+    addresses = _in_turn(servers)
+    if len(addresses) > 1 and connect is _connect:
+        connect = _connect_to_one_of_several
+    with _errors_that_travel():
+        for address in addresses[:-1]:
+            try:
+                return work(_connected(address, connect, os.getpid()))
+            except UnavailableError:
+                _gone_until[address] = time.monotonic() + _GONE_S
+        return work(_connected(addresses[-1], connect, os.getpid()))
+
+
+def _in_turn(servers: Servers) -> list[str]:
+    """All addresses: first those that are near, each time another of them, last those gone."""
     addresses = servers or dask.config.get("warpfold.servers", None)
     if not addresses:
         raise ValueError(
@@ -176,8 +205,21 @@ def _client(servers: Servers, connect: Connect) -> Client:
     if isinstance(addresses, str):
         addresses = [addresses]
     here = _own_hosts()
-    near = [a for a in addresses if a.rpartition(":")[0] in here] or list(addresses)
-    return _connected(near[next(_turn) % len(near)], connect, os.getpid())
+    near = [a for a in addresses if with_default_port(a).rpartition(":")[0] in here]
+    turn = next(_turn)
+    far = [a for a in addresses if a not in near]
+    now = time.monotonic()
+    order = [*_rotated(near, turn), *_rotated(far, turn)]
+    return sorted(order, key=lambda address: _gone_until.get(address, now) > now)
+
+
+def _rotated(addresses: list[str], turn: int) -> list[str]:
+    first = turn % max(len(addresses), 1)
+    return addresses[first:] + addresses[:first]
+
+
+def _connect_to_one_of_several(address: str) -> Client:
+    return _connect(address, retry=_ONE_OF_SEVERAL)
 
 
 @lru_cache(maxsize=None)

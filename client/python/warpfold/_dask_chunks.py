@@ -16,6 +16,8 @@ import numpy as np
 
 from ._parts import depends_on_order, outermost_run
 
+__all__ = ["Blocks", "Chunks", "Part", "blocks_of"]
+
 Chunks = tuple[tuple[int, ...], ...]
 _INDEX_OPS = {"argmin", "argmax"}  # independent of the order of additions, not of the elements'
 

@@ -10,6 +10,8 @@ from ._info import ServerInfo
 from ._request import ReduceCall, plan
 from ._shaped import Named
 
+__all__ = ["check_each", "describe_calls"]
+
 # What `describe` means: the same list in client/cpp/cli/describe_ops.h and in the server's model of
 # that name (tests/client/describe_ops_test.py).
 _STATISTICS = (

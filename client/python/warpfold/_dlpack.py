@@ -14,6 +14,8 @@ import numpy as np
 
 from ._dtypes import dtype_named, dtype_refusal
 
+__all__ = ["Exported", "is_on_gpu"]
+
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 _LEGACY_DEFAULT_STREAM = 1
 _BFLOAT, _COMPLEX, _BOOL = 4, 5, 6

@@ -9,6 +9,8 @@ import numpy as np
 
 from . import _contract
 
+__all__ = ["dtype_named", "dtype_number", "dtype_refusal", "on_wire", "result_dtype"]
+
 
 @lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name
 def dtype_number(dtype: np.dtype[Any]) -> int | None:

@@ -10,6 +10,22 @@ import re
 
 import grpc
 
+__all__ = [
+    "DeadlineExceededError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OutOfRangeError",
+    "ResourceExhaustedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "WarpfoldError",
+    "WrongServerError",
+    "error_of",
+    "moved",
+    "wrong_server",
+]
+
 
 class WarpfoldError(Exception):
     """A call that failed. `code` is gRPC's, `attempts` how often the call was sent."""

@@ -45,6 +45,8 @@ from ._rpcs import Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
 
+__all__ = ["Flows"]
+
 _DELETE_TIMEOUT_S = 2.0  # after a failed put; its time to live ends what cannot be reached
 
 
@@ -60,8 +62,18 @@ class Flows:
         # Regions.end_all is called at the end of the process.
         weakref.finalize(self, self._regions.forget).atexit = False
 
+    @property
+    def server(self) -> ServerInfo | None:
+        """What the server said of itself when the client connected; None before."""
+        info: ServerInfo | None = getattr(self._rpcs, "info", None)
+        return info
+
+    @server.setter
+    def server(self, info: ServerInfo) -> None:
+        self._rpcs.info = info
+
     async def connect(self) -> None:
-        self._rpcs.info = await self.info(self._rpcs.options.retry.to_connect())
+        self.server = await self.info(self._rpcs.options.retry.to_connect())
 
     async def close(self) -> None:
         """Ends the calls in progress. A second one, and one in a forked child, does nothing."""

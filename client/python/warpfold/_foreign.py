@@ -13,6 +13,8 @@ import numpy as np
 from ._contract import DTYPES
 from ._dtypes import dtype_refusal
 
+__all__ = ["plain"]
+
 
 def plain(x: Any, *, whole: bool) -> Any:
     """`x`, or its elements. TypeError, or ValueError for ragged ones, says what to pass instead.

@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = ["Form", "Out", "widened"]
+
 Out = Optional[np.ndarray[Any, Any]]
 Form = Callable[[Any], Any]  # of a result
 

@@ -6,8 +6,8 @@ way to `_do` a flow: `Client` returns values, `aio.Client` awaitables of values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from ._arrays import Axis, Whole
 from ._forms import Out
@@ -15,6 +15,7 @@ from ._nan_functions import NanFunctions
 from ._request import plan
 from ._words import (
     CallOptions,
+    DescribedT,
     Index,
     Ord,
     ReductionT,
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+__all__ = ["Functions"]
 
-class Functions(NanFunctions[ValueT, ReductionT]):
+
+class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
@@ -73,7 +76,17 @@ class Functions(NanFunctions[ValueT, ReductionT]):
         reduction: ReductionT = self._do(self._flows.reduction(planned, **call))
         return reduction
 
-    def describe(self, x: Any, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT:
+    @overload
+    def describe(
+        self, x: Mapping[Any, Any], axis: Axis = None, **call: Unpack[CallOptions]
+    ) -> DescribedT: ...
+
+    @overload
+    def describe(self, x: Any, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT: ...
+
+    def describe(
+        self, x: Any, axis: Axis = None, **call: Unpack[CallOptions]
+    ) -> ReductionT | DescribedT:
         """The statistics of `x` that the server has, in one pass.
 
         Leaves out what does not exist: the minimum of nothing, a sum that does not fit its dtype.
@@ -90,8 +103,8 @@ class Functions(NanFunctions[ValueT, ReductionT]):
         6.0 0.0
         """
         check_words("describe", call)
-        reduction: ReductionT = self._do(self._flows.describe(x, axis, **call))
-        return reduction
+        described: ReductionT | DescribedT = self._do(self._flows.describe(x, axis, **call))
+        return described
 
     def sum(
         self,

@@ -9,6 +9,8 @@ from google.protobuf.message import DecodeError
 from . import _contract
 from ._errors import WrongServerError
 
+__all__ = ["Device", "Limits", "ServerInfo", "parse_info"]
+
 
 class Device(NamedTuple):
     name: str  # "cuda:0" or "cpu"

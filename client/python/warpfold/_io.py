@@ -9,6 +9,8 @@ from typing import Any, Callable, Protocol, TypeVar
 from ._attempts import Deadline
 from ._request import Upload
 
+__all__ = ["Io"]
+
 T = TypeVar("T")
 
 

@@ -18,6 +18,37 @@ from ._shaped import Shaped
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "VERSIONS",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "astype",
+    "bool",
+    "count_nonzero",
+    "full_like",
+    "isnan",
+    "max",
+    "mean",
+    "min",
+    "namespace",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "result_type",
+    "std",
+    "sum",
+    "var",
+    "where",
+    "zeros_like",
+]
+
 __array_api_version__ = "2024.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 bool = np.dtype(np.bool_)

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 from ._arrays import Axis, Whole
 from ._forms import Out
 from ._request import plan
-from ._words import CallOptions, Calls, Index, ReductionT, ValueT, freedom, one_axis
+from ._words import (
+    CallOptions,
+    Calls,
+    DescribedT,
+    Index,
+    ReductionT,
+    ValueT,
+    freedom,
+    one_axis,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+__all__ = ["NanFunctions"]
 
-class NanFunctions(Calls[ValueT, ReductionT]):
+
+class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
     """NumPy's reductions that leave NaN out."""
 
     def nansum(

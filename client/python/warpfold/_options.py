@@ -11,6 +11,24 @@ from ._info import Limits
 from ._request import ReduceCall
 from ._retry import RetryPolicy
 
+__all__ = [
+    "DEFAULT_CHUNK_BYTES",
+    "DEFAULT_CONNECTIONS",
+    "DEFAULT_PING_AFTER_S",
+    "DEFAULT_PING_TIMEOUT_S",
+    "DEFAULT_RETRY",
+    "DEFAULT_SHARED_MEMORY_MODE",
+    "DEFAULT_STREAM_THRESHOLD_BYTES",
+    "DEFAULT_TIMEOUT_S",
+    "Options",
+    "STRIPES_PER_CONNECTION",
+    "STRIPE_BYTES_MAX",
+    "STRIPE_THRESHOLD_BYTES",
+    "by_stream",
+    "checked_timeout",
+    "ttl_ms",
+]
+
 DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_RETRY = RetryPolicy()
 # Above this a tensor is streamed. Microseconds by stream / in one message: H200 host, 16 cores

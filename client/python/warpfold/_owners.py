@@ -15,6 +15,8 @@ import secrets
 
 from ._segments import FOLDER, key_of
 
+__all__ = ["Owner", "dead_owners"]
+
 _SUFFIX = ".lock"
 
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+__all__ = ["Run", "depends_on_order", "outermost_run"]
+
 _NEVER_ORDERED = {
     "min",
     "max",

@@ -16,6 +16,8 @@ from ._request import ReduceCall, call_of_state, plan_merge
 from ._rpcs import Rpcs
 from ._stripes import Stripes, laid_together
 
+__all__ = ["Sender", "in_pieces", "merged"]
+
 Sender = Callable[[Io, ReduceCall], Coroutine[Any, Any, Reduction]]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Callable
 
+__all__ = ["Meter", "Progress"]
+
 Progress = Callable[[int, int], object]  # (bytes_done, bytes_total)
 
 

@@ -25,6 +25,8 @@ from ._owners import Owner, dead_owners
 from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 
+__all__ = ["Regions", "is_passing"]
+
 _END_TIMEOUT_S = 2.0
 _PASSING = {
     grpc.StatusCode.UNAVAILABLE,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 
 import numpy as np
 
+from ._arrays import Axis
 from ._cuda_array import CudaArray
 from ._cuda_memory import Region
 from ._functions import Functions
@@ -21,12 +22,17 @@ from ._namespace import namespace
 from ._shaped import Named
 
 if TYPE_CHECKING:
-    from typing_extensions import Concatenate, ParamSpec
+    from typing_extensions import Concatenate, ParamSpec, Unpack
+
+    from ._words import CallOptions
 
     P = ParamSpec("P")
 
+__all__ = ["OnServer", "Remote", "Shared"]
+
 ValueT = TypeVar("ValueT")
 ReductionT = TypeVar("ReductionT")
+DescribedT = TypeVar("DescribedT")
 ResultT = TypeVar("ResultT")
 
 _NAMES = "sum prod mean var std min max argmin argmax any all count_nonzero".split()
@@ -42,14 +48,14 @@ _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"
 
 
 def _method(
-    function: Callable[Concatenate[Functions[ValueT, ReductionT], Any, P], ResultT],
-) -> Callable[Concatenate[OnServer[ValueT, ReductionT], P], ResultT]:
+    function: Callable[Concatenate[Functions[ValueT, ReductionT, DescribedT], Any, P], ResultT],
+) -> Callable[Concatenate[OnServer[ValueT, ReductionT, DescribedT], P], ResultT]:
     """The client's function of a tensor, as the tensor's own method."""
     name = function.__name__
 
     @wraps(function)
     def method(
-        self: OnServer[ValueT, ReductionT], /, *arguments: P.args, **options: P.kwargs
+        self: OnServer[ValueT, ReductionT, DescribedT], /, *arguments: P.args, **options: P.kwargs
     ) -> ResultT:
         result: ResultT = getattr(self._client, name)(self, *arguments, **options)
         return result
@@ -61,7 +67,7 @@ def _method(
     return method
 
 
-class OnServer(Named, Generic[ValueT, ReductionT]):
+class OnServer(Named, Generic[ValueT, ReductionT, DescribedT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -69,7 +75,10 @@ class OnServer(Named, Generic[ValueT, ReductionT]):
     """
 
     def __init__(
-        self, client: Functions[ValueT, ReductionT], shape: tuple[int, ...], dtype: np.dtype[Any]
+        self,
+        client: Functions[ValueT, ReductionT, DescribedT],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
     ) -> None:
         self._client = client
         self.shape = shape
@@ -99,33 +108,37 @@ class OnServer(Named, Generic[ValueT, ReductionT]):
             return NotImplemented
         return getattr(self._client, name)(self, **given)
 
-    reduce = _method(Functions.reduce)
-    describe = _method(Functions.describe)
-    sum = _method(Functions.sum)
-    mean = _method(Functions.mean)
-    min = _method(Functions.min)
-    max = _method(Functions.max)
-    prod = _method(Functions.prod)
-    var = _method(Functions.var)
-    std = _method(Functions.std)
-    argmin = _method(Functions.argmin)
-    argmax = _method(Functions.argmax)
-    any = _method(Functions.any)
-    all = _method(Functions.all)
-    count_nonzero = _method(Functions.count_nonzero)
-    norm = _method(Functions.norm)
-    nansum = _method(Functions.nansum)
-    nanmean = _method(Functions.nanmean)
-    nanmin = _method(Functions.nanmin)
-    nanmax = _method(Functions.nanmax)
-    nanprod = _method(Functions.nanprod)
-    nanvar = _method(Functions.nanvar)
-    nanstd = _method(Functions.nanstd)
-    nanargmin = _method(Functions.nanargmin)
-    nanargmax = _method(Functions.nanargmax)
+    def describe(self, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT:
+        return self._client.describe(self, axis, **call)
+
+    describe.__doc__ = Functions.describe.__doc__
+
+    reduce = _method(Functions[ValueT, ReductionT, DescribedT].reduce)
+    sum = _method(Functions[ValueT, ReductionT, DescribedT].sum)
+    mean = _method(Functions[ValueT, ReductionT, DescribedT].mean)
+    min = _method(Functions[ValueT, ReductionT, DescribedT].min)
+    max = _method(Functions[ValueT, ReductionT, DescribedT].max)
+    prod = _method(Functions[ValueT, ReductionT, DescribedT].prod)
+    var = _method(Functions[ValueT, ReductionT, DescribedT].var)
+    std = _method(Functions[ValueT, ReductionT, DescribedT].std)
+    argmin = _method(Functions[ValueT, ReductionT, DescribedT].argmin)
+    argmax = _method(Functions[ValueT, ReductionT, DescribedT].argmax)
+    any = _method(Functions[ValueT, ReductionT, DescribedT].any)
+    all = _method(Functions[ValueT, ReductionT, DescribedT].all)
+    count_nonzero = _method(Functions[ValueT, ReductionT, DescribedT].count_nonzero)
+    norm = _method(Functions[ValueT, ReductionT, DescribedT].norm)
+    nansum = _method(Functions[ValueT, ReductionT, DescribedT].nansum)
+    nanmean = _method(Functions[ValueT, ReductionT, DescribedT].nanmean)
+    nanmin = _method(Functions[ValueT, ReductionT, DescribedT].nanmin)
+    nanmax = _method(Functions[ValueT, ReductionT, DescribedT].nanmax)
+    nanprod = _method(Functions[ValueT, ReductionT, DescribedT].nanprod)
+    nanvar = _method(Functions[ValueT, ReductionT, DescribedT].nanvar)
+    nanstd = _method(Functions[ValueT, ReductionT, DescribedT].nanstd)
+    nanargmin = _method(Functions[ValueT, ReductionT, DescribedT].nanargmin)
+    nanargmax = _method(Functions[ValueT, ReductionT, DescribedT].nanargmax)
 
 
-class Remote(OnServer[ValueT, ReductionT]):
+class Remote(OnServer[ValueT, ReductionT, DescribedT]):
     """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -137,7 +150,7 @@ class Remote(OnServer[ValueT, ReductionT]):
 
     def __init__(
         self,
-        client: Functions[ValueT, ReductionT],
+        client: Functions[ValueT, ReductionT, DescribedT],
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         id: str,
@@ -163,7 +176,7 @@ class Remote(OnServer[ValueT, ReductionT]):
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype} {state}>"
 
 
-class Shared(OnServer[ValueT, ReductionT]):
+class Shared(OnServer[ValueT, ReductionT, DescribedT]):
     """An array on a GPU that the server reaches where it lies, made by `Client.share`.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -175,7 +188,7 @@ class Shared(OnServer[ValueT, ReductionT]):
     reshapes = True
 
     def __init__(
-        self, client: Functions[ValueT, ReductionT], array: CudaArray, region: Region
+        self, client: Functions[ValueT, ReductionT, DescribedT], array: CudaArray, region: Region
     ) -> None:
         super().__init__(client, array.shape, array.dtype)
         self._array = array

@@ -25,6 +25,21 @@ from ._shaped import Named
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "ReduceCall",
+    "Upload",
+    "call_of_state",
+    "checked_ops",
+    "copy_of",
+    "field_prefix",
+    "form_of",
+    "payload_of",
+    "plan",
+    "plan_merge",
+    "plan_part",
+    "result_shape",
+]
+
 _HEADER_FIELD = 1  # ReduceStreamRequest.header, WriteTensorRequest.header
 _PAYLOAD_FIELD = 15  # ReduceRequest.data and the two's chunk
 

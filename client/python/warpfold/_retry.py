@@ -17,6 +17,8 @@ from google.protobuf.message import DecodeError
 
 from . import _contract
 
+__all__ = ["Retrier", "RetryPolicy", "Trailers", "pushback_s"]
+
 # CANCELLED is gRPC's answer to a call that reaches a server while it shuts down: who cancels a call
 # of ours does not ask here. ABORTED: another call is in the way, often an earlier attempt of this
 # one that the server has not yet seen end.
@@ -32,14 +34,19 @@ class RetryPolicy:
     # The first one included; 1 never retries. None: as many as the call's timeout has room for, of
     # `connect` five, so that nothing at the target is said soon.
     attempts_max: int | None = None
+    # The same of attempts that found no server (UNAVAILABLE) alone, for callers who have another.
+    # None: as many as attempts_max says.
+    unavailable_max: int | None = None
     backoff_first_s: float = 0.05
     backoff_max_s: float = 2.0
     backoff_factor: float = 2.0
     jitter: float = 0.2  # each delay is multiplied by a number from [1 - jitter, 1 + jitter]
 
     def __post_init__(self) -> None:
-        if self.attempts_max is not None and self.attempts_max < 1:
-            raise ValueError(f"attempts_max is {self.attempts_max}, but a call takes one")
+        for name in ("attempts_max", "unavailable_max"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}, but a call takes one")
 
     def to_connect(self) -> RetryPolicy:
         return self if self.attempts_max is not None else replace(self, attempts_max=5)
@@ -76,6 +83,7 @@ class Retrier:
         self, policy: RetryPolicy, uniform: Callable[[float, float], float] = random.uniform
     ) -> None:
         self.attempts = 1
+        self._unavailable = 0
         self._policy = policy
         self._backoff_s = policy.backoff_first_s
         self._uniform = uniform
@@ -90,6 +98,10 @@ class Retrier:
         if full and pushback is None:  # over a limit: it will never fit
             return None
         if pushback is not None and pushback < 0:
+            return None
+        self._unavailable += code is grpc.StatusCode.UNAVAILABLE
+        unavailable_max = self._policy.unavailable_max
+        if unavailable_max is not None and self._unavailable >= unavailable_max:
             return None
         attempts_max = self._policy.attempts_max
         if attempts_max is not None and self.attempts >= attempts_max:

@@ -19,6 +19,8 @@ from ._request import ReduceCall, Upload
 from ._retry import RetryPolicy
 from ._small import SMALL_MESSAGE_BYTES_MAX, SmallCall
 
+__all__ = ["ONCE", "Rpcs"]
+
 ONCE = RetryPolicy(attempts_max=1)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["FOLDER", "Segment", "key_of"]
+
 FOLDER = "/dev/shm"  # where POSIX shared memory is on Linux, which the servers run on
 
 

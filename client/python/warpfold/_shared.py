@@ -30,6 +30,8 @@ from ._rpcs import ONCE, Rpcs
 from ._segments import Segment
 from ._stripes import Stripes, cut_to
 
+__all__ = ["SharedMemory"]
+
 _log = logging.getLogger("warpfold")
 # Microseconds by message or stream / through a slot (2026-11-21): on 2 cores (CPU backend, grpcio
 # 1.51) 64 KiB 376 / 330, 256 KiB 443 / 348, 1 MiB 877 / 507, 4 MiB 4779 / 1348; on an H200 host of

@@ -20,6 +20,8 @@ import grpc
 from ._channel import Channel, Channels
 from ._io import Io
 
+__all__ = ["SMALL_MESSAGE_BYTES_MAX", "SmallCall"]
+
 # On a link slower than 2 Mbit/s such a message takes longer than the silence after which servers
 # are asked, and PINGs begin to wait behind such messages.
 SMALL_MESSAGE_BYTES_MAX = 64 << 10

@@ -20,6 +20,8 @@ from ._info import Limits
 from ._parts import outermost_run
 from ._request import ReduceCall, copy_of, plan_part, result_shape
 
+__all__ = ["Stripes", "cut_to", "laid_together", "stripes_of"]
+
 _STATE_BYTES_MAX = 24  # of an op and an element of the result: what MOMENT_VALUES takes
 _STATES_SHARE_MAX = 1 / 8  # of the payload: else as many bytes come back and go again
 

@@ -16,8 +16,23 @@ from ._request import ReduceCall, form_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-ValueT = TypeVar("ValueT")  # of a NumPy scalar or array
+__all__ = [
+    "CallOptions",
+    "Calls",
+    "DescribedT",
+    "Index",
+    "Ord",
+    "ReductionT",
+    "ValueT",
+    "check_words",
+    "freedom",
+    "norm_op",
+    "one_axis",
+]
+
+ValueT = TypeVar("ValueT")  # of a NumPy scalar or array, typed as the array
 ReductionT = TypeVar("ReductionT")  # of a Reduction
+DescribedT = TypeVar("DescribedT")  # of a dict of them, by the names of a mapping's tensors
 Ord = Union[None, int, float]
 Index = SupportsIndex
 _NOT_YET = ("initial", "where")
@@ -40,7 +55,7 @@ def check_words(function: str, call: CallOptions) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
 
 
-class Calls(Generic[ValueT, ReductionT]):
+class Calls(Generic[ValueT, ReductionT, DescribedT]):
     _flows: Flows
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 
-from ._answer import Reduction
+from ._answer import Descriptions, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
-from ._channel import Channels
+from ._connected import Connected
 from ._contexts import AsyncContext
 from ._errors import WarpfoldError
-from ._flows import Flows
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -42,6 +41,7 @@ from ._options import (
 from ._remote import Remote, Shared
 from ._request import plan, plan_part
 from ._retry import RetryPolicy
+from ._target import chosen_target
 from ._words import check_words
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ __all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
 
 
 async def connect(
-    target: str,
+    target: str | None = None,
     *,
     credentials: grpc.ChannelCredentials | None = None,
     timeout: float = DEFAULT_TIMEOUT_S,
@@ -76,7 +76,7 @@ async def connect(
         ping_after,
         ping_timeout,
     )
-    client = Client(target, credentials, options)
+    client = Client(chosen_target(target), credentials, options)
     try:
         await client._flows.connect()
     except BaseException:
@@ -85,7 +85,11 @@ async def connect(
     return client
 
 
-class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
+class Client(
+    AsyncContext,
+    Connected,
+    Functions[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]],
+):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of tasks may use a client at a time. Not a forked child.
@@ -93,9 +97,7 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options
     ) -> None:
-        self.target = target
-        channels = Channels(target, credentials, options.pings())
-        self._flows = Flows(target, options, channels, AsyncioIo())
+        super().__init__(target, credentials, options, AsyncioIo())
 
     async def info(self) -> ServerInfo:
         """warpfold.Client.info."""
@@ -171,7 +173,9 @@ class Client(AsyncContext, Functions[Awaitable[Any], Awaitable[Reduction]]):
         return flow
 
 
-class SharedTensor(AsyncContext, Shared[Awaitable[Any], Awaitable[Reduction]]):
+class SharedTensor(
+    AsyncContext, Shared[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+):
     """warpfold.SharedTensor; what it answers is awaited."""
 
     async def release(self) -> None:
@@ -184,7 +188,9 @@ class SharedTensor(AsyncContext, Shared[Awaitable[Any], Awaitable[Reduction]]):
         await self.release()
 
 
-class RemoteTensor(AsyncContext, Remote[Awaitable[Any], Awaitable[Reduction]]):
+class RemoteTensor(
+    AsyncContext, Remote[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+):
     """warpfold.RemoteTensor; what it answers is awaited: await np.sum(tensor, axis=0)."""
 
     async def delete(self, *, timeout: float | None = None) -> None:

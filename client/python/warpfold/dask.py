@@ -26,9 +26,12 @@ to 16 bits var and std. Otherwise, and for argmin and argmax,
 The reasons are in docs/order.md: "Parts".
 
 `servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
-all where none is. Without it, each worker's Dask configuration says, by "warpfold.servers", or in
-its environment DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and
-address: a function that workers can import, such as one with credentials around warpfold.connect.
+all where none is; when one dies the next is tried, which makes the same bits. Without it, each
+worker's Dask configuration says, by "warpfold.servers", or in its environment
+DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and address: a function
+that workers can import, such as one with credentials around warpfold.connect. The clients' retry
+policy says when a dead server is given up for the next, as with RetryPolicy(unavailable_max=5);
+without `connect` that is within a second.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ __all__ = [
 ]
 
 
-class Options(TypedDict, total=False):
+class _Options(TypedDict, total=False):
     """What every function takes beside NumPy's arguments."""
 
     keepdims: bool
@@ -73,65 +76,65 @@ def _one(x: Any, op: str, axis: Axis, **options: Any) -> da.Array:
     return reduce(x, [op], axis, **options)[op]
 
 
-def sum(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def sum(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.sum."""
     return _one(x, "sum", axis, **options)
 
 
-def prod(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def prod(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.prod."""
     return _one(x, "prod", axis, **options)
 
 
-def mean(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def mean(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.mean."""
     return _one(x, "mean", axis, **options)
 
 
 def var(
-    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[Options]
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
 ) -> da.Array:
     """np.var."""
     return _one(x, "var", axis, ddof=ddof, **options)
 
 
 def std(
-    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[Options]
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
 ) -> da.Array:
     """np.std."""
     return _one(x, "std", axis, ddof=ddof, **options)
 
 
-def min(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def min(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.min."""
     return _one(x, "min", axis, **options)
 
 
-def max(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def max(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.max."""
     return _one(x, "max", axis, **options)
 
 
-def any(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def any(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.any."""
     return _one(x, "any", axis, **options)
 
 
-def all(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def all(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.all."""
     return _one(x, "all", axis, **options)
 
 
-def count_nonzero(x: da.Array, axis: Axis = None, **options: Unpack[Options]) -> da.Array:
+def count_nonzero(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.count_nonzero."""
     return _one(x, "count_nonzero", axis, **options)
 
 
-def argmin(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[Options]) -> da.Array:
+def argmin(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Options]) -> da.Array:
     """np.argmin."""
     return _one(x, "argmin", axis, **options)
 
 
-def argmax(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[Options]) -> da.Array:
+def argmax(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Options]) -> da.Array:
     """np.argmax."""
     return _one(x, "argmax", axis, **options)

@@ -1,0 +1,46 @@
+"""`__all__`: each module says which of its names are for others."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+import warpfold
+
+FOLDER = Path(warpfold.__file__).parent
+MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+TREES = {name: ast.parse((FOLDER / f"{name}.py").read_text("utf-8")) for name in MODULES}
+
+
+def imported_from(module):
+    """The names that the package's modules import from one of them."""
+    nodes = [n for tree in TREES.values() for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+    return {a.name for node in nodes if node.module == module and node.level for a in node.names}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_names_what_is_for_others(name):
+    body = TREES[name].body
+    (named,) = [
+        ast.literal_eval(node.value)
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    assert named == sorted(set(named))
+    defined = {
+        node.name
+        for node in body
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        and not node.name.startswith("_")
+    }
+    assert (defined | imported_from(name)) <= set(named)
+    if "dask" not in name:  # which is not in every environment
+        assert set(named) <= set(vars(importlib.import_module(f"warpfold.{name}")))
+
+
+def test_the_package_does_too():
+    assert warpfold.__all__ == sorted(set(warpfold.__all__))
+    tree = ast.parse((FOLDER / "__init__.py").read_text("utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert sorted(a.name for node in imports for a in node.names) == warpfold.__all__
