@@ -59,9 +59,10 @@ def test_a_connection_that_says_nothing_ends(attack):
 def test_an_idle_connection_ends_and_its_client_makes_another(attack):
     with attack("--connection-idle-timeout-ms=300") as server:
         honest = Honest(server)
+        honest.round()
+        # Idle after the honest client: when this connection has ended, so has that one's.
         with RawConnection(server.port) as client:
             assert client.call(REDUCE_METHOD, NOTHING)[0] == 0
-            honest.round()
             read_to_the_end(client)
         honest.round()
         honest.close()
