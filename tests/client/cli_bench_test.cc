@@ -68,6 +68,9 @@ TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
   server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
   ExpectFailure("bench --warmup 0 --duration 3600 --give-up-after 0.2", 3,
                 "warpfold: gave up: no answer any longer, after 5 answers and ");
+  server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
+  ExpectFailure("bench --warmup 0 --duration 3600 --give-up-after 0", 3,
+                "after 5 answers and 1 failures of a client; the last: ");
   server_.Stop();
   ExpectFailure("bench --timeout 1", 3, server_.address());
 }

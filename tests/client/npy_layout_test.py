@@ -160,7 +160,7 @@ class Layouts(unittest.TestCase):
 
     def test_refusals_name_the_array_as_it_is(self):
         array = np.asfortranarray(np.zeros((2, 3, 4), dtype=">i4"))
-        array[1, 2, :] = 2**31 - 1  # its sums along the last axis: element 5 of 6 does not fit
+        array[1, 0, :] = 2**31 - 1  # of the products along the last axis element 3 does not fit
         for way, files, data in self.ways(array):
             with self.subTest(way):
                 code, _, err, _ = warpfold(
@@ -168,7 +168,7 @@ class Layouts(unittest.TestCase):
                     data=data,
                 )
                 self.assertEqual(2, code)
-                self.assertIn("output element 5", err)
+                self.assertIn("output element 3", err)
                 code, _, err, _ = warpfold(
                     *("reduce", *files, "--op", "sum", "--axis", "3", "--server", self.target),
                     data=data,
