@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypedDict, TypeVar, Union
 
 import numpy as np
@@ -46,12 +46,14 @@ class CallOptions(TypedDict, total=False):
 _WORDS = frozenset(CallOptions.__annotations__)
 
 
-def check_words(function: str, call: CallOptions) -> None:
+def check_words(
+    function: str, call: Mapping[str, object], words: Collection[str] = _WORDS
+) -> None:
     """TypeError, as Python has it, for a keyword that the function has not."""
     for word in call:
         if word in _NOT_YET:
             raise TypeError(f"{function}() has no {word}= yet")
-        if word not in _WORDS:
+        if word not in words:
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
 
 
