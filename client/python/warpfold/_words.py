@@ -39,7 +39,7 @@ _NOT_YET = ("initial", "where")
 
 
 class CallOptions(TypedDict, total=False):
-    timeout: float | None  # seconds, retries included, instead of the client's
+    timeout: float | None  # seconds without progress, retries included, instead of the client's
     progress: Progress | None
 
 
