@@ -142,7 +142,7 @@ def test_a_server_that_hangs_is_left_at_the_timeout(fake, either_client, thresho
 def test_a_deadline_that_passes_during_a_retry_names_the_failure_before(fake, either_client):
     client = either_client(fake.target)
     fake.failures = [Failure(CODE.RESOURCE_EXHAUSTED, pushback_ms=1), HANG]
-    words = r", before that planned \(after 2 attempts\)$"
+    words = r", before that planned \(after 2 attempts\); timeout= sets another limit$"
     with pytest.raises(warpfold.DeadlineExceededError, match=words):
         client.sum(ONES, timeout=0.5)
 

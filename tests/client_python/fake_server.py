@@ -184,7 +184,8 @@ class FakeServer:
                 over = threading.Event()
                 context.add_callback(over.set)
                 over.wait()
-                if context.time_remaining() > 0:
+                remaining_s = context.time_remaining()  # None: the client ends it by itself
+                if remaining_s is None or remaining_s > 0:
                     self.left.release()
                 return
             self._fail(failure, context)

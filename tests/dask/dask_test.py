@@ -205,6 +205,17 @@ def test_wrong_arguments_are_errors_before_anything_runs(x, options, error, word
         wd.sum(x, servers="nowhere.invalid:1", **options)
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_wrong_keyword_names_the_function_that_was_called(function):
+    call = getattr(wd, function)
+    for word in ("dtype", "omit_nan", "axes") + (() if function in ("var", "std") else ("ddof",)):
+        words = rf"^{function}\(\) got an unexpected keyword argument '{word}'$"
+        with pytest.raises(TypeError, match=words):
+            call(da.ones(3), **{word: 1})
+    with pytest.raises(TypeError, match=rf"^{function}\(\) has no where= yet$"):
+        call(da.ones(3), where=True)
+
+
 def test_wrong_ops_are_errors_before_anything_runs():
     for ops, error in ((["median"], ValueError), ([], ValueError), ("sum", TypeError)):
         with pytest.raises(error, match="ops? "):

@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._attempts import Deadline
+from ._attempts import Deadline, Silence
 from ._io import Io
 from ._request import Upload
 
@@ -25,8 +25,8 @@ class AsyncioIo:
     async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
         return await _finished(method.future(message, timeout=timeout))
 
-    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
-        return await _finished(method.future(upload, timeout=timeout))
+    async def stream(self, method: Any, upload: Upload, deadline: Deadline) -> bytes:
+        return await _finished(method.future(upload), deadline)
 
     async def work(self, task: Callable[[], T]) -> T:
         """On another thread. A task that was begun is waited for, cancelled or not."""
@@ -54,14 +54,22 @@ class AsyncioIo:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _finished(call: grpc.Future) -> bytes:
-    """The call's answer, awaited; raises grpc.RpcError. A cancelled task cancels the call."""
+async def _finished(call: grpc.Future, deadline: Deadline | None = None) -> bytes:
+    """The call's answer, awaited; raises grpc.RpcError. A cancelled task cancels the call.
+
+    `deadline` is for calls that gRPC has told none.
+    """
     done: concurrent.futures.Future[grpc.Future] = concurrent.futures.Future()
     done.set_running_or_notify_cancel()  # from here on gRPC alone ends it
     call.add_done_callback(done.set_result)
+    waiting = asyncio.wrap_future(done)
     try:
-        await asyncio.wrap_future(done)
-    except asyncio.CancelledError:
+        while deadline is not None and not waiting.done():
+            if not deadline.time_left_s():
+                raise Silence(deadline)
+            await asyncio.wait([waiting], timeout=deadline.time_left_s())
+        await waiting
+    except (asyncio.CancelledError, Silence):
         call.cancel()
         raise
     answer: bytes = call.result()

@@ -12,17 +12,42 @@ import grpc
 from ._errors import error_of
 from ._retry import Retrier, RetryPolicy, pushback_s
 
-__all__ = ["Attempts", "Deadline"]
+__all__ = ["Attempts", "Deadline", "Silence"]
 
 
 class Deadline:
-    """The end of a call, which may be several RPCs."""
+    """The end of a call, which may be several RPCs: its timeout after the last progress.
+
+    Progress is what moves many bytes: of a call of one message it is the end of the timeout. Any
+    number of threads may use one at a time.
+    """
 
     def __init__(self, timeout_s: float) -> None:
-        self._at = time.monotonic() + timeout_s
+        self.timeout_s = timeout_s
+        self.went_on()
+
+    def went_on(self) -> None:
+        self._at = time.monotonic() + self.timeout_s
 
     def time_left_s(self) -> float:
         return max(0.0, self._at - time.monotonic())
+
+
+class Silence(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
+    """How a stream fails that made no progress until the deadline: gRPC was told none."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self._details = f"Deadline Exceeded: no progress for {deadline.timeout_s:g} s"
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+    def details(self) -> str:
+        return self._details
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
 
 
 class Attempts:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-import time
 from collections.abc import Coroutine, Sequence
 from typing import Any, Callable, TypeVar
 
 import grpc
 
-from ._attempts import Deadline
-from ._errors import DeadlineExceededError
+from ._attempts import Deadline, Silence
+from ._errors import error_of
 from ._io import Io
 from ._request import Upload
 
@@ -79,13 +78,13 @@ class BlockingIo:
         answer: bytes = method(message, timeout=timeout)
         return answer
 
-    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
+    async def stream(self, method: Any, upload: Upload, deadline: Deadline) -> bytes:
         answers: list[bytes] = []
 
         async def send(io: Io) -> None:
-            answers.append(await io.stream(method, upload, timeout))
+            answers.append(await io.stream(method, upload, deadline))
 
-        await self.parallel([send], Deadline(timeout))
+        await self.parallel([send], deadline)
         return answers[0]
 
     async def work(self, task: Callable[[], T]) -> T:
@@ -117,7 +116,10 @@ class BlockingIo:
                 threading.Thread(target=begin, args=(work,), name="warpfold", daemon=True).start()
                 begun += 1
             for _ in works:
-                error = _taken_from(outcomes, deadline.time_left_s() + _GRACE_S)
+                try:
+                    error = _taken_from(outcomes, deadline)
+                except Silence as late:
+                    raise error_of(late) from late
                 if error is not None:
                     raise error
         except BaseException:
@@ -140,14 +142,15 @@ class _OneOfSeveral(BlockingIo):
     async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
         self._go_on()
         if len(message) < _BLOCKING_BYTES_MIN:
-            return _finished(method.future(message, timeout=timeout), timeout, self._ended)
+            call = method.future(message, timeout=timeout)
+            return _finished(call, Deadline(timeout), self._ended)
         answer: bytes = method(message, timeout=timeout)
         self._go_on()
         return answer
 
-    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
+    async def stream(self, method: Any, upload: Upload, deadline: Deadline) -> bytes:
         self._go_on()
-        return _finished(method.future(upload, timeout=timeout), timeout, self._ended)
+        return _finished(method.future(upload), deadline, self._ended, grace_s=0.0)
 
     def _go_on(self) -> None:
         if self._ended.is_set():
@@ -179,12 +182,15 @@ class _Failure(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
         return self._trailers
 
 
-def _finished(call: Any, timeout_s: float, ended: Latch) -> bytes:
-    """The call's answer; raises grpc.RpcError. `ended` cancels the call. Not on the main thread."""
+def _finished(call: Any, deadline: Deadline, ended: Latch, grace_s: float = _GRACE_S) -> bytes:
+    """The call's answer; raises grpc.RpcError. `ended` cancels the call. Not on the main thread.
+
+    The deadline ends it too, after the grace that gRPC has for doing so by itself.
+    """
     done: queue.SimpleQueue[None] = queue.SimpleQueue()
     try:
         call.add_done_callback(lambda _: done.put(None))
-        _taken_from(done, timeout_s + _GRACE_S, ended)
+        _taken_from(done, deadline, ended, grace_s)
         if call.exception() is not None:
             raise _Failure(call)
         answer: bytes = call.result()
@@ -196,17 +202,27 @@ def _finished(call: Any, timeout_s: float, ended: Latch) -> bytes:
         del call  # a traceback has this frame, and who drops the call takes its lock
 
 
-def _taken_from(waiting: queue.SimpleQueue[T], timeout_s: float, ended: Latch | None = None) -> T:
+def _taken_from(
+    waiting: queue.SimpleQueue[T],
+    deadline: Deadline,
+    ended: Latch | None = None,
+    grace_s: float = _GRACE_S,
+) -> T:
     """The next of a queue. An interrupt ends the wait, and so does `ended`, which raises _Ended.
 
-    DeadlineExceededError when gRPC itself has not ended the wait in time.
+    Silence when nothing else has ended the wait so long after the deadline.
     """
-    until = time.monotonic() + timeout_s
+    over: Deadline | None = None  # of the grace
     while True:
-        left_s = until - time.monotonic()
+        left_s = deadline.time_left_s()
+        if left_s > 0:
+            over = None
+        elif over is None:
+            over = Deadline(grace_s)
+        wait_s = left_s if over is None else over.time_left_s()
         with contextlib.suppress(queue.Empty):
-            return waiting.get(timeout=max(0.0, min(_SLICE_S, left_s)))
+            return waiting.get(timeout=min(_SLICE_S, wait_s))
         if ended is not None and ended.is_set():
             raise _Ended
-        if left_s <= 0:
-            raise DeadlineExceededError("Deadline Exceeded")
+        if over is not None and not over.time_left_s():
+            raise Silence(deadline)

@@ -61,15 +61,16 @@ def connect(
     bytes has connections of its own, and asks the server nothing before its first call.
 
     `credentials` switch TLS on, such as grpc.ssl_channel_credentials(). `timeout`, in seconds,
-    bounds every call, retries included. Tensors over `stream_threshold_bytes` are sent in chunks
-    of `chunk_bytes`, smaller ones in one message; those of 64 MiB and more over up to
-    `connections` connections at a time, with the same result bits. On a server that allows shared
-    memory and is on this host, those of 256 KiB and more go through segments of this process's,
-    whose permissions are `shared_memory_mode`: the server's user has to be able to read them, and
-    for GPUs to read them in place, to write them. None: never. A server that is silent for
-    `ping_after` seconds while a small call waits, of up to 64 KiB, is asked whether it is there;
-    if it has not said so after another `ping_timeout`, the call is tried again, on another server
-    where the target is several. None: never.
+    is how long a call may go without progress, retries included: one that moves many bytes may take
+    as long as they move, and one of a single message ends within it. Tensors over
+    `stream_threshold_bytes` are sent in chunks of `chunk_bytes`, smaller ones in one message; those
+    of 64 MiB and more over up to `connections` connections at a time, with the same result bits. On
+    a server that allows shared memory and is on this host, those of 256 KiB and more go through
+    segments of this process's, whose permissions are `shared_memory_mode`: the server's user has to
+    be able to read them, and for GPUs to read them in place, to write them. None: never. A server
+    that is silent for `ping_after` seconds while a small call waits, of up to 64 KiB, is asked
+    whether it is there; if it has not said so after another `ping_timeout`, the call is tried
+    again, on another server where the target is several. None: never.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """

@@ -78,7 +78,7 @@ class UnavailableError(WarpfoldError, ConnectionError):
 
 
 class DeadlineExceededError(WarpfoldError, TimeoutError):
-    """The call's timeout passed."""
+    """The call's timeout passed: without progress, where it moves many bytes."""
 
     code = grpc.StatusCode.DEADLINE_EXCEEDED
 
@@ -94,6 +94,9 @@ class WrongServerError(WarpfoldError):
 
     code = grpc.StatusCode.UNIMPLEMENTED
 
+
+# gRPC's words and ours for a limit of the client's; a server's limits have others.
+_OUR_LIMIT = "Deadline Exceeded"
 
 _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
     error.code: error
@@ -111,7 +114,10 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
 
 
 def error_of(
-    failure: grpc.RpcError, target: str, attempts: int, before: grpc.RpcError | None = None
+    failure: grpc.RpcError,
+    target: str = "",
+    attempts: int = 1,
+    before: grpc.RpcError | None = None,
 ) -> WarpfoldError:
     """The exception for a failed RPC, with the words of the C++ client.
 
@@ -128,6 +134,8 @@ def error_of(
             message = f"{target} does not answer: {message}"
     if attempts > 1:
         message += f" (after {attempts} attempts)"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED and _OUR_LIMIT in message:
+        message += "; timeout= sets another limit"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
 
 

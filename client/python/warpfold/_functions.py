@@ -45,9 +45,9 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
     * There are no RuntimeWarnings: the mean of nothing is NaN without one, as is the nanmin of
       nothing but NaN.
 
-    Every method also takes `timeout`, in seconds, instead of the client's own, and `progress`, a
-    callable that is told (bytes_done, bytes_total) while a large tensor is sent. It may be called
-    on another thread, and starts over when a call is tried again.
+    Every method also takes `timeout`, in seconds without progress (see `connect`), instead of the
+    client's own, and `progress`, a callable that is told (bytes_done, bytes_total) while a large
+    tensor is sent. It may be called on another thread, and starts over when a call is tried again.
     """
 
     def reduce(

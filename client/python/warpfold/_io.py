@@ -20,8 +20,8 @@ class Io(Protocol):
     async def unary(self, method: Any, message: bytes, timeout: float) -> bytes:
         """Raises grpc.RpcError."""
 
-    async def stream(self, method: Any, upload: Upload, timeout: float) -> bytes:
-        """Raises grpc.RpcError."""
+    async def stream(self, method: Any, upload: Upload, deadline: Deadline) -> bytes:
+        """Raises grpc.RpcError, which is Silence when the deadline has passed."""
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -33,5 +33,5 @@ class Io(Protocol):
     ) -> None:
         """All of them at a time, by an Io each. A failure or an interrupt ends the others.
 
-        Each ends by the deadline.
+        Each ends by the deadline, which may move meanwhile.
         """

@@ -36,6 +36,7 @@ async def in_pieces(
                 return
             try:
                 answers[place] = await send(io, piece)
+                deadline.went_on()
             except OutOfRangeError as error:  # of results, which parts have none of
                 before = sum(math.prod(piece.result_shape) for piece in stripes.calls[:place])
                 raise moved(error, before) from error

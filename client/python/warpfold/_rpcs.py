@@ -118,11 +118,21 @@ class Rpcs:
     ) -> tuple[bytes, int]:
         """A stream. Each attempt asks for its method."""
         tell = meter.stream()
+        most = 0
 
-        async def send(timeout: float) -> bytes:
-            upload = Upload(head, payload, self.options.chunk_bytes, tell)
+        def told(done: int) -> None:
+            # What an attempt before had sent as well is no progress: a call that fails again and
+            # again at one place ends.
+            nonlocal most
+            if done > most:
+                most = done
+                deadline.went_on()
+            tell(done)
+
+        async def send(_: float) -> bytes:
+            upload = Upload(head, payload, self.options.chunk_bytes, told)
             try:
-                return await io.stream(method(), upload, timeout)
+                return await io.stream(method(), upload, deadline)
             finally:
                 if upload.error is not None:
                     raise upload.error from None

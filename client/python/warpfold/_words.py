@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypedDict, TypeVar, Union
 
 import numpy as np
@@ -39,19 +39,21 @@ _NOT_YET = ("initial", "where")
 
 
 class CallOptions(TypedDict, total=False):
-    timeout: float | None  # seconds, retries included, instead of the client's
+    timeout: float | None  # seconds without progress, retries included, instead of the client's
     progress: Progress | None
 
 
 _WORDS = frozenset(CallOptions.__annotations__)
 
 
-def check_words(function: str, call: CallOptions) -> None:
+def check_words(
+    function: str, call: Mapping[str, object], words: Collection[str] = _WORDS
+) -> None:
     """TypeError, as Python has it, for a keyword that the function has not."""
     for word in call:
         if word in _NOT_YET:
             raise TypeError(f"{function}() has no {word}= yet")
-        if word not in _WORDS:
+        if word not in words:
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
 
 

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict
 
 from ._arrays import Axis
 from ._dask import Connect, Servers, reduce
+from ._words import check_words
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -72,69 +73,73 @@ class _Options(TypedDict, total=False):
     split_every: int | None
 
 
-def _one(x: Any, op: str, axis: Axis, **options: Any) -> da.Array:
-    return reduce(x, [op], axis, **options)[op]
+_WORDS = frozenset(_Options.__annotations__)
+
+
+def _one(x: Any, op: str, axis: Axis, options: _Options, ddof: SupportsIndex = 0) -> da.Array:
+    check_words(op, options, _WORDS)
+    return reduce(x, [op], axis, ddof=ddof, **options)[op]
 
 
 def sum(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.sum."""
-    return _one(x, "sum", axis, **options)
+    return _one(x, "sum", axis, options)
 
 
 def prod(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.prod."""
-    return _one(x, "prod", axis, **options)
+    return _one(x, "prod", axis, options)
 
 
 def mean(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.mean."""
-    return _one(x, "mean", axis, **options)
+    return _one(x, "mean", axis, options)
 
 
 def var(
     x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
 ) -> da.Array:
     """np.var."""
-    return _one(x, "var", axis, ddof=ddof, **options)
+    return _one(x, "var", axis, options, ddof)
 
 
 def std(
     x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
 ) -> da.Array:
     """np.std."""
-    return _one(x, "std", axis, ddof=ddof, **options)
+    return _one(x, "std", axis, options, ddof)
 
 
 def min(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.min."""
-    return _one(x, "min", axis, **options)
+    return _one(x, "min", axis, options)
 
 
 def max(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.max."""
-    return _one(x, "max", axis, **options)
+    return _one(x, "max", axis, options)
 
 
 def any(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.any."""
-    return _one(x, "any", axis, **options)
+    return _one(x, "any", axis, options)
 
 
 def all(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.all."""
-    return _one(x, "all", axis, **options)
+    return _one(x, "all", axis, options)
 
 
 def count_nonzero(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
     """np.count_nonzero."""
-    return _one(x, "count_nonzero", axis, **options)
+    return _one(x, "count_nonzero", axis, options)
 
 
 def argmin(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Options]) -> da.Array:
     """np.argmin."""
-    return _one(x, "argmin", axis, **options)
+    return _one(x, "argmin", axis, options)
 
 
 def argmax(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Options]) -> da.Array:
     """np.argmax."""
-    return _one(x, "argmax", axis, **options)
+    return _one(x, "argmax", axis, options)
