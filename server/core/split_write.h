@@ -36,7 +36,7 @@ class SplitWrite final : public SplitWork, private Work, private PayloadSource {
   bool AwaitBytes(std::size_t byte_count, std::chrono::steady_clock::time_point until) override {
     return work_.payload().AwaitBytes(byte_count, until);
   }
-  bool WakeWhenHere(std::size_t byte_count, std::function<void()> wake) override {
+  bool WakeWhenHere(std::size_t byte_count, std::function<void()>&& wake) override {
     return work_.payload().WakeWhenHere(byte_count, std::move(wake));
   }
   absl::Status ReadInto(absl::Span<std::byte> out) override {

@@ -35,7 +35,7 @@ class PayloadSource {
   }
   // After AwaitBytes said false: `wake` is called, once, by whoever brings the last of them, with
   // no lock held, never inside. False, and it is not called: they are here.
-  virtual bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()> /*wake*/) {
+  virtual bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()>&& /*wake*/) {
     return false;
   }
 

@@ -194,7 +194,7 @@ bool StreamPayload::AwaitBytes(std::size_t byte_count,
   return true;
 }
 
-bool StreamPayload::WakeWhenHere(std::size_t byte_count, std::function<void()> wake) {
+bool StreamPayload::WakeWhenHere(std::size_t byte_count, std::function<void()>&& wake) {
   absl::MutexLock lock(&mutex_);
   needed_bytes_ = static_cast<std::int64_t>(byte_count);
   if (IsHere(needed_bytes_)) return false;

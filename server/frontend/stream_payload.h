@@ -71,7 +71,7 @@ class StreamPayload final : public PayloadSource {
 
   bool AwaitBytes(std::size_t byte_count, std::chrono::steady_clock::time_point until) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  bool WakeWhenHere(std::size_t byte_count, std::function<void()> wake) override
+  bool WakeWhenHere(std::size_t byte_count, std::function<void()>&& wake) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ReadInto(absl::Span<std::byte> out) override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ExpectEnd() override ABSL_LOCKS_EXCLUDED(mutex_);

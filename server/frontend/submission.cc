@@ -17,8 +17,9 @@ absl::Status Submission::Start(const HeldBytes& held) {
 absl::Status Submission::Admit(const HeldBytes& held) {
   if (expected_) return services_.admission.Admit(held, &ticket_);
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
-  if (ticket.ok()) ticket_ = *std::move(ticket);
-  return ticket.status();
+  if (!ticket.ok()) return ticket.status();
+  ticket_ = *std::move(ticket);
+  return absl::OkStatus();
 }
 
 absl::Status Submission::Expect(const HeldBytes& held) {

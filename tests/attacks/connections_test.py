@@ -3,11 +3,13 @@
 import contextlib
 import socket
 
+import numpy as np
 from findings import Findings
 from honest import Honest, beside, request
 from raw_http2 import RawConnection, message
 from waiting import GUARD_S
 
+import warpfold
 from warpfold._contract import REDUCE_METHOD, ReduceRequest
 
 WATCH_METHOD = "/grpc.health.v1.Health/Watch"
@@ -15,6 +17,7 @@ REFLECTION_METHOD = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionI
 UNIMPLEMENTED = 12
 PINGS = 6  # twice as many as gRPC takes by default
 PING_EVERY_S = 0.55  # clients ask once a second; the server takes two
+ONES = np.ones(1000, np.float32)
 NOTHING = request((0,), "float32", data=b"").SerializeToString()
 
 
@@ -57,16 +60,16 @@ def test_a_connection_that_says_nothing_ends(attack):
 
 
 def test_an_idle_connection_ends_and_its_client_makes_another(attack):
-    with attack("--connection-idle-timeout-ms=300") as server:
-        honest = Honest(server)
-        honest.round()
-        # Idle after the honest client: when this connection has ended, so has that one's.
-        with RawConnection(server.port) as client:
-            assert client.call(REDUCE_METHOD, NOTHING)[0] == 0
-            read_to_the_end(client)
-        honest.round()
-        honest.close()
-        assert not honest.failures
+    with (
+        attack("--connection-idle-timeout-ms=300") as server,
+        warpfold.connect(f"localhost:{server.port}") as client,
+    ):
+        assert client.sum(ONES) == ONES.size
+        # Idle after that client: when this connection has ended, so has that one's.
+        with RawConnection(server.port) as other:
+            assert other.call(REDUCE_METHOD, NOTHING)[0] == 0
+            read_to_the_end(other)
+        assert client.sum(ONES) == ONES.size
 
 
 def test_an_idle_limit_spares_a_connection_with_a_call(attack):

@@ -26,6 +26,18 @@ def request(shape, dtype, ops=(SUM,), axes=(), data=None, name=""):
     return made
 
 
+class ItemFailed(Exception):
+    """An item of a stream that has a status, which is a google.rpc.Status, for an answer."""
+
+    def __init__(self, status):
+        super().__init__(f"an item failed: {status.message}")
+        self._status = status
+
+    def trailing_metadata(self):
+        """The status as a call's would come."""
+        return [("grpc-status-details-bin", self._status.SerializeToString())]
+
+
 class Honest:
     """One connection of gRPC's own client. What is refused is a failure.
 
@@ -95,7 +107,8 @@ class Honest:
         ]
         seen = set()
         for answer in self._many(iter(asked), timeout=GUARD_S):
-            assert not answer.HasField("status"), f"an item failed: {answer.status.message}"
+            if answer.HasField("status"):
+                raise ItemFailed(answer.status)
             self._check(answer.response, xs[int(answer.request_id)])
             seen.add(answer.request_id)
         assert len(seen) == len(xs), f"{len(seen)} of {len(xs)} items were answered"
@@ -110,7 +123,7 @@ class Honest:
         while True:
             try:
                 return call()
-            except grpc.RpcError as error:
+            except (grpc.RpcError, ItemFailed) as error:
                 wait_s = pushback_s(error.trailing_metadata() or ())
                 if not self._patient or wait_s is None or time.monotonic() > give_up_at:
                     raise
@@ -124,7 +137,7 @@ class Honest:
                 self.answered += 1
             except grpc.RpcError as error:
                 self.failures.append(f"{call.__name__}: {error.code().name} {error.details()}")
-            except AssertionError as error:
+            except (AssertionError, ItemFailed) as error:
                 self.failures.append(f"{call.__name__}: {error}")
 
     def verdict(self):

@@ -69,6 +69,7 @@ TEST_F(FilesCliTest, ReduceLabelsItsValuesWithTheFile) {
 TEST_F(FilesCliTest, AFileThatIsWrongDoesNotEndTheOthers) {
   const std::string wrong = WriteFile("wrong.npy", "no array");
   const std::string files = a_ + " " + wrong + " " + Path("missing.npy") + " " + c_;
+  const std::string as_json = "--json " + files;
   for (const std::string command : {"describe ", "reduce --op sum "}) {
     const Outcome text = Run(command + files);
     EXPECT_EQ(text.exit_code, 2) << command;
@@ -77,7 +78,7 @@ TEST_F(FilesCliTest, AFileThatIsWrongDoesNotEndTheOthers) {
     EXPECT_THAT(text.out, Not(HasSubstr("wrong.npy")));
     EXPECT_THAT(text.err, HasSubstr("warpfold: " + wrong + ": is not a .npy file\n"));
     EXPECT_THAT(text.err, HasSubstr("warpfold: " + Path("missing.npy") + ": "));
-    const Outcome outcome = Run(command + "--json " + files);
+    const Outcome outcome = Run(command + as_json);
     EXPECT_EQ(outcome.exit_code, 2) << command;
     const json list = json::parse(outcome.out)["files"];
     ASSERT_EQ(list.size(), 4u);

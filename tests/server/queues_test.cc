@@ -234,7 +234,7 @@ class ParkedWork final : public Work, private PayloadSource {
   void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
 
  private:
-  bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()> wake) override {
+  bool WakeWhenHere(std::size_t /*byte_count*/, std::function<void()>&& wake) override {
     absl::MutexLock lock(&mutex_);
     if (taken_ < here_) return false;
     wake_ = std::move(wake);
