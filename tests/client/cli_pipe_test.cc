@@ -44,7 +44,8 @@ TEST_F(PipeCliTest, EachFormatReadsAsItsFile) {
   const std::pair<std::string, std::string> cases[] = {
       {npy, ""}, {tensors, ""}, {raw, " --dtype i32"}, {raw, " --dtype i64 --shape 3,1"}};
   for (const auto& [file, flags] : cases) {
-    json expected = json::parse(Run("describe --json " + file + flags).out)["tensors"];
+    const std::string arguments = file + flags;
+    json expected = json::parse(Run("describe --json " + arguments).out)["tensors"];
     if (file != tensors) expected[0]["name"] = "stdin";
     for (const char* name : {"- ", "/dev/stdin "}) {
       const Outcome outcome = RunPiped(file, "describe --json " + (name + flags));
