@@ -10,7 +10,12 @@ Watchdog::Watchdog(Duration turn) : turn_(turn) {
   if (turn_ > Duration::zero()) thread_ = std::jthread([this] { Run(); });
 }
 
-Watchdog::~Watchdog() { stopped_.Notify(); }
+Watchdog::~Watchdog() {
+  stopped_.Notify();
+  // The last Remove ran on a thread of gRPC's, which has ended for gRPC and not for us: wait for it
+  // to leave its shard.
+  for (Shard& shard : shards_) absl::MutexLock lock(&shard.mutex);
+}
 
 void Watchdog::Run() {
   using Clock = std::chrono::steady_clock;
