@@ -12,15 +12,20 @@ SUM_BYTES = 8  # of a result, which is held from before it is made
 STREAMS_IN_USE = 'warpfold_streams{state="in_use"}'
 
 
-def good_requests(client, size_bytes=QUEUED_BYTES):
-    """By method, what nothing but load can refuse: of all methods that are admitted."""
+def good_requests(client, size_bytes=QUEUED_BYTES, settle=lambda: None):
+    """By method, what nothing but load can refuse: of all methods that are admitted.
+
+    `settle` is called after each request that this takes.
+    """
     spec = f"tensor {{ dtype: DTYPE_U8 shape: {size_bytes} }} ops: OP_SUM "
     reduction = v1("ReduceRequest", spec)
     reduction.data = bytes(size_bytes)
     small = "tensor { dtype: DTYPE_U8 shape: 4 } ops: OP_SUM data: 'abcd' return_state: true"
     merge = v1("MergeRequest")
     merge.states.append(client.get("Reduce", small).state)
+    settle()
     tensor_id = upload(client, "DTYPE_U8", [16])
+    settle()
     inference = client.message(
         "ModelInfer",
         'model_name: "sum" inputs { name: "INPUT" datatype: "UINT8" ' + f"shape: {size_bytes} }}",
@@ -54,7 +59,12 @@ def lane_taken(running, client, good):
 
 def too_many_requests():
     with held_server("--max-requests-in-flight=1") as running, running.client() as client:
-        good = good_requests(client)
+
+        def settle():
+            """A request has its place until its answer is written, a moment after it is read."""
+            running.await_metric("warpfold_requests_in_flight", 0)
+
+        good = good_requests(client, settle=settle)
         with lane_taken(running, client, good):
             for method, message in good.items():
                 yield method, client.ask(method, message)
