@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import time
 
 from contract import METHODS, v1
 from servers import Segment, await_tensor, held_server, register, server, upload, write_header
@@ -82,12 +83,14 @@ def queue_full():
 
 
 def queued_too_long():
-    with held_server("--streams=1", "--queue-timeout-ms=1") as running, running.client() as client:
+    flags = ("--streams=1", "--queue-timeout-ms=500")
+    with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
         methods = ("Reduce", "ReduceMany", "CreateTensor", "ModelInfer", "ModelStreamInfer")
         with lane_taken(running, client, good):
             calls = {method: client.begin(method, good[method]).half_close() for method in methods}
             running.await_metric("warpfold_queue_depth", len(methods))
+            time.sleep(0.6)  # longer than the limit, which the first request has to keep
         for method, call in calls.items():
             yield method, client.hear(call, method)
 
