@@ -30,19 +30,10 @@ absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
 
 }  // namespace
 
-AdmissionTicket::AdmissionTicket(AdmissionTicket&& other) noexcept
-    : controller_(std::exchange(other.controller_, nullptr)),
-      is_admitted_(std::exchange(other.is_admitted_, false)),
-      admitted_at_(std::exchange(other.admitted_at_, std::nullopt)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
-
 AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
   if (this != &other) {
     Release();
-    controller_ = std::exchange(other.controller_, nullptr);
-    is_admitted_ = std::exchange(other.is_admitted_, false);
-    admitted_at_ = std::exchange(other.admitted_at_, std::nullopt);
-    bytes_ = std::exchange(other.bytes_, 0);
+    has_ = std::exchange(other.has_, {});
   }
   return *this;
 }
@@ -50,44 +41,41 @@ AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
 AdmissionTicket::~AdmissionTicket() { Release(); }
 
 absl::Status AdmissionTicket::TryHold(std::int64_t bytes) {
-  if (controller_ == nullptr) return absl::OkStatus();
-  absl::MutexLock lock(&controller_->mutex_);
-  absl::Status room = controller_->CheckBytes(bytes);
+  if (has_.controller == nullptr) return absl::OkStatus();
+  absl::MutexLock lock(&has_.controller->mutex_);
+  absl::Status room = has_.controller->CheckBytes(bytes);
   if (!room.ok()) return room;
-  controller_->state_.bytes_in_flight += bytes;
-  bytes_ += bytes;
+  has_.controller->state_.bytes_in_flight += bytes;
+  has_.bytes += bytes;
   return room;
 }
 
 void AdmissionTicket::Drop(std::int64_t bytes) {
-  if (controller_ == nullptr) return;
-  bytes_ -= bytes;
-  absl::MutexLock lock(&controller_->mutex_);
-  controller_->state_.bytes_in_flight -= bytes;
+  if (has_.controller == nullptr) return;
+  has_.bytes -= bytes;
+  absl::MutexLock lock(&has_.controller->mutex_);
+  has_.controller->state_.bytes_in_flight -= bytes;
 }
 
 void AdmissionTicket::Release() {
-  if (controller_ == nullptr) return;
-  controller_->Return(*this);
-  controller_ = nullptr;
-  is_admitted_ = false;
-  admitted_at_.reset();
-  bytes_ = 0;
+  if (has_.controller == nullptr) return;
+  has_.controller->Return(*this);
+  has_ = {};
 }
 
 absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held) {
   absl::MutexLock lock(&mutex_);
-  absl::Status room = CheckOpen();
-  if (room.ok()) room = CheckRoom(held);
-  if (!room.ok()) return room;
-  AdmissionTicket ticket(this);
-  ++state_.requests_expected;
-  Take(held, &ticket);
+  absl::StatusOr<AdmissionTicket> ticket = ExpectLocked(held);
+  if (ticket.ok()) Take(held, &*ticket);
   return ticket;
 }
 
 absl::StatusOr<AdmissionTicket> AdmissionController::Expect(const HeldBytes& held) {
   absl::MutexLock lock(&mutex_);
+  return ExpectLocked(held);
+}
+
+absl::StatusOr<AdmissionTicket> AdmissionController::ExpectLocked(const HeldBytes& held) {
   absl::Status room = CheckOpen();
   if (room.ok()) room = CheckRoom(held);
   if (!room.ok()) return room;
@@ -157,9 +145,9 @@ void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
   --state_.requests_expected;
   ++state_.requests_in_flight;
   state_.bytes_in_flight += bytes;
-  ticket->is_admitted_ = true;
-  if (admitted_++ % kSampleOf == 0) ticket->admitted_at_ = std::chrono::steady_clock::now();
-  ticket->bytes_ += bytes;
+  ticket->has_.is_admitted = true;
+  if (admitted_++ % kSampleOf == 0) ticket->has_.admitted_at = std::chrono::steady_clock::now();
+  ticket->has_.bytes += bytes;
 }
 
 void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
@@ -205,12 +193,12 @@ AdmissionState AdmissionController::state() const {
 }
 
 void AdmissionController::Return(const AdmissionTicket& ticket) {
-  if (ticket.admitted_at_.has_value()) {
-    sojourn_.Note(std::chrono::steady_clock::now() - *ticket.admitted_at_);
+  if (ticket.has_.admitted_at.has_value()) {
+    sojourn_.Note(std::chrono::steady_clock::now() - *ticket.has_.admitted_at);
   }
   absl::MutexLock lock(&mutex_);
-  --(ticket.is_admitted_ ? state_.requests_in_flight : state_.requests_expected);
-  state_.bytes_in_flight -= ticket.bytes_;
+  --(ticket.has_.is_admitted ? state_.requests_in_flight : state_.requests_expected);
+  state_.bytes_in_flight -= ticket.has_.bytes;
 }
 
 }  // namespace warpfold

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -38,7 +39,7 @@ struct HeldBytes {
 class AdmissionTicket {
  public:
   AdmissionTicket() = default;
-  AdmissionTicket(AdmissionTicket&& other) noexcept;
+  AdmissionTicket(AdmissionTicket&& other) noexcept : has_(std::exchange(other.has_, {})) {}
   AdmissionTicket& operator=(AdmissionTicket&& other) noexcept;
   ~AdmissionTicket();
 
@@ -49,15 +50,22 @@ class AdmissionTicket {
   // Gives everything back now.
   void Release();
 
+  // From Expect on, until it is admitted.
+  bool is_expected() const { return has_.controller != nullptr && !has_.is_admitted; }
+
  private:
   friend class AdmissionController;
-  explicit AdmissionTicket(AdmissionController* controller) : controller_(controller) {}
+  struct Holding {
+    AdmissionController* controller = nullptr;
+    bool is_admitted = false;  // or still expected
+    // Of one in kSampleOf, whose stay is measured.
+    std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
+    std::int64_t bytes = 0;
+  };
 
-  AdmissionController* controller_ = nullptr;
-  bool is_admitted_ = false;  // or still expected
-  // Of one in kSampleOf, whose stay is measured.
-  std::optional<std::chrono::steady_clock::time_point> admitted_at_;
-  std::int64_t bytes_ = 0;
+  explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
+
+  Holding has_;
 };
 
 // How short the server is of memory.
@@ -130,6 +138,8 @@ class AdmissionController {
 
  private:
   friend class AdmissionTicket;
+  absl::StatusOr<AdmissionTicket> ExpectLocked(const HeldBytes& held)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a request that holds `held` more has room; counts it if it is refused.
   absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

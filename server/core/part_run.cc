@@ -97,9 +97,7 @@ absl::StatusOr<bool> PartRun::Gather(std::int64_t planes, Patience patience) {
   if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
   awaited_bytes_ = static_cast<std::size_t>(planes * plane_bytes());
   PayloadSource& payload = work_.payload();
-  if (!payload.AwaitBytes(awaited_bytes_,
-                          std::chrono::steady_clock::now() + WaitMax(patience, awaited_bytes_)))
-    return false;
+  if (!AwaitBytes(payload, awaited_bytes_, patience)) return false;
   absl::Status read = payload.ReadInto(absl::MakeSpan(gathered_.get(), awaited_bytes_));
   if (!read.ok()) return read;
   return true;

@@ -1,12 +1,14 @@
 // How long a work keeps its lane while its client sends the next bytes.
 //
-// Step of a request: 3.
+// Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_PATIENCE_H_
 #define WARPFOLD_SERVER_CORE_PATIENCE_H_
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+
+#include "server/core/work.h"
 
 namespace warpfold {
 
@@ -19,6 +21,12 @@ inline std::chrono::steady_clock::duration WaitMax(Patience patience, std::size_
   const std::chrono::nanoseconds transfer(2 * byte_count);
   if (patience == Patience::kOthersWait) return transfer;
   return std::max<std::chrono::nanoseconds>(transfer, std::chrono::milliseconds(20));
+}
+
+// Whether the next bytes are here, by then at the latest.
+inline bool AwaitBytes(PayloadSource& source, std::size_t byte_count, Patience patience) {
+  return source.AwaitBytes(byte_count,
+                           std::chrono::steady_clock::now() + WaitMax(patience, byte_count));
 }
 
 }  // namespace warpfold

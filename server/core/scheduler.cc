@@ -46,18 +46,19 @@ Scheduler::~Scheduler() {
       +[](decltype(splits_)* splits) { return splits->empty(); }, &splits_));
 }
 
-absl::Status Scheduler::CheckRoom(const Work& work) {
-  const DeviceInfo* home = work.device();
-  return (home != nullptr ? Of(*home) : LeastLoaded()).CheckRoom();
-}
+absl::Status Scheduler::CheckRoom(const Work& work) { return HomeOf(work).CheckRoom(); }
 
 absl::Status Scheduler::Submit(Work* work) {
   if (devices_.size() == 1) return devices_.front()->Submit(work);
   if (std::unique_ptr<SplitWork> split = Split(*this, *work); split != nullptr) {
     return SubmitSplit(work, std::move(split));
   }
-  const DeviceInfo* home = work->device();
-  return (home != nullptr ? Of(*home) : LeastLoaded()).Submit(work);
+  return HomeOf(*work).Submit(work);
+}
+
+DeviceScheduler& Scheduler::HomeOf(const Work& work) const {
+  const DeviceInfo* home = work.device();
+  return home != nullptr ? Of(*home) : LeastLoaded();
 }
 
 DeviceScheduler& Scheduler::Of(const DeviceInfo& device) const {

@@ -56,6 +56,8 @@ class Scheduler final : private SplitHost {
 
   DeviceScheduler& Of(const DeviceInfo& device) const;
   DeviceScheduler& LeastLoaded() const;
+  // Where it goes; of one that is split, where its first shard does.
+  DeviceScheduler& HomeOf(const Work& work) const;
   absl::Status SubmitSplit(Work* work, std::unique_ptr<SplitWork> split)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The split of `work`, no longer known; null when there is none.

@@ -31,9 +31,7 @@ absl::StatusOr<bool> Staging::Fill(Lane& lane, Patience patience) {
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
     if (!buffer.ok()) return buffer.status();
     awaited_bytes_ = std::min(buffer->size(), static_cast<std::size_t>(missing_bytes_));
-    if (!source_.AwaitBytes(awaited_bytes_,
-                            std::chrono::steady_clock::now() + WaitMax(patience, awaited_bytes_)))
-      return false;
+    if (!AwaitBytes(source_, awaited_bytes_, patience)) return false;
     absl::Status staged = StageNext(lane, buffer->first(awaited_bytes_));
     if (!staged.ok()) return staged;
     missing_bytes_ -= static_cast<std::int64_t>(awaited_bytes_);

@@ -1,14 +1,11 @@
 #include "server/core/upload_places.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace warpfold {
 
 bool UploadPlaces::Take(const std::shared_ptr<Upload>& upload) {
   absl::MutexLock lock(&mutex_);
   if (free_ == 0) {
-    waiting_.push_back(upload);
+    waiting_.Push(upload);
     return false;
   }
   --free_;
@@ -21,18 +18,14 @@ void UploadPlaces::Leave(Upload& upload) {
   {
     absl::MutexLock lock(&mutex_);
     if (placed_.erase(&upload) == 0) {
-      const auto place = std::find_if(
-          waiting_.begin(), waiting_.end(),
-          [&](const std::shared_ptr<Upload>& other) { return other.get() == &upload; });
-      if (place != waiting_.end()) waiting_.erase(place);
+      waiting_.Remove(&upload);
       return;
     }
     if (waiting_.empty()) {
       ++free_;
       return;
     }
-    next = std::move(waiting_.front());
-    waiting_.pop_front();
+    next = waiting_.Pop();
     placed_.insert(next.get());
   }
   next->OnPlace();

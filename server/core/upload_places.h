@@ -7,12 +7,12 @@
 #ifndef WARPFOLD_SERVER_CORE_UPLOAD_PLACES_H_
 #define WARPFOLD_SERVER_CORE_UPLOAD_PLACES_H_
 
-#include <deque>
 #include <memory>
 #include <unordered_set>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/keyed_fifo.h"
 
 namespace warpfold {
 
@@ -23,6 +23,8 @@ class Upload {
   // no lock held; at the moment of a Leave perhaps after that.
   virtual void OnPlace() = 0;
 };
+
+inline const Upload* KeyOf(const std::shared_ptr<Upload>& upload) { return upload.get(); }
 
 class UploadPlaces {
  public:
@@ -38,7 +40,7 @@ class UploadPlaces {
   absl::Mutex mutex_;
   int free_ ABSL_GUARDED_BY(mutex_);
   std::unordered_set<const Upload*> placed_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::shared_ptr<Upload>> waiting_ ABSL_GUARDED_BY(mutex_);
+  KeyedFifo<std::shared_ptr<Upload>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace warpfold

@@ -98,7 +98,7 @@ class Work {
 
   // Valid and unchanged from Submit until Done.
   virtual LaneTask task() { return ReducePayload{}; }
-  // Another than ForOneDevice: then task() and device() are not asked.
+  // Another than ForOneDevice: then task() is not asked, and device() is that of the first shard.
   virtual SplitTask split_task() const { return ForOneDevice{}; }
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;

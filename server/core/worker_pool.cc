@@ -75,17 +75,12 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
   const QueuedWork queued = oldest->Pop();
   ++running_;
   Taken taken{.work = queued.work};
-  if (oldest == &here_) {
-    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
-    return taken;
+  if (oldest != &here_) {
+    ++client_threads_;
+    if (!has_clients()) taken.patience = Patience::kNobodyWaits;
   }
-  ++client_threads_;
-  if (!has_clients()) taken.patience = Patience::kNobodyWaits;
-  if (oldest == &clients_) {
-    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
-  } else {
-    taken.run = std::move(begun_.extract(queued.work).mapped());
-  }
+  taken.run = oldest == &resumed_ ? std::move(begun_.extract(queued.work).mapped())
+                                  : std::make_unique<LaneRun>(*queued.work, queued.since);
   return taken;
 }
 

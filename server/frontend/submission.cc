@@ -15,7 +15,7 @@ absl::Status Submission::Start(const HeldBytes& held) {
 }
 
 absl::Status Submission::Admit(const HeldBytes& held) {
-  if (expected_) return services_.admission.Admit(held, &ticket_);
+  if (ticket_.is_expected()) return services_.admission.Admit(held, &ticket_);
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
   if (!ticket.ok()) return ticket.status();
   ticket_ = *std::move(ticket);
@@ -27,7 +27,6 @@ absl::Status Submission::Expect(const HeldBytes& held) {
   if (!ticket.ok()) return ticket.status();
   if (absl::Status room = services_.scheduler.CheckRoom(*this); !room.ok()) return room;
   ticket_ = *std::move(ticket);
-  expected_ = true;
   return absl::OkStatus();
 }
 

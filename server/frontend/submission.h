@@ -56,7 +56,6 @@ class Submission : public Work {
   Services& services_;
   const std::chrono::system_clock::time_point deadline_;
   AdmissionTicket ticket_;
-  bool expected_ = false;
   std::atomic<bool> cancelled_{false};
 };
 
