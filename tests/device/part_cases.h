@@ -20,7 +20,7 @@
 namespace warpfold::testing {
 
 // A part, or a whole, whose bytes are in memory.
-class MemoryWork final : public Work, private PayloadSource {
+class MemoryWork : public Work, protected PayloadSource {
  public:
   MemoryWork(Plan plan, const Part* part, std::string bytes)
       : plan_(std::move(plan)), part_(part), bytes_(std::move(bytes)) {}
@@ -35,7 +35,10 @@ class MemoryWork final : public Work, private PayloadSource {
   absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport) override {}
 
- private:
+ protected:
+  std::size_t at() const { return at_; }
+  std::size_t size() const { return bytes_.size(); }
+
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (out.size() > bytes_.size() - at_) return absl::InternalError("read past the end");
     std::memcpy(out.data(), bytes_.data() + at_, out.size());
@@ -46,6 +49,7 @@ class MemoryWork final : public Work, private PayloadSource {
     return at_ == bytes_.size() ? absl::OkStatus() : absl::InternalError("bytes are left");
   }
 
+ private:
   const Plan plan_;
   const Part* const part_;
   const std::string bytes_;

@@ -55,6 +55,19 @@ class FrontendFixture : public testing::Test {
     return request;
   }
 
+  // The same, as a stream's header and its one chunk.
+  static v1::ReduceStreamRequest Header(std::int64_t count = 1) {
+    v1::ReduceStreamRequest header;
+    *header.mutable_header() = Request(count);
+    header.mutable_header()->clear_data();
+    return header;
+  }
+  static v1::ReduceStreamRequest Chunk(std::string bytes) {
+    v1::ReduceStreamRequest chunk;
+    chunk.set_chunk(std::move(bytes));
+    return chunk;
+  }
+
   // Waits until `count` requests are admitted.
   void AwaitInFlight(std::int64_t count) {
     while (admission_.state().requests_in_flight != count) std::this_thread::yield();

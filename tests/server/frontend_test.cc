@@ -113,12 +113,8 @@ TEST_F(FrontendTest, AQueuedStreamThatIsCancelledFreesItsPlaceAtOnce) {
   for (int i = 0; i < 2; ++i) {
     calls.push_back(std::make_unique<Call>());
     writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
-    v1::ReduceStreamRequest message;
-    *message.mutable_header() = Request();
-    message.mutable_header()->clear_data();
-    ASSERT_TRUE(writers.back()->Write(message));
-    message.set_chunk(Request().data());
-    ASSERT_TRUE(writers.back()->Write(message));
+    ASSERT_TRUE(writers.back()->Write(Header()));
+    ASSERT_TRUE(writers.back()->Write(Chunk(Request().data())));
     ASSERT_TRUE(writers.back()->WritesDone());
     AwaitInFlight(i + 1);
   }
@@ -140,6 +136,10 @@ class UploadPlacesCallTest : public FrontendFixture {
     device->Open();
     Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
   }
+  void WaitForAPlaceWithoutEnd() {
+    options_.limits.queue_timeout = std::chrono::milliseconds(60'000);
+    server_->SetLimits(options_.limits);
+  }
 };
 
 // The first one's client keeps sending: it has the place.
@@ -147,21 +147,16 @@ TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
   const auto writer = stub_->ReduceStream(&context, &response);
-  v1::ReduceStreamRequest message;
-  *message.mutable_header() = Request(1 << 20);
-  message.mutable_header()->clear_data();
-  ASSERT_TRUE(writer->Write(message));
+  ASSERT_TRUE(writer->Write(Header(1 << 20)));
   while (admission_.state().requests_expected == 0) std::this_thread::yield();
   std::atomic<bool> is_over{false};
   std::jthread sender([&] {
-    v1::ReduceStreamRequest chunk;
-    chunk.set_chunk("x");
-    while (!is_over && writer->Write(chunk)) std::this_thread::yield();
+    while (!is_over && writer->Write(Chunk("x"))) std::this_thread::yield();
   });
   grpc::ClientContext second;
   v1::ReduceResponse none;
   const auto waits = stub_->ReduceStream(&second, &none);
-  ASSERT_TRUE(waits->Write(message));
+  ASSERT_TRUE(waits->Write(Header(1 << 20)));
   const grpc::Status status = waits->Finish();
   is_over = true;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -174,23 +169,17 @@ TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
 
 // Its client is silent: the place goes to the next, which needs no other.
 TEST_F(UploadPlacesCallTest, ASilentStreamLosesItsPlaceAndNotItsCall) {
-  auto limits = options_.limits;
-  limits.queue_timeout = std::chrono::milliseconds(60'000);
-  server_->SetLimits(limits);
+  WaitForAPlaceWithoutEnd();
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
-  v1::ReduceStreamRequest message;
   for (int i = 0; i < 3; ++i) {
     calls.push_back(std::make_unique<Call>());
     writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
-    *message.mutable_header() = Request();
-    message.mutable_header()->clear_data();
-    ASSERT_TRUE(writers.back()->Write(message));
+    ASSERT_TRUE(writers.back()->Write(Header()));
     while (admission_.state().requests_expected != i + 1) std::this_thread::yield();
   }
-  message.set_chunk(Request().data());
   for (const int i : {2, 0, 1}) {
-    ASSERT_TRUE(writers[i]->Write(message));
+    ASSERT_TRUE(writers[i]->Write(Chunk(Request().data())));
     ASSERT_TRUE(writers[i]->WritesDone());
     EXPECT_TRUE(writers[i]->Finish().ok());
   }
@@ -198,19 +187,14 @@ TEST_F(UploadPlacesCallTest, ASilentStreamLosesItsPlaceAndNotItsCall) {
 
 // Cancelled while they wait for a place, in any state.
 TEST_F(UploadPlacesCallTest, StreamsThatAreCancelledWhileTheyWaitLeaveNothing) {
-  auto limits = options_.limits;
-  limits.queue_timeout = std::chrono::milliseconds(60'000);
-  server_->SetLimits(limits);
+  WaitForAPlaceWithoutEnd();
   for (int round = 0; round < 50; ++round) {
     std::vector<std::unique_ptr<Call>> calls;
     std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
     for (int i = 0; i < 4; ++i) {
       calls.push_back(std::make_unique<Call>());
       writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
-      v1::ReduceStreamRequest message;
-      *message.mutable_header() = Request();
-      message.mutable_header()->clear_data();
-      writers.back()->Write(message);
+      writers.back()->Write(Header());
       if (round % 3 == i % 3) calls.back()->context.TryCancel();
     }
     for (const auto& call : calls) call->context.TryCancel();
@@ -225,13 +209,8 @@ TEST_F(FrontendTest, ShutdownCancelsWhatOutlastsTheGrace) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
   const auto writer = stub_->ReduceStream(&context, &response);
-  v1::ReduceStreamRequest header;
-  *header.mutable_header() = Request(2);
-  header.mutable_header()->clear_data();
-  ASSERT_TRUE(writer->Write(header));
-  v1::ReduceStreamRequest chunk;
-  chunk.set_chunk("12345678");
-  ASSERT_TRUE(writer->Write(chunk));
+  ASSERT_TRUE(writer->Write(Header(2)));
+  ASSERT_TRUE(writer->Write(Chunk("12345678")));
   while (admission_.state().bytes_in_flight != 8) std::this_thread::yield();
   EXPECT_EQ(admission_.state().requests_in_flight, 0) << "half of it is missing";
   device_->Open();

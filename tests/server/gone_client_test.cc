@@ -79,13 +79,8 @@ TEST_P(GoneClientTest, InMidKernelOfAStream) {
   Prepare(context);
   v1::ReduceResponse response;
   const auto writer = stub_->ReduceStream(&context, &response);
-  v1::ReduceStreamRequest header;
-  *header.mutable_header() = Request();
-  header.mutable_header()->clear_data();
-  ASSERT_TRUE(writer->Write(header));
-  v1::ReduceStreamRequest chunk;
-  chunk.set_chunk(Request().data());
-  ASSERT_TRUE(writer->Write(chunk));
+  ASSERT_TRUE(writer->Write(Header()));
+  ASSERT_TRUE(writer->Write(Chunk(Request().data())));
   ASSERT_TRUE(writer->WritesDone());
   device_->AwaitBegun();
   const StatusCode code = Go(context);

@@ -3,8 +3,6 @@
 #include "server/core/lane_run.h"
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -21,46 +19,29 @@ namespace {
 using Clock = LaneRun::Clock;
 
 // Of its bytes some are here.
-class DrippingWork final : public Work, private PayloadSource {
+class DrippingWork final : public testing::MemoryWork {
  public:
-  DrippingWork(Plan plan, const Part* part, std::string bytes)
-      : plan_(std::move(plan)), part_(part), bytes_(std::move(bytes)) {}
+  using MemoryWork::MemoryWork;
 
-  void Bring(std::size_t bytes) { here_ = std::min(bytes_.size(), here_ + bytes); }
+  void Bring(std::size_t bytes) { here_ = std::min(size(), here_ + bytes); }
   void Fail(absl::Status status) { failure_ = std::move(status); }
   void Cancel() { is_cancelled_ = true; }
 
-  const Plan& plan() const override { return plan_; }
-  LaneTask task() override {
-    if (part_ == nullptr) return ReducePayload{};
-    return ReducePart{part_};
-  }
-  PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return true; }
   absl::Status Wanted() const override {
     return is_cancelled_ ? absl::CancelledError("gone") : absl::OkStatus();
   }
-  void Done(WorkReport) override {}
 
  private:
   bool AwaitBytes(std::size_t byte_count, Clock::time_point /*until*/) override {
-    return !failure_.ok() || at_ + byte_count <= here_;
+    return !failure_.ok() || at() + byte_count <= here_;
   }
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (!failure_.ok()) return failure_;
-    if (at_ + out.size() > here_) return absl::InternalError("read what is not here");
-    std::memcpy(out.data(), bytes_.data() + at_, out.size());
-    at_ += out.size();
-    return absl::OkStatus();
-  }
-  absl::Status ExpectEnd() override {
-    return at_ == bytes_.size() ? absl::OkStatus() : absl::InternalError("bytes are left");
+    if (at() + out.size() > here_) return absl::InternalError("read what is not here");
+    return MemoryWork::ReadInto(out);
   }
 
-  const Plan plan_;
-  const Part* const part_;
-  const std::string bytes_;
-  std::size_t at_ = 0;
   std::size_t here_ = 0;
   absl::Status failure_;
   bool is_cancelled_ = false;
