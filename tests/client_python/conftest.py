@@ -14,11 +14,13 @@ if sys.version_info < (3, 10):
 import grpc
 import pytest
 from awaited import Awaited
+from fake_gpu import FakeGpu
 from fake_server import FakeServer
 from running_server import running_server
 
 import warpfold
 import warpfold.aio
+from warpfold import _cuda_driver
 
 SEED = 20261121
 FAST_RETRY = warpfold.RetryPolicy(backoff_first_s=0.001)
@@ -51,6 +53,21 @@ def client(server):
 def fake():
     with FakeServer() as server:
         yield server
+
+
+@pytest.fixture
+def gpu(fake, monkeypatch):
+    """A fake GPU of the client's process and of the fake server, for arrays of 1,000 bytes on."""
+    fake.gpu = FakeGpu()
+    fake.info.limits.max_cuda_memory_bytes = 1 << 30
+    fake.info.devices.add(name="cuda:0")
+    driver = _cuda_driver.Driver(fake.gpu)
+    monkeypatch.setattr("warpfold._cuda_array.driver", lambda: driver)
+    monkeypatch.setattr("warpfold._cuda_memory.driver", lambda: driver)
+    monkeypatch.setattr("warpfold._cuda_memory._LEAST_BYTES", 1000)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    yield fake.gpu
+    assert fake.gpu.contexts == []
 
 
 @pytest.fixture

@@ -22,20 +22,6 @@ REDUCED = ["RegisterCudaMemory", "Reduce", "UnregisterMemory"]
 X = np.arange(600.0).reshape(20, 30)
 
 
-@pytest.fixture
-def gpu(fake, monkeypatch):
-    fake.gpu = FakeGpu()
-    fake.info.limits.max_cuda_memory_bytes = 1 << 30
-    fake.info.devices.add(name="cuda:0")
-    driver = _cuda_driver.Driver(fake.gpu)
-    monkeypatch.setattr("warpfold._cuda_array.driver", lambda: driver)
-    monkeypatch.setattr("warpfold._cuda_memory.driver", lambda: driver)
-    monkeypatch.setattr("warpfold._cuda_memory._LEAST_BYTES", 1000)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    yield fake.gpu
-    assert fake.gpu.contexts == []
-
-
 def test_it_is_reduced_where_it_lies(gpu, fake, either_client):
     client = either_client(fake.target)
     assert client.sum(gpu.array(X)) == X.sum()

@@ -8,11 +8,10 @@ import gc
 import numpy as np
 import pytest
 from conftest import SEED
-from fake_gpu import FakeGpu
 from fake_torch import Parameter, Tensor, living
 
 import warpfold
-from warpfold import _contract, _cuda_driver
+from warpfold import _contract
 from warpfold._request import plan
 
 X = np.random.default_rng(SEED).integers(1, 50, (3, 4, 5)).astype(np.float32)
@@ -79,16 +78,10 @@ def test_what_requires_a_gradient_is_read_without_it(client, x):
 
 
 @pytest.fixture
-def gpu(fake, monkeypatch):
-    fake.gpu = FakeGpu()
-    fake.info.limits.max_cuda_memory_bytes = 1 << 30
-    fake.info.devices.add(name="cuda:0")
-    driver = _cuda_driver.Driver(fake.gpu)
-    monkeypatch.setattr("warpfold._cuda_array.driver", lambda: driver)
-    monkeypatch.setattr("warpfold._cuda_memory.driver", lambda: driver)
+def gpu(gpu, monkeypatch):
+    """The same, for smaller arrays."""
     monkeypatch.setattr("warpfold._cuda_memory._LEAST_BYTES", 100)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return fake.gpu
+    return gpu
 
 
 @pytest.mark.parametrize("kind", [Tensor, Parameter])
