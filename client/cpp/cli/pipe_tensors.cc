@@ -116,8 +116,13 @@ absl::Status PipeTensors::ReadNpyHeader() {
       !read.ok()) {
     return read.status();
   }
-  Add({"", Name(header->dtype), {header->dtype, header->shape, {}}, "", header->layout}, 0,
-      header->data_bytes);
+  // By steps: GCC 12 takes the shape of a braced temporary for one that may not be initialized.
+  NamedTensor tensor;
+  tensor.dtype_name = Name(header->dtype);
+  tensor.view.dtype = header->dtype;
+  tensor.view.shape = std::move(header->shape);
+  tensor.layout = header->layout;
+  Add(std::move(tensor), 0, header->data_bytes);
   return absl::OkStatus();
 }
 
