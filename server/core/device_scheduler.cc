@@ -172,14 +172,15 @@ std::unique_ptr<BatchRun> DeviceScheduler::NextBatch() {
   return batch;
 }
 
-// All of its bytes have to be here: a batch waits for no client.
+// All of its bytes have to be here: a batch waits for no client. Nor does it wait for what one of
+// its works does in the end.
 bool DeviceScheduler::Batches(Work& work) const {
-  return has_batches_ && !work.waits_for_client() &&
+  return has_batches_ && !work.waits_for_client() && !work.done_waits() &&
          std::holds_alternative<ReducePayload>(work.task()) && executor_.Batches(work.plan());
 }
 
 Lane* DeviceScheduler::TakeInlineLane(Work& work) {
-  if (free_inline_lanes_.empty() || !work.may_run_inline() ||
+  if (free_inline_lanes_.empty() || !work.may_run_inline() || work.done_waits() ||
       work.plan().input_bytes > executor_.inline_bytes_max()) {
     return nullptr;
   }

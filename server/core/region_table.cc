@@ -56,9 +56,9 @@ absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
                                     " regions, ", bytes, " of ", bytes_max, " bytes"));
 }
 
-absl::StatusOr<RegionTable::SharedRegion> RegionTable::Reserve(const std::string& name,
-                                                               RegionKind kind,
-                                                               std::int64_t size_bytes) {
+absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const std::string& name,
+                                                             RegionKind kind,
+                                                             std::int64_t size_bytes) {
   auto region = std::make_unique<Region>();
   region->name = name;
   region->kind = kind;
@@ -69,13 +69,13 @@ absl::StatusOr<RegionTable::SharedRegion> RegionTable::Reserve(const std::string
   ++count.regions;
   count.bytes += size_bytes;
   regions_[name] = nullptr;
-  return SharedRegion(region.release(), [this](Region* last) { Free(last); });
+  return region;
 }
 
-void RegionTable::Free(Region* region) {
+void RegionTable::Close(Region* region) {
   const RegionKind kind = region->kind;
   const std::int64_t size_bytes = region->size_bytes;
-  delete region;  // calls of the system and of the device: without the lock
+  delete region;
   absl::MutexLock lock(&mutex_);
   RegionCount& count = counts_.of(kind);
   --count.regions;
@@ -98,16 +98,18 @@ absl::Status RegionTable::OpenShared(Region& region, const std::string& key,
 
 absl::Status RegionTable::Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
                               const std::function<absl::Status(Region&)>& open) {
-  absl::StatusOr<SharedRegion> region = Reserve(name, kind, size_bytes);
+  absl::StatusOr<std::unique_ptr<Region>> region = Reserve(name, kind, size_bytes);
   if (!region.ok()) return region.status();
   absl::Status status = open(**region);
+  if (!status.ok()) Close(region->release());
   absl::MutexLock lock(&mutex_);
-  if (status.ok()) {
-    regions_[name] = *std::move(region);
-  } else {
+  if (!status.ok()) {
     regions_.erase(name);
+    return status;
   }
-  return status;
+  regions_[name] = SharedRegion(
+      region->release(), [this](Region* last) { closing_.Run([this, last] { Close(last); }); });
+  return absl::OkStatus();
 }
 
 absl::Status RegionTable::RegisterShared(const std::string& name, const std::string& key,
@@ -169,23 +171,27 @@ absl::StatusOr<RegionLease> RegionTable::Use(const std::string& name, std::int64
   return RegionLease(std::move(region), offset_bytes, size_bytes);
 }
 
-absl::Status RegionTable::Unregister(const std::string& name) {
-  SharedRegion region;  // freed, if it is the last, after the lock
+RegionTable::SharedRegion RegionTable::Remove(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   const auto found = regions_.find(name);
-  if (found == regions_.end() || found->second == nullptr) {
-    return absl::NotFoundError("name: there is no such region");
-  }
-  region = std::move(found->second);
+  if (found == regions_.end() || found->second == nullptr) return nullptr;
+  SharedRegion region = std::move(found->second);
   regions_.erase(found);
-  return absl::OkStatus();
+  return region;
 }
 
-void RegionTable::UnregisterAll(RegionKind kind, const std::string& name) {
+void RegionTable::Unregister(const std::string& name, Unregistered done) {
+  SharedRegion region = Remove(name);
+  if (region == nullptr) return done(absl::NotFoundError("name: there is no such region"));
+  region = nullptr;  // the last one: it closes before `done`
+  closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
+}
+
+void RegionTable::UnregisterAll(RegionKind kind, const std::string& name, Unregistered done) {
   for (const RegionReport& region : List()) {
-    if (region.kind != kind || !(name.empty() || region.name == name)) continue;
-    Unregister(region.name).IgnoreError();  // another call may have been first
+    if (region.kind == kind && (name.empty() || region.name == name)) Remove(region.name);
   }
+  closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
 }
 
 void RegionTable::SetLimits(const RegionLimits& limits) {

@@ -1,8 +1,8 @@
 // The memory that clients have registered, by the names that they gave it.
 //
 // Step of a request: 2, decide. A region is counted, then opened, then there; unregistering takes
-// its name away, and the memory goes with the last lease. The statuses are those of
-// proto/warpfold/v1/tensor.proto.
+// its name away, and the memory goes with the last lease: a thread of the table's closes it, and
+// then it is no longer counted. The statuses are those of proto/warpfold/v1/tensor.proto.
 //
 // Safe from any thread. Nothing waits but Register, for the system. Leases must not outlive the
 // table, nor the table the executors.
@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/closing_thread.h"
 #include "server/core/limits.h"
 #include "server/core/region.h"
 #include "server/device/executor.h"
@@ -79,10 +80,14 @@ class RegionTable {
   absl::StatusOr<RegionLease> Use(const std::string& name, std::int64_t offset_bytes,
                                   std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // What is told how an Unregister ended: once what nobody uses is closed, on the table's thread,
+  // or of an error in the call itself. Must not wait.
+  using Unregistered = std::function<void(absl::Status)>;
   // NOT_FOUND `name`.
-  absl::Status Unregister(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of one kind; with a name that one, if it is there.
-  void UnregisterAll(RegionKind kind, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Unregister(const std::string& name, Unregistered done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of one kind; with a name that one, if it is there. OK.
+  void UnregisterAll(RegionKind kind, const std::string& name, Unregistered done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For regions registered from now on.
   void SetLimits(const RegionLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -98,17 +103,22 @@ class RegionTable {
                    const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckOffer(const std::string& name, RegionKind kind, std::int64_t size_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // One that is counted as long as anybody has it; nobody finds it yet.
-  absl::StatusOr<SharedRegion> Reserve(const std::string& name, RegionKind kind,
-                                       std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // One that is counted until it is closed; its name is taken, and nobody finds it yet.
+  absl::StatusOr<std::unique_ptr<Region>> Reserve(const std::string& name, RegionKind kind,
+                                                  std::int64_t size_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OpenShared(Region& region, const std::string& key, const std::string& prefix,
                           std::int64_t offset_bytes) const;
-  void Free(Region* region) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Without its name, which nobody finds any more; null: there is none.
+  SharedRegion Remove(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the system and the device.
+  void Close(Region* region) ABSL_LOCKS_EXCLUDED(mutex_);
 
   std::vector<Executor*> executors_;  // unchanged from the start
   mutable absl::Mutex mutex_;
   RegionLimits limits_ ABSL_GUARDED_BY(mutex_);
   RegionTableState counts_ ABSL_GUARDED_BY(mutex_);
+  ClosingThread closing_;  // after what it uses, before what it closes
   std::map<std::string, SharedRegion> regions_ ABSL_GUARDED_BY(mutex_);  // null: being registered
 };
 

@@ -116,6 +116,9 @@ class Work {
   // device is idle another thread launches for it.
   virtual bool has_more_behind() const { return false; }
 
+  // Done waits for a device: only a lane's thread calls it with an outcome that is OK.
+  virtual bool done_waits() const { return false; }
+
   // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
   // waits.
   virtual absl::Status Wanted() const = 0;

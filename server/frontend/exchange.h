@@ -31,6 +31,9 @@ class Exchange {
   // there. Errors, in the protocol's terms, are the request's.
   virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
 
+  // True: Place waits for a device. Asked after Read.
+  virtual bool PlacesOnDevice() const { return false; }
+
   // The answer of a whole call: `response`, which may be taken apart, when `status` is OK. Returns
   // the call's status, with the message in `out` when that is OK.
   virtual absl::Status Write(const absl::Status& status, v1::ReduceResponse* response,

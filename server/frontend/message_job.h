@@ -39,6 +39,7 @@ class MessageJob : public Job {
     return payload_;
   }
   bool waits_for_client() const override { return false; }
+  bool done_waits() const override { return exchange_->PlacesOnDevice(); }
   absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
   void DropPayload() override {
     payload_.Clear();

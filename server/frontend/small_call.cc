@@ -30,14 +30,17 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     if (!status.ok()) End(status);
     return;
   }
-  status = request_.run(&answer_);
-  if (status.ok() && !AnswersWhileStarting(method())) status = services.admission.CheckStarted();
-  End(status);
+  request_.run(&answer_, [this](const absl::Status& ended) {
+    const bool is_refused = ended.ok() && !AnswersWhileStarting(method());
+    End(is_refused ? call_services().admission.CheckStarted() : ended);
+  });
 }
 
 LaneTask SmallCall::task() {
   return RunOnHost{[this]() -> absl::StatusOr<Outcome> {
-    if (absl::Status status = request_.run(&answer_); !status.ok()) return status;
+    absl::Status status;
+    request_.run(&answer_, [&status](const absl::Status& ended) { status = ended; });
+    if (!status.ok()) return status;
     return Outcome{};
   }};
 }

@@ -1,6 +1,6 @@
-// A call without a tensor: one that is answered where it comes in, or one whose work is the
-// system's, may take its time, and runs on a lane's thread, where it is admitted, queued and
-// bounded as all work is.
+// A call without a tensor: one that is answered where it comes in, one that begins there and is
+// answered by another thread, or one whose work is the system's, may take its time, and runs on a
+// lane's thread, where it is admitted, queued and bounded as all work is.
 //
 // Step of a request: 1. The reaction that brings the message parses, and answers or queues.
 #ifndef WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
@@ -25,10 +25,16 @@ namespace warpfold {
 class SmallCall final : public UnaryCall, private Submission {
  public:
   // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
-  // answer that never waits, or on a lane's thread. `services` outlives it.
+  // answer that never waits, or on a lane's thread; or by `answer(request, &response, done)`, which
+  // never waits and has `done(status)` called later. `services` outlives it.
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Here(Services& services, Method method, Answer answer) {
     return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)));
+  }
+  template <typename Request, typename Response, typename Answer>
+  static RawService::Served Later(Services& services, Method method, Answer answer) {
+    return ServedBy(services, method, Where::kHere,
+                    ParserOfLater<Request, Response>(std::move(answer)));
   }
   template <typename Request, typename Response, typename Answer>
   static RawService::Served OnLane(Services& services, Method method, Answer answer) {

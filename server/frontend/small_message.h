@@ -22,29 +22,43 @@ namespace warpfold {
 // kHeaderBytesMax. Empties `bytes`.
 absl::Status ParseSmall(grpc::ByteBuffer* bytes, google::protobuf::MessageLite* message);
 
+// What is told how a request ended: once, from any thread.
+using SmallDone = std::function<void(const absl::Status&)>;
+
 // A request that has been parsed.
 struct SmallRequest {
-  std::string id;                                      // empty where the message has none
-  std::function<absl::Status(grpc::ByteBuffer*)> run;  // does it, and writes the answer
+  std::string id;  // empty where the message has none
+  // Does it, writes the answer, then calls `done`.
+  std::function<void(grpc::ByteBuffer* answer, SmallDone done)> run;
 };
 using ParseRequest = std::function<absl::StatusOr<SmallRequest>(grpc::ByteBuffer*)>;
 
-// How to read a Request and do what it says by `answer(request, &response)`, which returns a
-// status.
+// How to read a Request and do what it says by `answer(request, &response, done)`, where `done` is
+// a SmallDone and the other two are there until it is called.
 template <typename Request, typename Response, typename Answer>
-ParseRequest ParserOf(Answer answer) {
+ParseRequest ParserOfLater(Answer answer) {
   return [answer = std::move(answer)](grpc::ByteBuffer* bytes) -> absl::StatusOr<SmallRequest> {
     auto request = std::make_shared<Request>();
     if (absl::Status parsed = ParseSmall(bytes, request.get()); !parsed.ok()) return parsed;
     SmallRequest small;
     if constexpr (requires { request->request_id(); }) small.id = request->request_id();
-    small.run = [answer, request](grpc::ByteBuffer* out) -> absl::Status {
-      Response response;
-      if (absl::Status status = answer(*request, &response); !status.ok()) return status;
-      return Encode(response, out);
+    small.run = [answer, request](grpc::ByteBuffer* out, SmallDone done) {
+      auto response = std::make_shared<Response>();
+      answer(*request, response.get(),
+             [request, response, out, done = std::move(done)](const absl::Status& status) {
+               done(status.ok() ? Encode(*response, out) : status);
+             });
     };
     return small;
   };
+}
+
+// The same for an `answer(request, &response)` that returns its status.
+template <typename Request, typename Response, typename Answer>
+ParseRequest ParserOf(Answer answer) {
+  return ParserOfLater<Request, Response>(
+      [answer = std::move(answer)](const Request& request, Response* response,
+                                   const SmallDone& done) { done(answer(request, response)); });
 }
 
 }  // namespace warpfold

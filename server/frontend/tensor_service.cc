@@ -85,9 +85,10 @@ void TensorServiceImpl::ServeRegions() {
         return services_.regions.RegisterCuda(request.name(), request.handle(),
                                               request.device_ordinal(), request.size_bytes());
       }));
-  Serve(SmallCall::Here<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
-      services_, Method::kUnregisterMemory, [this](const auto& request, auto* /*response*/) {
-        return services_.regions.Unregister(request.name());
+  Serve(SmallCall::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
+      services_, Method::kUnregisterMemory,
+      [this](const auto& request, auto* /*response*/, SmallDone done) {
+        services_.regions.Unregister(request.name(), std::move(done));
       }));
   Serve(SmallCall::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
       services_, Method::kListMemory, [this](const auto& /*request*/, auto* response) {

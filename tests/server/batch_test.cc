@@ -132,6 +132,17 @@ TEST_F(BatchTest, SubmitDoesNotWaitForABatchThatDoesNotEnd) {
   EXPECT_NE(work.done_by(), std::this_thread::get_id());
 }
 
+TEST_F(BatchTest, WhatWaitsInTheEndIsInNoBatch) {
+  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  gate_.Notify();
+  FakeWork work(4);
+  work.WaitInDone();
+  ASSERT_TRUE(scheduler_->Submit(&work).ok());
+  EXPECT_EQ(Sum(work.Await()), 10);
+  EXPECT_NE(work.done_by(), std::this_thread::get_id());
+  EXPECT_TRUE(device_.fake_batches().sizes().empty());
+}
+
 TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   gate_.Notify();

@@ -38,11 +38,6 @@ class BusyBatchesTest : public FrontendFixture {
       });
     }
   }
-  grpc::Status GetServerInfo() {
-    grpc::ClientContext context;
-    v1::GetServerInfoResponse info;
-    return stub_->GetServerInfo(&context, {}, &info);
-  }
   // grpc.health.v1.Health/Check of the server as a whole.
   grpc::Status CheckHealth() {
     grpc::ClientContext context;

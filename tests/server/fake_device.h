@@ -73,6 +73,11 @@ class FakeDevice final : public Executor {
     peer_bytes_ += std::ssize(handle);
     return std::make_unique<FakePeer>(*this, handle);
   }
+  // From now on writing to it and closing it wait for `gate`.
+  void HoldPeers(absl::Notification* gate) {
+    absl::MutexLock lock(&mutex_);
+    peer_gate_ = gate;
+  }
   // Of what is open now.
   std::int64_t peer_bytes() const {
     absl::MutexLock lock(&mutex_);
@@ -119,6 +124,15 @@ class FakeDevice final : public Executor {
   }
 
  private:
+  void AwaitPeerGate() const {
+    const absl::Notification* gate = nullptr;
+    {
+      absl::MutexLock lock(&mutex_);
+      gate = peer_gate_;
+    }
+    if (gate != nullptr) gate->WaitForNotification();
+  }
+
   class FakeMemory final : public TensorMemory {
    public:
     FakeMemory(FakeDevice& device, std::size_t size_bytes) : device_(device), bytes_(size_bytes) {}
@@ -159,11 +173,13 @@ class FakeDevice final : public Executor {
    public:
     FakePeer(FakeDevice& device, absl::string_view bytes) : device_(device), bytes_(bytes) {}
     ~FakePeer() override {
+      device_.AwaitPeerGate();
       absl::MutexLock lock(&device_.mutex_);
       device_.peer_bytes_ -= std::ssize(bytes_);
     }
     std::byte* data() const override { return reinterpret_cast<std::byte*>(bytes_.data()); }
     absl::Status Write(std::int64_t offset_bytes, absl::string_view bytes) override {
+      device_.AwaitPeerGate();
       bytes_.replace(static_cast<std::size_t>(offset_bytes), bytes.size(), bytes.data(),
                      bytes.size());
       return absl::OkStatus();
@@ -284,6 +300,7 @@ class FakeDevice final : public Executor {
   absl::Status map_status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t mapped_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t peer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Notification* peer_gate_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 // A payload of the elements 1..n that waits, when given one, for a gate before its first byte.
@@ -334,6 +351,7 @@ class FakeWork final : public Work {
   // Its submitter holds a lock, so to speak.
   void LeaveToLanes() { may_run_inline_ = false; }
   void HaveMoreBehind() { has_more_behind_ = true; }
+  void WaitInDone() { done_waits_ = true; }
   FakePayload& fake_payload() { return payload_; }
   // Waits for Done and returns what it brought.
   const WorkReport& Await() {
@@ -355,6 +373,7 @@ class FakeWork final : public Work {
   }
   bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
   bool has_more_behind() const override { return has_more_behind_; }
+  bool done_waits() const override { return done_waits_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
@@ -369,6 +388,7 @@ class FakeWork final : public Work {
   const bool waits_for_client_;
   bool may_run_inline_ = true;
   bool has_more_behind_ = false;
+  bool done_waits_ = false;
   mutable absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   WorkReport report_;

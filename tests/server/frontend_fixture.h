@@ -68,6 +68,12 @@ class FrontendFixture : public testing::Test {
     return chunk;
   }
 
+  grpc::Status GetServerInfo() {
+    grpc::ClientContext context;
+    v1::GetServerInfoResponse info;
+    return stub_->GetServerInfo(&context, {}, &info);
+  }
+
   // Waits until `count` requests are admitted.
   void AwaitInFlight(std::int64_t count) {
     while (admission_.state().requests_in_flight != count) std::this_thread::yield();

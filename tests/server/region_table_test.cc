@@ -9,8 +9,10 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
 #include "server/core/scheduler.h"
@@ -41,6 +43,7 @@ class RegionTableTest : public testing::Test {
   }
   ~RegionTableTest() override {
     for (const RegionReport& region : table_->List()) EXPECT_TRUE(Unregister(region.name).ok());
+    AwaitClosed();
     EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
     EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
     EXPECT_EQ(table_->state().of(RegionKind::kCuda).regions, 0);
@@ -49,7 +52,26 @@ class RegionTableTest : public testing::Test {
     EXPECT_EQ(device().peer_bytes(), 0);
   }
   FakeDevice& device() { return static_cast<FakeDevice&>(*devices_[0]); }
-  absl::Status Unregister(const std::string& name) { return table_->Unregister(name); }
+  absl::Status Unregister(const std::string& name) {
+    absl::Status status;
+    absl::Notification done;
+    table_->Unregister(name, [&](absl::Status ended) {
+      status = std::move(ended);
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return status;
+  }
+  void UnregisterAll(RegionKind kind, const std::string& name) {
+    absl::Notification done;
+    table_->UnregisterAll(kind, name, [&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
+  // Until what nobody uses any more is closed.
+  void AwaitClosed() { UnregisterAll(RegionKind::kSystem, "no such name"); }
 
   // `field` begins the message.
   static void ExpectStatus(const absl::Status& status, StatusCode code, const std::string& field) {
@@ -80,6 +102,7 @@ TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
       lease->Read(0, absl::MakeSpan(reinterpret_cast<std::byte*>(two.data()), two.size())).ok());
   EXPECT_EQ(two, Numbers(13).substr(88, 16));
   lease->Release();
+  AwaitClosed();
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
 }
 
@@ -239,7 +262,30 @@ TEST_F(RegionTableTest, CudaMemoryIsOpenUntilItsLastLeaseGoes) {
   EXPECT_TRUE(Unregister("r").ok());
   EXPECT_EQ(device().peer_bytes(), 80);
   lease.Release();
+  AwaitClosed();
   EXPECT_EQ(device().peer_bytes(), 0);
+}
+
+TEST_F(RegionTableTest, ClosingHoldsUpNobody) {
+  ASSERT_TRUE(table_->RegisterCuda("r", Numbers(10), 0, 80).ok());
+  ASSERT_TRUE(table_->RegisterCuda("used", Numbers(10), 0, 80).ok());
+  RegionLease lease = *table_->Use("used", 0, 8);
+  absl::Notification gate;
+  device().HoldPeers(&gate);
+  absl::Notification ended;
+  table_->Unregister("r", [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(device().peer_bytes(), 80) << "told before it was closed";
+    ended.Notify();
+  });
+  table_->Unregister("used",
+                     [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  lease.Release();
+  EXPECT_TRUE(table_->List().empty());
+  EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 160);
+  EXPECT_FALSE(ended.HasBeenNotified());
+  gate.Notify();
+  ended.WaitForNotification();
 }
 
 TEST_F(RegionTableTest, CudaMemoryThatIsRefused) {
@@ -262,9 +308,9 @@ TEST_F(RegionTableTest, AllOfOneKindEndAtOnce) {
   ASSERT_TRUE(table_->RegisterCuda("a", "8 bytes.", 0, 8).ok());
   ASSERT_TRUE(table_->RegisterShared("b", segment_.key(), 0, 8).ok());
   ASSERT_TRUE(table_->RegisterShared("c", segment_.key(), 0, 8).ok());
-  table_->UnregisterAll(RegionKind::kCuda, "b");
+  UnregisterAll(RegionKind::kCuda, "b");
   EXPECT_EQ(table_->List().size(), 3) << "another kind";
-  table_->UnregisterAll(RegionKind::kSystem, "");
+  UnregisterAll(RegionKind::kSystem, "");
   ASSERT_EQ(table_->List().size(), 1);
   EXPECT_EQ(table_->List()[0].name, "a");
 }

@@ -80,7 +80,9 @@ TEST(DeviceSchedulerTest, SmallWorkIsDoneByTheThreadThatBringsIt) {
 
   FakeWork large(5);
   FakeWork slow(4, nullptr, /*waits_for_client=*/true);
-  for (FakeWork* work : {&large, &slow}) {
+  FakeWork waits_in_the_end(4);
+  waits_in_the_end.WaitInDone();
+  for (FakeWork* work : {&large, &slow, &waits_in_the_end}) {
     ASSERT_TRUE(scheduler->Submit(work).ok());
     work->Await();
     EXPECT_NE(work->done_by(), std::this_thread::get_id());

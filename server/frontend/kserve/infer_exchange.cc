@@ -1,5 +1,6 @@
 #include "server/frontend/kserve/infer_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -125,6 +126,12 @@ absl::Status InferExchange::Place(v1::ReduceResponse* response) {
     outputs_[i].lease.Release();
   }
   return absl::OkStatus();
+}
+
+bool InferExchange::PlacesOnDevice() const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [](const Output& output) {
+    return output.lease && output.lease.device() != nullptr;
+  });
 }
 
 absl::Status InferExchange::Told(const absl::Status& status) const {

@@ -34,6 +34,7 @@ class InferExchange final : public Exchange {
   absl::Status Told(const absl::Status& status) const override;
   // Into the outputs' regions. INVALID_ARGUMENT, FAILED_PRECONDITION `outputs.parameters...`.
   absl::Status Place(v1::ReduceResponse* response) override;
+  bool PlacesOnDevice() const override;
   absl::Status Write(const absl::Status& status, v1::ReduceResponse* response,
                      grpc::ByteBuffer* out) override;
   grpc::ByteBuffer WriteItem(const std::string& request_id, const absl::Status& status,

@@ -65,11 +65,10 @@ void InferenceServiceImpl::ServeSystemMemory() {
             kRegionFieldNames);
       }));
   // As in Triton, a name that is not there is no error.
-  Serve(SmallCall::Here<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
+  Serve(SmallCall::Later<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       services_, Method::kSystemSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/) {
-        services_.regions.UnregisterAll(RegionKind::kSystem, request.name());
-        return absl::OkStatus();
+      [this](const auto& request, auto* /*response*/, SmallDone done) {
+        services_.regions.UnregisterAll(RegionKind::kSystem, request.name(), std::move(done));
       }));
 }
 
@@ -95,11 +94,10 @@ void InferenceServiceImpl::ServeCudaMemory() {
                            static_cast<std::int64_t>(request.byte_size())),
                        kRegionFieldNames);
       }));
-  Serve(SmallCall::Here<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
+  Serve(SmallCall::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/) {
-        services_.regions.UnregisterAll(RegionKind::kCuda, request.name());
-        return absl::OkStatus();
+      [this](const auto& request, auto* /*response*/, SmallDone done) {
+        services_.regions.UnregisterAll(RegionKind::kCuda, request.name(), std::move(done));
       }));
 }
 
