@@ -15,6 +15,7 @@
 #include "server/core/scheduler.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/fake_work.h"
 
 namespace warpfold {
 namespace {

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/core/scheduler.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/fake_work.h"
 
 namespace warpfold {
 namespace {

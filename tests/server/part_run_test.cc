@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/core/lane_run.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/fake_work.h"
 
 namespace warpfold {
 namespace {

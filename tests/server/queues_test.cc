@@ -20,6 +20,7 @@
 #include "server/core/worker_pool.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/fake_work.h"
 
 namespace warpfold {
 namespace {

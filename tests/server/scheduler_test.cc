@@ -11,6 +11,7 @@
 #include "server/core/refusal.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/fake_work.h"
 
 namespace warpfold {
 namespace {
