@@ -21,7 +21,8 @@ void ClosingThread::Loop() {
   while (true) {
     std::function<void()> step;
     {
-      absl::MutexLock lock(&mutex_, absl::Condition(this, &ClosingThread::HasWork));
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &ClosingThread::HasWork));
       if (steps_.empty()) return;
       step = std::move(steps_.front());
       steps_.pop_front();
