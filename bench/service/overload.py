@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What overload does to the answers: 4 KiB tensors at three times what the server can do.
+
+usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 2048] ...
+
+Server and clients are on processors of their own where there are enough. First --capacity-clients
+clients, each with one request at a time, find the capacity; then --clients of them send at --times
+that rate, at random times, whether the server keeps up or not. Both again for each round. Prints,
+and writes as JSON: answers a second that were OK, over the capacity (goodput); refused requests by
+code; and the p99 of the server's own time of those it admitted, an upper bound by its histogram.
+"""
+
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+from arguments import bench_parser
+from cases import write_results
+from servers import LOAD, SERVER, Server, find_programs, nvidia_smi
+
+BUCKET = re.compile(
+    r'^warpfold_request_duration_seconds_bucket\{method="Reduce",le="([^"]+)"\} (\d+)$', re.M)
+
+
+def split_processors():
+    """(the server's, the clients'): a quarter and the rest, or all for both where there are few."""
+    everywhere = sorted(os.sched_getaffinity(0))
+    if len(everywhere) < 4:
+        return everywhere, everywhere
+    return everywhere[:len(everywhere) // 4], everywhere[len(everywhere) // 4:]
+
+
+def pinned(processors):
+    return ["taskset", "--cpu-list", ",".join(map(str, processors))]
+
+
+def buckets(server):
+    """Answered requests by the upper bound of their time in the server, in seconds."""
+    port = server.port_file.read_text().split()[1]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+        text = page.read().decode()
+    return {float(bound): int(count) for bound, count in BUCKET.findall(text)}
+
+
+def p99_bound_s(before, after):
+    counts = {bound: after[bound] - before.get(bound, 0) for bound in after}
+    wanted = 0.99 * counts[float("inf")]
+    return min(bound for bound, count in counts.items() if count >= wanted)
+
+
+def load(program, server, processors, clients, seconds, rate=0):
+    """What `warpfold bench` reports."""
+    command = [*pinned(processors), program, "--json", "bench", "--target", server.address,
+               "--size=4KiB", f"--clients={clients}", f"--duration={seconds}",
+               f"--warmup={seconds / 5}", f"--rate={rate}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def measure(program, server, processors, options):
+    capacity = load(program, server, processors, options.capacity_clients, options.seconds)["rps"]
+    before = buckets(server)
+    run = load(program, server, processors, options.clients, options.seconds,
+               options.times * capacity)
+    refused = sum(run["failures"].values())
+    return {
+        "capacity_rps": capacity,
+        "offered_rps": (run["requests"] + refused) / run["seconds"],
+        "ok_rps": run["rps"],
+        "goodput": run["rps"] / capacity,
+        "failures": run["failures"],
+        "client_p99_us": run["p99_us"],
+        "admitted_p99_s_at_most": p99_bound_s(before, buckets(server)),
+    }
+
+
+def main():
+    parser = bench_parser(__doc__, rounds=3, seconds=3)
+    parser.add_argument("--times", type=float, default=3, help="of the capacity that is offered")
+    parser.add_argument("--clients", type=int, default=2048)
+    parser.add_argument("--capacity-clients", type=int, default=64)
+    options = parser.parse_args()
+    server_program, load_program = find_programs(options.build, (SERVER, LOAD))
+    on_server, on_clients = split_processors()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*pinned(on_server), str(server_program), f"--backend={options.backend}",
+                   "--listen-address=127.0.0.1:0", "--log-level=error"]
+        with Server("warpfold", command, pathlib.Path(folder)) as server:
+            rounds = [measure(load_program, server, on_clients, options)
+                      for _ in range(options.rounds)]
+    results = {
+        "gpu": nvidia_smi("name"),
+        "processors": {"server": len(on_server), "clients": len(on_clients)},
+        "times": options.times,
+        "clients": options.clients,
+        "rounds": rounds,
+        "goodput": statistics.median(one["goodput"] for one in rounds),
+        "admitted_p99_s_at_most": max(one["admitted_p99_s_at_most"] for one in rounds),
+    }
+    for one in rounds:
+        print(f"capacity {one['capacity_rps']:.0f}/s, offered {one['offered_rps']:.0f}, OK "
+              f"{one['ok_rps']:.0f} ({one['goodput']:.2f}), failed {one['failures']}, p99 in the "
+              f"server at most {one['admitted_p99_s_at_most']:g} s")
+    print(f"goodput {results['goodput']:.2f} (median)")
+    if options.output:
+        write_results(options.output, results)
+
+
+if __name__ == "__main__":
+    main()
