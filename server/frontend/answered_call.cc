@@ -1,5 +1,7 @@
 #include "server/frontend/answered_call.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "server/frontend/wait_limits.h"
@@ -27,8 +29,9 @@ void AnsweredCall::EndWait() {
 
 void AnsweredCall::OnOverdue() {
   if (!sending_) return OnWaitOverdue();
-  CountWriteOverdue(services_, method_);
-  Abort();
+  if (const std::optional<std::string> peer = Abort(); peer.has_value()) {
+    CountWriteOverdue(services_, method_, *peer);
+  }
 }
 
 void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,

@@ -149,9 +149,12 @@ void CoreCall::Finish(const absl::Status& status, const grpc::ByteBuffer& answer
   Perform(ops, finish_);
 }
 
-void CoreCall::Abort() {
+std::optional<std::string> CoreCall::Abort() {
   absl::MutexLock lock(&mutex_);
-  if (!done_) grpc_call_cancel(arrived_.call->call(), nullptr);
+  if (done_) return std::nullopt;
+  std::string peer = context().peer();
+  grpc_call_cancel(arrived_.call->call(), nullptr);
+  return peer;
 }
 
 void CoreCall::EndBatch() {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,9 @@ class CoreCall {
   // the call may be gone when it returns.
   void Finish(const absl::Status& status, const grpc::ByteBuffer& answer);
 
-  // Ends what still waits for the client: from any thread; without effect once gRPC is done.
-  void Abort() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends what still waits for the client, whose address it returns. From any thread; none, and
+  // without effect, once gRPC is done.
+  std::optional<std::string> Abort() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // In OnMessage of null: the client is gone, and did not just end its stream.
   bool IsBroken() const;

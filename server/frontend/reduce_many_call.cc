@@ -173,7 +173,7 @@ void ReduceManyCall::OnOverdue() {
     absl::MutexLock lock(&mutex_);
     if (done_) return;
     if (waits_ == Waits::kForWrite) {
-      CountWriteOverdue(services_, protocol_.method);
+      CountWriteOverdue(services_, protocol_.method, context_->peer());
       context_->TryCancel();
     } else if (waits_ == Waits::kForMessage) {
       overdue_ = true;

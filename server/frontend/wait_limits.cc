@@ -44,13 +44,13 @@ std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes) 
   return limits.write_idle_timeout + TransferTime(limits, static_cast<std::int64_t>(bytes));
 }
 
-void CountWriteOverdue(Services& services, Method method) {
+void CountWriteOverdue(Services& services, Method method, const std::string& peer) {
   services.metrics.CountTimeout(Timeout::kWrite);
   LogCall(services.access_log, method,
           absl::DeadlineExceededError(absl::StrCat("write: no progress for ",
                                                    services.limits.Get().write_idle_timeout.count(),
                                                    " ms (--write-idle-timeout-ms)")),
-          services.limits.Get().write_idle_timeout, "", "");
+          services.limits.Get().write_idle_timeout, "", peer);
 }
 
 }  // namespace warpfold

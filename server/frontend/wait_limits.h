@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "server/core/limits.h"
@@ -29,8 +30,9 @@ std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes);
 // How long the client may take to read an answer of `bytes`.
 std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);
 
-// Counts, and writes to the log, that a client of `method` did not read its answer in time.
-void CountWriteOverdue(Services& services, Method method);
+// Counts, and writes to the log, that the client at `peer`, of `method`, did not read its answer in
+// time.
+void CountWriteOverdue(Services& services, Method method, const std::string& peer);
 
 }  // namespace warpfold
 

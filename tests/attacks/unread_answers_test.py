@@ -52,13 +52,18 @@ def begin(client, method="Reduce", ask=of_nothing):
 @pytest.mark.parametrize("ask", [of_nothing, of_bytes])
 @pytest.mark.parametrize("method", ["Reduce", "ReduceMany"])
 def test_unread_answers_are_counted_and_end(attack, method, ask):
-    with attack(*FLAGS) as server, RawConnection(server.port, window=0) as client:
+    with (
+        attack(*FLAGS, log_level="info") as server,
+        RawConnection(server.port, window=0) as client,
+    ):
         findings = Findings(server)
         # Patient: the attack may fill the bytes in flight until its writes end.
         with beside(server, patient=True) as honest:
             begin(client, method, ask)
             # A status would have to wait behind the answer: such a call is reset.
             findings.expect_ends(client, CANCELLED, RESOURCE_EXHAUSTED)
+        line = server.await_log_line(b"--write-idle-timeout-ms")
+        findings.expect(b"ipv4:127.0.0.1:" in line, f"the log does not say by whom: {line!r}")
         findings.expect_honest(honest)
         findings.expect_memory(**HELD)
         findings.expect_recovered()
