@@ -27,6 +27,11 @@ std::optional<HostPort> ParseHostPort(const std::string& text) {
   return out;
 }
 
+HostPort Reachable(HostPort address) {
+  if (address.is_every_address()) address.host = address.host == "::" ? "::1" : "127.0.0.1";
+  return address;
+}
+
 std::string ToString(const HostPort& address) {
   const bool is_ipv6 = address.host.find(':') != std::string::npos;
   return is_ipv6 ? absl::StrCat("[", address.host, "]:", address.port)

@@ -19,6 +19,9 @@ struct HostPort {
 // may be empty.
 std::optional<HostPort> ParseHostPort(const std::string& text);
 
+// Where this host reaches who listens at `address`: the loopback address in place of every address.
+HostPort Reachable(HostPort address);
+
 // IPv6 in brackets.
 std::string ToString(const HostPort& address);
 

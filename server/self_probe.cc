@@ -41,8 +41,7 @@ struct ProbedAddress {
 };
 
 std::vector<ProbedAddress> AddressesOf(const std::string& listen_address, int port) {
-  HostPort listen = *ParseHostPort(listen_address);
-  if (listen.is_every_address()) listen.host = listen.host == "::" ? "::1" : "127.0.0.1";
+  const HostPort listen = Reachable(*ParseHostPort(listen_address));
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -10,20 +11,12 @@
 #include "warpfold/v1/reduction.grpc.pb.h"
 
 namespace warpfold {
-namespace {
-
-std::string Reachable(const std::string& text) {
-  std::optional<HostPort> address = ParseHostPort(text);
-  if (!address.has_value() || !address->is_every_address()) return text;
-  address->host = address->host == "::" ? "::1" : "127.0.0.1";
-  return ToString(*address);
-}
-
-}  // namespace
 
 absl::StatusOr<std::string> AskServerVersion(const std::string& address) {
+  const std::optional<HostPort> listen = ParseHostPort(address);
+  const std::string target = listen.has_value() ? ToString(Reachable(*listen)) : address;
   const auto stub = v1::ReductionService::NewStub(
-      grpc::CreateChannel(Reachable(address), grpc::InsecureChannelCredentials()));
+      grpc::CreateChannel(target, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   v1::GetServerInfoResponse info;
