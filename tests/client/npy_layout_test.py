@@ -187,16 +187,106 @@ class Layouts(unittest.TestCase):
                 )
                 self.assertEqual((2, ""), (code, out))
 
-    def test_diff_says_what_it_cannot_compare(self):
-        path = self.folder / "a.npy"
-        for array, word in (
-            (np.asfortranarray(np.ones((2, 3))), "fortran_order: diff compares arrays in C order"),
-            (np.ones((2, 3), dtype=">f4"), "descr: diff compares little-endian arrays"),
-        ):
-            np.save(path, array)
-            code, out, err, _ = warpfold("diff", path, path, "--server", self.target)
+    def diff(self, a, b, *arguments, data=None):
+        """(exit code, the report of --json) of two files."""
+        code, out, err, _ = warpfold(
+            "diff", a, b, "--json", "--server", self.target, *arguments, data=data
+        )
+        self.assertEqual("", err)
+        return code, json.loads(out)
+
+    def layouts(self, array):
+        """The same elements in each layout."""
+        for order, fortran in itertools.product(ORDERS, (False, True)):
+            same = array.astype(array.dtype.newbyteorder(order))
+            yield np.asfortranarray(same) if fortran else same
+
+    def test_diff_finds_equal_elements_equal_in_any_layout(self):
+        random = np.random.default_rng(SEED)
+        for name in DTYPES:
+            array = random.integers(0, 9, (3, 4, 5)).astype(name)
+            for a, b in itertools.product(self.layouts(array), repeat=2):
+                np.save(self.folder / "first.npy", a)
+                for way, files, data in self.ways(b):
+                    if way == "a member":
+                        continue
+                    with self.subTest(way, a=a.dtype.str, b=b.dtype.str, flags=(a.flags, b.flags)):
+                        code, report = self.diff(self.folder / "first.npy", files[0], data=data)
+                        self.assertEqual((0, "identical"), (code, report["tensors"][0]["change"]))
+
+    def check_difference(self, a, b):
+        """Of any two layouts of float arrays, against NumPy."""
+        distance = np.abs(a.astype("f8") - b.astype("f8"))
+        wanted = {
+            "changed": np.count_nonzero(distance),
+            "max_abs": distance.max(),
+            "max_at": list(map(int, np.unravel_index(distance.argmax(), distance.shape))),
+        }
+        lengths = set()
+        for left, right in itertools.product(self.layouts(a), self.layouts(b)):
+            np.savez(self.folder / "a.npz", w=left)
+            np.savez(self.folder / "b.npz", w=right)
+            with self.subTest(a=left.flags, b=right.flags):
+                code, report = self.diff(self.folder / "a.npz", self.folder / "b.npz")
+                (tensor,) = report["tensors"]
+                got = tensor["difference"]
+                self.assertEqual((1, "values"), (code, tensor["change"]))
+                self.assertEqual(wanted, {key: got[key] for key in wanted})
+                lengths.add(got["relative_l2"])
+                self.assertEqual((a.min(), b.max()), (tensor["a"]["min"], tensor["b"]["max"]))
+        (length,) = lengths  # the same bits, whatever the layout
+        self.assertAlmostEqual(
+            np.linalg.norm(distance.ravel()) / np.linalg.norm(a.ravel().astype("f8")), length
+        )
+
+    def test_diff_compares_by_place_and_not_by_byte(self):
+        random = np.random.default_rng(SEED)
+        a = random.integers(0, 9, (3, 4, 5)).astype("f4")
+        b = a.copy()
+        b[0, 3, 4] += 2  # of these two the first in C order is the second in Fortran order
+        b[1, 0, 0] -= 2
+        b[2, 2, 2] += 1
+        self.check_difference(a, b)
+        self.check_difference(a.reshape(1, 12, 5)[:, :, 1:], b.reshape(1, 12, 5)[:, :, 1:])
+
+    def test_diff_compares_arrays_of_several_blocks(self):
+        for shape in (3, 1000, 1500), (2, 1500, 1500), (1500, 1500, 2):  # of 16 MiB, cut in rows
+            a = np.arange(np.prod(shape), dtype="f8").reshape(shape)
+            b = a.copy()
+            b[1, 999, 1] += 0.5
+            b[-1, -1, -1] += 7
+            with self.subTest(shape=shape):
+                np.save(self.folder / "a.npy", a)
+                np.save(self.folder / "b.npy", np.asfortranarray(b))
+                code, report = self.diff(self.folder / "a.npy", self.folder / "b.npy")
+                got = report["tensors"][0]["difference"]
+                last = [n - 1 for n in shape]
+                self.assertEqual(
+                    (1, 2, 7, last), (code, *(got[k] for k in ("changed", "max_abs", "max_at")))
+                )
+
+    def test_diff_of_other_shapes_and_of_nothing(self):
+        array = np.asfortranarray(np.ones((2, 3), dtype=">f4"))
+        a, b = self.folder / "a.npy", self.folder / "b.npy"
+        np.save(a, array)
+        np.save(b, array.T)  # the same bytes, C order
+        code, report = self.diff(a, b)
+        self.assertEqual((1, "layout"), (code, report["tensors"][0]["change"]))
+        for shape in (0, 3), (3, 0):
+            np.save(a, np.ones(shape, dtype=">f4"))
+            np.save(b, np.asfortranarray(np.ones(shape, dtype="f4")))
+            code, report = self.diff(a, b)
+            self.assertEqual((0, "identical"), (code, report["tensors"][0]["change"]))
+
+    def test_diff_refuses_what_is_broken(self):
+        whole = npy_bytes(np.asfortranarray(np.ones((2, 3), dtype=">f4")))
+        good, bad = self.folder / "good.npy", self.folder / "bad.npy"
+        good.write_bytes(whole)
+        for data in (whole[:-1], whole + b"x", npy_bytes(np.asfortranarray(np.ones((2, 3), "c8")))):
+            bad.write_bytes(data)
+            code, out, err, _ = warpfold("diff", good, bad, "--server", self.target)
             self.assertEqual((2, ""), (code, out))
-            self.assertIn(word, err)
+            self.assertIn("bad.npy: ", err)
 
     def test_blocks_bound_the_memory(self):
         shape = (8, 32 * MIB // 4)  # 256 MiB, of which this process holds 1: a fork counts its own
