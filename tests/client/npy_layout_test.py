@@ -140,21 +140,63 @@ class Layouts(unittest.TestCase):
                         [tensor[key] for key in ("sum", "min", "max")],
                     )
 
-    def test_what_c_order_alone_can_tell_is_refused(self):
-        array = np.asfortranarray(np.ones((2, 3, 4), dtype="f4"))
+    def check_place(self, array, axes, *ways):
+        """The first of equal elements in C order, along several axes, as NumPy has it."""
+        reduced = axes or tuple(range(array.ndim))
+        kept = tuple(d for d in range(array.ndim) if d not in reduced)
+        plain = np.ascontiguousarray(array.transpose(*kept, *reduced))
+        rows = plain.reshape(*plain.shape[: len(kept)], -1)
+        flags = ("--axis", ",".join(map(str, axes))) if axes else ()
         for way, files, data in self.ways(array):
-            for axes in ((), ("--axis", "0,2")):
-                with self.subTest(way, axes=axes):
-                    code, out, err, _ = warpfold(
-                        *("reduce", *files, "--op", "sum,argmax", *axes, "--server", self.target),
-                        data=data,
-                    )
-                    self.assertEqual((2, ""), (code, out))
-                    self.assertIn(": op: argmax over several axes needs C order", err)
-        flat = np.asfortranarray(np.float32([[[3, 1]], [[5, 9]]])[:, :, :1])  # one long axis
-        np.save(self.folder / "flat.npy", flat)
+            if way not in ways:
+                continue
+            with self.subTest(way, dtype=array.dtype.str, shape=array.shape, axes=axes):
+                code, out, err, _ = warpfold(
+                    *("reduce", *files, "--json", "--server", self.target),
+                    *("--op", "argmax,argmin,sum", *flags),
+                    data=data,
+                )
+                self.assertEqual((0, ""), (code, err))
+                got = results(out)
+                for op in ("argmax", "argmin"):
+                    np.testing.assert_array_equal(got[op], getattr(rows, op)(axis=-1))
+                np.testing.assert_array_equal(got["sum"], rows.sum(axis=-1))
+
+    def test_places_along_several_axes_are_those_of_c_order(self):
+        for array in self.arrays():
+            if array.flags.f_contiguous:  # with ties; axis=None is all
+                for axes in (), (0, 2), (0, 1), (1, 2):
+                    self.check_place(array, axes, "a file", "a member")
+        last = np.asfortranarray(np.zeros((3, 4), dtype="f4"))
+        last[2, 0] = last[0, 3] = 1  # the first in C order is the last in Fortran order
+        self.check_place(last, (), "a file")
+        last[2, 0] = last[0, 3] = np.nan
+        np.save(self.folder / "nan.npy", last)
         code, out, err, _ = warpfold(
-            "reduce", self.folder / "flat.npy", "--op", "argmax", "--server", self.target
+            "reduce", self.folder / "nan.npy", "--op", "argmin", "--server", self.target
+        )
+        self.assertEqual((0, f"{last.argmin()}\n", ""), (code, out, err))
+
+    def test_places_in_arrays_of_several_blocks_are_those_of_c_order(self):
+        random = np.random.default_rng(SEED)
+        array = np.asfortranarray(random.integers(0, 1 << 20, (3, 1000, 1500)).astype(">f8"))
+        for axes in (), (1, 2), (0, 2):  # 36 MB
+            self.check_place(array, axes, "a file")
+
+    def test_what_c_order_alone_can_tell_is_refused_of_a_pipe(self):
+        array = np.asfortranarray(np.ones((2, 3, 4), dtype="f4"))
+        for axes in ((), ("--axis", "0,2")):
+            with self.subTest(axes=axes):
+                code, out, err, _ = warpfold(
+                    *("reduce", "-", "--op", "sum,argmax", *axes, "--server", self.target),
+                    data=[npy_bytes(array)],
+                )
+                self.assertEqual((2, ""), (code, out))
+                self.assertIn(": op: argmax over several axes needs C order", err)
+                self.assertIn("read it from a file instead of a pipe", err)
+        flat = np.asfortranarray(np.float32([[[3, 1]], [[5, 9]]])[:, :, :1])  # one long axis
+        code, out, err, _ = warpfold(
+            "reduce", "-", "--op", "argmax", "--server", self.target, data=[npy_bytes(flat)]
         )
         self.assertEqual((0, "1\n", ""), (code, out, err))
 

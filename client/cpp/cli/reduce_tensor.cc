@@ -71,6 +71,9 @@ absl::StatusOr<BlockAnswer> ReduceTensor(Client& client, const NamedTensor& tens
     return ReduceInCOrder(client, tensor.view, is_big_endian, reader, options, may_not_fit);
   }
   const absl::StatusOr<ReduceOptions> asked = ReversedOptions(options, tensor.view.shape);
+  if (absl::IsUnimplemented(asked.status()) && reader == nullptr) {
+    return ReduceGathered(client, tensor.view, tensor.layout, options, may_not_fit);
+  }
   if (!asked.ok()) return asked.status();
   TensorView view = tensor.view;
   std::reverse(view.shape.begin(), view.shape.end());
