@@ -24,6 +24,7 @@ MIB = 1 << 20
 PEAK_MIB_MAX = 256
 SEED = 20261125
 DTYPES = ("f2", "f4", "f8", "i2", "i4", "i8", "u4", "u1")
+WIDTHS = ("u1", "f2", "i4", "f8")
 ORDERS = ("<", ">")
 
 
@@ -70,9 +71,9 @@ class Layouts(unittest.TestCase):
         cls.target = cls.enterClassContext(running_server())
         print("seed", SEED)
 
-    def arrays(self):
+    def arrays(self, names=DTYPES):
         random = np.random.default_rng(SEED)
-        for name, order, fortran in itertools.product(DTYPES, ORDERS, (False, True)):
+        for name, order, fortran in itertools.product(names, ORDERS, (False, True)):
             values = random.integers(0, 9, (3, 4, 5))  # exact in every dtype, with ties
             array = values.astype(np.dtype(name).newbyteorder(order))
             yield np.asfortranarray(array) if fortran else array
@@ -163,7 +164,7 @@ class Layouts(unittest.TestCase):
                 np.testing.assert_array_equal(got["sum"], rows.sum(axis=-1))
 
     def test_places_along_several_axes_are_those_of_c_order(self):
-        for array in self.arrays():
+        for array in self.arrays(WIDTHS):
             if array.flags.f_contiguous:  # with ties; axis=None is all
                 for axes in (), (0, 2), (0, 1), (1, 2):
                     self.check_place(array, axes, "a file", "a member")
@@ -245,7 +246,7 @@ class Layouts(unittest.TestCase):
 
     def test_diff_finds_equal_elements_equal_in_any_layout(self):
         random = np.random.default_rng(SEED)
-        for name in DTYPES:
+        for name in WIDTHS:
             array = random.integers(0, 9, (3, 4, 5)).astype(name)
             for a, b in itertools.product(self.layouts(array), repeat=2):
                 np.save(self.folder / "first.npy", a)
