@@ -140,7 +140,7 @@ struct MergeOptions {
 };
 
 struct ManyOptions {
-  // The whole stream's; ClientOptions::timeout if not given.
+  // How long the stream may be silent (many_stream.h); ClientOptions::timeout if not given.
   std::optional<std::chrono::milliseconds> timeout = {};
   std::stop_token stop = {};  // a stop request ends the stream with CANCELLED
 };

@@ -12,6 +12,20 @@
 namespace warpfold::client {
 namespace {
 
+using std::chrono::system_clock;
+
+// While one is there, silence counts.
+class Waiting {
+ public:
+  explicit Waiting(Silence& silence) : silence_(silence) { silence_.Resume(); }
+  ~Waiting() { silence_.Pause(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Silence& silence_;
+};
+
 absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
   if (message.has_status() && message.status().code() != 0) {
     return WithRetryDelay(absl::Status(static_cast<absl::StatusCode>(message.status().code()),
@@ -23,11 +37,15 @@ absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
 
 }  // namespace
 
-ManyStream::ManyStream(std::shared_ptr<Connection> connection, const CallLimits& limits,
-                       std::string target)
+ManyStream::ManyStream(std::shared_ptr<Connection> connection, std::chrono::milliseconds timeout,
+                       const std::stop_token& stop, std::string target)
     : connection_(std::move(connection)),
-      call_(std::make_unique<StreamCall>(connection_->stub(), kReduceManyMethod, limits)),
-      target_(std::move(target)) {}
+      silence_(timeout),
+      call_(std::make_unique<StreamCall>(connection_->stub(), kReduceManyMethod,
+                                         CallLimits{{}, stop, {}, &silence_})),
+      target_(std::move(target)) {
+  silence_.Pause();
+}
 
 ManyStream::~ManyStream() = default;
 
@@ -36,36 +54,42 @@ absl::Status ManyStream::Send(const TensorView& tensor, const ReduceOptions& opt
   v1::ReduceRequest request = RequestWithoutTensor(options);
   *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
-  if (call_->Write(CopyMessage(head, tensor.data), grpc::WriteOptions())) return absl::OkStatus();
+  const Waiting waiting(silence_);
+  if (call_->Write(CopyMessage(head, tensor.data), grpc::WriteOptions())) {
+    silence_.Moved();
+    ++unanswered_;
+    return absl::OkStatus();
+  }
   const grpc::Status& ended = call_->Finish();
   if (ended.ok()) return absl::FailedPreconditionError("the stream is closed");
   return ToAbslStatus(ended, target_, 1);
 }
 
-absl::StatusOr<std::optional<ManyAnswer>> ManyStream::Receive(
-    std::chrono::system_clock::time_point until) {
+absl::StatusOr<std::optional<ManyAnswer>> ManyStream::Receive(system_clock::time_point until) {
   grpc::ByteBuffer bytes;
+  std::optional<Waiting> waiting;
+  if (unanswered_ > 0) waiting.emplace(silence_);
   if (!call_->Read(until, bytes)) {
     if (!call_->over()) return std::nullopt;
     const grpc::Status& ended = call_->Finish();
     if (ended.ok()) return absl::OutOfRangeError("every request has been answered");
     return ToAbslStatus(ended, target_, 1);
   }
+  --unanswered_;
   v1::ReduceManyResponse message;
   if (absl::Status parsed = Parse(bytes, message); !parsed.ok()) return parsed;
   return ManyAnswer{message.request_id(), ItemAnswerOf(message)};
 }
 
 absl::Status ManyStream::Close() {
+  const Waiting waiting(silence_);
   call_->Close();
   return ToAbslStatus(call_->Finish(), target_, 1);
 }
 
 std::unique_ptr<ManyStream> Client::OpenMany(const ManyOptions& options) {
-  const auto deadline =
-      std::chrono::system_clock::now() + options.timeout.value_or(options_.timeout);
-  return std::unique_ptr<ManyStream>(
-      new ManyStream(connections_.first(), CallLimits{deadline, options.stop}, target_));
+  return std::unique_ptr<ManyStream>(new ManyStream(
+      connections_.first(), options.timeout.value_or(options_.timeout), options.stop, target_));
 }
 
 }  // namespace warpfold::client

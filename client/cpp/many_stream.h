@@ -12,19 +12,26 @@
 // server answers at most some tens of requests that nobody has received yet before it reads on;
 // Send takes the answers in meanwhile, so a sender that never receives keeps them in memory.
 //
+// The stream's timeout is for silence: it ends with DEADLINE_EXCEEDED when Send, Close, or Receive
+// of an answer that is owed, have waited so long and no message has moved. A stream on which
+// nothing is asked may lie as long as it likes.
+//
 // Thread safety: none; one thread sends and receives. A stream must not outlive its client.
 // Failure: absl::Status; a status of Send or Receive itself is the end of the stream.
 #ifndef WARPFOLD_CLIENT_CPP_MANY_STREAM_H_
 #define WARPFOLD_CLIENT_CPP_MANY_STREAM_H_
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cpp/client.h"
+#include "client/cpp/silence.h"
 
 namespace warpfold::client {
 
@@ -55,9 +62,12 @@ class ManyStream {
 
  private:
   friend class Client;
-  ManyStream(std::shared_ptr<Connection> connection, const CallLimits& limits, std::string target);
+  ManyStream(std::shared_ptr<Connection> connection, std::chrono::milliseconds timeout,
+             const std::stop_token& stop, std::string target);
 
   const std::shared_ptr<Connection> connection_;
+  Silence silence_;  // counts only while a method waits for the server
+  std::int64_t unanswered_ = 0;
   std::unique_ptr<StreamCall> call_;
   std::string target_;
 };

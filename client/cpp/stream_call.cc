@@ -1,10 +1,14 @@
 #include "client/cpp/stream_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace warpfold::client {
+
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
 
 StreamCall::StreamCall(grpc::GenericStub& stub, const char* method, const CallLimits& limits)
     : context_(limits), silence_(limits.silence) {
@@ -27,10 +31,7 @@ bool StreamCall::Write(const grpc::ByteBuffer& message, const grpc::WriteOptions
 
 bool StreamCall::Read(std::chrono::system_clock::time_point until, grpc::ByteBuffer& message) {
   while (inbox_.empty() && !ended_) {
-    bool ok = false;
-    const std::optional<Tag> tag = scope_.NextUntil(until, ok);
-    if (!tag.has_value()) return false;
-    Handle(*tag, ok);
+    if (!NextUntil(until)) return false;
   }
   if (inbox_.empty()) return false;
   message.Swap(&inbox_.front());
@@ -62,22 +63,27 @@ bool StreamCall::AwaitWritten() {
   return *written_;
 }
 
-void StreamCall::Next() {
-  bool ok = false;
-  if (silence_ == nullptr || timed_out_) {
-    const Tag tag = scope_.Next(ok);
-    Handle(tag, ok);
-    return;
+void StreamCall::Next() { NextUntil(system_clock::time_point::max()); }
+
+bool StreamCall::NextUntil(system_clock::time_point until) {
+  const bool is_limited = silence_ != nullptr && !silence_->is_paused() && !timed_out_;
+  system_clock::time_point wake_at = until;
+  if (is_limited) {
+    const auto left = silence_->ends_at() - steady_clock::now();
+    wake_at =
+        std::min(until, system_clock::now() + std::chrono::ceil<system_clock::duration>(left));
   }
-  const auto left = silence_->ends_at() - std::chrono::steady_clock::now();
-  const std::optional<Tag> tag =
-      scope_.NextUntil(std::chrono::system_clock::now() +
-                           std::chrono::ceil<std::chrono::system_clock::duration>(left),
-                       ok);
-  if (tag.has_value()) return Handle(*tag, ok);
-  if (std::chrono::steady_clock::now() < silence_->ends_at()) return;  // the clocks differ
-  timed_out_ = true;
-  context_.get()->TryCancel();
+  bool ok = false;
+  const std::optional<Tag> tag = scope_.NextUntil(wake_at, ok);
+  if (tag.has_value()) {
+    Handle(*tag, ok);
+    return true;
+  }
+  if (is_limited && steady_clock::now() >= silence_->ends_at()) {  // the clocks may differ
+    timed_out_ = true;
+    context_.get()->TryCancel();
+  }
+  return wake_at < until;
 }
 
 void StreamCall::Handle(Tag tag, bool ok) {
@@ -87,6 +93,7 @@ void StreamCall::Handle(Tag tag, bool ok) {
     case kRead:
       ended_ = !ok;
       if (!ok) break;
+      if (silence_ != nullptr) silence_->Moved();
       inbox_.push_back(std::move(incoming_));
       incoming_.Clear();
       stream_->Read(&incoming_, AsTag(kRead));

@@ -55,8 +55,10 @@ class StreamCall {
 
  private:
   bool AwaitWritten();
-  // Handles the next event; none, when the call has been silent for too long and is cancelled.
   void Next();
+  // Handles the next event, if one comes by `until`; false when that has passed. A call that has
+  // been silent for too long is cancelled.
+  bool NextUntil(std::chrono::system_clock::time_point until);
   void Handle(Tag tag, bool ok);
 
   CallScope scope_;
@@ -68,7 +70,7 @@ class StreamCall {
   bool closed_ = false;  // nothing more is sent
   bool ended_ = false;   // nothing more comes
   bool finished_ = false;
-  const Silence* silence_;  // null: the context has a deadline
+  Silence* silence_;        // null: the context has a deadline
   bool timed_out_ = false;  // cancelled because of silence_
   grpc::Status status_;
 };

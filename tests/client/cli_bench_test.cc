@@ -75,6 +75,15 @@ TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
   ExpectFailure("bench --timeout 1", 3, server_.address());
 }
 
+TEST_F(BenchCliTest, TheTimeoutIsOfSilenceOnAStreamOfManyRequests) {
+  server_.service().TakeOneMessageIn(std::chrono::milliseconds(1));
+  const std::string many = "bench --method many --size 4000 --window 4 --warmup 0 --duration 0 ";
+  // So many answers take longer than the timeout.
+  EXPECT_EQ(Run("--timeout 0.5 " + many + "--requests-min 1000").exit_code, 0);
+  server_.service().Hang();
+  ExpectFailure("--timeout 0.2 " + many, 3, "no progress for 200 ms; --timeout sets another limit");
+}
+
 TEST(BenchProgressTest, TheLineHasBarRatesAndFailures) {
   BenchFlags flags;
   flags.duration_s = 10;

@@ -303,6 +303,8 @@ grpc::Status FakeService::ReduceMany(
     grpc::ServerReaderWriter<v1::ReduceManyResponse, v1::ReduceRequest>* stream) {
   v1::ReduceRequest request;
   while (stream->Read(&request)) {
+    if (hangs_) released_.WaitForNotification();
+    std::this_thread::sleep_for(pace_);
     v1::ReduceManyResponse item;
     item.set_request_id(request.request_id());
     grpc::Status answered = NextFailure(*context);

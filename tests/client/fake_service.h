@@ -41,11 +41,12 @@ class FakeService final : public v1::ReductionService::Service {
 
   // After `passed` more, the next `count` Reduce or ReduceStream calls fail so.
   void FailNext(int count, const Failure& failure, int passed = 0);
-  // From now on Reduce and ReduceStream neither read nor answer before Release().
+  // From now on Reduce and ReduceStream neither read nor answer before Release(), and ReduceMany
+  // reads one request.
   void Hang() { hangs_ = true; }
   // The same for call `number` of Reduce alone, counted from 1.
   void HangAt(int number) { hangs_at_ = number; }
-  // From now on ReduceStream takes one message in `pace`.
+  // From now on ReduceStream takes, and ReduceMany answers, one message in `pace`.
   void TakeOneMessageIn(std::chrono::milliseconds pace) { pace_ = pace; }
   void Release() {
     if (!released_.HasBeenNotified()) released_.Notify();

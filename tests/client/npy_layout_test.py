@@ -24,6 +24,7 @@ MIB = 1 << 20
 PEAK_MIB_MAX = 256
 SEED = 20261125
 DTYPES = ("f2", "f4", "f8", "i2", "i4", "i8", "u4", "u1")
+WIDTHS = ("u1", "f2", "i4", "f8")
 ORDERS = ("<", ">")
 
 
@@ -70,9 +71,9 @@ class Layouts(unittest.TestCase):
         cls.target = cls.enterClassContext(running_server())
         print("seed", SEED)
 
-    def arrays(self):
+    def arrays(self, names=DTYPES):
         random = np.random.default_rng(SEED)
-        for name, order, fortran in itertools.product(DTYPES, ORDERS, (False, True)):
+        for name, order, fortran in itertools.product(names, ORDERS, (False, True)):
             values = random.integers(0, 9, (3, 4, 5))  # exact in every dtype, with ties
             array = values.astype(np.dtype(name).newbyteorder(order))
             yield np.asfortranarray(array) if fortran else array
@@ -140,21 +141,63 @@ class Layouts(unittest.TestCase):
                         [tensor[key] for key in ("sum", "min", "max")],
                     )
 
-    def test_what_c_order_alone_can_tell_is_refused(self):
-        array = np.asfortranarray(np.ones((2, 3, 4), dtype="f4"))
+    def check_place(self, array, axes, *ways):
+        """The first of equal elements in C order, along several axes, as NumPy has it."""
+        reduced = axes or tuple(range(array.ndim))
+        kept = tuple(d for d in range(array.ndim) if d not in reduced)
+        plain = np.ascontiguousarray(array.transpose(*kept, *reduced))
+        rows = plain.reshape(*plain.shape[: len(kept)], -1)
+        flags = ("--axis", ",".join(map(str, axes))) if axes else ()
         for way, files, data in self.ways(array):
-            for axes in ((), ("--axis", "0,2")):
-                with self.subTest(way, axes=axes):
-                    code, out, err, _ = warpfold(
-                        *("reduce", *files, "--op", "sum,argmax", *axes, "--server", self.target),
-                        data=data,
-                    )
-                    self.assertEqual((2, ""), (code, out))
-                    self.assertIn(": op: argmax over several axes needs C order", err)
-        flat = np.asfortranarray(np.float32([[[3, 1]], [[5, 9]]])[:, :, :1])  # one long axis
-        np.save(self.folder / "flat.npy", flat)
+            if way not in ways:
+                continue
+            with self.subTest(way, dtype=array.dtype.str, shape=array.shape, axes=axes):
+                code, out, err, _ = warpfold(
+                    *("reduce", *files, "--json", "--server", self.target),
+                    *("--op", "argmax,argmin,sum", *flags),
+                    data=data,
+                )
+                self.assertEqual((0, ""), (code, err))
+                got = results(out)
+                for op in ("argmax", "argmin"):
+                    np.testing.assert_array_equal(got[op], getattr(rows, op)(axis=-1))
+                np.testing.assert_array_equal(got["sum"], rows.sum(axis=-1))
+
+    def test_places_along_several_axes_are_those_of_c_order(self):
+        for array in self.arrays(WIDTHS):
+            if array.flags.f_contiguous:  # with ties; axis=None is all
+                for axes in (), (0, 2), (0, 1), (1, 2):
+                    self.check_place(array, axes, "a file", "a member")
+        last = np.asfortranarray(np.zeros((3, 4), dtype="f4"))
+        last[2, 0] = last[0, 3] = 1  # the first in C order is the last in Fortran order
+        self.check_place(last, (), "a file")
+        last[2, 0] = last[0, 3] = np.nan
+        np.save(self.folder / "nan.npy", last)
         code, out, err, _ = warpfold(
-            "reduce", self.folder / "flat.npy", "--op", "argmax", "--server", self.target
+            "reduce", self.folder / "nan.npy", "--op", "argmin", "--server", self.target
+        )
+        self.assertEqual((0, f"{last.argmin()}\n", ""), (code, out, err))
+
+    def test_places_in_arrays_of_several_blocks_are_those_of_c_order(self):
+        random = np.random.default_rng(SEED)
+        array = np.asfortranarray(random.integers(0, 1 << 20, (3, 1000, 1500)).astype(">f8"))
+        for axes in (), (1, 2), (0, 2):  # 36 MB
+            self.check_place(array, axes, "a file")
+
+    def test_what_c_order_alone_can_tell_is_refused_of_a_pipe(self):
+        array = np.asfortranarray(np.ones((2, 3, 4), dtype="f4"))
+        for axes in ((), ("--axis", "0,2")):
+            with self.subTest(axes=axes):
+                code, out, err, _ = warpfold(
+                    *("reduce", "-", "--op", "sum,argmax", *axes, "--server", self.target),
+                    data=[npy_bytes(array)],
+                )
+                self.assertEqual((2, ""), (code, out))
+                self.assertIn(": op: argmax over several axes needs C order", err)
+                self.assertIn("read it from a file instead of a pipe", err)
+        flat = np.asfortranarray(np.float32([[[3, 1]], [[5, 9]]])[:, :, :1])  # one long axis
+        code, out, err, _ = warpfold(
+            "reduce", "-", "--op", "argmax", "--server", self.target, data=[npy_bytes(flat)]
         )
         self.assertEqual((0, "1\n", ""), (code, out, err))
 
@@ -187,16 +230,106 @@ class Layouts(unittest.TestCase):
                 )
                 self.assertEqual((2, ""), (code, out))
 
-    def test_diff_says_what_it_cannot_compare(self):
-        path = self.folder / "a.npy"
-        for array, word in (
-            (np.asfortranarray(np.ones((2, 3))), "fortran_order: diff compares arrays in C order"),
-            (np.ones((2, 3), dtype=">f4"), "descr: diff compares little-endian arrays"),
-        ):
-            np.save(path, array)
-            code, out, err, _ = warpfold("diff", path, path, "--server", self.target)
+    def diff(self, a, b, *arguments, data=None):
+        """(exit code, the report of --json) of two files."""
+        code, out, err, _ = warpfold(
+            "diff", a, b, "--json", "--server", self.target, *arguments, data=data
+        )
+        self.assertEqual("", err)
+        return code, json.loads(out)
+
+    def layouts(self, array):
+        """The same elements in each layout."""
+        for order, fortran in itertools.product(ORDERS, (False, True)):
+            same = array.astype(array.dtype.newbyteorder(order))
+            yield np.asfortranarray(same) if fortran else same
+
+    def test_diff_finds_equal_elements_equal_in_any_layout(self):
+        random = np.random.default_rng(SEED)
+        for name in WIDTHS:
+            array = random.integers(0, 9, (3, 4, 5)).astype(name)
+            for a, b in itertools.product(self.layouts(array), repeat=2):
+                np.save(self.folder / "first.npy", a)
+                for way, files, data in self.ways(b):
+                    if way == "a member":
+                        continue
+                    with self.subTest(way, a=a.dtype.str, b=b.dtype.str, flags=(a.flags, b.flags)):
+                        code, report = self.diff(self.folder / "first.npy", files[0], data=data)
+                        self.assertEqual((0, "identical"), (code, report["tensors"][0]["change"]))
+
+    def check_difference(self, a, b):
+        """Of any two layouts of float arrays, against NumPy."""
+        distance = np.abs(a.astype("f8") - b.astype("f8"))
+        wanted = {
+            "changed": np.count_nonzero(distance),
+            "max_abs": distance.max(),
+            "max_at": list(map(int, np.unravel_index(distance.argmax(), distance.shape))),
+        }
+        lengths = set()
+        for left, right in itertools.product(self.layouts(a), self.layouts(b)):
+            np.savez(self.folder / "a.npz", w=left)
+            np.savez(self.folder / "b.npz", w=right)
+            with self.subTest(a=left.flags, b=right.flags):
+                code, report = self.diff(self.folder / "a.npz", self.folder / "b.npz")
+                (tensor,) = report["tensors"]
+                got = tensor["difference"]
+                self.assertEqual((1, "values"), (code, tensor["change"]))
+                self.assertEqual(wanted, {key: got[key] for key in wanted})
+                lengths.add(got["relative_l2"])
+                self.assertEqual((a.min(), b.max()), (tensor["a"]["min"], tensor["b"]["max"]))
+        (length,) = lengths  # the same bits, whatever the layout
+        self.assertAlmostEqual(
+            np.linalg.norm(distance.ravel()) / np.linalg.norm(a.ravel().astype("f8")), length
+        )
+
+    def test_diff_compares_by_place_and_not_by_byte(self):
+        random = np.random.default_rng(SEED)
+        a = random.integers(0, 9, (3, 4, 5)).astype("f4")
+        b = a.copy()
+        b[0, 3, 4] += 2  # of these two the first in C order is the second in Fortran order
+        b[1, 0, 0] -= 2
+        b[2, 2, 2] += 1
+        self.check_difference(a, b)
+        self.check_difference(a.reshape(1, 12, 5)[:, :, 1:], b.reshape(1, 12, 5)[:, :, 1:])
+
+    def test_diff_compares_arrays_of_several_blocks(self):
+        for shape in (3, 1000, 1500), (2, 1500, 1500), (1500, 1500, 2):  # of 16 MiB, cut in rows
+            a = np.arange(np.prod(shape), dtype="f8").reshape(shape)
+            b = a.copy()
+            b[1, 999, 1] += 0.5
+            b[-1, -1, -1] += 7
+            with self.subTest(shape=shape):
+                np.save(self.folder / "a.npy", a)
+                np.save(self.folder / "b.npy", np.asfortranarray(b))
+                code, report = self.diff(self.folder / "a.npy", self.folder / "b.npy")
+                got = report["tensors"][0]["difference"]
+                last = [n - 1 for n in shape]
+                self.assertEqual(
+                    (1, 2, 7, last), (code, *(got[k] for k in ("changed", "max_abs", "max_at")))
+                )
+
+    def test_diff_of_other_shapes_and_of_nothing(self):
+        array = np.asfortranarray(np.ones((2, 3), dtype=">f4"))
+        a, b = self.folder / "a.npy", self.folder / "b.npy"
+        np.save(a, array)
+        np.save(b, array.T)  # the same bytes, C order
+        code, report = self.diff(a, b)
+        self.assertEqual((1, "layout"), (code, report["tensors"][0]["change"]))
+        for shape in (0, 3), (3, 0):
+            np.save(a, np.ones(shape, dtype=">f4"))
+            np.save(b, np.asfortranarray(np.ones(shape, dtype="f4")))
+            code, report = self.diff(a, b)
+            self.assertEqual((0, "identical"), (code, report["tensors"][0]["change"]))
+
+    def test_diff_refuses_what_is_broken(self):
+        whole = npy_bytes(np.asfortranarray(np.ones((2, 3), dtype=">f4")))
+        good, bad = self.folder / "good.npy", self.folder / "bad.npy"
+        good.write_bytes(whole)
+        for data in (whole[:-1], whole + b"x", npy_bytes(np.asfortranarray(np.ones((2, 3), "c8")))):
+            bad.write_bytes(data)
+            code, out, err, _ = warpfold("diff", good, bad, "--server", self.target)
             self.assertEqual((2, ""), (code, out))
-            self.assertIn(word, err)
+            self.assertIn("bad.npy: ", err)
 
     def test_blocks_bound_the_memory(self):
         shape = (8, 32 * MIB // 4)  # 256 MiB, of which this process holds 1: a fork counts its own

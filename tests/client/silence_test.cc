@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "client/cpp/many_stream.h"
 #include "tests/client/fake_service.h"
 
 namespace warpfold::client {
@@ -36,6 +40,21 @@ TEST(SilenceTest, OnlyBytesThatNoAttemptHadSentAreProgress) {
   EXPECT_GT(silence.ends_at(), moved);
 }
 
+TEST(SilenceTest, WhatGoesByInAPauseDoesNotCount) {
+  Silence silence(milliseconds(5));
+  const auto start = silence.ends_at();
+  silence.Pause();
+  while (std::chrono::steady_clock::now() < start) {
+  }
+  EXPECT_TRUE(silence.is_paused());
+  silence.Resume();
+  EXPECT_FALSE(silence.is_paused());
+  EXPECT_GT(silence.ends_at(), std::chrono::steady_clock::now());
+  const auto resumed = silence.ends_at();
+  silence.Resume();  // of nothing
+  EXPECT_EQ(silence.ends_at(), resumed);
+}
+
 TEST(SilenceTest, ATimeoutIsForSilenceWhateverTheSize) {
   FakeServer server;
   server.service().TakeOneMessageIn(milliseconds(100));  // a second and a half in all
@@ -53,6 +72,75 @@ TEST(SilenceTest, AStreamThatMakesNoProgressEndsAndSaysSo) {
   server.service().Hang();
   EXPECT_EQ(SumOfFifteenChunks(server, milliseconds(200)).status(),
             absl::DeadlineExceededError("Deadline Exceeded: no progress for 200 ms"));
+}
+
+class ManySilenceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto client = Client::Connect(server_.address(), {});
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+
+  static absl::Status SendOne(ManyStream& stream) {
+    static const std::vector<float> values(6);
+    return stream.Send({v1::DTYPE_F32, {6}, std::as_bytes(std::span(values))},
+                       {.ops = {v1::OP_SUM}});
+  }
+
+  FakeServer server_;
+  std::unique_ptr<Client> client_;
+};
+
+constexpr auto kNever = std::chrono::system_clock::time_point::max();
+
+const absl::Status kSilentFor200Ms =
+    absl::DeadlineExceededError("Deadline Exceeded: no progress for 200 ms");
+
+TEST_F(ManySilenceTest, AStreamMayTakeAsLongAsItsAnswersCome) {
+  server_.service().TakeOneMessageIn(milliseconds(100));  // a second and a half in all
+  const auto stream = client_->OpenMany({.timeout = milliseconds(1000)});
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(SendOne(*stream).ok());
+  for (int i = 0; i < 15; ++i) {
+    const auto got = stream->Receive(kNever);
+    ASSERT_TRUE(got.ok()) << got.status();
+  }
+  EXPECT_EQ(stream->Close(), absl::OkStatus());
+}
+
+TEST_F(ManySilenceTest, AnAnswerThatDoesNotComeEndsTheStream) {
+  server_.service().Hang();
+  const auto stream = client_->OpenMany({.timeout = milliseconds(200)});
+  ASSERT_TRUE(SendOne(*stream).ok());
+  EXPECT_EQ(stream->Receive(kNever).status(), kSilentFor200Ms);
+  EXPECT_EQ(SendOne(*stream), kSilentFor200Ms);
+  // Neither do many short waits keep it.
+  const auto polled = client_->OpenMany({.timeout = milliseconds(200)});
+  ASSERT_TRUE(SendOne(*polled).ok());
+  absl::StatusOr<std::optional<ManyAnswer>> got = std::nullopt;
+  while (got.ok()) {
+    got = polled->Receive(std::chrono::system_clock::now() + milliseconds(1));
+    ASSERT_FALSE(got.ok() && got->has_value());
+  }
+  EXPECT_EQ(got.status(), kSilentFor200Ms);
+}
+
+TEST_F(ManySilenceTest, CloseDoesNotWaitForEver) {
+  server_.service().Hang();
+  const auto stream = client_->OpenMany({.timeout = milliseconds(200)});
+  ASSERT_TRUE(SendOne(*stream).ok());
+  EXPECT_EQ(stream->Close(), kSilentFor200Ms);
+}
+
+TEST_F(ManySilenceTest, AStreamThatIsAskedNothingMayLie) {
+  const auto stream = client_->OpenMany({.timeout = milliseconds(500)});
+  const auto got = stream->Receive(std::chrono::system_clock::now() + milliseconds(600));
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_FALSE(got->has_value());
+  ASSERT_TRUE(SendOne(*stream).ok());
+  const auto answer = stream->Receive(kNever);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE((*answer)->answer.ok());
 }
 
 }  // namespace

@@ -36,6 +36,13 @@ def test_any_layout_and_byte_order(client, x):
     np.testing.assert_array_equal(client.max(x), np.asarray(x).max())
 
 
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "i1"])
+def test_places_in_fortran_order_are_those_of_c_order(client, dtype):
+    x = np.asfortranarray(X % 7).astype(dtype)  # with ties
+    assert client.argmin(x) == x.argmin()
+    assert client.argmax(x) == x.argmax()
+
+
 def test_a_read_only_array_is_left_alone(client):
     x = X.copy()
     x.setflags(write=False)

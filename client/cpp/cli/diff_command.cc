@@ -18,18 +18,6 @@
 namespace warpfold::client {
 namespace {
 
-// Why the tensor's bytes cannot be compared with another's; empty when they can.
-std::string ProblemOf(const NamedTensor& tensor) {
-  if (tensor.layout.is_fortran) {
-    return "fortran_order: diff compares arrays in C order; save np.ascontiguousarray(a)";
-  }
-  if (tensor.layout.is_big_endian) {
-    return absl::StrCat("descr: diff compares little-endian arrays; save this ", tensor.dtype_name,
-                        " as a.astype(a.dtype.newbyteorder('<'))");
-  }
-  return tensor.problem;
-}
-
 // Fills in one side's summaries of what changed.
 absl::Status AddStatistics(const ServerFlags& server, int jobs,
                            std::optional<NamedTensor> TensorDiff::*tensor,
@@ -65,10 +53,9 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   if (!b.ok()) return b.status();
   for (const Input* input : {&*a, &*b}) {
     for (const NamedTensor& tensor : input->tensors()) {
-      const std::string problem = ProblemOf(tensor);
-      if (problem.empty()) continue;
+      if (tensor.problem.empty()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(input->name(), ": tensor '", tensor.name, "': ", problem));
+          absl::StrCat(input->name(), ": tensor '", tensor.name, "': ", tensor.problem));
     }
   }
   std::vector<NamedTensor> b_tensors = b->tensors();

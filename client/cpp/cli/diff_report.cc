@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,12 +61,30 @@ std::string ChangeCell(Change change, bool color) {
   return "";
 }
 
-Change Compare(const NamedTensor& a, const NamedTensor& b) {
-  if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) return Change::kLayout;
-  const bool same_bits = a.view.data.size() == b.view.data.size() &&
-                         (a.view.data.empty() || std::memcmp(a.view.data.data(), b.view.data.data(),
-                                                             a.view.data.size()) == 0);
-  return same_bits ? Change::kIdentical : Change::kValues;
+bool HasSameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+// Says of a tensor that both files have what changed.
+void Compare(TensorDiff& diff) {
+  const NamedTensor& a = *diff.a;
+  const NamedTensor& b = *diff.b;
+  if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
+    diff.change = Change::kLayout;
+    return;
+  }
+  if (a.layout == b.layout && HasSameBytes(a.view.data, b.view.data)) {
+    diff.change = Change::kIdentical;
+    return;
+  }
+  diff.change = Change::kValues;
+  if (ElementBytes(a.view.dtype) == 0) return;
+  const Difference difference = DifferenceOf(a, b);
+  if (difference.changed > 0) {
+    diff.difference = difference;
+  } else {
+    diff.change = Change::kIdentical;
+  }
 }
 
 // "x" when both are, else "x -> y".
@@ -173,11 +192,7 @@ std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
     TensorDiff diff{tensor.name, Change::kOnlyInA, tensor, {}, {}, {}, {}};
     if (const auto other = left_in_b.find(tensor.name); other != left_in_b.end()) {
       diff.b = *other->second;
-      diff.change = Compare(tensor, *other->second);
-      if (diff.change == Change::kValues && ElementBytes(tensor.view.dtype) > 0) {
-        diff.difference =
-            DifferenceOf(tensor.view.dtype, tensor.view.data, other->second->view.data);
-      }
+      Compare(diff);
       left_in_b.erase(other);
     }
     diffs.push_back(std::move(diff));

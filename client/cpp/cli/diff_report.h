@@ -16,7 +16,7 @@
 namespace warpfold::client {
 
 enum class Change {
-  kIdentical,  // the same dtype, shape and bits
+  kIdentical,  // the same dtype and shape, and every element has the same bits
   kValues,     // the same dtype and shape, other bits
   kLayout,     // another dtype or shape
   kOnlyInA,

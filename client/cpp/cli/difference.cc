@@ -4,12 +4,17 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
+#include "client/cpp/cli/c_order_reader.h"
 #include "client/cpp/cli/element.h"
 
 namespace warpfold::client {
 namespace {
 
+// Of each tensor, in memory. The longer a block of an array in Fortran order, the fewer the times
+// that a page of its file is read again.
+constexpr std::size_t kComparedBytes = 16 << 20;
 // Equal bytes are skipped a piece at a time: most of two versions of a file is the same.
 constexpr std::size_t kPieceBytes = 4096;
 
@@ -29,6 +34,56 @@ double Distance(DType dtype, const char* a, const char* b) {
   return std::fabs(x - y);
 }
 
+class Comparison {
+ public:
+  // `transposed` is empty, or the shape of the transpose whose elements come.
+  Comparison(DType dtype, std::vector<std::int64_t> transposed)
+      : dtype_(dtype), element_bytes_(ElementBytes(dtype)), transposed_(std::move(transposed)) {}
+
+  // The next elements of both, as the service takes them.
+  void Add(std::span<const std::byte> a, std::span<const std::byte> b) {
+    const auto* const from_a = reinterpret_cast<const char*>(a.data());
+    const auto* const from_b = reinterpret_cast<const char*>(b.data());
+    for (std::size_t begin = 0; begin < a.size(); begin += kPieceBytes) {
+      const std::size_t end = std::min(begin + kPieceBytes, a.size());
+      const bool is_same = std::memcmp(from_a + begin, from_b + begin, end - begin) == 0;
+      for (std::size_t at = begin; at < end; at += element_bytes_, ++at_) {
+        const double value = ElementDouble(dtype_, from_a + at);
+        if (std::isfinite(value)) squares_a_ += value * value;
+        if (!is_same) AddPair(from_a + at, from_b + at);
+      }
+    }
+  }
+
+  Difference Result() const {
+    Difference result = result_;
+    if (squares_ != 0) result.relative_l2 = std::sqrt(squares_) / std::sqrt(squares_a_);
+    return result;
+  }
+
+ private:
+  void AddPair(const char* a, const char* b) {
+    if (std::memcmp(a, b, element_bytes_) == 0) return;
+    const double distance = Distance(dtype_, a, b);
+    squares_ += distance * distance;
+    const std::int64_t at = transposed_.empty() ? at_ : ReversedPlace(at_, transposed_);
+    const bool is_less = IsMore(result_.max_abs, distance);
+    if (result_.changed++ == 0 || IsMore(distance, result_.max_abs) ||
+        (!is_less && at < result_.max_at)) {
+      result_.max_abs = distance;
+      result_.max_at = at;
+    }
+  }
+
+  const DType dtype_;
+  const std::size_t element_bytes_;
+  const std::vector<std::int64_t> transposed_;
+  Difference result_;
+  double squares_ = 0;    // of a - b
+  double squares_a_ = 0;  // of a
+  std::int64_t at_ = 0;   // the next element
+};
+
 }  // namespace
 
 bool IsMore(double left, double right) {
@@ -36,30 +91,25 @@ bool IsMore(double left, double right) {
   return left > right;
 }
 
-Difference DifferenceOf(DType dtype, std::span<const std::byte> a, std::span<const std::byte> b) {
-  Difference difference;
-  const std::size_t element_bytes = ElementBytes(dtype);
-  double squares = 0;    // of a - b
-  double squares_a = 0;  // of a
-  const auto* const from_a = reinterpret_cast<const char*>(a.data());
-  const auto* const from_b = reinterpret_cast<const char*>(b.data());
-  for (std::size_t begin = 0; begin < a.size(); begin += kPieceBytes) {
-    const std::size_t end = std::min(begin + kPieceBytes, a.size());
-    const bool is_same = std::memcmp(from_a + begin, from_b + begin, end - begin) == 0;
-    for (std::size_t at = begin; at < end; at += element_bytes) {
-      const double value = ElementDouble(dtype, from_a + at);
-      if (std::isfinite(value)) squares_a += value * value;
-      if (is_same || std::memcmp(from_a + at, from_b + at, element_bytes) == 0) continue;
-      const double distance = Distance(dtype, from_a + at, from_b + at);
-      squares += distance * distance;
-      if (difference.changed++ == 0 || IsMore(distance, difference.max_abs)) {
-        difference.max_abs = distance;
-        difference.max_at = static_cast<std::int64_t>(at / element_bytes);
-      }
-    }
+Difference DifferenceOf(const NamedTensor& a, const NamedTensor& b) {
+  // Of two arrays in Fortran order the transposes are compared: they need no gathering.
+  const bool are_transposed = a.layout.is_fortran && b.layout.is_fortran;
+  std::vector<std::int64_t> transposed;
+  if (are_transposed) transposed.assign(a.view.shape.rbegin(), a.view.shape.rend());
+  const auto layout = [&](const NamedTensor& tensor) -> Layout {
+    return {tensor.layout.is_big_endian, tensor.layout.is_fortran && !are_transposed};
+  };
+  Comparison comparison(a.view.dtype, std::move(transposed));
+  COrderReader from_a(a.view, layout(a));
+  COrderReader from_b(b.view, layout(b));
+  const std::size_t block_bytes = std::min(kComparedBytes, a.view.data.size());
+  std::vector<std::byte> block_a(block_bytes);
+  std::vector<std::byte> block_b(block_bytes);
+  for (std::size_t done = 0; done < a.view.data.size(); done += block_bytes) {
+    const std::size_t n = *from_a.Read(block_a);
+    comparison.Add(std::span(block_a).first(n), std::span(block_b).first(*from_b.Read(block_b)));
   }
-  if (squares != 0) difference.relative_l2 = std::sqrt(squares) / std::sqrt(squares_a);
-  return difference;
+  return comparison.Result();
 }
 
 std::vector<std::int64_t> IndexOf(std::int64_t at, std::span<const std::int64_t> shape) {

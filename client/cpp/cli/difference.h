@@ -1,16 +1,15 @@
-// How much two tensors of one dtype and shape differ, element by element: computed here, from the
-// bytes of both, in the memory of a few numbers.
+// How much two tensors of one dtype and shape differ, element by element, however each lies in its
+// file: computed here, from the bytes of both, in bounded memory.
 //
 // Thread safety: pure.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_DIFFERENCE_H_
 #define WARPFOLD_CLIENT_CPP_CLI_DIFFERENCE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "client/cpp/tensor.h"
+#include "client/cpp/cli/named_tensor.h"
 
 namespace warpfold::client {
 
@@ -21,8 +20,8 @@ struct Difference {
   double relative_l2 = 0;    // the L2 norm of a - b by that of a; infinite when only a's is 0
 };
 
-// REQUIRES: `a` and `b` are as long as each other, whole elements of `dtype`.
-Difference DifferenceOf(DType dtype, std::span<const std::byte> a, std::span<const std::byte> b);
+// REQUIRES: `a` and `b` have one shape and one dtype, which the contract has.
+Difference DifferenceOf(const NamedTensor& a, const NamedTensor& b);
 
 // Whether `left` is more than `right`: NaN is more than any number.
 bool IsMore(double left, double right);

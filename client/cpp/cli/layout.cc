@@ -43,8 +43,8 @@ absl::StatusOr<ReduceOptions> ReversedOptions(const ReduceOptions& options,
     if (long_axes < 2 || (op != v1::OP_ARGMIN && op != v1::OP_ARGMAX)) continue;
     return absl::UnimplementedError(absl::StrCat(
         "op: ", Name(op),
-        " over several axes needs C order, and the array is in Fortran order; take one "
-        "axis or save np.ascontiguousarray(a)"));
+        " over several axes needs C order, and the array is in Fortran order; take one axis, read "
+        "it from a file instead of a pipe, or save np.ascontiguousarray(a)"));
   }
   ReduceOptions reversed = options;
   for (std::int64_t& axis : reversed.axes) axis = -1 - axis;

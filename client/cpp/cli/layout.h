@@ -21,6 +21,8 @@ namespace warpfold::client {
 struct Layout {
   bool is_big_endian = false;  // never of elements of one byte
   bool is_fortran = false;     // never of one axis, or none
+
+  bool operator==(const Layout&) const = default;
 };
 
 // Turns each element around. REQUIRES: whole elements of 2, 4 or 8 bytes.

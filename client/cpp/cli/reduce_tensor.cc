@@ -1,30 +1,15 @@
 #include "client/cpp/cli/reduce_tensor.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
+#include "client/cpp/cli/c_order_reader.h"
 #include "client/cpp/cli/layout.h"
 #include "client/cpp/exchange.h"
 #include "client/cpp/stripes.h"
 
 namespace warpfold::client {
 namespace {
-
-class ViewReader final : public TensorReader {
- public:
-  explicit ViewReader(std::span<const std::byte> bytes) : left_(bytes) {}
-
-  absl::StatusOr<std::size_t> Read(std::span<std::byte> into) override {
-    const std::size_t n = std::min(into.size(), left_.size());
-    std::copy_n(left_.begin(), n, into.begin());
-    left_ = left_.subspan(n);
-    return n;
-  }
-
- private:
-  std::span<const std::byte> left_;
-};
 
 // What another reads, little-endian.
 class SwappingReader final : public TensorReader {
@@ -43,16 +28,24 @@ class SwappingReader final : public TensorReader {
   const std::size_t element_bytes_;
 };
 
+absl::StatusOr<BlockAnswer> ReduceGathered(Client& client, const TensorView& view,
+                                           const Layout& layout, const ReduceOptions& options,
+                                           std::optional<Op> may_not_fit) {
+  COrderReader reader(view, layout);
+  return ReduceByBlocks(client, view.dtype, view.shape, reader, options, may_not_fit);
+}
+
 absl::StatusOr<BlockAnswer> ReduceInCOrder(Client& client, const TensorView& view,
                                            bool is_big_endian, TensorReader* reader,
                                            const ReduceOptions& options,
                                            std::optional<Op> may_not_fit) {
   if (reader == nullptr && !is_big_endian) return ReduceAtOnce(client, view, options, may_not_fit);
-  ViewReader in_memory(view.data);
-  TensorReader& plain = reader != nullptr ? *reader : in_memory;
-  SwappingReader swapping(plain, ElementBytes(view.dtype));
-  TensorReader& from = is_big_endian ? static_cast<TensorReader&>(swapping) : plain;
-  return ReduceByBlocks(client, view.dtype, view.shape, from, options, may_not_fit);
+  if (reader == nullptr) {
+    return ReduceGathered(client, view, {.is_big_endian = true}, options, may_not_fit);
+  }
+  SwappingReader swapping(*reader, ElementBytes(view.dtype));
+  return ReduceByBlocks(client, view.dtype, view.shape, is_big_endian ? swapping : *reader, options,
+                        may_not_fit);
 }
 
 // A failure of the reversed array that names an output element, as the array has it.
@@ -78,6 +71,9 @@ absl::StatusOr<BlockAnswer> ReduceTensor(Client& client, const NamedTensor& tens
     return ReduceInCOrder(client, tensor.view, is_big_endian, reader, options, may_not_fit);
   }
   const absl::StatusOr<ReduceOptions> asked = ReversedOptions(options, tensor.view.shape);
+  if (absl::IsUnimplemented(asked.status()) && reader == nullptr) {
+    return ReduceGathered(client, tensor.view, tensor.layout, options, may_not_fit);
+  }
   if (!asked.ok()) return asked.status();
   TensorView view = tensor.view;
   std::reverse(view.shape.begin(), view.shape.end());

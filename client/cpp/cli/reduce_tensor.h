@@ -16,7 +16,8 @@
 
 namespace warpfold::client {
 
-// As ReduceByBlocks, which says what `may_not_fit` is; a null `reader` means the view's data.
+// As ReduceByBlocks, which says what `may_not_fit` is; a null `reader` means the view's data, of
+// which what needs C order is gathered.
 absl::StatusOr<BlockAnswer> ReduceTensor(Client& client, const NamedTensor& tensor,
                                          TensorReader* reader, const ReduceOptions& options,
                                          std::optional<Op> may_not_fit = std::nullopt);

@@ -90,12 +90,8 @@ class Pipelined final : public LoadClient {
       : client_(std::move(client)),
         tensor_(std::move(tensor)),
         options_{.ops = options.ops},
-        in_flight_(static_cast<std::size_t>(options.window), false) {
-    // A stream's deadline is for all of its requests.
-    stream_options_.timeout = std::chrono::ceil<std::chrono::milliseconds>(
-        options.warmup + options.duration + options.timeout);
-    stream_ = client_->OpenMany(stream_options_);
-  }
+        in_flight_(static_cast<std::size_t>(options.window), false),
+        stream_(client_->OpenMany({})) {}
 
   void Send(int slot) override {
     options_.request_id = absl::StrCat(slot);
@@ -136,17 +132,16 @@ class Pipelined final : public LoadClient {
       return Outcome{static_cast<int>(slot), broken_, {}, {}};
     }
     broken_ = absl::OkStatus();
-    stream_ = client_->OpenMany(stream_options_);
+    stream_ = client_->OpenMany({});
     return std::nullopt;
   }
 
   std::unique_ptr<Client> client_;
   TensorView tensor_;
   ReduceOptions options_;
-  ManyOptions stream_options_;
-  std::unique_ptr<ManyStream> stream_;
   std::vector<bool> in_flight_;  // by slot
-  absl::Status broken_;          // why the stream ended
+  std::unique_ptr<ManyStream> stream_;
+  absl::Status broken_;  // why the stream ended
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ The modules are layers. Each imports from those below it, and within one imports
 
 * Dask: dask, _dask, _dask_chunks
 * clients and tensors: aio, _client, _connected, _remote, _namespace, _contexts
-* NumPy's names: _functions, _nan_functions, _words
+* NumPy's names: _functions, _nan_functions, _searches, _words
 * what a call does: _flows, _describe
 * how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
 * RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io

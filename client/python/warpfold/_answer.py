@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -16,6 +16,8 @@ from ._request import ReduceCall
 
 __all__ = [
     "Descriptions",
+    "Integer",
+    "Number",
     "Reduction",
     "Timing",
     "Values",
@@ -24,8 +26,11 @@ __all__ = [
     "parse_message",
 ]
 
-# Of results. A scalar has an array's attributes and methods, and is typed as one, too: which of the
-# two it is follows from a shape, which no type has.
+# Of results over all axes; the least and the greatest of booleans are numbers by their types alone.
+Number = Union[np.floating[Any], np.integer[Any]]
+Integer = np.integer[Any]
+# Of other results. A scalar has an array's attributes and methods, and is typed as one, too: which
+# of the two it is follows from a shape, which no type has.
 Values = np.ndarray[Any, np.dtype[Any]]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
+import numpy as np
 
-from ._answer import Descriptions, Reduction, Values
+from ._answer import Descriptions, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
@@ -93,7 +94,9 @@ def connect(
     return client
 
 
-class Client(Context, Connected, Functions[Values, Reduction, Descriptions]):
+class Client(
+    Context, Connected, Functions[Number, Integer, np.bool_, Values, Reduction, Descriptions]
+):
     __doc__ = Functions.__doc__
 
     # Made by `connect`. Any number of threads may use a client at a time. Not a forked child, which
@@ -221,7 +224,7 @@ class Client(Context, Connected, Functions[Values, Reduction, Descriptions]):
         return run(flow)
 
 
-class SharedTensor(Context, Shared[Values, Reduction, Descriptions]):
+class SharedTensor(Context, Shared[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -235,7 +238,7 @@ class SharedTensor(Context, Shared[Values, Reduction, Descriptions]):
         self.release()
 
 
-class RemoteTensor(Context, Remote[Values, Reduction, Descriptions]):
+class RemoteTensor(Context, Remote[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:

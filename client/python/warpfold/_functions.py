@@ -13,27 +13,34 @@ from ._arrays import Axis, Whole
 from ._forms import Out
 from ._nan_functions import NanFunctions
 from ._request import plan
+from ._searches import Searches
 from ._words import (
     CallOptions,
     DescribedT,
-    Index,
+    IndexT,
+    NumberT,
     Ord,
     ReductionT,
+    TruthT,
     ValueT,
     check_words,
     freedom,
     norm_op,
-    one_axis,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+    from ._words import FreedomOptions, ScalarOptions
+
 __all__ = ["Functions"]
 
 
-class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
+class Functions(
+    NanFunctions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+    Searches[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
@@ -106,6 +113,10 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         described: ReductionT | DescribedT = self._do(self._flows.describe(x, axis, **call))
         return described
 
+    @overload
+    def sum(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
     def sum(
         self,
         x: Any,
@@ -115,13 +126,39 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> ValueT: ...
+
+    def sum(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> NumberT | ValueT:
         """np.sum.
 
         >>> print(client.sum([[1, 2], [3, 4]], axis=0))
         [4 6]
         """
         return self._value("sum", plan(x, ["sum"], axis, keepdims), call, dtype, out)
+
+    @overload
+    def mean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def mean(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def mean(
         self,
@@ -132,13 +169,27 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.mean.
 
         >>> print(client.mean(np.arange(4)))
         1.5
         """
         return self._value("mean", plan(x, ["mean"], axis, keepdims), call, dtype, out)
+
+    @overload
+    def min(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def min(
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def min(
         self,
@@ -148,7 +199,7 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.min.
 
         >>> print(client.min([[1.5, 2], [3, 0.5]], axis=1, keepdims=True))
@@ -156,6 +207,20 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
          [0.5]]
         """
         return self._value("min", plan(x, ["min"], axis, keepdims), call, None, out)
+
+    @overload
+    def max(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def max(
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def max(
         self,
@@ -165,9 +230,24 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.max."""
         return self._value("max", plan(x, ["max"], axis, keepdims), call, None, out)
+
+    @overload
+    def prod(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def prod(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def prod(
         self,
@@ -178,9 +258,26 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.prod."""
         return self._value("prod", plan(x, ["prod"], axis, keepdims), call, dtype, out)
+
+    @overload
+    def var(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+
+    @overload
+    def var(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
+        *,
+        keepdims: bool = False,
+        correction: Whole | None = None,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def var(
         self,
@@ -193,7 +290,7 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.var."""
         return self._value(
             "var",
@@ -202,6 +299,23 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
             dtype,
             out,
         )
+
+    @overload
+    def std(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+
+    @overload
+    def std(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
+        *,
+        keepdims: bool = False,
+        correction: Whole | None = None,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def std(
         self,
@@ -214,7 +328,7 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.std."""
         return self._value(
             "std",
@@ -224,64 +338,20 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
             out,
         )
 
-    def argmin(
-        self,
-        x: Any,
-        axis: Index | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.argmin."""
-        return self._value("argmin", plan(x, ["argmin"], one_axis(axis), keepdims), call, None, out)
+    @overload
+    def norm(
+        self, x: Any, ord: Ord = None, axis: None = None, **call: Unpack[ScalarOptions]
+    ) -> NumberT: ...
 
-    def argmax(
+    @overload
+    def norm(
         self,
         x: Any,
-        axis: Index | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.argmax."""
-        return self._value("argmax", plan(x, ["argmax"], one_axis(axis), keepdims), call, None, out)
-
-    def any(
-        self,
-        x: Any,
+        ord: Ord = None,
         axis: Axis = None,
-        out: Out = None,
-        *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.any."""
-        return self._value("any", plan(x, ["any"], axis, keepdims), call, None, out)
-
-    def all(
-        self,
-        x: Any,
-        axis: Axis = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.all."""
-        return self._value("all", plan(x, ["all"], axis, keepdims), call, None, out)
-
-    def count_nonzero(
-        self,
-        x: Any,
-        axis: Axis = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT:
-        """np.count_nonzero."""
-        return self._value("count_nonzero", plan(x, ["count_nonzero"], axis, keepdims), call)
+    ) -> ValueT: ...
 
     def norm(
         self,
@@ -290,6 +360,6 @@ class Functions(NanFunctions[ValueT, ReductionT, DescribedT]):
         axis: Axis = None,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.linalg.norm of vectors: `ord` None or 2, the root of the sum of squares, or 1."""
         return self._value("norm", plan(x, [norm_op(x, ord, axis)], axis, keepdims), call)

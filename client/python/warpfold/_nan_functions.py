@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ._arrays import Axis, Whole
 from ._forms import Out
@@ -12,7 +12,10 @@ from ._words import (
     Calls,
     DescribedT,
     Index,
+    IndexT,
+    NumberT,
     ReductionT,
+    TruthT,
     ValueT,
     freedom,
     one_axis,
@@ -22,11 +25,28 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
+    from ._words import FreedomOptions, ScalarOptions
+
 __all__ = ["NanFunctions"]
 
 
-class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
+class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """NumPy's reductions that leave NaN out."""
+
+    @overload
+    def nansum(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def nansum(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nansum(
         self,
@@ -37,11 +57,26 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nansum."""
         return self._value(
             "nansum", plan(x, ["sum"], axis, keepdims, omit_nan=True), call, dtype, out
         )
+
+    @overload
+    def nanmean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def nanmean(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanmean(
         self,
@@ -52,11 +87,25 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanmean."""
         return self._value(
             "nanmean", plan(x, ["mean"], axis, keepdims, omit_nan=True), call, dtype, out
         )
+
+    @overload
+    def nanmin(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def nanmin(
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanmin(
         self,
@@ -66,11 +115,25 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanmin."""
         return self._value(
             "nanmin", plan(x, ["min"], axis, keepdims, omit_nan=True), call, None, out
         )
+
+    @overload
+    def nanmax(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def nanmax(
+        self,
+        x: Any,
+        axis: Axis = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanmax(
         self,
@@ -80,11 +143,26 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanmax."""
         return self._value(
             "nanmax", plan(x, ["max"], axis, keepdims, omit_nan=True), call, None, out
         )
+
+    @overload
+    def nanprod(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+
+    @overload
+    def nanprod(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanprod(
         self,
@@ -95,11 +173,28 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanprod."""
         return self._value(
             "nanprod", plan(x, ["prod"], axis, keepdims, omit_nan=True), call, dtype, out
         )
+
+    @overload
+    def nanvar(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+
+    @overload
+    def nanvar(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
+        *,
+        keepdims: bool = False,
+        correction: Whole | None = None,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanvar(
         self,
@@ -112,7 +207,7 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanvar."""
         return self._value(
             "nanvar",
@@ -121,6 +216,23 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
             dtype,
             out,
         )
+
+    @overload
+    def nanstd(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+
+    @overload
+    def nanstd(
+        self,
+        x: Any,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Out = None,
+        ddof: Whole = 0,
+        *,
+        keepdims: bool = False,
+        correction: Whole | None = None,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanstd(
         self,
@@ -133,7 +245,7 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> NumberT | ValueT:
         """np.nanstd."""
         return self._value(
             "nanstd",
@@ -143,6 +255,10 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
             out,
         )
 
+    @overload
+    def nanargmin(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> IndexT: ...
+
+    @overload
     def nanargmin(
         self,
         x: Any,
@@ -151,10 +267,34 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> ValueT: ...
+
+    def nanargmin(
+        self,
+        x: Any,
+        axis: Index | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> IndexT | ValueT:
         """np.nanargmin."""
         planned = plan(x, ["argmin"], one_axis(axis), keepdims, omit_nan=True)
         return self._value("nanargmin", planned._replace(refuses_all_nan=True), call, None, out)
+
+    @overload
+    def nanargmax(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> IndexT: ...
+
+    @overload
+    def nanargmax(
+        self,
+        x: Any,
+        axis: Index | None = None,
+        out: Out = None,
+        *,
+        keepdims: bool = False,
+        **call: Unpack[CallOptions],
+    ) -> ValueT: ...
 
     def nanargmax(
         self,
@@ -164,7 +304,7 @@ class NanFunctions(Calls[ValueT, ReductionT, DescribedT]):
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> ValueT:
+    ) -> IndexT | ValueT:
         """np.nanargmax."""
         planned = plan(x, ["argmax"], one_axis(axis), keepdims, omit_nan=True)
         return self._value("nanargmax", planned._replace(refuses_all_nan=True), call, None, out)

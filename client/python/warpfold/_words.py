@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypedDict, TypeVar, Union
 
 import numpy as np
 
@@ -20,9 +20,14 @@ __all__ = [
     "CallOptions",
     "Calls",
     "DescribedT",
+    "FreedomOptions",
     "Index",
+    "IndexT",
+    "NumberT",
     "Ord",
     "ReductionT",
+    "ScalarOptions",
+    "TruthT",
     "ValueT",
     "check_words",
     "freedom",
@@ -30,7 +35,12 @@ __all__ = [
     "one_axis",
 ]
 
-ValueT = TypeVar("ValueT")  # of a NumPy scalar or array, typed as the array
+# Of a result without axes: a NumPy number, an integer, a truth value. And of any other, which may
+# be without axes, too: that follows from a shape, which no type has.
+NumberT = TypeVar("NumberT")
+IndexT = TypeVar("IndexT")
+TruthT = TypeVar("TruthT")
+ValueT = TypeVar("ValueT")
 ReductionT = TypeVar("ReductionT")  # of a Reduction
 DescribedT = TypeVar("DescribedT")  # of a dict of them, by the names of a mapping's tensors
 Ord = Union[None, int, float]
@@ -43,12 +53,21 @@ class CallOptions(TypedDict, total=False):
     progress: Progress | None
 
 
+class ScalarOptions(CallOptions, total=False):
+    """Of a call over all axes, whose result has none."""
+
+    keepdims: Literal[False]
+
+
+class FreedomOptions(ScalarOptions, total=False):
+    ddof: Whole
+    correction: Whole | None
+
+
 _WORDS = frozenset(CallOptions.__annotations__)
 
 
-def check_words(
-    function: str, call: Mapping[str, object], words: Collection[str] = _WORDS
-) -> None:
+def check_words(function: str, call: Mapping[str, object], words: Collection[str] = _WORDS) -> None:
     """TypeError, as Python has it, for a keyword that the function has not."""
     for word in call:
         if word in _NOT_YET:
@@ -57,7 +76,7 @@ def check_words(
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
 
 
-class Calls(Generic[ValueT, ReductionT, DescribedT]):
+class Calls(Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     _flows: Flows
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:

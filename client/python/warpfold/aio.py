@@ -18,8 +18,9 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
+import numpy as np
 
-from ._answer import Descriptions, Reduction, Values
+from ._answer import Descriptions, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
@@ -88,7 +89,14 @@ async def connect(
 class Client(
     AsyncContext,
     Connected,
-    Functions[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]],
+    Functions[
+        Awaitable[Number],
+        Awaitable[Integer],
+        Awaitable[np.bool_],
+        Awaitable[Values],
+        Awaitable[Reduction],
+        Awaitable[Descriptions],
+    ],
 ):
     __doc__ = Functions.__doc__
 
@@ -174,7 +182,15 @@ class Client(
 
 
 class SharedTensor(
-    AsyncContext, Shared[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+    AsyncContext,
+    Shared[
+        Awaitable[Number],
+        Awaitable[Integer],
+        Awaitable[np.bool_],
+        Awaitable[Values],
+        Awaitable[Reduction],
+        Awaitable[Descriptions],
+    ],
 ):
     """warpfold.SharedTensor; what it answers is awaited."""
 
@@ -189,7 +205,15 @@ class SharedTensor(
 
 
 class RemoteTensor(
-    AsyncContext, Remote[Awaitable[Values], Awaitable[Reduction], Awaitable[Descriptions]]
+    AsyncContext,
+    Remote[
+        Awaitable[Number],
+        Awaitable[Integer],
+        Awaitable[np.bool_],
+        Awaitable[Values],
+        Awaitable[Reduction],
+        Awaitable[Descriptions],
+    ],
 ):
     """warpfold.RemoteTensor; what it answers is awaited: await np.sum(tensor, axis=0)."""
 

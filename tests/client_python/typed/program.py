@@ -34,6 +34,28 @@ def results(client: warpfold.Client, x: NDArray[np.float32]) -> float:
     return float(total)
 
 
+def scalars(client: warpfold.Client, x: NDArray[np.float32], out: NDArray[Any]) -> float:
+    place: int = int(client.argmax(x))
+    spread = client.std(x, ddof=1, timeout=2.0) + client.nanmax(x) / 2
+    print(client.sum(x, axis=None).item(), x[client.nanargmin(x)], not client.all(x), spread.dtype)
+    rows = client.sum(x, axis=1)
+    print(rows[0], len(rows), client.min(x, keepdims=True)[0, 0], client.sum(x, None, None, out)[0])
+    for row in client.mean(x, (1, 2)):
+        print(row)
+    client.sum(x)[0]  # planted
+    len(client.mean(x))  # planted
+    client.std(x, ddof=1)[0]  # planted
+    client.norm(x)[0]  # planted
+    client.count_nonzero(x)[0]  # planted
+    client.any(x)[0]  # planted
+    x[client.max(x)]  # planted
+    x[client.any(x).tolst()]  # planted
+    number: int = client.sum(x, axis=0)  # planted
+    array: NDArray[Any] = client.sum(x)  # planted
+    client.argmax(x, axis=0).shap  # planted
+    return float(client.min(x)) + place
+
+
 def several(client: warpfold.Client, x: NDArray[np.float32]) -> int:
     answer = client.reduce(x, ["min", "max"], axis=1)
     kernel_ms = answer.timing.kernel_ns / 1e6
@@ -59,7 +81,9 @@ def on_server(client: warpfold.Client, x: NDArray[np.float32]) -> None:
     with client.put(x, ttl=60) as tensor:
         print(np.sum(tensor, axis=0), tensor.max(axis=0)[0], tensor.describe().attempts, tensor.id)
         tensor.std(ddof=1).tolist()
+        print(float(tensor.sum()) + tensor.sum(0)[0], x[tensor.argmin()])
         tensor.max().shapes  # planted
+        tensor.sum()[0]  # planted
         tensor.describe().timings  # planted
         tensor.reduce(["sum"])["sum"].tolst()  # planted
         tensor.mean(axis="rows")  # planted
@@ -87,6 +111,8 @@ async def awaited(target: str, x: NDArray[np.float32]) -> None:
         print(total.tolist(), answer["sum"].tolist(), (await client.describe(x)).attempts)
         client.sum(x).tolist()  # planted
         total.shapes  # planted
+        (await client.mean(x))[0]  # planted
+        (await client.mean(x, axis=0)).mena()  # planted
         answer.timings  # planted
         (await client.describe({"x": x})).attempts  # planted
         async with await client.put(x) as tensor:
