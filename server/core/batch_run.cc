@@ -43,9 +43,11 @@ void BatchRun::StageAll() {
   while (next_ < works_.size()) {
     WorkReport& report = reports_[next_];
     report.queue = start_ - works_[next_].since;
-    absl::Status staged = works_[next_].work->MayBegin(report.queue);
+    Work& work = *works_[next_].work;
+    absl::Status staged = work.token().CheckCancelled();
+    if (staged.ok()) staged = work.MayBegin(report.queue);
     if (staged.ok()) {
-      std::optional<absl::Span<std::byte>> buffer = lane_.Add(works_[next_].work->plan());
+      std::optional<absl::Span<std::byte>> buffer = lane_.Add(work.plan());
       if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch
       staged = buffer.has_value() ? Stage(next_, *buffer)
                                   : absl::InternalError("a tensor does not fit in a batch alone");

@@ -131,7 +131,7 @@ absl::Status DeviceScheduler::Submit(Work* work) {
         if (absl::Status room = CheckQueue(); !room.ok()) return room;
       }
       // Under the lock: who has ceased to want it is either seen here, or finds it in the queue.
-      if (absl::Status wanted = work->Wanted(); !wanted.ok()) return wanted;
+      if (absl::Status why = work->token().CheckCancelled(); !why.ok()) return why;
       if (!batches) {
         workers_->Push(arrived);
       } else {

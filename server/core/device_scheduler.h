@@ -88,7 +88,7 @@ class DeviceScheduler {
 
   // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
   // and may call Done before returning, of a batch for others too. RESOURCE_EXHAUSTED with
-  // RetryLater: the queue is full. UNAVAILABLE: draining, or the device is lost. What Wanted()
+  // RetryLater: the queue is full. UNAVAILABLE: draining, or the device is lost. What its token
   // says, if nobody wants it any more and it would have to queue.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -96,8 +96,8 @@ class DeviceScheduler {
   absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it has not begun: then it is the caller's again and Done will not come.
-  // False when a lane has it or had it; such a work ends by itself once Wanted() says so, or its
-  // payload has failed.
+  // False when a lane has it or had it; such a work ends by itself once its token is cancelled, or
+  // its payload has failed.
   bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What waits stays, even above the new limit.

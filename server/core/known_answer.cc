@@ -109,7 +109,6 @@ class KnownWork final : public Work, private PayloadSource {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return false; }
-  absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_.Notify();

@@ -7,16 +7,14 @@
 namespace warpfold {
 
 bool LaneRun::Turn(Lane& lane, Patience patience) {
-  absl::Status wanted;
+  absl::Status may_run = work_.token().CheckCancelled();
   if (start_ == Clock::time_point{}) {
     start_ = Clock::now();
     report_.queue = start_ - queued_since_;
-    wanted = work_.MayBegin(report_.queue);
-  } else {
-    wanted = work_.Wanted();
+    if (may_run.ok()) may_run = work_.MayBegin(report_.queue);
   }
-  if (!wanted.ok()) {
-    report_.outcome = wanted;
+  if (!may_run.ok()) {
+    report_.outcome = may_run;
     return true;
   }
   End end = std::visit([&](const auto& task) { return Run(lane, task, patience); }, work_.task());
@@ -48,7 +46,7 @@ LaneRun::End LaneRun::Run(Lane& lane, const WriteTensor& task, Patience patience
 std::optional<absl::Status> LaneRun::Receive(Lane& lane, std::int64_t bytes,
                                              absl::FunctionRef<absl::Status()> begin,
                                              Patience patience) {
-  if (!staging_.has_value()) staging_.emplace(work_, work_.payload(), bytes);
+  if (!staging_.has_value()) staging_.emplace(work_.token(), work_.payload(), bytes);
   const absl::StatusOr<bool> staged = staging_->Turn(lane, begin, patience);
   if (staged.ok() && !*staged) {
     awaited_bytes_ = staging_->awaited_bytes();

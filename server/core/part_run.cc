@@ -94,7 +94,7 @@ absl::StatusOr<bool> PartRun::Turn(Lane& lane, Patience patience) {
 }
 
 absl::StatusOr<bool> PartRun::Gather(std::int64_t planes, Patience patience) {
-  if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
+  if (absl::Status why = work_.token().CheckCancelled(); !why.ok()) return why;
   awaited_bytes_ = static_cast<std::size_t>(planes * plane_bytes());
   PayloadSource& payload = work_.payload();
   if (!AwaitBytes(payload, awaited_bytes_, patience)) return false;
@@ -107,7 +107,7 @@ absl::StatusOr<bool> PartRun::ReduceNode(Lane& lane, std::int64_t planes, Payloa
                                          Patience patience) {
   if (!staging_.has_value()) {
     node_plan_ = SlicePlan(part_.whole, planes, nodes()[node_]);
-    staging_.emplace(work_, source, node_plan_->input_bytes);
+    staging_.emplace(work_.token(), source, node_plan_->input_bytes);
   }
   absl::StatusOr<bool> staged = staging_->Turn(
       lane, [&] { return lane.Begin(*node_plan_); }, patience);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/core/byte_ranges.h"
+#include "server/core/cancel_token.h"
 #include "server/core/shard.h"
 #include "server/core/tensor_homes.h"
 #include "server/core/tensor_lease.h"
@@ -32,6 +33,7 @@ struct ResidentTensor {
   ByteRanges being_written;
   std::int64_t reductions = 0;
   std::int64_t writes = 0;
+  std::vector<CancelToken*> writers;  // of writes: to hear of the end
   bool ended = false;
   std::chrono::steady_clock::time_point last_use;
 

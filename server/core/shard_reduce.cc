@@ -30,7 +30,7 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Sha
   if (!values.ok()) return values.status();
   ShardResults results{range, values->nodes(), {}, {}, {}};
   for (std::size_t n = 0; n < results.nodes.size(); ++n) {
-    if (absl::Status wanted = work.Wanted(); !wanted.ok()) return wanted;
+    if (absl::Status why = work.token().CheckCancelled(); !why.ok()) return why;
     const Plan plan = SlicePlan(whole, 1, results.nodes[n]);
     absl::StatusOr<Outcome> node =
         lane.Reduce(plan, shard.data + (results.nodes[n].begin - begin) * row_bytes);

@@ -32,7 +32,7 @@ struct ShardResults {
 };
 
 // Reduces `shard` by work.plan() on an idle lane of its device and leaves the lane idle. Errors as
-// Lane::Reduce's, or why `work` is not wanted, which is asked before each node.
+// Lane::Reduce's, or why `work` is not wanted: its token is asked before each node.
 absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard);
 
 // The results, one string an op, of a tensor whose shards came to `shards`, in their order.

@@ -32,9 +32,9 @@ absl::Status SplitReduction::Submit() {
 }
 
 bool SplitReduction::Withdraw() {
-  const absl::Status wanted = work_.Wanted();
+  const absl::Status why = work_.token().CheckCancelled();
   return GiveUp(works_.size(), 0,
-                wanted.ok() ? absl::CancelledError("the request was withdrawn") : wanted);
+                why.ok() ? absl::CancelledError("the request was withdrawn") : why);
 }
 
 bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
@@ -63,13 +63,6 @@ absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
   return outcome;
 }
 
-absl::Status SplitReduction::Wanted() const {
-  if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
-  absl::MutexLock lock(&mutex_);
-  // Not its status, which may say that its device is lost: this shard's is not.
-  return failure_.ok() ? absl::OkStatus() : absl::CancelledError("another shard has failed");
-}
-
 void SplitReduction::ShardDone(std::size_t index, WorkReport report) {
   Note(index, std::move(report));
   // The mutex is let go of before: the last one destroys it.
@@ -80,7 +73,11 @@ void SplitReduction::ShardDone(std::size_t index, WorkReport report) {
 void SplitReduction::Fail(std::size_t index, const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   if (!absl::IsOutOfRange(why)) {
-    if (failure_.ok()) failure_ = why;
+    if (!failure_.ok()) return;
+    failure_ = why;
+    // Not its status, which may say that its device is lost: that of the others is not.
+    const absl::Status another = absl::CancelledError("another shard has failed");
+    for (ShardWork& work : works_) work.token().Cancel(another);
   } else if (overflow_.ok() || index < overflow_shard_) {
     overflow_ = why;
     overflow_shard_ = index;

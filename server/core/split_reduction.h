@@ -31,7 +31,8 @@ class SplitReduction final : public SplitWork {
   // The reduction of one shard.
   class ShardWork final : public Work {
    public:
-    ShardWork(SplitReduction& all, std::size_t index) : all_(all), index_(index) {}
+    ShardWork(SplitReduction& all, std::size_t index)
+        : Work(CancelToken::kNoDeadline, &all.work_.token()), all_(all), index_(index) {}
 
     LaneTask task() override {
       return UseLane{[this](Lane& lane) { return all_.Reduce(lane, index_); }};
@@ -39,10 +40,8 @@ class SplitReduction final : public SplitWork {
     const Plan& plan() const override { return all_.work_.plan(); }
     PayloadSource& payload() override { return all_.work_.payload(); }
     bool waits_for_client() const override { return false; }
-    absl::Status Wanted() const override { return all_.Wanted(); }
     absl::Status MayBegin(std::chrono::nanoseconds waited) override {
-      absl::Status wanted = Wanted();
-      return wanted.ok() ? all_.work_.MayBegin(waited) : wanted;
+      return all_.work_.MayBegin(waited);
     }
     void Done(WorkReport report) override { all_.ShardDone(index_, std::move(report)); }
 
@@ -53,7 +52,6 @@ class SplitReduction final : public SplitWork {
 
   // Runs on a lane's thread; the outcome has results when it was the last shard's.
   absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Wanted() const ABSL_LOCKS_EXCLUDED(mutex_);
   void ShardDone(std::size_t index, WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   // A result of shard `index` that does not fit is the answer if no shard before it has one, as on
   // one device, so the others go on; of other failures the first in time, and they stop.

@@ -6,7 +6,7 @@
 namespace warpfold {
 
 SplitWrite::SplitWrite(SplitHost& host, Work& work, const WriteShards& task)
-    : host_(host), work_(work), task_(task) {}
+    : Work(CancelToken::kNoDeadline, &work.token()), host_(host), work_(work), task_(task) {}
 
 absl::Status SplitWrite::Submit() { return host_.SubmitTo(*shard().device, this); }
 
@@ -23,7 +23,7 @@ void SplitWrite::Done(WorkReport report) {
   report_.outcome = std::move(report.outcome);
   if (report_.outcome.ok() && !is_last()) {
     ++at_;
-    absl::Status next = work_.Wanted();
+    absl::Status next = token().CheckCancelled();
     if (next.ok()) next = Submit();
     if (next.ok()) return;  // this may be gone
     report_.outcome = std::move(next);

@@ -28,7 +28,6 @@ class SplitWrite final : public SplitWork, private Work, private PayloadSource {
   const Plan& plan() const override { return work_.plan(); }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return work_.waits_for_client(); }
-  absl::Status Wanted() const override { return work_.Wanted(); }
   absl::Status MayBegin(std::chrono::nanoseconds waited) override { return work_.MayBegin(waited); }
   void Done(WorkReport report) override;
 

@@ -27,7 +27,7 @@ absl::StatusOr<bool> Staging::Turn(Lane& lane, absl::FunctionRef<absl::Status()>
 
 absl::StatusOr<bool> Staging::Fill(Lane& lane, Patience patience) {
   while (missing_bytes_ > 0) {
-    if (absl::Status wanted = work_.Wanted(); !wanted.ok()) return wanted;
+    if (absl::Status why = token_.CheckCancelled(); !why.ok()) return why;
     absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
     if (!buffer.ok()) return buffer.status();
     awaited_bytes_ = std::min(buffer->size(), static_cast<std::size_t>(missing_bytes_));

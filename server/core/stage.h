@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/core/cancel_token.h"
 #include "server/core/patience.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
@@ -20,9 +21,9 @@ namespace warpfold {
 
 class Staging {
  public:
-  // Of `byte_count` bytes of `source`. Both references must outlive it.
-  Staging(Work& work, PayloadSource& source, std::int64_t byte_count)
-      : work_(work), source_(source), missing_bytes_(byte_count) {}
+  // Of `byte_count` bytes of `source`, for the work of `token`. Both references must outlive it.
+  Staging(const CancelToken& token, PayloadSource& source, std::int64_t byte_count)
+      : token_(token), source_(source), missing_bytes_(byte_count) {}
 
   // Begins on the idle `lane` by `begin`, or goes on where the last turn ended, one buffer at a
   // time; whether the work's answer is still wanted is asked before each. True: all bytes are in
@@ -37,7 +38,7 @@ class Staging {
   absl::StatusOr<bool> Fill(Lane& lane, Patience patience);
   absl::Status StageNext(Lane& lane, absl::Span<std::byte> buffer);
 
-  Work& work_;
+  const CancelToken& token_;
   PayloadSource& source_;
   std::int64_t missing_bytes_;
   std::size_t awaited_bytes_ = 0;

@@ -18,8 +18,8 @@ void TensorReadLease::Release(bool consume) {
 }
 
 TensorWriteLease::TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentTensor> tensor,
-                                   const ByteRange& range)
-    : table_(table), tensor_(std::move(tensor)), range_(range) {
+                                   const ByteRange& range, CancelToken* writer)
+    : table_(table), tensor_(std::move(tensor)), range_(range), writer_(writer) {
   for (const Shard& shard : tensor_->shards) {
     const std::int64_t begin = std::max(range.begin, shard.offset_bytes);
     const std::int64_t end = std::min(range.end, shard.offset_bytes + shard.size_bytes);
@@ -29,20 +29,16 @@ TensorWriteLease::TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentT
   }
 }
 
-absl::Status TensorWriteLease::Wanted() const {
-  if (!table_->HasEnded(*tensor_)) return absl::OkStatus();
-  return absl::NotFoundError("tensor_id: the tensor has ended");
-}
-
 absl::StatusOr<std::int64_t> TensorWriteLease::Commit() {
-  absl::StatusOr<std::int64_t> missing = table_->EndWrite(tensor_, range_, /*is_written=*/true);
+  absl::StatusOr<std::int64_t> missing =
+      table_->EndWrite(tensor_, range_, writer_, /*is_written=*/true);
   tensor_ = nullptr;
   return missing;
 }
 
 void TensorWriteLease::Release() {
   if (tensor_ == nullptr) return;
-  table_->EndWrite(tensor_, range_, /*is_written=*/false).IgnoreError();
+  table_->EndWrite(tensor_, range_, writer_, /*is_written=*/false).IgnoreError();
   tensor_ = nullptr;
 }
 

@@ -2,8 +2,8 @@
 // it is.
 //
 // Step of a request: 2, decide, until the answer. Move-only; a default or moved-from lease holds
-// nothing. Not safe for concurrent use, but for TensorWriteLease::Wanted. Leases give back what
-// they hold in their destructor and must not outlive the table (tensor_table.h) that made them.
+// nothing. Not safe for concurrent use. Leases give back what they hold in their destructor and
+// must not outlive the table (tensor_table.h) that made them.
 #ifndef WARPFOLD_SERVER_CORE_TENSOR_LEASE_H_
 #define WARPFOLD_SERVER_CORE_TENSOR_LEASE_H_
 
@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "kernels/types.h"
 #include "server/core/byte_ranges.h"
+#include "server/core/cancel_token.h"
 #include "server/core/shard.h"
 #include "server/device/executor.h"
 
@@ -77,6 +78,7 @@ class TensorWriteLease {
     table_ = other.table_;
     tensor_ = std::move(other.tensor_);
     range_ = other.range_;
+    writer_ = other.writer_;
     shards_ = std::move(other.shards_);
     return *this;
   }
@@ -86,9 +88,6 @@ class TensorWriteLease {
   std::int64_t size_bytes() const { return range_.size(); }
   // At least one; they are the range's bytes, in order.
   absl::Span<const Shard> shards() const { return shards_; }
-
-  // OK, or NOT_FOUND once the tensor has ended. Any thread.
-  absl::Status Wanted() const;
 
   // All bytes of the range are in place: gives the tensor back. The bytes that it still misses.
   // NOT_FOUND: it has ended.
@@ -100,11 +99,12 @@ class TensorWriteLease {
  private:
   friend class TensorTable;
   TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentTensor> tensor,
-                   const ByteRange& range);
+                   const ByteRange& range, CancelToken* writer);
 
   TensorTable* table_ = nullptr;
   std::shared_ptr<ResidentTensor> tensor_;
   ByteRange range_;
+  CancelToken* writer_ = nullptr;
   std::vector<Shard> shards_;
 };
 

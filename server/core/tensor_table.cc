@@ -25,6 +25,8 @@ absl::StatusOr<std::string> MakeId() {
   return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
 }
 
+absl::Status EndedError() { return absl::NotFoundError("tensor_id: the tensor has ended"); }
+
 absl::Status CheckTtl(milliseconds ttl, const ResidentLimits& limits) {
   if (ttl >= milliseconds(0) && ttl <= limits.ttl_max) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -171,7 +173,7 @@ absl::StatusOr<TensorReadLease> TensorTable::Read(const std::string& id) {
 
 absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
                                                     std::int64_t offset_bytes,
-                                                    std::int64_t size_bytes) {
+                                                    std::int64_t size_bytes, CancelToken* writer) {
   absl::MutexLock lock(&mutex_);
   absl::StatusOr<SharedTensor> found = Find(id);
   if (!found.ok()) return found.status();
@@ -193,7 +195,8 @@ absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
   tensor.being_written.Add(range);
   ++tensor.writes;
   ++counts_.writes;
-  return TensorWriteLease(this, *std::move(found), range);
+  if (writer != nullptr) tensor.writers.push_back(writer);
+  return TensorWriteLease(this, *std::move(found), range, writer);
 }
 
 absl::Status TensorTable::Delete(const std::string& id) {
@@ -213,6 +216,7 @@ absl::Status TensorTable::Delete(const std::string& id) {
 
 void TensorTable::NoteEnd(ResidentTensor& tensor, TensorEnd why) {
   tensor.ended = true;
+  for (CancelToken* writer : tensor.writers) writer->Cancel(EndedError());
   ++counts_.ended[static_cast<std::size_t>(why)];
   ++counts_.ending.tensors;
   counts_.ending.bytes += tensor.shape.size_bytes;
@@ -281,24 +285,21 @@ void TensorTable::EndRead(const SharedTensor& tensor, bool consume) {
 }
 
 absl::StatusOr<std::int64_t> TensorTable::EndWrite(const SharedTensor& tensor,
-                                                   const ByteRange& range, bool is_written) {
+                                                   const ByteRange& range, CancelToken* writer,
+                                                   bool is_written) {
   {
     absl::MutexLock lock(&mutex_);
     --tensor->writes;
     --counts_.writes;
     tensor->last_use = clock_();
     tensor->being_written.Remove(range);
+    std::erase(tensor->writers, writer);
     if (is_written) tensor->written.Add(range);
     if (!tensor->ended) return tensor->missing_bytes();
-    if (tensor->in_use()) return absl::NotFoundError("tensor_id: the tensor has ended");
+    if (tensor->in_use()) return EndedError();
   }
   Free(*tensor);
-  return absl::NotFoundError("tensor_id: the tensor has ended");
-}
-
-bool TensorTable::HasEnded(const ResidentTensor& tensor) const {
-  absl::MutexLock lock(&mutex_);
-  return tensor.ended;
+  return EndedError();
 }
 
 std::vector<TensorReport> TensorTable::List() const {

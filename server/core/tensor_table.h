@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/cancel_token.h"
 #include "server/core/limits.h"
 #include "server/core/tensor_homes.h"
 #include "server/core/tensor_lease.h"
@@ -86,10 +87,12 @@ class TensorTable {
   absl::StatusOr<TensorReadLease> Read(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a write of `size_bytes` from `offset_bytes` on, which count as not written from here on.
-  // NOT_FOUND, ABORTED, INVALID_ARGUMENT `offset_bytes`, `size_bytes`, RESOURCE_EXHAUSTED that
-  // never fits.
+  // `writer`, if there is one, outlives the lease and is cancelled with NOT_FOUND where the tensor
+  // ends meanwhile. NOT_FOUND, ABORTED, INVALID_ARGUMENT `offset_bytes`, `size_bytes`,
+  // RESOURCE_EXHAUSTED that never fits.
   absl::StatusOr<TensorWriteLease> Write(const std::string& id, std::int64_t offset_bytes,
-                                         std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+                                         std::int64_t size_bytes, CancelToken* writer = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND.
   absl::Status Delete(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -131,8 +134,8 @@ class TensorTable {
   void EndRead(const SharedTensor& tensor, bool consume) ABSL_LOCKS_EXCLUDED(mutex_);
   // The bytes still missing, or NOT_FOUND.
   absl::StatusOr<std::int64_t> EndWrite(const SharedTensor& tensor, const ByteRange& range,
-                                        bool is_written) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool HasEnded(const ResidentTensor& tensor) const ABSL_LOCKS_EXCLUDED(mutex_);
+                                        CancelToken* writer, bool is_written)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Clock clock_;
   mutable absl::Mutex mutex_;

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "kernels/part.h"
 #include "kernels/plan.h"
+#include "server/core/cancel_token.h"
 #include "server/core/shard.h"
 #include "server/device/executor.h"
 
@@ -94,7 +95,16 @@ struct WorkReport {
 
 class Work {
  public:
+  // Wanted until `deadline`, and while the work of the token `parent` is, which outlives this one.
+  explicit Work(CancelToken::Clock::time_point deadline = CancelToken::kNoDeadline,
+                const CancelToken* parent = nullptr)
+      : token_(deadline, parent) {}
   virtual ~Work() = default;
+
+  // Why the answer is not wanted any more. Whoever cancels it takes the work back (Withdraw), or
+  // it ends by itself: before its turn, and in it before each piece, its token is asked.
+  CancelToken& token() { return token_; }
+  const CancelToken& token() const { return token_; }
 
   // Valid and unchanged from Submit until Done.
   virtual LaneTask task() { return ReducePayload{}; }
@@ -119,17 +129,16 @@ class Work {
   // Done waits for a device: only a lane's thread calls it with an outcome that is OK.
   virtual bool done_waits() const { return false; }
 
-  // OK while the answer is wanted; CANCELLED or DEADLINE_EXCEEDED once it is not. Any thread; never
-  // waits.
-  virtual absl::Status Wanted() const = 0;
-
-  // Wanted(), asked once, when its turn has come after `waited`: RESOURCE_EXHAUSTED where that is
-  // too long.
-  virtual absl::Status MayBegin(std::chrono::nanoseconds /*waited*/) { return Wanted(); }
+  // Asked once, when its turn has come after `waited` and it is still wanted: RESOURCE_EXHAUSTED
+  // where that is too long.
+  virtual absl::Status MayBegin(std::chrono::nanoseconds /*waited*/) { return absl::OkStatus(); }
 
   // The end: called once, by a lane's thread or the submitter's, with no lock held. The work may
   // delete itself in here.
   virtual void Done(WorkReport report) = 0;
+
+ private:
+  CancelToken token_;
 };
 
 }  // namespace warpfold

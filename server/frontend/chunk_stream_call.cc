@@ -63,7 +63,7 @@ void ChunkStreamCall::OnFirstPiece() {
     return RefuseWith(started);
   }
   // A cancellation that came before the work was queued found nothing to take back.
-  if (!work_.Submission::Wanted().ok()) work_.Cancel();
+  if (!work_.token().CheckCancelled().ok()) work_.Cancel();
 }
 
 void ChunkStreamCall::CloseChunks() {
@@ -144,11 +144,10 @@ void ChunkStreamCall::ReadChunk() {
 }
 
 void ChunkStreamCall::OnCancel() {
+  const bool is_taken_back = work_.Withdraw();
   // The call may be waiting for a chunk that will not come.
-  absl::Status wanted = work_.Submission::Wanted();
-  chunks_.Fail(wanted.ok() ? absl::CancelledError("the client cancelled the request")
-                           : std::move(wanted));
-  work_.Cancel();
+  chunks_.Fail(work_.token().CheckCancelled());
+  if (is_taken_back) work_.AnswerWithdrawn();
   if (is_accepted_) BeginChunks();
 }
 

@@ -30,31 +30,19 @@ absl::Status Submission::Expect(const HeldBytes& held) {
   return absl::OkStatus();
 }
 
-absl::Status Submission::Wanted() const {
-  if (std::chrono::system_clock::now() >= deadline_) {
-    return absl::DeadlineExceededError("the deadline has passed");
-  }
-  if (cancelled_.load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client cancelled the request");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Submission::MayBegin(std::chrono::nanoseconds waited) {
-  absl::Status wanted = Wanted();
   const std::chrono::milliseconds limit = services_.limits.Get().queue_timeout;
-  if (!wanted.ok() || waited <= limit) return wanted;
-  return services_.admission.RefuseQueued(limit);
+  return waited <= limit ? absl::OkStatus() : services_.admission.RefuseQueued(limit);
 }
 
 bool Submission::Withdraw() {
-  cancelled_.store(true, std::memory_order_relaxed);
+  token().Cancel(absl::CancelledError("the client cancelled the request"));
   return services_.scheduler.Withdraw(this);
 }
 
 void Submission::AnswerWithdrawn() {
   WorkReport report;
-  report.outcome = Wanted();
+  report.outcome = token().CheckCancelled();
   Done(std::move(report));
 }
 

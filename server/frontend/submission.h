@@ -7,7 +7,6 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 #define WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -21,7 +20,7 @@ namespace warpfold {
 class Submission : public Work {
  public:
   Submission(Services& services, std::chrono::system_clock::time_point deadline)
-      : services_(services), deadline_(deadline) {}
+      : Work(deadline), services_(services) {}
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
@@ -33,30 +32,26 @@ class Submission : public Work {
   // refuse it now, and its ticket holds what comes.
   absl::Status Expect(const HeldBytes& held);
 
-  // The client is gone or its deadline has passed. A queued work is taken back and done here; a
-  // running one ends soon.
+  // The client is gone: its token is cancelled, and says so unless it has another reason already. A
+  // queued work is taken back and done here; a running one ends soon.
   void Cancel() {
     if (Withdraw()) AnswerWithdrawn();
   }
-  // The two halves of Cancel, for a caller that takes the work back under a lock: true when it did,
-  // then AnswerWithdrawn must follow, without the lock.
+  // The two halves of Cancel, for a caller that takes the work back under a lock, or has something
+  // to do between: true when it did, then AnswerWithdrawn must follow, without the lock.
   bool Withdraw();
   void AnswerWithdrawn();
 
-  absl::Status Wanted() const override;
   absl::Status MayBegin(std::chrono::nanoseconds waited) override;
 
   Services& services() { return services_; }
   AdmissionTicket& ticket() { return ticket_; }
-  std::chrono::system_clock::time_point deadline() const { return deadline_; }
 
  private:
   absl::Status Admit(const HeldBytes& held);
 
   Services& services_;
-  const std::chrono::system_clock::time_point deadline_;
   AdmissionTicket ticket_;
-  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace warpfold

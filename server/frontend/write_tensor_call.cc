@@ -26,8 +26,8 @@ absl::StatusOr<std::int64_t> WriteTensorCall::AcceptHeader() {
   absl::Status id = CheckRequestId(header_.request_id(), services().limits.Get());
   if (!id.ok()) return id;
   request_id_ = header_.request_id();
-  absl::StatusOr<TensorWriteLease> tensor =
-      services().tensors.Write(header_.tensor_id(), header_.offset_bytes(), header_.size_bytes());
+  absl::StatusOr<TensorWriteLease> tensor = services().tensors.Write(
+      header_.tensor_id(), header_.offset_bytes(), header_.size_bytes(), &token());
   if (!tensor.ok()) return tensor.status();
   tensor_ = *std::move(tensor);
   if (absl::Status expected = Expect({}); !expected.ok()) return expected;
@@ -48,12 +48,6 @@ void WriteTensorCall::End(const absl::Status& status, const grpc::ByteBuffer& an
 SplitTask WriteTensorCall::split_task() const {
   if (tensor_.shards().size() == 1) return ForOneDevice{};
   return WriteShards{tensor_.shards()};
-}
-
-// Asked by the lane's thread, while the lease is held, or before a lane has it.
-absl::Status WriteTensorCall::Wanted() const {
-  absl::Status wanted = Submission::Wanted();
-  return wanted.ok() ? tensor_.Wanted() : wanted;
 }
 
 void WriteTensorCall::Done(WorkReport report) {

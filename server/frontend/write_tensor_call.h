@@ -38,7 +38,6 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
   const Plan& plan() const override { return no_plan_; }
   PayloadSource& payload() override { return chunks(); }
   bool waits_for_client() const override { return true; }
-  absl::Status Wanted() const override;
   void Done(WorkReport report) override;
 
   const Plan no_plan_;

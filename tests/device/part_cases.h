@@ -32,7 +32,6 @@ class MemoryWork : public Work, protected PayloadSource {
   }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return false; }
-  absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport) override {}
 
  protected:

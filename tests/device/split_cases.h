@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -33,7 +32,7 @@ class ResidentWork final : public Work, private PayloadSource {
 
   // The payload breaks off after so many bytes.
   void FailAfter(std::size_t bytes) { fail_after_ = bytes; }
-  void Cancel() { cancelled_ = true; }
+  void Cancel() { token().Cancel(absl::CancelledError("cancelled")); }
   WorkReport& Await() {
     done_.WaitForNotification();
     return report_;
@@ -57,9 +56,6 @@ class ResidentWork final : public Work, private PayloadSource {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return !read_; }
-  absl::Status Wanted() const override {
-    return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
-  }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     if (report_.device != nullptr) device_names_ = report_.device->name;
@@ -91,7 +87,6 @@ class ResidentWork final : public Work, private PayloadSource {
   const absl::Span<const std::byte> bytes_;
   std::size_t at_ = 0;
   std::size_t fail_after_ = std::numeric_limits<std::size_t>::max();
-  std::atomic<bool> cancelled_{false};
   WorkReport report_;
   std::string device_names_;
   absl::Notification done_;

@@ -8,10 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "server/core/work.h"
 
@@ -24,12 +25,18 @@ class FakePayload final : public PayloadSource {
     for (std::int64_t i = 1; i <= count; ++i) elements_.push_back(i);
   }
   void FailRead(absl::Status status) { failure_ = std::move(status); }
+  // `act` is called in the read after the first `reads`.
+  void CallAfter(int reads, std::function<void()> act) {
+    reads_left_ = reads;
+    act_ = std::move(act);
+  }
   // Notified when a lane reads.
   absl::Notification& opened() { return opened_; }
 
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (!opened_.HasBeenNotified()) opened_.Notify();
     if (gate_ != nullptr) gate_->WaitForNotification();
+    if (act_ && reads_left_-- == 0) act_();
     if (!failure_.ok()) return failure_;
     std::memcpy(out.data(), reinterpret_cast<const char*>(elements_.data()) + at_, out.size());
     at_ += out.size();
@@ -43,6 +50,8 @@ class FakePayload final : public PayloadSource {
   std::vector<std::int64_t> elements_;
   std::size_t at_ = 0;
   absl::Status failure_;
+  int reads_left_ = 0;
+  std::function<void()> act_;
 };
 
 class FakeWork final : public Work {
@@ -58,10 +67,7 @@ class FakeWork final : public Work {
     task_ = task;
     device_ = device;
   }
-  void Cancel() {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-  }
+  void Cancel() { token().Cancel(absl::CancelledError("cancelled")); }
   // Its submitter holds a lock, so to speak.
   void LeaveToLanes() { may_run_inline_ = false; }
   void HaveMoreBehind() { has_more_behind_ = true; }
@@ -81,10 +87,6 @@ class FakeWork final : public Work {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return waits_for_client_; }
-  absl::Status Wanted() const override {
-    absl::MutexLock lock(&mutex_);
-    return cancelled_ ? absl::CancelledError("cancelled") : absl::OkStatus();
-  }
   bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
   bool has_more_behind() const override { return has_more_behind_; }
   bool done_waits() const override { return done_waits_; }
@@ -103,8 +105,6 @@ class FakeWork final : public Work {
   bool may_run_inline_ = true;
   bool has_more_behind_ = false;
   bool done_waits_ = false;
-  mutable absl::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   WorkReport report_;
   std::thread::id done_by_;
   absl::Notification done_;
@@ -117,6 +117,7 @@ inline std::int64_t Sum(const WorkReport& report) {
   if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
   return sum;
 }
+
 }  // namespace warpfold
 
 #endif  // WARPFOLD_TESTS_SERVER_FAKE_WORK_H_

@@ -2,6 +2,7 @@
 #ifndef WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ class GatedDevice final : public Executor {
 
   // Waits until a lane has begun.
   void AwaitBegun() { begun_.WaitForNotification(); }
+  // That have begun.
+  int writes() const { return writes_; }
   // Lets every lane go, now and later.
   void Open() {
     if (!open_.HasBeenNotified()) open_.Notify();
@@ -59,6 +62,7 @@ class GatedDevice final : public Executor {
       return Finish();
     }
     absl::Status BeginWrite(std::byte* /*to*/, std::size_t /*size_bytes*/) override {
+      ++device_.writes_;
       return absl::OkStatus();
     }
     absl::Status FinishWrite() override { return absl::OkStatus(); }
@@ -71,6 +75,7 @@ class GatedDevice final : public Executor {
   const DeviceInfo info_{"gated", "gated", 0};
   absl::Notification begun_;
   absl::Notification open_;
+  std::atomic<int> writes_{0};
 };
 
 }  // namespace warpfold

@@ -25,12 +25,9 @@ class DrippingWork final : public testing::MemoryWork {
 
   void Bring(std::size_t bytes) { here_ = std::min(size(), here_ + bytes); }
   void Fail(absl::Status status) { failure_ = std::move(status); }
-  void Cancel() { is_cancelled_ = true; }
+  void Cancel() { token().Cancel(absl::CancelledError("gone")); }
 
   bool waits_for_client() const override { return true; }
-  absl::Status Wanted() const override {
-    return is_cancelled_ ? absl::CancelledError("gone") : absl::OkStatus();
-  }
 
  private:
   bool AwaitBytes(std::size_t byte_count, Clock::time_point /*until*/) override {
@@ -44,7 +41,6 @@ class DrippingWork final : public testing::MemoryWork {
 
   std::size_t here_ = 0;
   absl::Status failure_;
-  bool is_cancelled_ = false;
 };
 
 class LaneRunTest : public ::testing::Test {

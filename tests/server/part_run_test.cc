@@ -24,16 +24,15 @@ class PartWork final : public Work {
   }
 
   FakePayload& fake_payload() { return payload_; }
-  // The answer is no longer wanted once Wanted was asked so many times.
-  void CancelAfter(int asked) { asked_left_ = asked; }
+  // The answer is no longer wanted once so many of the fake lane's buffers were read and one more.
+  void CancelAfter(int buffers) {
+    payload_.CallAfter(buffers, [this] { token().Cancel(absl::CancelledError("cancelled")); });
+  }
 
   const Plan& plan() const override { return plan_; }
   LaneTask task() override { return ReducePart{&part_}; }
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return false; }
-  absl::Status Wanted() const override {
-    return asked_left_-- > 0 ? absl::OkStatus() : absl::CancelledError("cancelled");
-  }
   void Done(WorkReport) override {}
 
  private:
@@ -41,7 +40,6 @@ class PartWork final : public Work {
   Plan plan_;
   absl::Notification gate_;
   FakePayload payload_;
-  mutable int asked_left_ = 1000000;
 };
 
 class PartRunTest : public testing::Test {
@@ -81,8 +79,8 @@ TEST_F(PartRunTest, AFailedReadAbandonsTheLaneAndKeepsItsStatus) {
 }
 
 TEST_F(PartRunTest, CancellationInTheSecondNodeAbandonsTheLane) {
-  // Asked once for the run and once for each of the fake lane's buffers of 8 elements.
-  work_.CancelAfter(1 + 2 * PartWork::kTile / 8 + 1);
+  // The fake lane's buffers have 8 elements.
+  work_.CancelAfter(2 * PartWork::kTile / 8);
   EXPECT_EQ(Run().status(), absl::CancelledError("cancelled"));
   EXPECT_EQ(device_.counts().finished, 1);
   EXPECT_EQ(device_.counts().abandoned, 1);

@@ -43,7 +43,6 @@ class CountedWork final : public Work {
   bool waits_for_client() const override { return waits_for_client_; }
   bool may_run_inline() const override { return !waits_for_client_; }
   bool has_more_behind() const override { return has_more_behind_; }
-  absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
   int ends() const { return ends_; }
 
@@ -231,7 +230,6 @@ class ParkedWork final : public Work, private PayloadSource {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return true; }
-  absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
 
  private:

@@ -333,7 +333,6 @@ class RegionWork final : public Work {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return payload_; }
   bool waits_for_client() const override { return false; }
-  absl::Status Wanted() const override { return absl::OkStatus(); }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_.Notify();

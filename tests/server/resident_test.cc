@@ -85,6 +85,33 @@ TEST_F(ResidentTest, ATensorThatIsReducedIsNotWritten) {
   EXPECT_TRUE(running.status.ok()) << running.status.error_message();
 }
 
+TEST_F(ResidentTest, AQueuedWriteWhoseTensorEndsNeverBegins) {
+  Call running;
+  running.request = Request();
+  Begin(running);
+  device_->AwaitBegun();
+  const std::string id = tensors_->Create({DType::kI64, {1}, 8}, {})->id;
+  grpc::ClientContext context;
+  v1::WriteTensorResponse response;
+  const auto writer = tensor_stub_->WriteTensor(&context, &response);
+  v1::WriteTensorRequest message;
+  message.mutable_header()->set_tensor_id(id);
+  message.mutable_header()->set_size_bytes(8);
+  writer->Write(message);
+  message.set_chunk(std::string(8, '\1'));
+  writer->Write(message);
+  writer->WritesDone();
+  AwaitInFlight(2);
+  EXPECT_EQ(Delete(id), StatusCode::OK);
+  device_->Open();
+  const grpc::Status status = writer->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND) << status.error_message();
+  EXPECT_EQ(status.error_message(), "tensor_id: the tensor has ended");
+  EXPECT_EQ(device_->writes(), 0);
+  running.done.WaitForNotification();
+  EXPECT_TRUE(running.status.ok()) << running.status.error_message();
+}
+
 TEST_F(ResidentTest, QueuedReductionsThatAreCancelledOrRefusedGiveTheirLeasesBack) {
   const std::string id = CreateWhole();
   std::vector<std::unique_ptr<Call>> calls;

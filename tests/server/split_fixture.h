@@ -81,6 +81,13 @@ class SplitFixture : public ::testing::Test {
     EXPECT_TRUE(scheduler().Submit(works[1].get()).ok());
     return works;
   }
+  // Fills the lane alone.
+  std::unique_ptr<testing::ResidentWork> FillLane(std::size_t device) {
+    std::array<std::unique_ptr<testing::ResidentWork>, 2> works = Fill(device);
+    EXPECT_TRUE(scheduler().Withdraw(works[1].get()));
+    works[1]->Release();
+    return std::move(works[0]);
+  }
   void ExpectSumOfOnes(const std::string& id) {
     const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
     ASSERT_TRUE(outcome.ok()) << outcome.status();

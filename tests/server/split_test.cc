@@ -127,7 +127,7 @@ TEST_F(SplitTest, ARefusedWorkCannotBeTakenBackAsWell) {
 TEST_F(SplitTest, AFailureBeforeAllAreSubmittedIsTheAnswer) {
   struct FirstDeviceFails final : SplitHost {
     absl::Status SubmitTo(const DeviceInfo& device, Work* work) override {
-      if (absl::Status wanted = work->Wanted(); !wanted.ok()) return wanted;
+      if (absl::Status why = work->token().CheckCancelled(); !why.ok()) return why;
       EXPECT_EQ(device.name, "cuda:0") << "nothing else is wanted";
       WorkReport report;
       report.outcome = absl::UnavailableError("lost");
@@ -168,12 +168,8 @@ TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
 
 TEST_F(SplitTest, AWorkThatWaitsOnEveryDeviceIsTakenBack) {
   const std::string id = PutOnes();
-  std::vector<std::array<std::unique_ptr<ResidentWork>, 2>> blocking;
-  for (std::size_t device = 0; device < 3; ++device) {
-    blocking.push_back(Fill(device));
-    ASSERT_TRUE(scheduler().Withdraw(blocking.back()[1].get()));
-    blocking.back()[1]->Release();
-  }
+  std::vector<std::unique_ptr<ResidentWork>> blocking;
+  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
   const auto work = Sum(id);
   ASSERT_TRUE(scheduler().Submit(work.get()).ok());
   EXPECT_EQ(scheduler().state().queued, 3);
@@ -182,7 +178,20 @@ TEST_F(SplitTest, AWorkThatWaitsOnEveryDeviceIsTakenBack) {
   EXPECT_FALSE(scheduler().Withdraw(work.get()));
   work->Release();
   for (FaultyDevice* device : faulty_) device->Release();
-  for (const auto& pair : blocking) EXPECT_TRUE(pair[0]->Await().outcome.ok());
+  for (const auto& other : blocking) EXPECT_TRUE(other->Await().outcome.ok());
+}
+
+TEST_F(SplitTest, NoShardBeginsOnceTheRequestIsNotWanted) {
+  const std::string id = PutOnes();
+  std::vector<std::unique_ptr<ResidentWork>> blocking;
+  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
+  const auto work = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  work->Cancel();  // and nobody takes it back
+  for (FaultyDevice* device : faulty_) device->Release();
+  EXPECT_EQ(work->Await().outcome.status(), absl::CancelledError("cancelled"));
+  for (const auto& other : blocking) EXPECT_TRUE(other->Await().outcome.ok());
+  for (FaultyDevice* device : faulty_) EXPECT_EQ(device->reductions(), 1) << "what blocked it";
 }
 
 TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {

@@ -63,6 +63,18 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
   EXPECT_TRUE(second[0]->Await().outcome.ok());
 }
 
+TEST_F(SplitWriteTest, AWriteThatIsNotWantedStopsBeforeTheNextDevice) {
+  const std::string id = PutOnes();
+  const auto blocking = FillLane(1);
+  ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+  ASSERT_TRUE(scheduler().Submit(&write).ok());
+  while (scheduler().state().queued != 1) std::this_thread::yield();
+  write.Cancel();
+  faulty_[1]->Release();
+  EXPECT_EQ(write.Await().outcome.status(), absl::CancelledError("cancelled"));
+  EXPECT_TRUE(blocking->Await().outcome.ok());
+}
+
 TEST_F(SplitWriteTest, AWriteToALostDeviceFailsAndGoesNoFurther) {
   const std::string id = PutOnes();
   faulty_[0]->Lose();

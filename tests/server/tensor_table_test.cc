@@ -142,10 +142,14 @@ TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
 
 TEST_F(TensorTableTest, AWriterHearsThatItsTensorHasEnded) {
   const std::string id = Create(10);
-  absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 0, 10);
-  EXPECT_TRUE(lease->Wanted().ok());
+  CancelToken writer;
+  CancelToken before;
+  table_->Write(id, 0, 10, &before)->Release();
+  absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 0, 10, &writer);
+  EXPECT_TRUE(writer.CheckCancelled().ok());
   EXPECT_TRUE(table_->Delete(id).ok());
-  EXPECT_EQ(lease->Wanted().code(), StatusCode::kNotFound);
+  EXPECT_EQ(writer.CheckCancelled(), absl::NotFoundError("tensor_id: the tensor has ended"));
+  EXPECT_TRUE(before.CheckCancelled().ok()) << "its lease had been given back";
   EXPECT_EQ(device_->tensor_bytes(), 10);
   EXPECT_EQ(lease->Commit().status().code(), StatusCode::kNotFound);
   EXPECT_EQ(device_->tensor_bytes(), 0);
