@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/field_error.h"
 #include "server/core/resident_tensor.h"
 #include "server/core/tensor_table.h"
 
@@ -31,7 +32,7 @@ TensorWriteLease::TensorWriteLease(TensorTable* table, std::shared_ptr<ResidentT
 
 absl::Status TensorWriteLease::Wanted() const {
   if (!table_->HasEnded(*tensor_)) return absl::OkStatus();
-  return absl::NotFoundError("tensor_id: the tensor has ended");
+  return FieldStatus(Field::kTensorId, absl::NotFoundError("the tensor has ended"));
 }
 
 absl::StatusOr<std::int64_t> TensorWriteLease::Commit() {
