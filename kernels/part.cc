@@ -27,21 +27,23 @@ std::int64_t LeafLength(const Plan& whole) {
 absl::Status CheckShape(const Plan& whole, const std::vector<std::int64_t>& whole_shape,
                         const std::vector<std::int64_t>& shape) {
   if (shape.size() != whole_shape.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensor.shape: has ", shape.size(), " dimensions, but the whole has ", whole_shape.size()));
+    return InvalidField(
+        Field::kTensorShape,
+        absl::StrCat("has ", shape.size(), " dimensions, but the whole has ", whole_shape.size()));
   }
   const OuterRun& run = whole.outer_run;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const bool in_run = whole_shape[d] != 1 && static_cast<int>(d) >= run.first_dimension &&
                         static_cast<int>(d) < run.end_dimension;
     if (shape[d] != whole_shape[d] && !in_run) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor.shape: dimension ", d, " is ", shape[d], ", but the whole's is ",
-                       whole_shape[d], ", and it is not in the outermost reduced run"));
+      return InvalidField(
+          Field::kTensorShape,
+          absl::StrCat("dimension ", d, " is ", shape[d], ", but the whole's is ", whole_shape[d],
+                       ", and it is not in the outermost reduced run"));
     }
     if (shape[d] < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor.shape: dimension ", d, " is negative: ", shape[d]));
+      return InvalidField(Field::kTensorShape,
+                          absl::StrCat("dimension ", d, " is negative: ", shape[d]));
     }
   }
   return absl::OkStatus();
@@ -82,14 +84,14 @@ std::vector<Range> CoverOf(const Plan& whole, const Range& range, bool cut_short
 
 }  // namespace
 
-absl::Status CheckCut(const Plan& whole, std::int64_t index, const char* field) {
+absl::Status CheckCut(const Plan& whole, std::int64_t index, Field field) {
   const std::int64_t length = whole.outer_run.length;
   const std::int64_t step =
       whole.element_count > 0 && AnyDependsOnOrder(whole) ? LeafLength(whole) : 1;
   if (index % step == 0 || index == length) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      field, ": no cut may fall at index ", index,
-      " of the outermost reduced run: only at multiples of ", step, " and at its end, ", length));
+  return InvalidField(field, absl::StrCat("no cut may fall at index ", index,
+                                          " of the outermost reduced run: only at multiples of ",
+                                          step, " and at its end, ", length));
 }
 
 absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std::int64_t>& shape,
@@ -97,17 +99,17 @@ absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std
   if (absl::Status status = CheckShape(whole, spec.shape, shape); !status.ok()) return status;
   const std::int64_t length = RunLength(whole, shape);
   if (offset < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("part.offset: is negative: ", offset));
+    return InvalidField(Field::kPartOffset, absl::StrCat("is negative: ", offset));
   }
   const std::int64_t run_length = whole.outer_run.length;
   if (length > run_length || offset > run_length - length) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("part.offset: ", length, " indices from ", offset,
-                     " on are not in the outermost reduced run of ", run_length));
+    return InvalidField(Field::kPartOffset,
+                        absl::StrCat(length, " indices from ", offset,
+                                     " on are not in the outermost reduced run of ", run_length));
   }
   const Range range{offset, offset + length};
-  absl::Status status = CheckCut(whole, range.begin, "part.offset");
-  if (status.ok()) status = CheckCut(whole, range.end, "tensor.shape");
+  absl::Status status = CheckCut(whole, range.begin, Field::kPartOffset);
+  if (status.ok()) status = CheckCut(whole, range.end, Field::kTensorShape);
   if (!status.ok()) return status;
   return Part{std::move(spec), std::move(whole), range};
 }

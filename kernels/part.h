@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/field_error.h"
 #include "kernels/plan.h"
 #include "kernels/values.h"
 
@@ -45,8 +46,8 @@ inline std::vector<ValueKind> ValueKindsOf(const Plan& plan) {
 absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std::int64_t>& shape,
                               std::int64_t offset);
 
-// Whether parts of `whole` may end or begin at `index`: OK, or why not, after `field`.
-absl::Status CheckCut(const Plan& whole, std::int64_t index, const char* field);
+// Whether parts of `whole` may end or begin at `index`: OK, or INVALID_ARGUMENT `field`.
+absl::Status CheckCut(const Plan& whole, std::int64_t index, Field field);
 
 // The nodes of `range`, from left to right; none when there are no elements. REQUIRES: cuts may
 // fall at its ends.

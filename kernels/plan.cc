@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -18,8 +19,8 @@ struct Run {
 
 absl::Status CheckShape(const ReduceSpec& spec) {
   if (spec.shape.size() > static_cast<std::size_t>(kMaxRank)) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor.shape: rank ", spec.shape.size(),
-                                                   " is above the limit of ", kMaxRank));
+    return InvalidField(Field::kTensorShape, absl::StrCat("rank ", spec.shape.size(),
+                                                          " is above the limit of ", kMaxRank));
   }
   // The bound holds for the product of the nonzero dimensions, as in NumPy: strides of empty
   // tensors must fit too.
@@ -27,23 +28,22 @@ absl::Status CheckShape(const ReduceSpec& spec) {
   for (std::size_t d = 0; d < spec.shape.size(); ++d) {
     const std::int64_t length = spec.shape[d];
     if (length < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor.shape: dimension ", d, " is negative: ", length));
+      return InvalidField(Field::kTensorShape,
+                          absl::StrCat("dimension ", d, " is negative: ", length));
     }
     if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) {
-      return absl::InvalidArgumentError(
-          "tensor.shape: the tensor's byte count does not fit in int64");
+      return InvalidField(Field::kTensorShape, "the tensor's byte count does not fit in int64");
     }
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckOps(const std::vector<Op>& ops) {
-  if (ops.empty()) return absl::InvalidArgumentError("ops: at least one op is required");
+  if (ops.empty()) return InvalidField(Field::kOps, "at least one op is required");
   std::bitset<kOpCount> seen;
   for (const Op op : ops) {
     if (seen.test(static_cast<std::size_t>(op))) {
-      return absl::InvalidArgumentError(absl::StrCat("ops: ", Name(op), " is listed twice"));
+      return InvalidField(Field::kOps, absl::StrCat(Name(op), " is listed twice"));
     }
     seen.set(static_cast<std::size_t>(op));
   }
@@ -59,12 +59,12 @@ absl::StatusOr<std::bitset<kMaxRank>> ReducedAxes(const ReduceSpec& spec) {
   }
   for (const std::int64_t axis : spec.axes) {
     if (axis < -rank || axis >= rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("axes: ", axis, " is out of range for a tensor of rank ", rank));
+      return InvalidField(Field::kAxes,
+                          absl::StrCat(axis, " is out of range for a tensor of rank ", rank));
     }
     const std::size_t d = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
     if (reduced.test(d)) {
-      return absl::InvalidArgumentError(absl::StrCat("axes: axis ", d, " is listed twice"));
+      return InvalidField(Field::kAxes, absl::StrCat("axis ", d, " is listed twice"));
     }
     reduced.set(d);
   }
@@ -150,9 +150,9 @@ absl::Status CheckVariance(const Plan& plan) {
   }
   for (const Op op : plan.ops) {
     if (op != Op::kVar && op != Op::kStd) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor.shape: ", Name(op), " of ", plan.reduced_count, " elements of ",
-                     Name(plan.dtype), ", which is exact up to ", kCountMax));
+    return InvalidField(Field::kTensorShape,
+                        absl::StrCat(Name(op), " of ", plan.reduced_count, " elements of ",
+                                     Name(plan.dtype), ", which is exact up to ", kCountMax));
   }
   return absl::OkStatus();
 }
@@ -196,14 +196,12 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (const Op op : spec.ops) {
       if (op == Op::kMin || op == Op::kMax || op == Op::kArgMin || op == Op::kArgMax) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("ops: ", Name(op), " of no elements has no answer"));
+        return InvalidField(Field::kOps, absl::StrCat(Name(op), " of no elements has no answer"));
       }
     }
     // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
     if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kOpCount)) {
-      return absl::InvalidArgumentError(
-          "tensor.shape: the results' byte count does not fit in int64");
+      return InvalidField(Field::kTensorShape, "the results' byte count does not fit in int64");
     }
   }
   if (plan.element_count > 0) {

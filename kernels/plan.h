@@ -85,9 +85,9 @@ struct Plan {
   std::int64_t result_bytes() const;
 };
 
-// Checks `spec` and plans it. INVALID_ARGUMENT, the message starting with the field's name in the
-// proto: `tensor.shape` (negative dimension, rank above kMaxRank, byte count past int64), `ops`
-// (none, twice, min, max, argmin or argmax of nothing), `axes` (twice, out of range).
+// Checks `spec` and plans it. INVALID_ARGUMENT about a field (field_error.h): `tensor.shape`
+// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, min, max,
+// argmin or argmax of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 }  // namespace warpfold

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/field_error.h"
 #include "server/core/shared_segment.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
@@ -73,7 +74,8 @@ class RegionLease {
   absl::Status Write(absl::string_view bytes) const {
     if (region_->peer != nullptr) return region_->peer->Write(offset_bytes_, bytes);
     if (region_->segment.is_writable()) return region_->segment.Write(offset_bytes_, bytes);
-    return absl::FailedPreconditionError("memory.name: the server may not write the segment");
+    return FieldStatus(Field::kMemoryName,
+                       absl::FailedPreconditionError("the server may not write the segment"));
   }
 
  private:

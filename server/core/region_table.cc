@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 
 namespace warpfold {
@@ -13,8 +14,8 @@ constexpr std::size_t kNameBytesMax = 256;
 
 absl::Status CheckName(const std::string& name) {
   if (!name.empty() && name.size() <= kNameBytesMax) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("name: has ", name.size(), " bytes, and not 1 to ", kNameBytesMax));
+  return InvalidField(Field::kName,
+                      absl::StrCat("has ", name.size(), " bytes, and not 1 to ", kNameBytesMax));
 }
 
 }  // namespace
@@ -29,22 +30,24 @@ absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
                                      std::int64_t size_bytes) {
   const bool is_system = kind == RegionKind::kSystem;
   if (is_system ? limits_.shared_prefix.empty() : limits_.cuda_bytes_max == 0) {
-    return absl::UnimplementedError(
-        absl::StrCat(is_system ? "key" : "handle",
-                     ": this server registers no such memory; its operator may allow it"));
+    return FieldStatus(is_system ? Field::kKey : Field::kHandle,
+                       absl::UnimplementedError(
+                           "this server registers no such memory; its operator may allow it"));
   }
   if (absl::Status status = CheckName(name); !status.ok()) return status;
   if (size_bytes < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("size_bytes: ", size_bytes, " is below 1"));
+    return InvalidField(Field::kSizeBytes, absl::StrCat(size_bytes, " is below 1"));
   }
   if (regions_.contains(name)) {
-    return absl::AlreadyExistsError("name: a region of that name is registered");
+    return FieldStatus(Field::kName,
+                       absl::AlreadyExistsError("a region of that name is registered"));
   }
   const std::int64_t bytes_max = is_system ? limits_.shared_bytes_max : limits_.cuda_bytes_max;
   if (size_bytes > bytes_max) {
-    return RefusalStatus(NeverFits{},
-                         absl::StrCat("size_bytes: ", size_bytes,
-                                      " are above the limit of such memory, ", bytes_max));
+    return FieldStatus(
+        Field::kSizeBytes,
+        RefusalStatus(NeverFits{}, absl::StrCat(size_bytes, " are above the limit of such memory, ",
+                                                bytes_max)));
   }
   std::int64_t regions = 0;
   for (const RegionCount& count : counts_.open) regions += count.regions;
@@ -131,9 +134,9 @@ absl::Status RegionTable::RegisterCuda(const std::string& name, const std::strin
       return device->info().ordinal == device_ordinal;
     });
     if (found == executors_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("device_ordinal: ", device_ordinal,
-                                                     " is none of the server's ", executors_.size(),
-                                                     " devices"));
+      return InvalidField(
+          Field::kDeviceOrdinal,
+          absl::StrCat(device_ordinal, " is none of the server's ", executors_.size(), " devices"));
     }
     Executor& executor = **found;
     absl::StatusOr<std::unique_ptr<PeerMemory>> peer = executor.OpenPeer(handle, size_bytes);
@@ -153,16 +156,18 @@ absl::StatusOr<RegionLease> RegionTable::Use(const std::string& name, std::int64
     const auto found = regions_.find(name);
     if (found != regions_.end()) region = found->second;
   }
-  if (region == nullptr) return absl::NotFoundError("memory.name: there is no such region");
+  if (region == nullptr) {
+    return FieldStatus(Field::kMemoryName, absl::NotFoundError("there is no such region"));
+  }
   if (offset_bytes < 0 || offset_bytes > region->size_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("memory.offset_bytes: ", offset_bytes,
-                                                   " is outside the region's ", region->size_bytes,
-                                                   " bytes"));
+    return InvalidField(
+        Field::kMemoryOffsetBytes,
+        absl::StrCat(offset_bytes, " is outside the region's ", region->size_bytes, " bytes"));
   }
   if (size_bytes < 0 || size_bytes > region->size_bytes - offset_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory.size_bytes: ", size_bytes, " from offset ", offset_bytes,
-                     " on is past the region's ", region->size_bytes, " bytes"));
+    return InvalidField(Field::kMemorySizeBytes,
+                        absl::StrCat(size_bytes, " from offset ", offset_bytes,
+                                     " on is past the region's ", region->size_bytes, " bytes"));
   }
   // What lanes have mapped stays as it was: a segment that shrank has to be noticed here.
   if (region->kind == RegionKind::kSystem) {
@@ -182,7 +187,9 @@ RegionTable::SharedRegion RegionTable::Remove(const std::string& name) {
 
 void RegionTable::Unregister(const std::string& name, Unregistered done) {
   SharedRegion region = Remove(name);
-  if (region == nullptr) return done(absl::NotFoundError("name: there is no such region"));
+  if (region == nullptr) {
+    return done(FieldStatus(Field::kName, absl::NotFoundError("there is no such region")));
+  }
   region = nullptr;  // the last one: it closes before `done`
   closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
 }

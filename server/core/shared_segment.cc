@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -19,8 +20,8 @@ namespace {
 constexpr std::size_t kKeyBytesMax = 255;  // NAME_MAX, with the '/'
 
 absl::Status Shrunk() {
-  return absl::FailedPreconditionError(
-      "memory.name: the segment has become smaller than the region");
+  return FieldStatus(Field::kMemoryName, absl::FailedPreconditionError(
+                                             "the segment has become smaller than the region"));
 }
 
 // "/name", which shm_open takes for a file right in its folder and nothing else.
@@ -28,25 +29,26 @@ absl::StatusOr<std::string> NameOf(absl::string_view key, absl::string_view pref
   std::string name = absl::StrCat("/", absl::StripPrefix(key, "/"));
   if (name.size() < 2 || name.size() > kKeyBytesMax || name == "/." || name == "/.." ||
       name.find('/', 1) != std::string::npos || name.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key: is not the name of a segment: '/', and up to ", kKeyBytesMax - 1,
-                     " bytes without one"));
+    return InvalidField(Field::kKey, absl::StrCat("is not the name of a segment: '/', and up to ",
+                                                  kKeyBytesMax - 1, " bytes without one"));
   }
   const std::string allowed = absl::StrCat("/", absl::StripPrefix(prefix, "/"));
   if (!absl::StartsWith(name, allowed)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("key: the server takes segments whose names begin with ", allowed));
+    return FieldStatus(Field::kKey,
+                       absl::PermissionDeniedError(absl::StrCat(
+                           "the server takes segments whose names begin with ", allowed)));
   }
   return name;
 }
 
 absl::Status OpenError(int error) {
-  const std::string message = absl::StrCat("key: ", std::strerror(error));
-  if (error == ENOENT) return absl::NotFoundError(message);
+  const char* message = std::strerror(error);
+  if (error == ENOENT) return FieldStatus(Field::kKey, absl::NotFoundError(message));
   if (error == EMFILE || error == ENFILE || error == ENOMEM) {
-    return absl::ResourceExhaustedError(message);
+    return FieldStatus(Field::kKey, absl::ResourceExhaustedError(message));
   }
-  return absl::PermissionDeniedError(message);  // EACCES; ELOOP, ENXIO ... of what is no segment
+  // EACCES; ELOOP, ENXIO ... of what is no segment
+  return FieldStatus(Field::kKey, absl::PermissionDeniedError(message));
 }
 
 // The number of the file's bytes; -1 of what is no file.
@@ -73,15 +75,17 @@ absl::StatusOr<SharedSegment> SharedSegment::Open(absl::string_view key, absl::s
   }
   if (segment.descriptor_ < 0) return OpenError(errno);
   const std::int64_t bytes = SizeOf(segment.descriptor_);
-  if (bytes < 0) return absl::PermissionDeniedError("key: is no shared memory segment");
+  if (bytes < 0) {
+    return FieldStatus(Field::kKey, absl::PermissionDeniedError("is no shared memory segment"));
+  }
   if (offset_bytes < 0 || offset_bytes > bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("offset_bytes: ", offset_bytes,
-                                                   " is outside the segment's ", bytes, " bytes"));
+    return InvalidField(Field::kOffsetBytes,
+                        absl::StrCat(offset_bytes, " is outside the segment's ", bytes, " bytes"));
   }
   if (size_bytes < 1 || size_bytes > bytes - offset_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: ", size_bytes, " from offset ", offset_bytes,
-                     " on is empty or past the segment's ", bytes, " bytes"));
+    return InvalidField(Field::kSizeBytes,
+                        absl::StrCat(size_bytes, " from offset ", offset_bytes,
+                                     " on is empty or past the segment's ", bytes, " bytes"));
   }
   segment.offset_bytes_ = offset_bytes;
   segment.size_bytes_ = size_bytes;
@@ -128,8 +132,9 @@ absl::Status SharedSegment::Write(std::int64_t at_bytes, absl::string_view bytes
     const ssize_t count = pwrite(descriptor_, bytes.data(), bytes.size(), at);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("memory.name: cannot write the segment: ", std::strerror(errno)));
+      return FieldStatus(Field::kMemoryName,
+                         absl::FailedPreconditionError(
+                             absl::StrCat("cannot write the segment: ", std::strerror(errno))));
     }
     bytes.remove_prefix(static_cast<std::size_t>(count));
     at += count;

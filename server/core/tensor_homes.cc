@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "server/core/shard_layout.h"
 
@@ -50,11 +51,13 @@ absl::Status TensorHomes::CheckFits(const TensorShape& shape, const ResidentLimi
       (left.empty() || !FirstThat(fits, left, shape, limits).empty())) {
     return absl::OkStatus();
   }
-  return RefusalStatus(
-      NeverFits{},
-      absl::StrCat("tensor: ", shape.size_bytes, " bytes are above the limit of resident tensors, ",
-                   limits.tensor_bytes_max, " each and ", limits.bytes_max, " on each of ",
-                   left.size(), " devices"));
+  return FieldStatus(
+      Field::kTensor,
+      RefusalStatus(
+          NeverFits{},
+          absl::StrCat(shape.size_bytes, " bytes are above the limit of resident tensors, ",
+                       limits.tensor_bytes_max, " each and ", limits.bytes_max, " on each of ",
+                       left.size(), " devices")));
 }
 
 absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape& shape,

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "server/core/resident_tensor.h"
 
@@ -25,24 +26,26 @@ absl::StatusOr<std::string> MakeId() {
   return absl::BytesToHexString(absl::string_view(bits.data(), bits.size()));
 }
 
-absl::Status EndedError() { return absl::NotFoundError("tensor_id: the tensor has ended"); }
+absl::Status EndedError() {
+  return FieldStatus(Field::kTensorId, absl::NotFoundError("the tensor has ended"));
+}
 
 absl::Status CheckTtl(milliseconds ttl, const ResidentLimits& limits) {
   if (ttl >= milliseconds(0) && ttl <= limits.ttl_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "ttl_ms: ", ttl.count(), " is not between 0 and the limit of ", limits.ttl_max.count()));
+  return InvalidField(Field::kTtl, absl::StrCat(ttl.count(), " is not between 0 and the limit of ",
+                                                limits.ttl_max.count()));
 }
 
 absl::Status CheckRange(std::int64_t offset_bytes, std::int64_t size_bytes,
                         std::int64_t tensor_bytes) {
   if (offset_bytes < 0 || offset_bytes > tensor_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "offset_bytes: ", offset_bytes, " is outside the tensor's ", tensor_bytes, " bytes"));
+    return InvalidField(Field::kOffsetBytes, absl::StrCat(offset_bytes, " is outside the tensor's ",
+                                                          tensor_bytes, " bytes"));
   }
   if (size_bytes < 1 || size_bytes > tensor_bytes - offset_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: ", size_bytes, " from offset ", offset_bytes,
-                     " on is empty or past the tensor's ", tensor_bytes, " bytes"));
+    return InvalidField(Field::kSizeBytes,
+                        absl::StrCat(size_bytes, " from offset ", offset_bytes,
+                                     " on is empty or past the tensor's ", tensor_bytes, " bytes"));
   }
   return absl::OkStatus();
 }
@@ -152,7 +155,7 @@ bool TensorTable::IsExpired(const ResidentTensor& tensor) const {
 absl::StatusOr<TensorTable::SharedTensor> TensorTable::Find(const std::string& id) const {
   const auto found = tensors_.find(id);
   if (found == tensors_.end() || IsExpired(*found->second)) {
-    return absl::NotFoundError("tensor_id: there is no such tensor");
+    return FieldStatus(Field::kTensorId, absl::NotFoundError("there is no such tensor"));
   }
   return found->second;
 }
@@ -162,9 +165,10 @@ absl::StatusOr<TensorReadLease> TensorTable::Read(const std::string& id) {
   absl::StatusOr<SharedTensor> tensor = Find(id);
   if (!tensor.ok()) return tensor.status();
   if ((*tensor)->missing_bytes() > 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("tensor_id: ", (*tensor)->missing_bytes(), " of the tensor's ",
-                     (*tensor)->shape.size_bytes, " bytes are not written"));
+    return FieldStatus(Field::kTensorId,
+                       absl::FailedPreconditionError(
+                           absl::StrCat((*tensor)->missing_bytes(), " of the tensor's ",
+                                        (*tensor)->shape.size_bytes, " bytes are not written")));
   }
   ++(*tensor)->reductions;
   ++counts_.reductions;
@@ -182,14 +186,17 @@ absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
   if (!fits.ok()) return fits;
   const ByteRange range = {offset_bytes, offset_bytes + size_bytes};
   if (tensor.reductions > 0) {
-    return absl::AbortedError("tensor_id: the tensor is being reduced");
+    return FieldStatus(Field::kTensorId, absl::AbortedError("the tensor is being reduced"));
   }
   if (tensor.being_written.Overlaps(range)) {
-    return absl::AbortedError("offset_bytes: another call writes some of these bytes");
+    return FieldStatus(Field::kOffsetBytes,
+                       absl::AbortedError("another call writes some of these bytes"));
   }
   if (!HasRoomFor(tensor, range)) {
-    return RefusalStatus(NeverFits{}, absl::StrCat("offset_bytes: the tensor is in ",
-                                                   kTensorPiecesMax, " pieces already"));
+    return FieldStatus(
+        Field::kOffsetBytes,
+        RefusalStatus(NeverFits{},
+                      absl::StrCat("the tensor is in ", kTensorPiecesMax, " pieces already")));
   }
   tensor.written.Remove(range);
   tensor.being_written.Add(range);

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/field_error.h"
 #include "kernels/plan.h"
 #include "server/device/device_use.h"
 #include "server/device/host_bytes.h"
@@ -245,7 +246,7 @@ class Executor {
   // of it are there. INVALID_ARGUMENT `handle`, `size_bytes`. UNIMPLEMENTED: there is none to open.
   virtual absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view /*handle*/,
                                                                std::int64_t /*size_bytes*/) {
-    return absl::UnimplementedError("device_ordinal: the server has no GPU");
+    return FieldStatus(Field::kDeviceOrdinal, absl::UnimplementedError("the server has no GPU"));
   }
 };
 

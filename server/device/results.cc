@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/device/host_bytes.h"
 
 namespace warpfold {
@@ -126,12 +127,14 @@ absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan) {
   const char* result = Name(ResultDType(overflow.op, plan.dtype));
   const std::int64_t output = plan.first_output + overflow.output_index;
   if (overflow.op == Op::kProd) {
-    return absl::OutOfRangeError(
-        absl::StrCat("ops: the product of output element ", output, " does not fit in ", result));
+    return FieldStatus(Field::kOps,
+                       absl::OutOfRangeError(absl::StrCat("the product of output element ", output,
+                                                          " does not fit in ", result)));
   }
   const std::string sum = Decimal(absl::MakeInt128(overflow.high, overflow.low));
-  return absl::OutOfRangeError(absl::StrCat("ops: the sum of output element ", output, " is ", sum,
-                                            ", which does not fit in ", result));
+  return FieldStatus(
+      Field::kOps, absl::OutOfRangeError(absl::StrCat("the sum of output element ", output, " is ",
+                                                      sum, ", which does not fit in ", result)));
 }
 
 }  // namespace warpfold

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/frontend/wait_limits.h"
 
 namespace warpfold {
@@ -105,15 +106,15 @@ absl::Status ChunkStreamCall::NoHeader() {
 absl::StatusOr<std::int64_t> ChunkStreamCall::ReadHeader(grpc::ByteBuffer* message) {
   if (message == nullptr) {
     if (IsBroken()) return absl::CancelledError("the client cancelled the request");
-    return absl::InvalidArgumentError("header: the stream ended without one");
+    return InvalidField(Field::kHeader, "the stream ended without one");
   }
   absl::StatusOr<WireMessage> wire = WireMessage::Split(message, kChunkField);
   if (!wire.ok()) return wire.status();
   absl::StatusOr<bool> has_header = TakeHeader(*wire);
   if (!has_header.ok()) return has_header.status();
-  if (!*has_header) return absl::InvalidArgumentError("header: the first message has none");
+  if (!*has_header) return InvalidField(Field::kHeader, "the first message has none");
   if (wire->has_payload()) {
-    return absl::InvalidArgumentError("header: its message carries a chunk too");
+    return InvalidField(Field::kHeader, "its message carries a chunk too");
   }
   return AcceptHeader();
 }
@@ -129,9 +130,9 @@ void ChunkStreamCall::OnChunkMessage(grpc::ByteBuffer* message) {
   if (!wire.ok()) return chunks_.Fail(wire.status());
   absl::StatusOr<bool> has_header = TakeHeader(*wire);
   if (!has_header.ok()) return chunks_.Fail(has_header.status());
-  if (*has_header) return chunks_.Fail(absl::InvalidArgumentError("header: sent twice"));
+  if (*has_header) return chunks_.Fail(InvalidField(Field::kHeader, "sent twice"));
   if (!wire->has_payload()) {
-    return chunks_.Fail(absl::InvalidArgumentError("chunk: the message has none"));
+    return chunks_.Fail(InvalidField(Field::kChunk, "the message has none"));
   }
   chunks_.OnChunk(wire->TakePayload());
 }

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 
 namespace warpfold {
@@ -17,35 +17,35 @@ absl::StatusOr<DType> DecodeDType(v1::DType dtype) {
     if (ToProto(known) == dtype) return known;
   }
   if (dtype == v1::DTYPE_UNSPECIFIED) {
-    return absl::InvalidArgumentError("tensor.dtype: is not given");
+    return InvalidField(Field::kTensorDType, "is not given");
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("tensor.dtype: ", static_cast<int>(dtype), " is unknown"));
+  return InvalidField(Field::kTensorDType, absl::StrCat(static_cast<int>(dtype), " is unknown"));
 }
 
 absl::StatusOr<Op> DecodeOp(v1::Op op) {
   for (const Op known : kAllOps) {
     if (ToProto(known) == op) return known;
   }
-  if (op == v1::OP_UNSPECIFIED) return absl::InvalidArgumentError("ops: OP_UNSPECIFIED is no op");
+  if (op == v1::OP_UNSPECIFIED) return InvalidField(Field::kOps, "OP_UNSPECIFIED is no op");
   if (!v1::Op_IsValid(op)) {
-    return absl::InvalidArgumentError(absl::StrCat("ops: ", static_cast<int>(op), " is unknown"));
+    return InvalidField(Field::kOps, absl::StrCat(static_cast<int>(op), " is unknown"));
   }
-  return absl::UnimplementedError(
-      absl::StrCat("ops: ", v1::Op_Name(op), " is not in this server yet"));
+  return FieldStatus(Field::kOps, absl::UnimplementedError(
+                                      absl::StrCat(v1::Op_Name(op), " is not in this server yet")));
 }
 
 // Options of the contract that this server does not have.
 absl::Status CheckOptions(const v1::ReduceRequest& message) {
   if (message.has_part() && !message.return_state()) {
-    return absl::InvalidArgumentError("part: only a state is asked of a part: set return_state");
+    return InvalidField(Field::kPart, "only a state is asked of a part: set return_state");
   }
   if (message.return_state() && message.has_tensor_id()) {
-    return absl::UnimplementedError(
-        "return_state: states of resident tensors are not in this server yet");
+    return FieldStatus(
+        Field::kReturnState,
+        absl::UnimplementedError("states of resident tensors are not in this server yet"));
   }
   if (message.consume() && !message.has_tensor_id()) {
-    return absl::InvalidArgumentError("consume: goes with tensor_id");
+    return InvalidField(Field::kConsume, "goes with tensor_id");
   }
   return absl::OkStatus();
 }
@@ -54,10 +54,10 @@ absl::Status CheckOptions(const v1::ReduceRequest& message) {
 template <typename Message>
 absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limits& limits) {
   if (message.ops_size() > limits.max_ops) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ops: ", message.ops_size(), " are above the limit of ", limits.max_ops));
+    return InvalidField(
+        Field::kOps, absl::StrCat(message.ops_size(), " are above the limit of ", limits.max_ops));
   }
-  if (!message.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
+  if (!message.has_tensor()) return InvalidField(Field::kTensor, "is not given");
   absl::StatusOr<DType> dtype = DecodeDType(message.tensor().dtype());
   if (!dtype.ok()) return dtype.status();
   ReduceSpec spec;
@@ -72,8 +72,8 @@ absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limi
     spec.ops.push_back(*known);
   }
   if (!v1::NanPolicy_IsValid(message.nan_policy())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nan_policy: ", static_cast<int>(message.nan_policy()), " is unknown"));
+    return InvalidField(Field::kNanPolicy,
+                        absl::StrCat(static_cast<int>(message.nan_policy()), " is unknown"));
   }
   spec.nan_policy =
       message.nan_policy() == v1::NAN_POLICY_OMIT ? NanPolicy::kOmit : NanPolicy::kPropagate;
@@ -82,9 +82,10 @@ absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limi
 
 absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
   if (plan.input_bytes <= limits.max_tensor_bytes) return absl::OkStatus();
-  return RefusalStatus(NeverFits{},
-                       absl::StrCat("tensor: ", plan.input_bytes, " bytes are above the limit of ",
-                                    limits.max_tensor_bytes));
+  return FieldStatus(
+      Field::kTensor,
+      RefusalStatus(NeverFits{}, absl::StrCat(plan.input_bytes, " bytes are above the limit of ",
+                                              limits.max_tensor_bytes)));
 }
 
 // The part that `message` carries; without `part` that is the whole.
@@ -96,10 +97,10 @@ absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spe
   absl::StatusOr<Plan> whole = MakePlan(spec);
   if (!whole.ok()) {
     // What is wrong with a shape is wrong with the whole's.
-    const std::string why(whole.status().message());
-    constexpr absl::string_view kShape = "tensor.shape";
-    if (!message.has_part() || !absl::StartsWith(why, kShape)) return whole.status();
-    return absl::InvalidArgumentError(absl::StrCat("part.whole_shape", why.substr(kShape.size())));
+    const std::optional<FieldError> error = FieldErrorOf(whole.status());
+    const bool is_of_shape = error.has_value() && error->field == Field::kTensorShape;
+    if (!message.has_part() || !is_of_shape) return whole.status();
+    return InvalidField(Field::kPartWholeShape, error->text);
   }
   return MakePart(std::move(spec), *std::move(whole), shape, message.part().offset());
 }
@@ -192,8 +193,9 @@ absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
   // Per op first: the sum over ops cannot overflow once one op's results fit.
   const bool one_fits = plan.output_count <= limits.max_result_bytes;
   if (one_fits && plan.result_bytes() <= limits.max_result_bytes) return absl::OkStatus();
-  return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the results are above the limit of ",
-                                                 limits.max_result_bytes, " bytes"));
+  return FieldStatus(Field::kTensor,
+                     RefusalStatus(NeverFits{}, absl::StrCat("the results are above the limit of ",
+                                                             limits.max_result_bytes, " bytes")));
 }
 
 absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits) {
@@ -201,8 +203,9 @@ absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits&
       StateBytesOf(whole, range) <= limits.max_result_bytes) {
     return absl::OkStatus();
   }
-  return RefusalStatus(NeverFits{}, absl::StrCat("tensor: the state is above the limit of ",
-                                                 limits.max_result_bytes, " bytes"));
+  return FieldStatus(Field::kTensor,
+                     RefusalStatus(NeverFits{}, absl::StrCat("the state is above the limit of ",
+                                                             limits.max_result_bytes, " bytes")));
 }
 
 std::int64_t AnswerBytes(const Request& request) {
@@ -214,9 +217,9 @@ absl::Status CheckRequestId(const std::string& request_id, const Limits& limits)
   if (request_id.size() <= static_cast<std::size_t>(limits.max_request_id_bytes)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("request_id: ", request_id.size(),
-                                                 " bytes are above the limit of ",
-                                                 limits.max_request_id_bytes));
+  return InvalidField(Field::kRequestId,
+                      absl::StrCat(request_id.size(), " bytes are above the limit of ",
+                                   limits.max_request_id_bytes));
 }
 
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
@@ -256,7 +259,7 @@ absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const T
   } else if (message.tensor().dtype() != ToProto(shape.dtype) ||
              !std::equal(message.tensor().shape().begin(), message.tensor().shape().end(),
                          shape.lengths.begin(), shape.lengths.end())) {
-    return absl::InvalidArgumentError("tensor: is not that of tensor_id");
+    return InvalidField(Field::kTensor, "is not that of tensor_id");
   }
   return DecodeRequest(whole, limits);
 }

@@ -27,9 +27,9 @@ struct Request {
   bool consume = false;
 };
 
-// Checks everything but the payload. INVALID_ARGUMENT, the message starting with the field's name:
-// wrong in any server. UNIMPLEMENTED, naming the field: in the contract, not in this server.
-// RESOURCE_EXHAUSTED that never fits: above a limit.
+// Checks everything but the payload. Errors are about a field (field_error.h). INVALID_ARGUMENT:
+// wrong in any server. UNIMPLEMENTED: in the contract, not in this server. RESOURCE_EXHAUSTED that
+// never fits: above a limit.
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
 
 // The same for a tensor of `shape` that is on a device; the message may leave `tensor` out.

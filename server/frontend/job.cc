@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "server/frontend/response.h"
 #include "server/frontend/state_message.h"
@@ -16,14 +17,15 @@ namespace {
 // A tensor that begins `offset_bytes` into memory on a device.
 absl::Status CheckOnDevice(const Request& request, std::int64_t offset_bytes) {
   if (request.part.has_value()) {
-    return absl::UnimplementedError(
-        "return_state: states of memory on devices are not in this server yet");
+    return FieldStatus(
+        Field::kReturnState,
+        absl::UnimplementedError("states of memory on devices are not in this server yet"));
   }
   const auto element_bytes = static_cast<std::int64_t>(ElementBytes(request.plan.dtype));
   if (offset_bytes % element_bytes == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("memory.offset_bytes: ", offset_bytes,
-                                                 " is no multiple of the element's ", element_bytes,
-                                                 " bytes"));
+  return InvalidField(
+      Field::kMemoryOffsetBytes,
+      absl::StrCat(offset_bytes, " is no multiple of the element's ", element_bytes, " bytes"));
 }
 
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
@@ -71,9 +73,9 @@ absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header) {
       services().regions.Use(memory.name(), memory.offset_bytes(), memory.size_bytes());
   if (!range.ok()) return range.status();
   if (range->size_bytes() != request->plan.input_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("memory.size_bytes: is ", range->size_bytes(),
-                                                   ", but tensor describes ",
-                                                   request->plan.input_bytes));
+    return InvalidField(Field::kMemorySizeBytes,
+                        absl::StrCat("is ", range->size_bytes(), ", but tensor describes ",
+                                     request->plan.input_bytes));
   }
   if (range->device() != nullptr) {
     if (absl::Status status = CheckOnDevice(*request, memory.offset_bytes()); !status.ok()) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,13 +25,14 @@ class Target {
     log_ = log;
     lines_per_s_ = lines_per_s;
     left_out_ = 0;
+    rate_.emplace();
   }
 
   void Write(LogLevel level, std::string_view library, const char* file, int line,
              std::string_view message) {
     absl::MutexLock lock(&mutex_);
     if (log_ == nullptr || !log_->Writes(level)) return;
-    if (!rate_.Takes(lines_per_s_)) {
+    if (!rate_->Takes(lines_per_s_)) {
       ++left_out_;
       return;
     }
@@ -48,7 +50,7 @@ class Target {
   Log* log_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int lines_per_s_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
-  LineRate rate_;
+  std::optional<LineRate> rate_ ABSL_GUARDED_BY(mutex_);
 };
 
 Target& TheTarget() {

@@ -3,18 +3,19 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
 
 absl::Status CheckData(const TensorMessage& message, std::int64_t payload_bytes) {
   if (!message.payload.has_value() && payload_bytes > 0) {
-    return absl::InvalidArgumentError("data: the request has no source");
+    return InvalidField(Field::kData, "the request has no source");
   }
   const std::size_t bytes = message.payload.has_value() ? message.payload->size_bytes() : 0;
   if (static_cast<std::int64_t>(bytes) != payload_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data: has ", bytes, " bytes, but tensor describes ", payload_bytes));
+    return InvalidField(
+        Field::kData, absl::StrCat("has ", bytes, " bytes, but tensor describes ", payload_bytes));
   }
   return absl::OkStatus();
 }

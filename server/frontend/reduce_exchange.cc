@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/field_error.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/status.h"
 #include "server/frontend/wire_message.h"
@@ -17,7 +18,7 @@ absl::Status ReduceExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* messa
   }
   if (!wire->has_payload()) return absl::OkStatus();
   if (message->header.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
-    return absl::InvalidArgumentError("data: a request has one source, and another one is set too");
+    return InvalidField(Field::kData, "a request has one source, and another one is set too");
   }
   message->payload = wire->TakePayload();
   return absl::OkStatus();

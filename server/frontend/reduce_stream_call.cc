@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/field_error.h"
 #include "server/frontend/deadline.h"
 #include "server/frontend/encode.h"
 
@@ -21,7 +22,7 @@ absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {
 
 absl::StatusOr<std::int64_t> ReduceStreamCall::AcceptHeader() {
   if (header_.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
-    return absl::InvalidArgumentError("header: has a source, but the chunks are the source");
+    return InvalidField(Field::kHeader, "has a source, but the chunks are the source");
   }
   absl::Status accepted = Accept(header_);
   header_.Clear();

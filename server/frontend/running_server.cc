@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "grpcpp/grpcpp.h"
 #include "server/host_port.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
@@ -22,7 +21,10 @@ absl::StatusOr<std::string> AskServerVersion(const std::string& address) {
   v1::GetServerInfoResponse info;
   const grpc::Status status = stub->GetServerInfo(&context, {}, &info);
   if (status.ok()) return info.version();
-  if (absl::StartsWith(status.error_message(), "starting: ")) return "that is starting";
+  // Of what a server says UNAVAILABLE to, its start alone tells when to come again.
+  const bool is_starting =
+      status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty();
+  if (is_starting) return "that is starting";
   return absl::UnavailableError(status.error_message());
 }
 

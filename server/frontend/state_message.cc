@@ -12,6 +12,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/wire_message.h"
@@ -78,7 +79,10 @@ absl::Status InState(std::size_t i, const absl::Status& status) {
 
 absl::StatusOr<v1::PartialState> ParseState(std::size_t i, const std::string& bytes) {
   v1::PartialState state;
-  if (!state.ParseFromString(bytes)) return Wrong(i, ": is not a PartialState");
+  if (!state.ParseFromString(bytes)) {
+    return FieldStatus(Field::kStates, static_cast<std::int64_t>(i),
+                       absl::InvalidArgumentError("is not a PartialState"));
+  }
   if (state.version() != kVersion) {
     return Wrong(i, ".version: is ", state.version(), "; this server knows ", kVersion);
   }
@@ -107,8 +111,8 @@ absl::StatusOr<Range> DecodeRange(std::size_t i, const v1::PartialState& state, 
     return Wrong(i, ".length: ", length, " indices from ", offset,
                  " on are not in the outermost reduced run of ", run_length);
   }
-  absl::Status status = CheckCut(whole, offset, "offset");
-  if (status.ok()) status = CheckCut(whole, offset + length, "length");
+  absl::Status status = CheckCut(whole, offset, Field::kOffset);
+  if (status.ok()) status = CheckCut(whole, offset + length, Field::kLength);
   if (!status.ok()) return InState(i, status);
   return Range{offset, offset + length};
 }
@@ -202,9 +206,11 @@ absl::Status CheckMergeMessage(grpc::ByteBuffer* message) {
                                                    " bytes, above the limit of ", kHeaderBytesMax));
   }
   if (state_header_bytes > kStateHeaderBytesMax) {
-    return RefusalStatus(NeverFits{},
-                         absl::StrCat("states: what is not values has ", state_header_bytes,
-                                      " bytes, above the limit of ", kStateHeaderBytesMax));
+    return FieldStatus(
+        Field::kStates,
+        RefusalStatus(NeverFits{},
+                      absl::StrCat("what is not values has ", state_header_bytes,
+                                   " bytes, above the limit of ", kStateHeaderBytesMax)));
   }
   return absl::OkStatus();
 }
@@ -241,7 +247,7 @@ std::string EncodeState(const Part& part, std::vector<std::string> values) {
 }
 
 absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limits& limits) {
-  if (request.states().empty()) return absl::InvalidArgumentError("states: are none");
+  if (request.states().empty()) return InvalidField(Field::kStates, "are none");
   Merging merging;
   for (const std::string& bytes : request.states()) {
     absl::StatusOr<v1::PartialState> state = ParseState(merging.messages.size(), bytes);
@@ -279,9 +285,9 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
     fits = CheckStateSize(*whole, merged, limits);
     if (!fits.ok()) return InState(0, fits);
   } else if (merged != Range{0, whole->outer_run.length}) {
-    return absl::InvalidArgumentError(absl::StrCat("states: are of indices ", merged.begin, " to ",
-                                                   merged.end, " of ", whole->outer_run.length,
-                                                   "; without return_state they must be of all"));
+    return InvalidField(Field::kStates, absl::StrCat("are of indices ", merged.begin, " to ",
+                                                     merged.end, " of ", whole->outer_run.length,
+                                                     "; without return_state they must be of all"));
   }
   merging.merged = Part{*std::move(spec), *std::move(whole), merged};
   return merging;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -96,8 +97,9 @@ void StreamPayload::OnChunk(SliceRun chunk) {
     if (closed_ || !failure_.ok()) return;
     received_bytes_ += static_cast<std::int64_t>(chunk.size_bytes());
     if (received_bytes_ > promised_bytes_) {
-      failure_ = absl::InvalidArgumentError(
-          absl::StrCat("chunk: the chunks have ", received_bytes_,
+      failure_ = InvalidField(
+          Field::kChunk,
+          absl::StrCat("the chunks have ", received_bytes_,
                        " bytes so far, but the header's tensor describes ", promised_bytes_));
     } else {
       failure_ = Keep(std::move(chunk));
@@ -144,9 +146,10 @@ void StreamPayload::OnEnd() {
     reading_ = false;
     ended_ = true;
     if (failure_.ok() && received_bytes_ < promised_bytes_) {
-      failure_ = absl::InvalidArgumentError(
-          absl::StrCat("chunk: the client ended the stream after ", received_bytes_,
-                       " bytes, but the header's tensor describes ", promised_bytes_));
+      failure_ =
+          InvalidField(Field::kChunk,
+                       absl::StrCat("the client ended the stream after ", received_bytes_,
+                                    " bytes, but the header's tensor describes ", promised_bytes_));
     }
     wake = TakeWake();
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "kernels/field_error.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/small_call.h"
 #include "server/frontend/write_tensor_call.h"
@@ -63,7 +64,7 @@ void TensorServiceImpl::ServeTensors() {
 
 absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
                                        v1::CreateTensorResponse* response) {
-  if (!request.has_tensor()) return absl::InvalidArgumentError("tensor: is not given");
+  if (!request.has_tensor()) return InvalidField(Field::kTensor, "is not given");
   absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), services_.limits.Get());
   if (!shape.ok()) return shape.status();
   absl::StatusOr<TensorTable::Created> created =

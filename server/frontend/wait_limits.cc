@@ -1,15 +1,17 @@
 #include "server/frontend/wait_limits.h"
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/frontend/plain_call.h"
 
 namespace warpfold {
 namespace {
 
-absl::Status NothingCame(Services& services, const char* field) {
+absl::Status NothingCame(Services& services, Field field) {
   services.metrics.CountTimeout(Timeout::kStreamIdle);
-  return absl::DeadlineExceededError(absl::StrCat(
-      field, ": nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms"));
+  return FieldStatus(
+      field, absl::DeadlineExceededError(absl::StrCat(
+                 "nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms")));
 }
 
 std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes) {
@@ -25,15 +27,15 @@ absl::Status MessageOverdue(Services& services) {
                                                   " ms (--message-timeout-ms)"));
 }
 
-absl::Status HeaderOverdue(Services& services) { return NothingCame(services, "header"); }
+absl::Status HeaderOverdue(Services& services) { return NothingCame(services, Field::kHeader); }
 
-absl::Status ChunkOverdue(Services& services) { return NothingCame(services, "chunk"); }
+absl::Status ChunkOverdue(Services& services) { return NothingCame(services, Field::kChunk); }
 
 absl::Status ChunksTooSlow(Services& services) {
   services.metrics.CountTimeout(Timeout::kRate);
-  return absl::DeadlineExceededError(absl::StrCat("chunk: slower than ",
-                                                  services.limits.Get().min_bytes_per_s,
-                                                  " bytes/s for too long (--min-bytes-per-s)"));
+  return FieldStatus(Field::kChunk, absl::DeadlineExceededError(absl::StrCat(
+                                        "slower than ", services.limits.Get().min_bytes_per_s,
+                                        " bytes/s for too long (--min-bytes-per-s)")));
 }
 
 std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes) {

@@ -16,6 +16,7 @@ std::string PartError(const ReduceSpec& spec, const std::vector<std::int64_t>& s
                       std::int64_t offset) {
   const absl::Status status = MakePart(spec, WholeOf(spec), shape, offset).status();
   EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(FieldErrorOf(status).has_value(), !status.ok()) << status;
   return std::string(status.message());
 }
 

@@ -3,17 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <string>
 
+#include "kernels/field_error.h"
 #include "tests/kernels/spec.h"
 
 namespace warpfold {
 namespace {
 
-void ExpectRefused(const ReduceSpec& spec, const std::string& start) {
+void ExpectRefused(const ReduceSpec& spec, Field field, const std::string& start) {
   const absl::StatusOr<Plan> plan = MakePlan(spec);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(std::string(plan.status().message()).rfind(start, 0), 0u) << plan.status();
+  const std::optional<FieldError> error = FieldErrorOf(plan.status());
+  ASSERT_TRUE(error.has_value()) << plan.status();
+  EXPECT_EQ(error->field, field) << plan.status();
+  EXPECT_EQ(error->text.rfind(start, 0), 0u) << plan.status();
 }
 
 TEST(MakePlan, SeesAContiguousTensorAsOneRow) {
@@ -83,19 +89,19 @@ TEST(MakePlan, AcceptsEmptySumsAndEmptyResults) {
 }
 
 TEST(MakePlan, RefusesBadShapes) {
-  ExpectRefused(Spec({3, -1}), "tensor.shape: dimension 1 is negative");
-  ExpectRefused(Spec({std::int64_t{1} << 31, std::int64_t{1} << 31}),
-                "tensor.shape: the tensor's byte count");
-  ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}),
-                "tensor.shape: the tensor's byte count");
-  ExpectRefused(Spec(std::vector<std::int64_t>(33, 1)), "tensor.shape: rank 33");
+  ExpectRefused(Spec({3, -1}), Field::kTensorShape, "dimension 1 is negative");
+  ExpectRefused(Spec({std::int64_t{1} << 31, std::int64_t{1} << 31}), Field::kTensorShape,
+                "the tensor's byte count");
+  ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}), Field::kTensorShape,
+                "the tensor's byte count");
+  ExpectRefused(Spec(std::vector<std::int64_t>(33, 1)), Field::kTensorShape, "rank 33");
 }
 
 TEST(MakePlan, RefusesBadOps) {
-  ExpectRefused(Spec({3}, {}, {}), "ops: at least one");
-  ExpectRefused(Spec({3}, {}, {Op::kSum, Op::kMin, Op::kSum}), "ops: sum is listed twice");
-  ExpectRefused(Spec({0}, {}, {Op::kSum, Op::kMax}), "ops: max of no elements");
-  ExpectRefused(Spec({3, 0}, {1}, {Op::kMin}), "ops: min of no elements");
+  ExpectRefused(Spec({3}, {}, {}), Field::kOps, "at least one");
+  ExpectRefused(Spec({3}, {}, {Op::kSum, Op::kMin, Op::kSum}), Field::kOps, "sum is listed twice");
+  ExpectRefused(Spec({0}, {}, {Op::kSum, Op::kMax}), Field::kOps, "max of no elements");
+  ExpectRefused(Spec({3, 0}, {1}, {Op::kMin}), Field::kOps, "min of no elements");
 }
 
 // Squares of 16 bits, times their count, fill 128 bits then.
@@ -107,8 +113,8 @@ TEST(MakePlan, RefusesTheVarianceOfMoreNarrowIntegersThanAreExact) {
       spec.dtype = dtype;
       EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
       spec.shape[0] += 1;
-      ExpectRefused(spec,
-                    std::string("tensor.shape: ") + Name(op) + " of 140737488355329 elements");
+      ExpectRefused(spec, Field::kTensorShape,
+                    std::string(Name(op)) + " of 140737488355329 elements");
       spec.ops = {Op::kSum, Op::kL2Norm};
       EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
     }
@@ -122,10 +128,10 @@ TEST(MakePlan, RefusesTheVarianceOfMoreNarrowIntegersThanAreExact) {
 }
 
 TEST(MakePlan, RefusesBadAxes) {
-  ExpectRefused(Spec({3, 4}, {2}), "axes: 2 is out of range");
-  ExpectRefused(Spec({3, 4}, {-3}), "axes: -3 is out of range");
-  ExpectRefused(Spec({3, 4}, {1, -1}), "axes: axis 1 is listed twice");
-  ExpectRefused(Spec({}, {0}), "axes: 0 is out of range");
+  ExpectRefused(Spec({3, 4}, {2}), Field::kAxes, "2 is out of range");
+  ExpectRefused(Spec({3, 4}, {-3}), Field::kAxes, "-3 is out of range");
+  ExpectRefused(Spec({3, 4}, {1, -1}), Field::kAxes, "axis 1 is listed twice");
+  ExpectRefused(Spec({}, {0}), Field::kAxes, "0 is out of range");
 }
 
 }  // namespace

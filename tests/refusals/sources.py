@@ -9,15 +9,24 @@ FOLDERS = ("server/frontend", "server/core", "server/device", "kernels")
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 # Functions that make one, and those of single files that only put a field before the text.
 MAKERS = re.compile(
-    r"\b(?:absl::(?P<error>\w+)Error|(?P<helper>RefusalStatus|StartingStatus|Wrong|Malformed)"
+    r"\b(?:absl::(?P<error>\w+)Error"
+    r"|(?P<helper>InvalidField|RefusalStatus|StartingStatus|Wrong|Malformed)"
     r"|(?P<status>absl::Status|grpc::Status))\("
 )
 HELPER_CODES = {
+    "InvalidField": "INVALID_ARGUMENT",
     "RefusalStatus": "RESOURCE_EXHAUSTED",
     "StartingStatus": "UNAVAILABLE",
     "Wrong": "INVALID_ARGUMENT",
     "Malformed": "INVALID_ARGUMENT",
 }
+FIELD_STATUS = "FieldStatus("  # puts a field's name before the refusal that it is given
+FIELD_NAMES = dict(
+    re.findall(
+        r'case Field::(k\w+):\s+return "(.+)";',
+        (ROOT / "kernels/field_error.cc").read_text(encoding="utf-8"),
+    )
+)
 LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 ANY = "*"  # what a text has where the source has no literal; as a code: that of another status
 
@@ -83,6 +92,27 @@ def code_of(match, inside):
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
+def fields_of(text, match, inside):
+    """What stands before a refusal's text: nothing, a field's name, or those of a choice."""
+    first, index = "", ""
+    if match["helper"] == "InvalidField":
+        first = inside.partition(",")[0]
+    before, call, between = text[: match.start()].rpartition(FIELD_STATUS)
+    start = len(before + call)
+    if call and match.start() < start + len(arguments(text, start)):
+        first, _, between = between.partition(",")
+        index = f"[{ANY}]" if between.strip() else ""
+    return [f"{FIELD_NAMES[name]}{index}: " for name in re.findall(r"\bField::(\w+)", first)]
+
+
+def behind(name, literals, inside):
+    """The literals of a text that the name of a field stands before."""
+    names = name.split(ANY)
+    if re.match(r'[^"(]*(absl::StrCat\(\s*)?"', inside):
+        return [*names[:-1], names[-1] + literals[0], *literals[1:]]
+    return [*names, *literals]
+
+
 def refusals_in(source, path):
     """Those of a file's text."""
     text = without_comments(source)
@@ -93,14 +123,19 @@ def refusals_in(source, path):
         code = code_of(match, inside)
         if code is None:
             continue
-        literals = literals_of(inside)
-        yield Refusal(
-            f"{path}:{text.count(chr(10), 0, match.start()) + 1}",
-            code,
-            ANY.join(literals) or f"<{' '.join(inside.split())}>",
-            literals,
-            "?" in LITERAL.sub("", inside),
-        )
+        fields = fields_of(text, match, inside)
+        if match["helper"] == "InvalidField":
+            inside = inside.partition(",")[2]
+        found = literals_of(inside)
+        for name in fields if found and fields else [""]:
+            literals = behind(name, found, inside) if name else found
+            yield Refusal(
+                f"{path}:{text.count(chr(10), 0, match.start()) + 1}",
+                code,
+                ANY.join(literals) or f"<{' '.join(inside.split())}>",
+                literals,
+                "?" in LITERAL.sub("", inside),
+            )
 
 
 def refusals():

@@ -42,6 +42,10 @@ def test_cases_that_reasons_name_are_there():
             assert reason.removeprefix("golden: ").split(";")[0] in names, reason
 
 
+def says(code, text):
+    return golden.Answer(code, "", text)
+
+
 def test_a_refusal_that_nobody_tells_is_found():
     source = """
       absl::Status Wrong(absl::string_view what) { return absl::OkStatus(); }  // absl::XError("a")
@@ -54,11 +58,31 @@ def test_a_refusal_that_nobody_tells_is_found():
     assert first[:3] == ("a.cc:3", "NOT_FOUND", "name: there is no *)* of that name")
     assert second[:3] == ("a.cc:6", "DEADLINE_EXCEEDED", "too late*idle: * ms")
 
-    def says(code, text):
-        return golden.Answer(code, "", text)
-
     told = [says("NOT_FOUND", "model_name: there is no ')' of that name")]
     assert first.is_in(told) and not second.is_in(told)
     assert not first.is_in([says("INTERNAL", told[0].text)])
     assert not second.is_in([says("DEADLINE_EXCEEDED", "too late")])
     assert second.is_in([says("DEADLINE_EXCEEDED", text) for text in ("too late", "idle: 1 ms")])
+
+
+def test_a_refusal_has_the_name_of_its_field_before_it():
+    source = """
+      if (a) return InvalidField(Field::kOps, absl::StrCat(Name(op), " is listed twice"));
+      if (b) return FieldStatus(is_system ? Field::kKey : Field::kHandle,
+                                absl::UnimplementedError("is off"));
+      if (c) return FieldStatus(Field::kStates, static_cast<int>(i), absl::AbortedError("is old"));
+      if (d) return FieldStatus(Field::kTensor, RefusalStatus(NeverFits{}, absl::StrCat(1, " B")));
+      return absl::NotFoundError("is none");
+    """
+    found = list(refusals_in(source, "a.cc"))
+    assert [(r.code, r.text) for r in found] == [
+        ("INVALID_ARGUMENT", "ops: * is listed twice"),
+        ("UNIMPLEMENTED", "key: is off"),
+        ("UNIMPLEMENTED", "handle: is off"),
+        ("ABORTED", "states[*]: is old"),
+        ("RESOURCE_EXHAUSTED", "tensor: * B"),
+        ("NOT_FOUND", "is none"),
+    ]
+    assert found[0].is_in([says("INVALID_ARGUMENT", "ops: sum is listed twice")])
+    assert not found[0].is_in([says("INVALID_ARGUMENT", "axes: 1 is listed twice")])
+    assert not any(refusal.has_choice for refusal in found)

@@ -15,6 +15,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "kernels/field_error.h"
 #include "server/device/executor.h"
 #include "tests/server/fake_batches.h"
 
@@ -64,8 +65,8 @@ class FakeDevice final : public Executor {
   // Memory whose handle is its bytes.
   absl::StatusOr<std::unique_ptr<PeerMemory>> OpenPeer(absl::string_view handle,
                                                        std::int64_t size_bytes) override {
-    if (handle.empty()) return absl::InvalidArgumentError("handle: is none");
-    if (size_bytes > std::ssize(handle)) return absl::InvalidArgumentError("size_bytes: too many");
+    if (handle.empty()) return InvalidField(Field::kHandle, "is none");
+    if (size_bytes > std::ssize(handle)) return InvalidField(Field::kSizeBytes, "too many");
     absl::MutexLock lock(&mutex_);
     peer_bytes_ += std::ssize(handle);
     return std::make_unique<FakePeer>(*this, handle);

@@ -70,7 +70,7 @@ TEST(ShardLayoutTest, EveryReductionMayBeCutThere) {
             } else {
               const std::int64_t row = shape.size_bytes / plan.outer_run.length;
               EXPECT_EQ(end % row, 0);
-              EXPECT_TRUE(CheckCut(plan, end / row, "").ok());
+              EXPECT_TRUE(CheckCut(plan, end / row, Field::kTensorShape).ok());
               EXPECT_LE(SubtreesOf(plan, {begin / row, end / row}).size(), nodes_max);
             }
             begin = end;

@@ -9,13 +9,16 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "server/device/cpu/cpu_executor.h"
+#include "server/frontend/running_server.h"
 #include "server/server.h"
+#include "server/version.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "tests/channel.h"
 #include "tests/e2e/served_test.h"
@@ -194,6 +197,14 @@ TEST_F(StartupTest, RefusesRequestsForAWhileAndSaysWhatItDoes) {
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
   ExpectMetric("warpfold_admission_refusals_total{reason=\"starting\"}", 1);
   EXPECT_TRUE(EndLoading().ok()) << ready_;
+}
+
+TEST_F(StartupTest, WhoAsksForItsVersionHearsThatItIsStarting) {
+  const std::string address = absl::StrCat("127.0.0.1:", server_->grpc_port());
+  BeginLoading();
+  EXPECT_EQ(AskServerVersion(address).value_or("none"), "that is starting");
+  EXPECT_TRUE(EndLoading().ok()) << ready_;
+  EXPECT_EQ(AskServerVersion(address).value_or("none"), kVersion);
 }
 
 TEST_F(StartupTest, AnswersOnlyWhatAsksAboutTheServerItself) {

@@ -108,7 +108,7 @@ TEST_F(StateMessageTest, AxesHaveOneSpelling) {
 }
 
 TEST_F(StateMessageTest, NoStatesAreRefused) {
-  EXPECT_EQ(MergeStatus({}), absl::InvalidArgumentError("states: are none"));
+  EXPECT_EQ(MergeStatus({}), InvalidField(Field::kStates, "are none"));
 }
 
 TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "tests/server/tensor_table_fixture.h"
 
@@ -148,7 +149,8 @@ TEST_F(TensorTableTest, AWriterHearsThatItsTensorHasEnded) {
   absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 0, 10, &writer);
   EXPECT_TRUE(writer.CheckCancelled().ok());
   EXPECT_TRUE(table_->Delete(id).ok());
-  EXPECT_EQ(writer.CheckCancelled(), absl::NotFoundError("tensor_id: the tensor has ended"));
+  EXPECT_EQ(writer.CheckCancelled(),
+            FieldStatus(Field::kTensorId, absl::NotFoundError("the tensor has ended")));
   EXPECT_TRUE(before.CheckCancelled().ok()) << "its lease had been given back";
   EXPECT_EQ(device_->tensor_bytes(), 10);
   EXPECT_EQ(lease->Commit().status().code(), StatusCode::kNotFound);

@@ -172,6 +172,48 @@ def waiting_cuda_calls(tree: Tree, path: str):
             yield f"line {number}: {match[1]} waits for the device; use the call with a stream"
 
 
+ERROR_TEXT = r"\b(?:error_)?message\(\)"
+NAMED_ERROR_TEXT = re.compile(rf"\b(?:auto|string|string_view)&?\s+(\w+)\s*[=({{][^;]*{ERROR_TEXT}")
+TEXT_MATCHER = re.compile(
+    r"\b(?:StartsWith|EndsWith|StrContains|(?:Consume|Strip)(?:Prefix|Suffix))\w*\("
+)
+
+
+def matches_on_error_texts(tree: Tree, path: str):
+    """What an error is about is in its code and its payloads; its text is for people.
+
+    server/check/ cuts texts into the columns of its report.
+    """
+    if PurePosixPath(path).suffix not in CXX or not inside(path, "server"):
+        return
+    if inside(path, "server/check"):
+        return
+    text = code_only(tree.files[path])
+    names = "".join(rf"|\b{name}\b" for name in NAMED_ERROR_TEXT.findall(text))
+    source = rf"(?:{ERROR_TEXT}{names})"
+    compared = re.compile(
+        rf"{source}\s*(?:[!=]=|\.\s*(?:r?find|compare|substr|starts_with|ends_with)\w*\()"
+        rf"|[!=]=\s*[\w.>()*-]*{source}"
+    )
+    found = [match.start() for match in compared.finditer(text)]
+    for match in TEXT_MATCHER.finditer(text):
+        if re.search(source, arguments(text, match.end())):
+            found.append(match.start())
+    for start in sorted(found):
+        line = text.count("\n", 0, start) + 1
+        yield f"line {line}: matches on an error's text; see kernels/field_error.h"
+
+
+def arguments(text: str, start: int) -> str:
+    """What stands between the '(' before `start` and its ')'."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return text[start:at]
+    return text[start:]
+
+
 TIME_OF_BUILD = re.compile(r"\b__(DATE|TIME|TIMESTAMP)__\b")
 
 
@@ -279,6 +321,7 @@ def braces(text: str, start: int) -> str:
 RULES = [
     include_edges,
     waiting_cuda_calls,
+    matches_on_error_texts,
     time_of_build,
     header_guards,
     file_length,

@@ -138,6 +138,30 @@ class OtherRules(unittest.TestCase):
             with self.subTest(path=path, text=text):
                 self.assertFalse(found(rules.waiting_cuda_calls, {path: text}))
 
+    def test_matches_on_the_texts_of_errors_are_found(self):
+        for text in (
+            'if (absl::StartsWith(status.message(), "ops:")) return;\n',
+            'if (absl::StrContains(\n    spec.status().message(), kShape)) return;\n',
+            'if (StartsWith(status.error_message(), "starting: ")) return;\n',
+            'const std::string why(plan.status().message());\nif (absl::StartsWith(why, k)) f();\n',
+            "absl::string_view rest = status.message();\nabsl::ConsumePrefix(&rest, kOps);\n",
+            'if (status.message() == "lost") return;\n',
+            'if (kLost != status.message()) return;\n',
+            'if (status.message().find("lost") != npos) return;\n',
+            'const auto text = status.message();\nif (text.substr(0, 4) == "ops:") return;\n',
+        ):
+            with self.subTest(text=text):
+                self.assertTrue(found(rules.matches_on_error_texts, {"server/core/a.cc": text}))
+                self.assertFalse(found(rules.matches_on_error_texts, {"tests/a.cc": text}))
+        for text in (
+            "return absl::Status(status.code(), absl::StrCat(name, status.message()));\n",
+            "if (absl::StartsWith(name, kPrefix)) return Wrong(status.message());\n",
+            "const std::string why(status.message());\nlog.Write(why);\nif (a == b) return;\n",
+            '// absl::StartsWith(status.message(), "ops:")\n',
+        ):
+            with self.subTest(text=text):
+                self.assertFalse(found(rules.matches_on_error_texts, {"server/core/a.cc": text}))
+
     def test_a_wrong_header_guard_is_found(self):
         self.assertFalse(
             found(rules.header_guards, {"server/core/a_b.h": guarded("server/core/a_b.h")})

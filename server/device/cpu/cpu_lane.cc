@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -104,9 +105,10 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("tensor.shape: partial states and results take ", needed,
-                     " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
+    return FieldStatus(Field::kTensorShape, absl::ResourceExhaustedError(absl::StrCat(
+                                                "partial states and results take ", needed,
+                                                " bytes, more than the server's scratch memory of ",
+                                                options_.scratch_bytes)));
   }
   absl::StatusOr<HostBytes> memory = HostBytes::Take(r.memory_bytes());
   if (!memory.ok()) {

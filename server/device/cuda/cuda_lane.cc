@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -124,9 +125,10 @@ absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
   r.in_pinned = r.result_layout.total_bytes() <= kPinnedResultBytes;
   r.d_bytes = DeviceResultBytes(r.result_layout, r.in_pinned) + r.scratch_layout.total_bytes;
   if (r.d_bytes > options_.scratch_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("tensor.shape: partial states and results take ", r.d_bytes,
-                     " bytes, more than the server's scratch memory of ", options_.scratch_bytes));
+    return FieldStatus(Field::kTensorShape, absl::ResourceExhaustedError(absl::StrCat(
+                                                "partial states and results take ", r.d_bytes,
+                                                " bytes, more than the server's scratch memory of ",
+                                                options_.scratch_bytes)));
   }
   if (r.d_bytes > kOwnBytes) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMallocAsync(&r.d_pooled, r.d_bytes, stream_.get()));

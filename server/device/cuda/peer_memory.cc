@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 
 namespace warpfold {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 // which would find it there.
 absl::Status HandleError(cudaError_t error) {
   (void)cudaGetLastError();
-  return absl::InvalidArgumentError(
-      absl::StrCat("handle: the driver cannot open it: ", cudaGetErrorString(error)));
+  return InvalidField(Field::kHandle,
+                      absl::StrCat("the driver cannot open it: ", cudaGetErrorString(error)));
 }
 
 // The bytes from `d_data` on to the end of its allocation; 0 when the driver does not know it. Only
@@ -42,8 +43,8 @@ absl::StatusOr<std::unique_ptr<PeerMemory>> CudaPeerMemory::Open(int ordinal,
                                                                  std::int64_t size_bytes) {
   cudaIpcMemHandle_t raw;
   if (handle.size() != sizeof(raw)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("handle: has ", handle.size(), " bytes, and not ", sizeof(raw)));
+    return InvalidField(Field::kHandle,
+                        absl::StrCat("has ", handle.size(), " bytes, and not ", sizeof(raw)));
   }
   std::memcpy(&raw, handle.data(), sizeof(raw));
   if (const cudaError_t error = cudaSetDevice(ordinal); error != cudaSuccess) {
@@ -56,8 +57,8 @@ absl::StatusOr<std::unique_ptr<PeerMemory>> CudaPeerMemory::Open(int ordinal,
       new CudaPeerMemory(ordinal, static_cast<std::byte*>(d_data)));
   const std::int64_t bytes = BytesFrom(d_data);
   if (size_bytes > bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size_bytes: ", size_bytes, " are past the allocation's ", bytes, " bytes"));
+    return InvalidField(Field::kSizeBytes,
+                        absl::StrCat(size_bytes, " are past the allocation's ", bytes, " bytes"));
   }
   absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
   if (!stream.ok()) return absl::ResourceExhaustedError(stream.status().message());

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
@@ -30,9 +31,11 @@ absl::StatusOr<bool> Pins(int ordinal) {
 absl::Status RegisterError(cudaError_t error) {
   (void)cudaGetLastError();
   const std::string message =
-      absl::StrCat("key: the driver cannot lock the segment's pages: ", cudaGetErrorString(error));
-  if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(message);
-  return absl::FailedPreconditionError(message);
+      absl::StrCat("the driver cannot lock the segment's pages: ", cudaGetErrorString(error));
+  if (error == cudaErrorMemoryAllocation) {
+    return FieldStatus(Field::kKey, absl::ResourceExhaustedError(message));
+  }
+  return FieldStatus(Field::kKey, absl::FailedPreconditionError(message));
 }
 
 }  // namespace
@@ -49,8 +52,8 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> SharedMapping::Make(int ordinal, i
   void* pages = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor,
                      offset_bytes - static_cast<std::int64_t>(begin));
   if (pages == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("key: cannot map the segment: ", std::strerror(errno)));
+    return FieldStatus(Field::kKey, absl::ResourceExhaustedError(absl::StrCat(
+                                        "cannot map the segment: ", std::strerror(errno))));
   }
   std::unique_ptr<SharedMapping> mapping(
       new SharedMapping(static_cast<std::byte*>(pages), mapped_bytes, begin));

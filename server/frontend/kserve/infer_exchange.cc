@@ -3,40 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/kserve/datatype.h"
-#include "server/frontend/kserve/renamed.h"
+#include "server/frontend/kserve/field_names.h"
 #include "server/frontend/kserve/typed_contents.h"
 
 namespace warpfold::kserve {
 namespace {
 
 constexpr char kFinalMark[] = "triton_final_response";
-
-// What a field of warpfold.v1 at the start of a message is called here; longer names first.
-constexpr std::pair<absl::string_view, absl::string_view> kFieldNames[] = {
-    {"tensor.shape:", "inputs.shape:"},
-    {"tensor:", "inputs:"},
-    {"axes:", "parameters.axis:"},
-    {"ops:", "outputs:"},
-    {"request_id:", "id:"},
-    {"data:", "raw_input_contents:"},
-    {"memory.name:", "inputs.parameters.shared_memory_region:"},
-    {"memory.offset_bytes:", "inputs.parameters.shared_memory_offset:"},
-    {"memory.size_bytes:", "inputs.parameters.shared_memory_byte_size:"},
-};
-
-// The same for what is about an output's region.
-absl::Status ToldOfOutput(const absl::Status& status) {
-  static constexpr std::pair<absl::string_view, absl::string_view> kNames[] = {
-      {"memory.name:", "outputs.parameters.shared_memory_region:"},
-      {"memory.offset_bytes:", "outputs.parameters.shared_memory_offset:"},
-      {"memory.size_bytes:", "outputs.parameters.shared_memory_byte_size:"}};
-  return Renamed(status, kNames);
-}
 
 // "SUM" of OP_SUM.
 std::string OutputOf(v1::Op op) { return v1::Op_Name(op).substr(std::size("OP_") - 1); }
@@ -96,7 +73,7 @@ absl::Status InferExchange::TakePlaces(OutputPlaces places) {
     if (!place.has_value()) continue;
     absl::StatusOr<RegionLease> lease =
         regions_.Use(place->name(), place->offset_bytes(), place->size_bytes());
-    if (!lease.ok()) return ToldOfOutput(lease.status());
+    if (!lease.ok()) return Renamed(lease.status(), Bytes::kOutput);
     output = {std::move(place), *std::move(lease)};
   }
   return absl::OkStatus();
@@ -119,7 +96,7 @@ absl::Status InferExchange::Place(v1::ReduceResponse* response) {
     std::string& data = *response->mutable_results(static_cast<int>(i))->mutable_data();
     v1::MemoryRef& place = *outputs_[i].place;
     if (absl::Status written = outputs_[i].lease.Write(data); !written.ok()) {
-      return ToldOfOutput(written);
+      return Renamed(written, Bytes::kOutput);
     }
     place.set_size_bytes(std::ssize(data));
     data.clear();
@@ -135,13 +112,7 @@ bool InferExchange::PlacesOnDevice() const {
 }
 
 absl::Status InferExchange::Told(const absl::Status& status) const {
-  constexpr absl::string_view kData = "data:";
-  if (is_typed_ && absl::StartsWith(status.message(), kData)) {
-    static constexpr std::pair<absl::string_view, absl::string_view> kContents[] = {
-        {kData, "inputs.contents:"}};
-    return Renamed(status, kContents);
-  }
-  return Renamed(status, kFieldNames);
+  return Renamed(status, is_typed_ ? Bytes::kTypedInput : Bytes::kRawInput);
 }
 
 absl::Status InferExchange::Write(const absl::Status& status, v1::ReduceResponse* response,

@@ -1,25 +1,17 @@
 // The protocol's methods of shared memory, on the regions of warpfold.v1.
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/region_table.h"
+#include "server/frontend/kserve/field_names.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/kserve/models.h"
-#include "server/frontend/kserve/renamed.h"
 #include "server/frontend/small_call.h"
 
 namespace warpfold::kserve {
 namespace {
-
-// Fields of the requests of warpfold.v1 that register memory.
-constexpr std::pair<absl::string_view, absl::string_view> kRegionFieldNames[] = {
-    {"offset_bytes:", "offset:"},
-    {"size_bytes:", "byte_size:"},
-    {"handle:", "raw_handle:"},
-    {"device_ordinal:", "device_id:"}};
 
 // Calls `add` with the regions of `kind`, or with the one of that name. NOT_FOUND: a name, and
 // there is none.
@@ -58,11 +50,9 @@ void InferenceServiceImpl::ServeSystemMemory() {
   Serve(SmallCall::OnLane<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       services_, Method::kSystemSharedMemoryRegister,
       [this](const auto& request, auto* /*response*/) {
-        return Renamed(
-            services_.regions.RegisterShared(request.name(), request.key(),
-                                             static_cast<std::int64_t>(request.offset()),
-                                             static_cast<std::int64_t>(request.byte_size())),
-            kRegionFieldNames);
+        return Renamed(services_.regions.RegisterShared(
+            request.name(), request.key(), static_cast<std::int64_t>(request.offset()),
+            static_cast<std::int64_t>(request.byte_size())));
       }));
   // As in Triton, a name that is not there is no error.
   Serve(SmallCall::Later<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
@@ -90,9 +80,8 @@ void InferenceServiceImpl::ServeCudaMemory() {
       services_, Method::kCudaSharedMemoryRegister,
       [this](const auto& request, auto* /*response*/) {
         return Renamed(services_.regions.RegisterCuda(
-                           request.name(), request.raw_handle(), request.device_id(),
-                           static_cast<std::int64_t>(request.byte_size())),
-                       kRegionFieldNames);
+            request.name(), request.raw_handle(), request.device_id(),
+            static_cast<std::int64_t>(request.byte_size())));
       }));
   Serve(SmallCall::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
