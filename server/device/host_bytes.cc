@@ -67,16 +67,18 @@ absl::StatusOr<HostCharge> HostCharge::Take(std::size_t size_bytes) {
                    limit_bytes, " that all requests share")));
 }
 
+void* AllocateOrNull(std::size_t size_bytes) {
+  // malloc asks the new handler where it is tcmalloc's.
+  const BadAllocScope scope;
+  return std::malloc(size_bytes);
+}
+
 absl::StatusOr<HostBytes> HostBytes::Take(std::size_t size_bytes) {
   absl::StatusOr<HostCharge> charge = HostCharge::Take(size_bytes);
   if (!charge.ok()) return charge.status();
   HostBytes bytes;
   bytes.charge_ = *std::move(charge);
-  {
-    // malloc asks the new handler where it is tcmalloc's.
-    const BadAllocScope scope;
-    bytes.data_.reset(static_cast<std::byte*>(std::malloc(size_bytes)));
-  }
+  bytes.data_.reset(static_cast<std::byte*>(AllocateOrNull(size_bytes)));
   if (bytes.data_ == nullptr && size_bytes > 0) return NoHostMemory();
   return bytes;
 }

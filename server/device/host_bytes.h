@@ -77,6 +77,10 @@ class HostCharge {
   std::int64_t bytes_ = 0;
 };
 
+// A block that std::free gives back, its contents undefined; null: the system has none. The budget
+// is not asked.
+void* AllocateOrNull(std::size_t size_bytes);
+
 // A block of memory, its contents undefined, and its place in the budget.
 class HostBytes {
  public:

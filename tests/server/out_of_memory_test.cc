@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "server/device/host_bytes.h"
+#include "server/frontend/encode.h"
+#include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
 namespace {
@@ -64,6 +67,19 @@ TEST_F(OutOfMemoryDeathTest, WhatIsPreparedForItGoesOn) {
           return absl::OkStatus();
         });
         std::exit(IsNoHostMemory(status) ? 3 : 4);
+      },
+      testing::ExitedWithCode(3), "^$");
+}
+
+TEST_F(OutOfMemoryDeathTest, AnAnswerThatDoesNotFitIsRefused) {
+  EXPECT_EXIT(
+      {
+        v1::Result answer;
+        answer.set_data(std::string(std::size_t{128} << 20, '\0'));
+        EndWhenOutOfMemory();
+        LimitMemory();
+        grpc::ByteBuffer encoded;
+        std::exit(IsNoHostMemory(Encode(answer, &encoded)) ? 3 : 4);
       },
       testing::ExitedWithCode(3), "^$");
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "server/device/host_bytes.h"
 #include "server/device/results.h"
 
 namespace warpfold {
@@ -225,14 +226,16 @@ absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
     overflow.op = verdict.op;
     return OverflowStatus(overflow, plan);
   }
-  Outcome outcome;
-  const char* results =
-      reinterpret_cast<const char*>(pinned_.get() + input_bytes_max_ + tensor.results);
-  for (const Op op : plan.ops) {
-    outcome.results.emplace_back(results, rows * ElementBytes(ResultDType(op, plan.dtype)));
-    results += OpStride(rows);
-  }
-  return outcome;
+  return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {
+    Outcome outcome;
+    const char* results =
+        reinterpret_cast<const char*>(pinned_.get() + input_bytes_max_ + tensor.results);
+    for (const Op op : plan.ops) {
+      outcome.results.emplace_back(results, rows * ElementBytes(ResultDType(op, plan.dtype)));
+      results += OpStride(rows);
+    }
+    return outcome;
+  });
 }
 
 }  // namespace warpfold

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/device/host_bytes.h"
 #include "server/frontend/kserve/datatype.h"
 
 namespace warpfold::kserve {
@@ -41,9 +42,7 @@ absl::StatusOr<std::string> Packed(const inference::InferTensorContents& content
   return bytes;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> BytesOf(const inference::InferTensorContents& contents, DType dtype) {
+absl::StatusOr<std::string> PackedAs(const inference::InferTensorContents& contents, DType dtype) {
   switch (dtype) {
     case DType::kBool:
       return Packed<std::uint8_t>(contents, contents.bool_contents(), "bool_contents", dtype);
@@ -73,6 +72,12 @@ absl::StatusOr<std::string> BytesOf(const inference::InferTensorContents& conten
                                                      " travels in raw_input_contents only"));
   }
   __builtin_unreachable();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> BytesOf(const inference::InferTensorContents& contents, DType dtype) {
+  return OrNoHostMemory([&] { return PackedAs(contents, dtype); });
 }
 
 }  // namespace warpfold::kserve

@@ -11,7 +11,7 @@
 namespace warpfold::kserve {
 
 // INVALID_ARGUMENT `inputs.contents`: in another field than `dtype`'s, out of its range, or FP16 or
-// BF16, which have no field.
+// BF16, which have no field. RESOURCE_EXHAUSTED: NoHostMemory (host_bytes.h).
 absl::StatusOr<std::string> BytesOf(const inference::InferTensorContents& contents, DType dtype);
 
 }  // namespace warpfold::kserve
