@@ -88,8 +88,8 @@ void TensorServiceImpl::ServeRegions() {
       }));
   Serve(SmallCall::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
       services_, Method::kUnregisterMemory,
-      [this](const auto& request, auto* /*response*/, SmallDone done) {
-        services_.regions.Unregister(request.name(), std::move(done));
+      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
+        services_.regions.Unregister(request.name(), done);
       }));
   Serve(SmallCall::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
       services_, Method::kListMemory, [this](const auto& /*request*/, auto* response) {

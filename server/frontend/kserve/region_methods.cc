@@ -57,8 +57,8 @@ void InferenceServiceImpl::ServeSystemMemory() {
   // As in Triton, a name that is not there is no error.
   Serve(SmallCall::Later<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       services_, Method::kSystemSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/, SmallDone done) {
-        services_.regions.UnregisterAll(RegionKind::kSystem, request.name(), std::move(done));
+      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
+        services_.regions.UnregisterAll(RegionKind::kSystem, request.name(), done);
       }));
 }
 
@@ -85,8 +85,8 @@ void InferenceServiceImpl::ServeCudaMemory() {
       }));
   Serve(SmallCall::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/, SmallDone done) {
-        services_.regions.UnregisterAll(RegionKind::kCuda, request.name(), std::move(done));
+      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
+        services_.regions.UnregisterAll(RegionKind::kCuda, request.name(), done);
       }));
 }
 
