@@ -100,7 +100,22 @@ std::size_t SliceRun::ReadInto(absl::Span<std::byte> out) {
   return copied;
 }
 
-void SliceRun::Clear() { *this = SliceRun(); }
+SliceRun& SliceRun::operator=(SliceRun&& other) noexcept {
+  Clear();
+  std::swap(slices_, other.slices_);
+  slice_ = other.slice_;
+  offset_ = other.offset_;
+  size_bytes_ = other.size_bytes_;
+  return *this;
+}
+
+void SliceRun::Clear() {
+  slice_ = offset_ = size_bytes_ = 0;
+  if (slices_.empty()) return;
+  // Its end is such a call, and has the last reference.
+  const grpc::ByteBuffer last(slices_.data(), slices_.size());
+  slices_.clear();
+}
 
 absl::StatusOr<WireMessage> WireMessage::Split(grpc::ByteBuffer* buffer,
                                                const PayloadField& field) {

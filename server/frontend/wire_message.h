@@ -46,13 +46,18 @@ class SliceRun {
   SliceRun() = default;
   // The `size_bytes` bytes that start `offset_bytes` into `slices`. REQUIRES: they are there.
   SliceRun(std::vector<grpc::Slice> slices, std::size_t offset_bytes, std::size_t size_bytes);
+  SliceRun(SliceRun&&) noexcept = default;
+  SliceRun& operator=(SliceRun&& other) noexcept;
+  ~SliceRun() { Clear(); }
 
   std::size_t size_bytes() const { return size_bytes_; }
 
   // Copies as much as fits into the front of `out` and moves past it. Returns the bytes copied.
   std::size_t ReadInto(absl::Span<std::byte> out);
 
-  // Lets go of the slices.
+  // Lets go of the slices, on any thread: the last reference to received bytes tells gRPC's memory
+  // quota, which works only inside a call of gRPC's core (1.51 crashes elsewhere once the quota is
+  // full).
   void Clear();
 
  private:

@@ -96,7 +96,7 @@ TEST(WireMessageTest, FieldsAfterThePayloadAreReadToo) {
   absl::StatusOr<TensorMessage> message = ReadRequest(&buffer);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_EQ(message->header.request_id(), "an id");
-  EXPECT_EQ(BytesOf(*message->payload), "12345678");
+  EXPECT_EQ(BytesOf(*std::move(message->payload)), "12345678");
 }
 
 TEST(WireMessageTest, WhatIsNotThePayloadMayBeAsLongAsTheLimit) {
@@ -194,7 +194,7 @@ TEST(WireMessageTest, RandomMutationsAgreeWithProtobuf) {
     v1::ReduceRequest theirs;
     ASSERT_TRUE(theirs.ParseFromString(bytes)) << ::testing::PrintToString(bytes);
     if (!ours->payload.has_value()) continue;
-    ASSERT_EQ(BytesOf(*ours->payload), theirs.data()) << ::testing::PrintToString(bytes);
+    ASSERT_EQ(BytesOf(*std::move(ours->payload)), theirs.data()) << ::testing::PrintToString(bytes);
   }
   EXPECT_GT(accepted, 1000);
 }
