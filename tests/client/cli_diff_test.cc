@@ -85,8 +85,12 @@ TEST_F(DiffCliTest, JsonHasBothSides) {
   EXPECT_TRUE(report["tensors"][1]["difference"].is_null());
   EXPECT_TRUE(report["tensors"][1]["a"]["max"].is_null());
   EXPECT_EQ(report["tensors"][2]["change"], "identical");
-  EXPECT_EQ(report["total"],
-            (json{{"identical", 1}, {"changed", 1}, {"only_in_a", 1}, {"only_in_b", 0}}));
+  EXPECT_EQ(report["total"], (json{{"identical", 1},
+                                   {"within_tolerance", 0},
+                                   {"changed", 1},
+                                   {"only_in_a", 1},
+                                   {"only_in_b", 0}}));
+  EXPECT_TRUE(report["tolerance"].is_null());
 }
 
 TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShown) {
@@ -120,7 +124,6 @@ TEST_F(DiffCliTest, AToleranceSetsTheExitCode) {
   EXPECT_EQ(Run(diff).exit_code, 1);
   EXPECT_EQ(Run(diff + " --tolerance 0.5").exit_code, 0);
   EXPECT_EQ(Run(diff + " --tolerance 0.49").exit_code, 1);
-  EXPECT_THAT(Run(diff + " --tolerance 0.5").out, HasSubstr("1 changed"));
   ExpectFailure(diff + " --tolerance -1", 2, "--tolerance");
   ExpectFailure(diff + " --tolerance x", 2, "--tolerance");
   const auto nan = Checkpoint("n.safetensors", {{"w", {1, 0, NAN}}});
@@ -128,6 +131,27 @@ TEST_F(DiffCliTest, AToleranceSetsTheExitCode) {
   EXPECT_EQ(Run("diff " + nan + " " + nan + " --tolerance 0").exit_code, 0);
   const auto other = Checkpoint("o.safetensors", {{"v", {1}}});
   EXPECT_EQ(Run("diff " + a + " " + other + " --tolerance 1e30").exit_code, 1);
+}
+
+TEST_F(DiffCliTest, WhatIsWithinTheToleranceIsToldFromWhatChanged) {
+  const auto a = Checkpoint("a.safetensors", {{"near", {1, 2}}, {"far", {1}}, {"same", {1}}});
+  const auto b = Checkpoint("b.safetensors", {{"near", {1.5, 2}}, {"far", {9}}, {"same", {1}}});
+  const std::string diff = "diff " + a + " " + b;
+  const Outcome some = Run(diff + " --tolerance 0.5");
+  EXPECT_EQ(some.exit_code, 1);
+  EXPECT_THAT(some.out, testing::ContainsRegex("near +tolerated "));
+  EXPECT_THAT(some.out, testing::ContainsRegex("far +values "));
+  EXPECT_THAT(some.out, HasSubstr("1 identical, 1 within the tolerance, 1 changed, 0 only in A"));
+  EXPECT_THAT(Run(diff).out, HasSubstr("1 identical, 2 changed, 0 only in A"));
+  const Outcome all = Run(diff + " --tolerance 8");
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.out, HasSubstr("1 identical, 2 within the tolerance, 0 changed, 0 only in A"));
+  const json report = json::parse(Run("--json " + diff + " --tolerance 0.5").out);
+  EXPECT_EQ(report["tolerance"], 0.5);
+  EXPECT_EQ(report["total"]["within_tolerance"], 1);
+  EXPECT_EQ(report["total"]["changed"], 1);
+  EXPECT_EQ(report["tensors"][0]["change"], "values");
+  EXPECT_EQ(report["tensors"][1]["change"], "within_tolerance");
 }
 
 TEST_F(DiffCliTest, LargeIntegersAreComparedExactly) {

@@ -60,7 +60,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   }
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;
-  DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors)};
+  DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors), flags.tolerance};
   SortByHowMuch(report.tensors);
   if (absl::Status added =
           AddStatistics(server, flags.jobs, &TensorDiff::a, &TensorDiff::a_summary, report.tensors);
@@ -77,7 +77,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   } else {
     std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO));
   }
-  return Differs(report, flags.tolerance) ? Verdict::kFound : Verdict::kClean;
+  return Differs(report) ? Verdict::kFound : Verdict::kClean;
 }
 
 }  // namespace warpfold::client

@@ -28,8 +28,15 @@ constexpr Statistic kStatistics[] = {
     {"nan_count", "NAN", &TensorSummary::nan_count},
 };
 
-const char* ChangeName(Change change) {
-  switch (change) {
+// Of values alone, none of which differ by more than the tolerance.
+bool IsWithinTolerance(const TensorDiff& diff, std::optional<double> tolerance) {
+  return tolerance.has_value() && diff.difference.has_value() &&
+         !IsMore(diff.difference->max_abs, *tolerance);
+}
+
+const char* ChangeName(const TensorDiff& diff, std::optional<double> tolerance) {
+  if (IsWithinTolerance(diff, tolerance)) return "within_tolerance";
+  switch (diff.change) {
     case Change::kIdentical:
       return "identical";
     case Change::kValues:
@@ -45,8 +52,9 @@ const char* ChangeName(Change change) {
 }
 
 // What a person reads, in colour.
-std::string ChangeCell(Change change, bool color) {
-  switch (change) {
+std::string ChangeCell(const TensorDiff& diff, std::optional<double> tolerance, bool color) {
+  if (IsWithinTolerance(diff, tolerance)) return "tolerated";
+  switch (diff.change) {
     case Change::kIdentical:
       return "identical";
     case Change::kValues:
@@ -156,12 +164,16 @@ nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
 }
 
 struct Totals {
-  std::size_t identical = 0, changed = 0, only_in_a = 0, only_in_b = 0;
+  std::size_t identical = 0, within_tolerance = 0, changed = 0, only_in_a = 0, only_in_b = 0;
 };
 
 Totals Count(const DiffReport& report) {
   Totals totals;
   for (const TensorDiff& diff : report.tensors) {
+    if (IsWithinTolerance(diff, report.tolerance)) {
+      ++totals.within_tolerance;
+      continue;
+    }
     switch (diff.change) {
       case Change::kIdentical:
         ++totals.identical;
@@ -213,12 +225,9 @@ void SortByHowMuch(std::vector<TensorDiff>& diffs) {
   });
 }
 
-bool Differs(const DiffReport& report, std::optional<double> tolerance) {
+bool Differs(const DiffReport& report) {
   return std::any_of(report.tensors.begin(), report.tensors.end(), [&](const TensorDiff& diff) {
-    if (diff.change == Change::kIdentical) return false;
-    const bool is_near = tolerance.has_value() && diff.difference.has_value() &&
-                         !IsMore(diff.difference->max_abs, *tolerance);
-    return !is_near;
+    return diff.change != Change::kIdentical && !IsWithinTolerance(diff, report.tolerance);
   });
 }
 
@@ -235,27 +244,30 @@ std::string DiffText(const DiffReport& report, bool color) {
     columns.push_back({statistic.title, Align::kRight});
   }
   Table table(columns);
+  const Totals totals = Count(report);
   for (const TensorDiff& diff : report.tensors) {
     if (diff.change == Change::kIdentical) continue;
-    std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff.change, color),
+    std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff, report.tolerance, color),
                                     SidesCell(diff, ShapeOf), SidesCell(diff, DTypeOf)};
     for (std::string& cell : DifferenceCells(diff)) row.push_back(std::move(cell));
     for (const Statistic& statistic : kStatistics) row.push_back(StatisticCell(diff, statistic));
     table.AddRow(std::move(row));
   }
-  const Totals totals = Count(report);
+  const std::string within = report.tolerance.has_value()
+                                 ? absl::StrCat(totals.within_tolerance, " within the tolerance, ")
+                                 : std::string();
   return absl::StrCat(
-      Differs(report) ? table.Text() : "",
-      absl::StrFormat("A: %s\nB: %s\n%d identical, %d changed, %d only in A, %d only in B\n",
-                      Printable(report.a), Printable(report.b), totals.identical, totals.changed,
-                      totals.only_in_a, totals.only_in_b));
+      totals.identical < report.tensors.size() ? table.Text() : "",
+      absl::StrFormat("A: %s\nB: %s\n%d identical, %s%d changed, %d only in A, %d only in B\n",
+                      Printable(report.a), Printable(report.b), totals.identical, within,
+                      totals.changed, totals.only_in_a, totals.only_in_b));
 }
 
 nlohmann::ordered_json DiffJson(const DiffReport& report) {
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const TensorDiff& diff : report.tensors) {
     tensors.push_back({{"name", diff.name},
-                       {"change", ChangeName(diff.change)},
+                       {"change", ChangeName(diff, report.tolerance)},
                        {"difference", DifferenceJson(diff)},
                        {"a", SideJson(diff.a, diff.a_summary)},
                        {"b", SideJson(diff.b, diff.b_summary)}});
@@ -263,9 +275,12 @@ nlohmann::ordered_json DiffJson(const DiffReport& report) {
   const Totals totals = Count(report);
   return {{"a", report.a},
           {"b", report.b},
+          {"tolerance", report.tolerance.has_value() ? nlohmann::ordered_json(*report.tolerance)
+                                                     : nlohmann::ordered_json()},
           {"tensors", tensors},
           {"total",
            {{"identical", totals.identical},
+            {"within_tolerance", totals.within_tolerance},
             {"changed", totals.changed},
             {"only_in_a", totals.only_in_a},
             {"only_in_b", totals.only_in_b}}}};
