@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/client/cli_fixture.h"
+#include "tests/client/zip_archive.h"
 
 namespace warpfold::client {
 namespace {
 
+using namespace std::string_literals;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
@@ -188,6 +190,38 @@ TEST_F(DiffCliTest, ADTypeThatTheServerDoesNotHaveIsComparedByItsBits) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("h     values  (1,)   f16          1        128  (0,)  "
                                      "0.156767    -    -     -    -    -\n"));
+}
+
+TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
+  const auto npy = [](const std::string& descr, const std::string& data) {
+    std::string bytes = *NpyBytes({v1::DTYPE_I32, {1}, data});
+    return bytes.replace(bytes.find("<i4"), 3, descr);
+  };
+  const auto npz = [&](const std::string& name, const std::string& odd, const std::string& w) {
+    return WriteFile(name, ZipArchive({{"odd.npy", odd}, {"w.npy", npy("<i4", w)}}));
+  };
+  const auto a = npz("a.npz", npy("<U1", "a\0\0\0"s), "abcd");
+  const auto same = npz("same.npz", npy("<U1", "a\0\0\0"s), "abcd");
+  EXPECT_EQ(Run("diff " + a + " " + same).exit_code, 0);
+  const Outcome values = Run("diff " + a + " " + npz("w.npz", npy("<U1", "a\0\0\0"s), "abce"));
+  EXPECT_EQ(values.exit_code, 1) << values.err;
+  EXPECT_THAT(values.out, HasSubstr("1 identical, 1 changed"));
+  EXPECT_THAT(values.out, Not(HasSubstr("NOTE")));
+  const auto b = npz("b.npz", npy("<U1", "b\0\0\0"s), "abcd");
+  const Outcome bytes = Run("diff " + a + " " + b + " --tolerance 1e9");
+  EXPECT_EQ(bytes.exit_code, 1) << bytes.err;
+  EXPECT_THAT(bytes.out, testing::ContainsRegex(
+                             "odd +bytes +- +- .*  descr: '<U1' is not a dtype that warpfold"));
+  const json odd = json::parse(Run("--json diff " + a + " " + b).out)["tensors"][0];
+  EXPECT_EQ(odd["change"], "bytes");
+  EXPECT_TRUE(odd["a"]["shape"].is_null());
+  EXPECT_THAT(odd["b"]["note"].get<std::string>(), HasSubstr("'<U1'"));
+  // Only one of them can be read.
+  const Outcome read = Run("diff " + a + " " + npz("i.npz", npy("<i4", "abcd"), "abcd"));
+  EXPECT_EQ(read.exit_code, 1) << read.err;
+  EXPECT_THAT(read.out, testing::ContainsRegex("odd +layout +- -> \\(1,\\) +- -> i32 "));
+  EXPECT_EQ(Run("diff " + a + " " + WriteArray<float>("f.npy", v1::DTYPE_F32, {1}, {1})).exit_code,
+            1);
 }
 
 TEST_F(DiffCliTest, TroubleIsNotADifference) {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/cpp/cli/color.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/diff_report.h"
@@ -51,13 +50,6 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   const absl::StatusOr<Input> b =
       Input::Open({flags.b, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!b.ok()) return b.status();
-  for (const Input* input : {&*a, &*b}) {
-    for (const NamedTensor& tensor : input->tensors()) {
-      if (tensor.problem.empty()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(input->name(), ": tensor '", tensor.name, "': ", tensor.problem));
-    }
-  }
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;
   DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors), flags.tolerance};

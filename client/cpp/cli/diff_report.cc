@@ -43,6 +43,8 @@ const char* ChangeName(const TensorDiff& diff, std::optional<double> tolerance) 
       return "values";
     case Change::kLayout:
       return "layout";
+    case Change::kBytes:
+      return "bytes";
     case Change::kOnlyInA:
       return "only_in_a";
     case Change::kOnlyInB:
@@ -61,6 +63,8 @@ std::string ChangeCell(const TensorDiff& diff, std::optional<double> tolerance, 
       return Colored("values", Color::kYellow, color);
     case Change::kLayout:
       return Colored("layout", Color::kYellow, color);
+    case Change::kBytes:
+      return Colored("bytes", Color::kYellow, color);
     case Change::kOnlyInA:
       return Colored("only in A", Color::kRed, color);
     case Change::kOnlyInB:
@@ -77,6 +81,10 @@ bool HasSameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
 void Compare(TensorDiff& diff) {
   const NamedTensor& a = *diff.a;
   const NamedTensor& b = *diff.b;
+  if (!a.problem.empty() && !b.problem.empty()) {
+    diff.change = HasSameBytes(a.unread, b.unread) ? Change::kIdentical : Change::kBytes;
+    return;
+  }
   if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
     diff.change = Change::kLayout;
     return;
@@ -108,8 +116,18 @@ std::string SidesCell(const TensorDiff& diff, Text text) {
   return Pair(text(*diff.a), text(*diff.b));
 }
 
-std::string ShapeOf(const NamedTensor& tensor) { return ShapeText(tensor.view.shape); }
+std::string ShapeOf(const NamedTensor& tensor) {
+  return tensor.problem.empty() ? ShapeText(tensor.view.shape) : "-";
+}
 std::string DTypeOf(const NamedTensor& tensor) { return Printable(tensor.dtype_name); }
+
+// Why one of the sides could not be read; empty: both could.
+std::string NoteOf(const TensorDiff& diff) {
+  for (const auto* side : {&diff.a, &diff.b}) {
+    if (side->has_value() && !(*side)->problem.empty()) return (*side)->problem;
+  }
+  return "";
+}
 
 std::string StatisticCell(const TensorDiff& diff, const Statistic& statistic) {
   const auto text = [&](const TensorSummary& summary, auto write) -> std::string {
@@ -152,7 +170,10 @@ nlohmann::ordered_json DifferenceJson(const TensorDiff& diff) {
 nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
                                 const std::optional<TensorSummary>& summary) {
   if (!tensor.has_value()) return nullptr;
-  nlohmann::ordered_json side = {{"dtype", tensor->dtype_name}, {"shape", tensor->view.shape}};
+  const bool is_read = tensor->problem.empty();
+  nlohmann::ordered_json side = {
+      {"dtype", tensor->dtype_name},
+      {"shape", is_read ? nlohmann::json(tensor->view.shape) : nlohmann::json()}};
   for (const Statistic& statistic : kStatistics) {
     const std::optional<Tensor>* value = nullptr;
     if (summary.has_value()) value = &((*summary).*statistic.value);
@@ -160,6 +181,7 @@ nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
     side[statistic.json_name] =
         there ? ElementJson((*value)->dtype, (*value)->data.data()) : nlohmann::json(nullptr);
   }
+  side["note"] = is_read ? nlohmann::json() : nlohmann::json(tensor->problem);
   return side;
 }
 
@@ -180,6 +202,7 @@ Totals Count(const DiffReport& report) {
         break;
       case Change::kValues:
       case Change::kLayout:
+      case Change::kBytes:
         ++totals.changed;
         break;
       case Change::kOnlyInA:
@@ -243,6 +266,11 @@ std::string DiffText(const DiffReport& report, bool color) {
   for (const Statistic& statistic : kStatistics) {
     columns.push_back({statistic.title, Align::kRight});
   }
+  const bool has_notes =
+      std::any_of(report.tensors.begin(), report.tensors.end(), [](const TensorDiff& diff) {
+        return diff.change != Change::kIdentical && !NoteOf(diff).empty();
+      });
+  if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
   const Totals totals = Count(report);
   for (const TensorDiff& diff : report.tensors) {
@@ -251,6 +279,7 @@ std::string DiffText(const DiffReport& report, bool color) {
                                     SidesCell(diff, ShapeOf), SidesCell(diff, DTypeOf)};
     for (std::string& cell : DifferenceCells(diff)) row.push_back(std::move(cell));
     for (const Statistic& statistic : kStatistics) row.push_back(StatisticCell(diff, statistic));
+    if (has_notes) row.push_back(Printable(NoteOf(diff)));
     table.AddRow(std::move(row));
   }
   const std::string within = report.tolerance.has_value()

@@ -16,9 +16,10 @@
 namespace warpfold::client {
 
 enum class Change {
-  kIdentical,  // the same dtype and shape, and every element has the same bits
+  kIdentical,  // the same dtype and shape, and every element has the same bits; or the same bytes
   kValues,     // the same dtype and shape, other bits
   kLayout,     // another dtype or shape
+  kBytes,      // arrays that cannot be read, and whose bytes in the files are not the same
   kOnlyInA,
   kOnlyInB,
 };
@@ -52,15 +53,16 @@ void SortByHowMuch(std::vector<TensorDiff>& diffs);
 bool Differs(const DiffReport& report);
 
 // A row per tensor that is not identical, "old -> new" where a value changed, then a line of
-// totals; with a tolerance it tells what is within it from what changed.
+// totals; with a tolerance it tells what is within it from what changed. A NOTE says why an array
+// could not be read.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
 std::string DiffText(const DiffReport& report, bool color);
 
 // {"a", "b", "tolerance", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}],
 // "total": {"identical", "within_tolerance", "changed", "only_in_a", "only_in_b"}}; SIDE is null or
-// {"dtype", "shape", "min", "max", "mean", "std", "nan_count"}. "difference" is null or {"changed",
-// "max_abs", "max_at", "relative_l2"}. "change" is identical, within_tolerance, values, layout,
-// only_in_a or only_in_b.
+// {"dtype", "shape", "min", "max", "mean", "std", "nan_count", "note"}, shape and note null where
+// there is none. "difference" is null or {"changed", "max_abs", "max_at", "relative_l2"}. "change"
+// is identical, within_tolerance, values, layout, bytes, only_in_a or only_in_b.
 nlohmann::ordered_json DiffJson(const DiffReport& report);
 
 }  // namespace warpfold::client
