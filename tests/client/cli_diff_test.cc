@@ -95,10 +95,22 @@ TEST_F(DiffCliTest, JsonHasBothSides) {
   EXPECT_TRUE(report["tolerance"].is_null());
 }
 
-TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShown) {
-  const auto a = Checkpoint("a.safetensors", {{"w", {1}}});
-  const auto b = Checkpoint("b.safetensors", {{"w", {std::nextafter(1.0f, 2.0f)}}});
-  EXPECT_THAT(Run("diff " + a + " " + b).out, HasSubstr("  1.0 -> 1.0000001  "));
+TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShownInAsFewAsItNeeds) {
+  const auto f64 = [&](const std::string& name, double last) {
+    return WriteArray<double>(name, v1::DTYPE_F64, {3}, {1.0 / 3, 2.0 / 3, last});
+  };
+  const std::string a = f64("a.npy", 1.1);
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", 1.1 + 3e-9)).out,
+              HasSubstr("  0.333333  1.1 -> 1.100000003  ≈ 0.7  ≈ 0.313877    0\n"));
+  // The next double, and the next float: all their digits.
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", std::nextafter(1.1, 2.0))).out,
+              HasSubstr("  1.1000000000000001 -> 1.1000000000000003  "));
+  const auto one = Checkpoint("a.safetensors", {{"w", {1}}});
+  const auto next = Checkpoint("b.safetensors", {{"w", {std::nextafter(1.0f, 2.0f)}}});
+  EXPECT_THAT(Run("diff " + one + " " + next).out, HasSubstr("  1 -> 1.0000001  "));
+  // What six digits show has no more.
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", 1.2)).out,
+              HasSubstr("  1.1 -> 1.2  0.7 -> 0.73"));
 }
 
 TEST_F(DiffCliTest, SwappedElementsAreSeenAndWhatChangedMostComesFirst) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/cli/color.h"
@@ -15,17 +17,20 @@
 namespace warpfold::client {
 namespace {
 
+constexpr int kShortDigits = 6;  // of ElementShortText
+
 struct Statistic {
   const char* json_name;
   const char* title;
   std::optional<Tensor> TensorSummary::*value;
+  bool is_rounded;  // its last digits depend on how the elements lie
 };
 constexpr Statistic kStatistics[] = {
-    {"min", "MIN", &TensorSummary::min},
-    {"max", "MAX", &TensorSummary::max},
-    {"mean", "MEAN", &TensorSummary::mean},
-    {"std", "STD", &TensorSummary::std},
-    {"nan_count", "NAN", &TensorSummary::nan_count},
+    {"min", "MIN", &TensorSummary::min, false},
+    {"max", "MAX", &TensorSummary::max, false},
+    {"mean", "MEAN", &TensorSummary::mean, true},
+    {"std", "STD", &TensorSummary::std, true},
+    {"nan_count", "NAN", &TensorSummary::nan_count, false},
 };
 
 // Of values alone, none of which differ by more than the tolerance.
@@ -129,20 +134,32 @@ std::string NoteOf(const TensorDiff& diff) {
   return "";
 }
 
+// "a -> b" with the fewest digits that tell them apart.
+std::string ClosePair(const Tensor& a, const Tensor& b) {
+  const double x = ElementDouble(a.dtype, a.data.data());
+  const double y = ElementDouble(b.dtype, b.data.data());
+  std::string cell;
+  for (int digits = kShortDigits + 1; digits <= std::numeric_limits<double>::max_digits10;
+       ++digits) {
+    cell = Pair(absl::StrFormat("%.*g", digits, x), absl::StrFormat("%.*g", digits, y));
+    if (absl::StrContains(cell, "->")) break;
+  }
+  return cell;
+}
+
 std::string StatisticCell(const TensorDiff& diff, const Statistic& statistic) {
-  const auto text = [&](const TensorSummary& summary, auto write) -> std::string {
-    const std::optional<Tensor>& value = summary.*statistic.value;
+  if (!diff.a_summary.has_value() || !diff.b_summary.has_value()) return "-";
+  const std::optional<Tensor>& a = (*diff.a_summary).*statistic.value;
+  const std::optional<Tensor>& b = (*diff.b_summary).*statistic.value;
+  const auto text = [](const std::optional<Tensor>& value, auto write) -> std::string {
     return value.has_value() ? write(value->dtype, value->data.data()) : "-";
   };
-  if (!diff.a_summary.has_value() || !diff.b_summary.has_value()) return "-";
-  const std::string cell =
-      Pair(text(*diff.a_summary, ElementShortText), text(*diff.b_summary, ElementShortText));
-  // Six digits hide a small change; all of them show it.
-  const std::string exact =
-      Pair(text(*diff.a_summary, ElementText), text(*diff.b_summary, ElementText));
-  const bool hidden = diff.change == Change::kValues && cell.find("->") == std::string::npos &&
-                      exact.find("->") != std::string::npos;
-  return hidden ? exact : cell;
+  std::string cell = Pair(text(a, ElementShortText), text(b, ElementShortText));
+  // Six digits may hide a change.
+  const bool is_hidden = diff.change == Change::kValues && !absl::StrContains(cell, "->") &&
+                         text(a, ElementText) != text(b, ElementText);
+  if (!is_hidden) return cell;
+  return statistic.is_rounded ? absl::StrCat("\u2248 ", cell) : ClosePair(*a, *b);
 }
 
 // Of the columns CHANGED to REL L2.

@@ -54,7 +54,8 @@ bool Differs(const DiffReport& report);
 
 // A row per tensor that is not identical, "old -> new" where a value changed, then a line of
 // totals; with a tolerance it tells what is within it from what changed. A NOTE says why an array
-// could not be read.
+// could not be read. Where six digits hide a change the extremes have more, and mean and std a "≈":
+// they are rounded.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
 std::string DiffText(const DiffReport& report, bool color);
 
