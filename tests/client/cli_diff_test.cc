@@ -57,7 +57,7 @@ TEST_F(DiffCliTest, EachKindOfChangeHasARow) {
       "  2 -> nan  0.816497 -> nan  0 -> 1\n"
       "gone    only in A  (1,)          f32          -          -  -          -         -         -"
       "         -                -       -\n"
-      "shape   layout     (2,) -> (3,)  f32          -          -  -          -         1    2 -> 3"
+      "shape   shape      (2,) -> (3,)  f32          -          -  -          -         1    2 -> 3"
       "  1.5 -> 2  0.5 -> 0.816497       0\n"
       "new     only in B  (1,)          f32          -          -  -          -         -         -"
       "         -                -       -\n");
@@ -185,7 +185,7 @@ TEST_F(DiffCliTest, ArraysWithoutNamesArePaired) {
   EXPECT_EQ(Run("diff " + a + " - < " + b).exit_code, 0);
   const Outcome dtype = Run("diff " + a + " " + c);
   EXPECT_EQ(dtype.exit_code, 1);
-  EXPECT_THAT(dtype.out, HasSubstr("a     layout  (2,)   i32 -> i64        -          -  -        "
+  EXPECT_THAT(dtype.out, HasSubstr("a     dtype   (2,)   i32 -> i64        -          -  -        "
                                    "-    1    2   1.5  0.5    0\n"));
   const auto raw = WriteFile("raw", "abcdefgh");
   EXPECT_EQ(Run("diff --dtype f32 " + raw + " " + raw).exit_code, 0);
@@ -231,7 +231,7 @@ TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
   // Only one of them can be read.
   const Outcome read = Run("diff " + a + " " + npz("i.npz", npy("<i4", "abcd"), "abcd"));
   EXPECT_EQ(read.exit_code, 1) << read.err;
-  EXPECT_THAT(read.out, testing::ContainsRegex("odd +layout +- -> \\(1,\\) +- -> i32 "));
+  EXPECT_THAT(read.out, testing::ContainsRegex("odd +dtype +- -> \\(1,\\) +- -> i32 "));
   EXPECT_EQ(Run("diff " + a + " " + WriteArray<float>("f.npy", v1::DTYPE_F32, {1}, {1})).exit_code,
             1);
 }

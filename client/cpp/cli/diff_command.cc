@@ -25,7 +25,10 @@ absl::Status AddStatistics(const ServerFlags& server, int jobs,
   std::vector<NamedTensor> asked;
   std::vector<TensorDiff*> changed;
   for (TensorDiff& diff : diffs) {
-    if (diff.change != Change::kValues && diff.change != Change::kLayout) continue;
+    if (diff.change != Change::kValues && diff.change != Change::kDType &&
+        diff.change != Change::kShape) {
+      continue;
+    }
     asked.push_back(*(diff.*tensor));
     changed.push_back(&diff);
   }

@@ -46,8 +46,10 @@ const char* ChangeName(const TensorDiff& diff, std::optional<double> tolerance) 
       return "identical";
     case Change::kValues:
       return "values";
-    case Change::kLayout:
-      return "layout";
+    case Change::kDType:
+      return "dtype";
+    case Change::kShape:
+      return "shape";
     case Change::kBytes:
       return "bytes";
     case Change::kOnlyInA:
@@ -66,8 +68,10 @@ std::string ChangeCell(const TensorDiff& diff, std::optional<double> tolerance, 
       return "identical";
     case Change::kValues:
       return Colored("values", Color::kYellow, color);
-    case Change::kLayout:
-      return Colored("layout", Color::kYellow, color);
+    case Change::kDType:
+      return Colored("dtype", Color::kYellow, color);
+    case Change::kShape:
+      return Colored("shape", Color::kYellow, color);
     case Change::kBytes:
       return Colored("bytes", Color::kYellow, color);
     case Change::kOnlyInA:
@@ -91,7 +95,7 @@ void Compare(TensorDiff& diff) {
     return;
   }
   if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
-    diff.change = Change::kLayout;
+    diff.change = a.dtype_name != b.dtype_name ? Change::kDType : Change::kShape;
     return;
   }
   if (a.layout == b.layout && HasSameBytes(a.view.data, b.view.data)) {
@@ -218,7 +222,8 @@ Totals Count(const DiffReport& report) {
         ++totals.identical;
         break;
       case Change::kValues:
-      case Change::kLayout:
+      case Change::kDType:
+      case Change::kShape:
       case Change::kBytes:
         ++totals.changed;
         break;

@@ -18,14 +18,15 @@ namespace warpfold::client {
 enum class Change {
   kIdentical,  // the same dtype and shape, and every element has the same bits; or the same bytes
   kValues,     // the same dtype and shape, other bits
-  kLayout,     // another dtype or shape
+  kDType,      // another dtype; the shape may differ, too
+  kShape,      // another shape
   kBytes,      // arrays that cannot be read, and whose bytes in the files are not the same
   kOnlyInA,
   kOnlyInB,
 };
 
 // One name that is in either file. A side that does not have it is null; statistics are there for
-// kValues and kLayout only, absent where the server cannot reduce the dtype.
+// kValues, kDType and kShape only, absent where the server cannot reduce the dtype.
 struct TensorDiff {
   std::string name;
   Change change = Change::kIdentical;
@@ -49,7 +50,7 @@ std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
 void SortByHowMuch(std::vector<TensorDiff>& diffs);
 
 // Whether the files differ; with a tolerance, by more than that: values are no difference when no
-// |a - b| is above it, other layouts and tensors that one file has not are.
+// |a - b| is above it, other dtypes, shapes and tensors that one file has not are.
 bool Differs(const DiffReport& report);
 
 // A row per tensor that is not identical, "old -> new" where a value changed, then a line of
@@ -63,7 +64,7 @@ std::string DiffText(const DiffReport& report, bool color);
 // "total": {"identical", "within_tolerance", "changed", "only_in_a", "only_in_b"}}; SIDE is null or
 // {"dtype", "shape", "min", "max", "mean", "std", "nan_count", "note"}, shape and note null where
 // there is none. "difference" is null or {"changed", "max_abs", "max_at", "relative_l2"}. "change"
-// is identical, within_tolerance, values, layout, bytes, only_in_a or only_in_b.
+// is identical, within_tolerance, values, dtype, shape, bytes, only_in_a or only_in_b.
 nlohmann::ordered_json DiffJson(const DiffReport& report);
 
 }  // namespace warpfold::client
