@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
 #include "tests/client/zip_archive.h"
 
@@ -138,8 +139,11 @@ TEST_F(DiffCliTest, AToleranceSetsTheExitCode) {
   EXPECT_EQ(Run(diff).exit_code, 1);
   EXPECT_EQ(Run(diff + " --tolerance 0.5").exit_code, 0);
   EXPECT_EQ(Run(diff + " --tolerance 0.49").exit_code, 1);
-  ExpectFailure(diff + " --tolerance -1", 2, "--tolerance");
-  ExpectFailure(diff + " --tolerance x", 2, "--tolerance");
+  ExpectFailure(diff + " --tolerance -1", 2, "--tolerance: -1 is negative\n");
+  for (const char* no_number : {"x", "nan", "inf"}) {
+    ExpectFailure(diff + " --tolerance " + no_number, 2,
+                  absl::StrCat("--tolerance: '", no_number, "' is no number\n"));
+  }
   const auto nan = Checkpoint("n.safetensors", {{"w", {1, 0, NAN}}});
   EXPECT_EQ(Run("diff " + a + " " + nan + " --tolerance 1e30").exit_code, 1);
   EXPECT_EQ(Run("diff " + nan + " " + nan + " --tolerance 0").exit_code, 0);

@@ -98,6 +98,37 @@ TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
   ExpectFailure("help wtach", 2, "no command 'wtach'; did you mean watch?");
 }
 
+TEST_F(CliTest, AnUnknownOptionNamesTheNearest) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const std::string sum = "reduce " + file + " --op sum ";
+  ExpectFailure(sum + "--omitnan", 2,
+                "warpfold: no option '--omitnan'; did you mean --omit-nan?\n");
+  ExpectFailure(sum + "--axes=0", 2, "no option '--axes'; did you mean --axis?\n");
+  ExpectFailure("info --sever x:1", 2, "no option '--sever'; did you mean --server?\n");
+  ExpectFailure("bench --seconds 2", 2,
+                "warpfold: no option '--seconds'; warpfold help bench lists the options\n");
+  ExpectFailure("--frobnicate info", 2, "no option '--frobnicate'; warpfold help");
+  ExpectFailure("info -", 2, "no option '-'");
+  ExpectFailure("bench one two", 2, "warpfold: not expected: one two\n");
+}
+
+TEST_F(CliTest, MessagesNameWhatWasMeant) {
+  const auto raw = WriteFile("a.bin", "abcdefgh");
+  for (const auto& [given, meant] : {std::pair("float32", "f32"), std::pair("F64", "f64"),
+                                     std::pair("uint8", "u8"), std::pair("bfloat16", "bf16")}) {
+    ExpectFailure(absl::StrCat("describe ", raw, " --dtype ", given), 2,
+                  absl::StrCat("f64; did you mean ", meant, "?\n"));
+  }
+  ExpectFailure("describe " + raw + " --dtype complex64", 2, "f64\n");
+  const auto gz = WriteFile("c.npy.gz", "\x1f\x8b\x08");
+  ExpectFailure(
+      "describe " + gz, 2,
+      "c.npy.gz: is compressed by gzip; a pipe reads it: zcat " + gz + " | warpfold describe -\n");
+  ExpectFailure("bench --duration -1", 2, "--duration: -1 is negative\n");
+  ExpectFailure("bench --chunk-size 0", 2, "--chunk-size: 0 is not positive\n");
+  ExpectFailure("watch --count x", 2, "--count: 'x' is no number\n");
+}
+
 TEST_F(CliTest, HelpIsACommandToo) {
   EXPECT_EQ(Run("help describe").out, Run("describe --help").out);
   EXPECT_THAT(Run("help describe").out, HasSubstr("--fail-on"));

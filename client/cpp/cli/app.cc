@@ -1,6 +1,7 @@
 #include "client/cpp/cli/app.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,26 @@ namespace warpfold::client {
 namespace {
 
 constexpr char kServiceFlag[] = "--service";
+
+// CLI11's own say where the range of a double ends, and take NaN.
+CLI::Validator IsNumber(bool (*is_in)(double), const char* problem, const char* description) {
+  return {[=](const std::string& text) -> std::string {
+            double number = 0;
+            if (!CLI::detail::lexical_cast(text, number) || !std::isfinite(number)) {
+              return absl::StrCat("'", text, "' is no number");
+            }
+            return is_in(number) ? "" : absl::StrCat(text, " is ", problem);
+          },
+          description};
+}
+
+CLI::Validator IsNonNegative() {
+  return IsNumber([](double number) { return number >= 0; }, "negative", "NONNEGATIVE");
+}
+
+CLI::Validator IsPositive() {
+  return IsNumber([](double number) { return number > 0; }, "not positive", "POSITIVE");
+}
 
 // A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
 // items out: "0,,1" would be 0 and 1. And they take whatever follows: in "--op sum FILE" the file.
@@ -139,7 +160,7 @@ void AddDiff(CLI::App& app, DiffFlags& flags) {
   command
       ->add_option("--tolerance", flags.tolerance,
                    "Exit with 0 when no element differs by more than this; default: by a bit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IsNonNegative());
   AddJobs(*command, flags.jobs);
 }
 
@@ -152,7 +173,7 @@ void AddWatch(CLI::App& app, WatchFlags& flags) {
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
   command->add_option("--count", flags.count, "End after so many reports; 0: when interrupted")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
 }
 
@@ -185,26 +206,26 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--duration", flags.duration_s, "Seconds to measure")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--warmup", flags.warmup_s, "Seconds of load before that")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--requests-min", flags.requests_min,
                    "At least so many requests of each client, however long they take")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--give-up-after", flags.give_up_after_s,
                    "End with exit status 3 when nobody has answered a client for so many seconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--rate", flags.rate,
                    "Requests/s of all clients together, at random times, whether the server keeps "
                    "up or not; 0: each client sends when its last request is answered")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--window", flags.window, "Requests of a client on their way, of many")
       ->check(CLI::Range(1, 4096))
@@ -216,7 +237,7 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str();
   command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(IsPositive())
       ->capture_default_str();
   command
       ->add_option("--cuda-handle", flags.cuda_handle,
@@ -231,17 +252,17 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option("--cuda-ordinal", flags.cuda_ordinal,
                    "Of cuda, its GPU: N of the server's device cuda:N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--look-us", flags.look_us,
                    "Microseconds for which a client looks for its answer before it sleeps, of "
                    "resident and shared; 0: not at all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(IsPositive())
       ->capture_default_str();
 }
 
@@ -326,6 +347,28 @@ std::string UnknownCommand(const CLI::App& app) {
   const auto word = std::find_if(rest.begin(), rest.end(),
                                  [](const std::string& text) { return !text.starts_with('-'); });
   return word == rest.end() ? "" : *word;
+}
+
+std::string UnexpectedText(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const std::string command = commands.empty() ? "" : commands[0]->get_name();
+  const auto found = std::find_if(rest.begin(), rest.end(),
+                                  [](const std::string& text) { return text.starts_with('-'); });
+  if (found == rest.end()) return absl::StrCat("not expected: ", absl::StrJoin(rest, " "));
+  const std::string word = found->substr(0, found->find('='));
+  std::vector<std::string> names;
+  for (const CLI::App* of : {&app, commands.empty() ? &app : commands[0]}) {
+    for (const CLI::Option* option : of->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
+    }
+  }
+  const std::optional<std::string> meant =
+      Nearest(word.substr(std::min(word.find_first_not_of('-'), word.size())), names);
+  return absl::StrCat("no option '", word, "'; ",
+                      meant.has_value() ? absl::StrCat("did you mean --", *meant, "?")
+                                        : absl::StrCat("warpfold help", command.empty() ? "" : " ",
+                                                       command, " lists the options"));
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {

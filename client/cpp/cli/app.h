@@ -67,6 +67,10 @@ std::string UnknownCommandText(const CLI::App& app, const std::string& word);
 // no word at all.
 std::string UnknownCommand(const CLI::App& app);
 
+// After a parse that found more than it knows: "no option '--omitnan'; did you mean --omit-nan?",
+// or what else was not expected, in the order given.
+std::string UnexpectedText(const CLI::App& app);
+
 // Parsing writes into `flags`, which must outlive the app.
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);
 

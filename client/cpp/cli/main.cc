@@ -107,6 +107,9 @@ int Main(int argc, char** argv) {
     if (!word.empty()) {
       return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
     }
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+      return Flushed(Report(absl::InvalidArgumentError(UnexpectedText(*app))));
+    }
     return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }
   return Flushed(RunSubcommand(*app, flags));
