@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/cli/nearest.h"
+#include "client/cpp/target.h"
 
 namespace warpfold::client {
 namespace {
@@ -69,6 +70,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
       ->envname("WARPFOLD_TARGET")
+      ->check(CLI::Validator(
+          [](const std::string& text) { return std::string(CheckTarget(text).message()); }, ""))
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
                  "Seconds that a request may go without progress, retries included; of one that "
