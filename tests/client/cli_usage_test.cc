@@ -76,6 +76,21 @@ TEST_F(CliTest, HelpIsACommandToo) {
   EXPECT_THAT(Run("help describe").out, HasSubstr("--fail-on"));
   EXPECT_EQ(Run("help").out, Run("--help").out);
   EXPECT_EQ(Run("help").exit_code, 0);
+  for (const std::string command :
+       {"reduce", "describe", "diff", "watch", "bench", "info", "health"}) {
+    const std::string help = Run("help " + command).out;
+    const std::size_t at = help.find("Examples:\n");
+    ASSERT_NE(at, std::string::npos) << command;
+    std::istringstream examples(help.substr(at + std::string("Examples:\n").size()));
+    int count = 0;
+    for (std::string line; std::getline(examples, line) && !line.empty(); ++count) {
+      EXPECT_THAT(line, HasSubstr(" " + command + " ")) << command;
+    }
+    EXPECT_GE(count, 1) << command;
+    EXPECT_EQ(help.find("Of several files") != std::string::npos,
+              command == "reduce" || command == "describe")
+        << command;
+  }
 }
 
 TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cpp/cli/nearest.h"
 #include "client/cpp/target.h"
 
 namespace warpfold::client {
@@ -295,11 +294,17 @@ void AddHelp(CLI::App& app, std::string& command_name) {
       ->type_name(absl::StrCat("TEXT:{", absl::StrJoin(CommandNames(app), ","), "}"));
 }
 
-std::string Footer() {
+// Of a command's help; of the program's when `command` is empty.
+std::string Footer(const std::string& command, bool takes_files) {
   std::string footer = "Examples:\n";
-  for (const char* example : kExamples) absl::StrAppend(&footer, "  ", example, "\n");
-  for (const Note& note : kNotes)
+  for (const std::string example : kExamples) {
+    const bool is_its = absl::StrContains(example + " ", absl::StrCat(" ", command, " "));
+    if (command.empty() || is_its) absl::StrAppend(&footer, "  ", example, "\n");
+  }
+  for (const Note& note : kNotes) {
     absl::StrAppend(&footer, "\n", note.title, ":\n", note.text, "\n");
+    if (takes_files) absl::StrAppend(&footer, note.of_files, "\n");
+  }
   footer.pop_back();
   return footer;
 }
@@ -309,7 +314,7 @@ std::string Footer() {
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   auto app = std::make_unique<CLI::App>("Reductions of tensors on GPUs, from the command line",
                                         "warpfold");
-  app->footer(Footer());
+  app->footer(Footer("", /*takes_files=*/true));
   app->set_version_flag("--version", absl::StrCat("warpfold ", version));
   app->require_subcommand(1);
   app->fallthrough();  // the server's flags may come after the subcommand
@@ -324,7 +329,12 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   AddGenerators(*app, flags.shell);
   AddHelp(*app, flags.help_command);
   RefuseEmptyValues(*app);
-  for (CLI::App* command : app->get_subcommands({})) RefuseEmptyValues(*command);
+  for (CLI::App* command : app->get_subcommands({})) {
+    RefuseEmptyValues(*command);
+    const CLI::Option* files = command->get_option_no_throw("FILE");
+    const bool is_shown = !command->get_group().empty() && command->get_name() != "help";
+    command->footer(is_shown ? Footer(command->get_name(), files != nullptr) : "");
+  }
   return app;
 }
 
@@ -333,45 +343,6 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   const auto shown = [](const CLI::App* command) { return !command->get_group().empty(); };
   for (const CLI::App* command : app.get_subcommands(shown)) names.push_back(command->get_name());
   return names;
-}
-
-std::string UnknownCommandText(const CLI::App& app, const std::string& word) {
-  const std::vector<std::string> names = CommandNames(app);
-  const std::optional<std::string> meant = Nearest(word, names);
-  return absl::StrCat("no command '", word, "'; ",
-                      meant.has_value()
-                          ? absl::StrCat("did you mean ", *meant, "?")
-                          : absl::StrCat("the commands are ", absl::StrJoin(names, ", ")));
-}
-
-std::string UnknownCommand(const CLI::App& app) {
-  if (!app.get_subcommands().empty()) return "";
-  const std::vector<std::string> rest = app.remaining();
-  const auto word = std::find_if(rest.begin(), rest.end(),
-                                 [](const std::string& text) { return !text.starts_with('-'); });
-  return word == rest.end() ? "" : *word;
-}
-
-std::string UnexpectedText(const CLI::App& app) {
-  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
-  const std::vector<CLI::App*> commands = app.get_subcommands();
-  const std::string command = commands.empty() ? "" : commands[0]->get_name();
-  const auto found = std::find_if(rest.begin(), rest.end(),
-                                  [](const std::string& text) { return text.starts_with('-'); });
-  if (found == rest.end()) return absl::StrCat("not expected: ", absl::StrJoin(rest, " "));
-  const std::string word = found->substr(0, found->find('='));
-  std::vector<std::string> names;
-  for (const CLI::App* of : {&app, commands.empty() ? &app : commands[0]}) {
-    for (const CLI::Option* option : of->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back(name);
-    }
-  }
-  const std::optional<std::string> meant =
-      Nearest(word.substr(std::min(word.find_first_not_of('-'), word.size())), names);
-  return absl::StrCat("no option '", word, "'; ",
-                      meant.has_value() ? absl::StrCat("did you mean --", *meant, "?")
-                                        : absl::StrCat("warpfold help", command.empty() ? "" : " ",
-                                                       command, " lists the options"));
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {

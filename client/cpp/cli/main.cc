@@ -18,6 +18,7 @@
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/interface.h"
 #include "client/cpp/cli/man_page.h"
+#include "client/cpp/cli/usage.h"
 
 namespace warpfold::client {
 namespace {
