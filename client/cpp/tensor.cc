@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,16 @@ std::string LowerCaseAfter(const std::string& name, std::size_t prefix_length) {
   std::string lower = name.substr(prefix_length);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+// The contract's name of what NumPy and safetensors call a dtype, if it is one: "f32" of "float32".
+std::string ShortDTypeName(std::string_view name) {
+  std::string lower = LowerCaseAfter(std::string(name), 0);
+  for (const auto& [word, letter] : {std::pair("bfloat", "bf"), std::pair("float", "f"),
+                                     std::pair("uint", "u"), std::pair("int", "i")}) {
+    if (lower.starts_with(word)) return lower.replace(0, std::string_view(word).size(), letter);
+  }
   return lower;
 }
 
@@ -61,8 +72,11 @@ absl::StatusOr<DType> ParseDType(std::string_view name) {
     names.push_back(Name(static_cast<DType>(number)));
     if (names.back() == name) return static_cast<DType>(number);
   }
+  const std::string meant = ShortDTypeName(name);
+  const bool is_known = std::find(names.begin(), names.end(), meant) != names.end();
   return absl::InvalidArgumentError(
-      absl::StrCat("dtype: '", std::string(name), "' is none of ", absl::StrJoin(names, ", ")));
+      absl::StrCat("dtype: '", std::string(name), "' is none of ", absl::StrJoin(names, ", "),
+                   is_known ? absl::StrCat("; did you mean ", meant, "?") : ""));
 }
 
 absl::StatusOr<Op> ParseOp(std::string_view name) {

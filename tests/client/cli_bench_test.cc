@@ -75,6 +75,28 @@ TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
   ExpectFailure("bench --timeout 1", 3, server_.address());
 }
 
+TEST_F(BenchCliTest, AServerThatIsLostBeforeTheEndIsExitCode3WithTheFiguresBeforeIt) {
+  const auto dies = [this] {  // after the answer of the warm-up and five more
+    server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
+  };
+  const std::string bench = "bench --warmup 0 --duration 1.5 ";
+  dies();
+  const Outcome text = Run(bench);
+  EXPECT_EQ(text.exit_code, 3);
+  EXPECT_THAT(text.err, testing::MatchesRegex("warpfold: nobody answered for the last [0-9.]+ of "
+                                              "[0-9.]+ s: .*planned\n"));
+  EXPECT_THAT(text.out, testing::ContainsRegex("requests +5 in "));
+  EXPECT_THAT(text.out, HasSubstr("UNAVAILABLE"));
+  dies();
+  const Outcome outcome = Run(bench + "--json --clients 1");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  const json out = json::parse(outcome.out);
+  EXPECT_EQ(out["requests"], 5);
+  EXPECT_THAT(out["lost"].get<std::string>(), testing::StartsWith("nobody answered for the last "));
+  server_.service().FailNext(0, {});
+  EXPECT_EQ(json::parse(Run(std::string(kTen) + "--json").out)["lost"], json());
+}
+
 TEST_F(BenchCliTest, TheTimeoutIsOfSilenceOnAStreamOfManyRequests) {
   server_.service().TakeOneMessageIn(std::chrono::milliseconds(1));
   const std::string many = "bench --method many --size 4000 --window 4 --warmup 0 --duration 0 ";

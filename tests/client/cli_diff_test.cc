@@ -2,11 +2,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
+#include "tests/client/zip_archive.h"
 
 namespace warpfold::client {
 namespace {
 
+using namespace std::string_literals;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
@@ -55,7 +58,7 @@ TEST_F(DiffCliTest, EachKindOfChangeHasARow) {
       "  2 -> nan  0.816497 -> nan  0 -> 1\n"
       "gone    only in A  (1,)          f32          -          -  -          -         -         -"
       "         -                -       -\n"
-      "shape   layout     (2,) -> (3,)  f32          -          -  -          -         1    2 -> 3"
+      "shape   shape      (2,) -> (3,)  f32          -          -  -          -         1    2 -> 3"
       "  1.5 -> 2  0.5 -> 0.816497       0\n"
       "new     only in B  (1,)          f32          -          -  -          -         -         -"
       "         -                -       -\n");
@@ -85,14 +88,30 @@ TEST_F(DiffCliTest, JsonHasBothSides) {
   EXPECT_TRUE(report["tensors"][1]["difference"].is_null());
   EXPECT_TRUE(report["tensors"][1]["a"]["max"].is_null());
   EXPECT_EQ(report["tensors"][2]["change"], "identical");
-  EXPECT_EQ(report["total"],
-            (json{{"identical", 1}, {"changed", 1}, {"only_in_a", 1}, {"only_in_b", 0}}));
+  EXPECT_EQ(report["total"], (json{{"identical", 1},
+                                   {"within_tolerance", 0},
+                                   {"changed", 1},
+                                   {"only_in_a", 1},
+                                   {"only_in_b", 0}}));
+  EXPECT_TRUE(report["tolerance"].is_null());
 }
 
-TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShown) {
-  const auto a = Checkpoint("a.safetensors", {{"w", {1}}});
-  const auto b = Checkpoint("b.safetensors", {{"w", {std::nextafter(1.0f, 2.0f)}}});
-  EXPECT_THAT(Run("diff " + a + " " + b).out, HasSubstr("  1.0 -> 1.0000001  "));
+TEST_F(DiffCliTest, AChangeBelowSixDigitsIsShownInAsFewAsItNeeds) {
+  const auto f64 = [&](const std::string& name, double last) {
+    return WriteArray<double>(name, v1::DTYPE_F64, {3}, {1.0 / 3, 2.0 / 3, last});
+  };
+  const std::string a = f64("a.npy", 1.1);
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", 1.1 + 3e-9)).out,
+              HasSubstr("  0.333333  1.1 -> 1.100000003  ≈ 0.7  ≈ 0.313877    0\n"));
+  // The next double, and the next float: all their digits.
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", std::nextafter(1.1, 2.0))).out,
+              HasSubstr("  1.1000000000000001 -> 1.1000000000000003  "));
+  const auto one = Checkpoint("a.safetensors", {{"w", {1}}});
+  const auto next = Checkpoint("b.safetensors", {{"w", {std::nextafter(1.0f, 2.0f)}}});
+  EXPECT_THAT(Run("diff " + one + " " + next).out, HasSubstr("  1 -> 1.0000001  "));
+  // What six digits show has no more.
+  EXPECT_THAT(Run("diff " + a + " " + f64("b.npy", 1.2)).out,
+              HasSubstr("  1.1 -> 1.2  0.7 -> 0.73"));
 }
 
 TEST_F(DiffCliTest, SwappedElementsAreSeenAndWhatChangedMostComesFirst) {
@@ -120,14 +139,37 @@ TEST_F(DiffCliTest, AToleranceSetsTheExitCode) {
   EXPECT_EQ(Run(diff).exit_code, 1);
   EXPECT_EQ(Run(diff + " --tolerance 0.5").exit_code, 0);
   EXPECT_EQ(Run(diff + " --tolerance 0.49").exit_code, 1);
-  EXPECT_THAT(Run(diff + " --tolerance 0.5").out, HasSubstr("1 changed"));
-  ExpectFailure(diff + " --tolerance -1", 2, "--tolerance");
-  ExpectFailure(diff + " --tolerance x", 2, "--tolerance");
+  ExpectFailure(diff + " --tolerance -1", 2, "--tolerance: -1 is negative\n");
+  for (const char* no_number : {"x", "nan", "inf"}) {
+    ExpectFailure(diff + " --tolerance " + no_number, 2,
+                  absl::StrCat("--tolerance: '", no_number, "' is no number\n"));
+  }
   const auto nan = Checkpoint("n.safetensors", {{"w", {1, 0, NAN}}});
   EXPECT_EQ(Run("diff " + a + " " + nan + " --tolerance 1e30").exit_code, 1);
   EXPECT_EQ(Run("diff " + nan + " " + nan + " --tolerance 0").exit_code, 0);
   const auto other = Checkpoint("o.safetensors", {{"v", {1}}});
   EXPECT_EQ(Run("diff " + a + " " + other + " --tolerance 1e30").exit_code, 1);
+}
+
+TEST_F(DiffCliTest, WhatIsWithinTheToleranceIsToldFromWhatChanged) {
+  const auto a = Checkpoint("a.safetensors", {{"near", {1, 2}}, {"far", {1}}, {"same", {1}}});
+  const auto b = Checkpoint("b.safetensors", {{"near", {1.5, 2}}, {"far", {9}}, {"same", {1}}});
+  const std::string diff = "diff " + a + " " + b;
+  const Outcome some = Run(diff + " --tolerance 0.5");
+  EXPECT_EQ(some.exit_code, 1);
+  EXPECT_THAT(some.out, testing::ContainsRegex("near +tolerated "));
+  EXPECT_THAT(some.out, testing::ContainsRegex("far +values "));
+  EXPECT_THAT(some.out, HasSubstr("1 identical, 1 within the tolerance, 1 changed, 0 only in A"));
+  EXPECT_THAT(Run(diff).out, HasSubstr("1 identical, 2 changed, 0 only in A"));
+  const Outcome all = Run(diff + " --tolerance 8");
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_THAT(all.out, HasSubstr("1 identical, 2 within the tolerance, 0 changed, 0 only in A"));
+  const json report = json::parse(Run("--json " + diff + " --tolerance 0.5").out);
+  EXPECT_EQ(report["tolerance"], 0.5);
+  EXPECT_EQ(report["total"]["within_tolerance"], 1);
+  EXPECT_EQ(report["total"]["changed"], 1);
+  EXPECT_EQ(report["tensors"][0]["change"], "values");
+  EXPECT_EQ(report["tensors"][1]["change"], "within_tolerance");
 }
 
 TEST_F(DiffCliTest, LargeIntegersAreComparedExactly) {
@@ -147,7 +189,7 @@ TEST_F(DiffCliTest, ArraysWithoutNamesArePaired) {
   EXPECT_EQ(Run("diff " + a + " - < " + b).exit_code, 0);
   const Outcome dtype = Run("diff " + a + " " + c);
   EXPECT_EQ(dtype.exit_code, 1);
-  EXPECT_THAT(dtype.out, HasSubstr("a     layout  (2,)   i32 -> i64        -          -  -        "
+  EXPECT_THAT(dtype.out, HasSubstr("a     dtype   (2,)   i32 -> i64        -          -  -        "
                                    "-    1    2   1.5  0.5    0\n"));
   const auto raw = WriteFile("raw", "abcdefgh");
   EXPECT_EQ(Run("diff --dtype f32 " + raw + " " + raw).exit_code, 0);
@@ -164,6 +206,38 @@ TEST_F(DiffCliTest, ADTypeThatTheServerDoesNotHaveIsComparedByItsBits) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("h     values  (1,)   f16          1        128  (0,)  "
                                      "0.156767    -    -     -    -    -\n"));
+}
+
+TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
+  const auto npy = [](const std::string& descr, const std::string& data) {
+    std::string bytes = *NpyBytes({v1::DTYPE_I32, {1}, data});
+    return bytes.replace(bytes.find("<i4"), 3, descr);
+  };
+  const auto npz = [&](const std::string& name, const std::string& odd, const std::string& w) {
+    return WriteFile(name, ZipArchive({{"odd.npy", odd}, {"w.npy", npy("<i4", w)}}));
+  };
+  const auto a = npz("a.npz", npy("<U1", "a\0\0\0"s), "abcd");
+  const auto same = npz("same.npz", npy("<U1", "a\0\0\0"s), "abcd");
+  EXPECT_EQ(Run("diff " + a + " " + same).exit_code, 0);
+  const Outcome values = Run("diff " + a + " " + npz("w.npz", npy("<U1", "a\0\0\0"s), "abce"));
+  EXPECT_EQ(values.exit_code, 1) << values.err;
+  EXPECT_THAT(values.out, HasSubstr("1 identical, 1 changed"));
+  EXPECT_THAT(values.out, Not(HasSubstr("NOTE")));
+  const auto b = npz("b.npz", npy("<U1", "b\0\0\0"s), "abcd");
+  const Outcome bytes = Run("diff " + a + " " + b + " --tolerance 1e9");
+  EXPECT_EQ(bytes.exit_code, 1) << bytes.err;
+  EXPECT_THAT(bytes.out, testing::ContainsRegex(
+                             "odd +bytes +- +- .*  descr: '<U1' is not a dtype that warpfold"));
+  const json odd = json::parse(Run("--json diff " + a + " " + b).out)["tensors"][0];
+  EXPECT_EQ(odd["change"], "bytes");
+  EXPECT_TRUE(odd["a"]["shape"].is_null());
+  EXPECT_THAT(odd["b"]["note"].get<std::string>(), HasSubstr("'<U1'"));
+  // Only one of them can be read.
+  const Outcome read = Run("diff " + a + " " + npz("i.npz", npy("<i4", "abcd"), "abcd"));
+  EXPECT_EQ(read.exit_code, 1) << read.err;
+  EXPECT_THAT(read.out, testing::ContainsRegex("odd +dtype +- -> \\(1,\\) +- -> i32 "));
+  EXPECT_EQ(Run("diff " + a + " " + WriteArray<float>("f.npy", v1::DTYPE_F32, {1}, {1})).exit_code,
+            1);
 }
 
 TEST_F(DiffCliTest, TroubleIsNotADifference) {

@@ -62,12 +62,15 @@ class WatchCliTest : public CliTest {
   std::thread thread_;
 };
 
-TEST_F(WatchCliTest, EachIntervalIsALine) {
+TEST_F(WatchCliTest, EachIntervalIsALineUnderThePagesUrl) {
   const Outcome outcome = Run(Watch("/metrics --count 3"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(readings_, 4);
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
-  EXPECT_THAT(outcome.out.substr(0, outcome.out.find('\n')),
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
+  const std::string heading = Origin() + "/metrics\n";
+  ASSERT_THAT(outcome.out, testing::StartsWith(heading));
+  const std::string lines = outcome.out.substr(heading.size());
+  EXPECT_THAT(lines.substr(0, lines.find('\n')),
               MatchesRegex("20..-..-..T..:..:..Z  0.00 GB/s  in flight 1  queue -  .*"
                            "Reduce [0-9.]+/s, 0.0 errors/s, p50 2.00 ms, p99 2.98 ms"));
   EXPECT_THAT(outcome.out, HasSubstr("in flight 3"));

@@ -153,6 +153,44 @@ TEST(LoadTest, AClientThatNobodyAnswersEndsTheRunBeforeItBegins) {
   EXPECT_EQ(server.service().unary_calls(), 2);
 }
 
+TEST(LoadTest, AClientThatFindsNobodyWaitsBetweenItsRequests) {
+  FakeServer server;
+  for (const int clients : {1, 2}) {
+    LoadOptions options = Requests(server, LoadPath::kUnary, clients, 1);
+    options.duration = std::chrono::milliseconds(500);
+    server.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}},
+                              clients + 5);
+    LoadCounters counters;
+    const auto report = RunLoad(options, kZeros, counters);
+    ASSERT_TRUE(report.ok()) << report.status();
+    // After 10 + 20 + 40 + 80 + 160 + 200 ms of pauses the time is over.
+    EXPECT_LE(counters.failed, 6 * clients);
+    EXPECT_EQ(report->latencies.count(), 5);
+    EXPECT_EQ(report->lost.code(), absl::StatusCode::kUnavailable) << report->lost;
+  }
+}
+
+TEST(LoadTest, OneAnswerAtTheEndIsNoLoss) {
+  FakeServer server;
+  LoadCounters counters;
+  server.service().FailNext(7, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 1);
+  const auto report = RunLoad(Requests(server, LoadPath::kUnary, 1, 8), kZeros, counters);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->latencies.count(), 1);
+  EXPECT_TRUE(report->lost.ok()) << report->lost;
+  // What the server refuses, with a delay or not, is no loss.
+  for (const auto& refused :
+       {FakeService::Failure{grpc::StatusCode::RESOURCE_EXHAUSTED, "planned", 1, {}},
+        FakeService::Failure{grpc::StatusCode::INTERNAL, "planned", {}, {}}}) {
+    server.service().FailNext(1'000, refused, 2);
+    const auto busy = RunLoad(Requests(server, LoadPath::kUnary, 1, 1'000), kZeros, counters);
+    ASSERT_TRUE(busy.ok()) << busy.status();
+    EXPECT_EQ(busy->latencies.count(), 1);
+    EXPECT_TRUE(busy->lost.ok()) << busy->lost;
+    server.service().FailNext(0, refused);
+  }
+}
+
 TEST(LoadTest, NobodyThereIsUnavailable) {
   FakeServer server;
   LoadOptions options = Requests(server, LoadPath::kUnary, 2, 1);

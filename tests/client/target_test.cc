@@ -43,6 +43,18 @@ TEST(TargetTest, WhatHasNoPortOrIsNoTargetStays) {
   }
 }
 
+TEST(TargetTest, AUrlOrAPortThatIsNoneIsRefused) {
+  for (const char* target : {"http://a:1", "https://a", "grpc://a", "a:65536", "[::1]:70000",
+                             "dns:a:99999999999999999999", "ipv4:10.0.0.1:1,10.0.0.2:65536"}) {
+    EXPECT_EQ(CheckTarget(target).code(), absl::StatusCode::kInvalidArgument) << target;
+  }
+  for (const char* target :
+       {"", "a", "a:", "a:https", "a:65535", "::70000", "[::1]:65535", "[::1", "dns:///a:1",
+        "ipv4:10.0.0.1,10.0.0.2:1", "unix:/run/a:70000", "vsock:2:70000", "xds:///a", "http"}) {
+    EXPECT_TRUE(CheckTarget(target).ok()) << target << ": " << CheckTarget(target);
+  }
+}
+
 TEST(TargetTest, AConnectionGoesThere) {
   // An address of the loopback on which nobody listens; the error names what was tried.
   Connection connection("127.77.0.1", {});

@@ -1,22 +1,43 @@
 #include "client/cpp/cli/app.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cpp/cli/nearest.h"
+#include "client/cpp/target.h"
 
 namespace warpfold::client {
 namespace {
 
 constexpr char kServiceFlag[] = "--service";
+
+// CLI11's own say where the range of a double ends, and take NaN.
+CLI::Validator IsNumber(bool (*is_in)(double), const char* problem, const char* description) {
+  return {[=](const std::string& text) -> std::string {
+            double number = 0;
+            if (!CLI::detail::lexical_cast(text, number) || !std::isfinite(number)) {
+              return absl::StrCat("'", text, "' is no number");
+            }
+            return is_in(number) ? "" : absl::StrCat(text, " is ", problem);
+          },
+          description};
+}
+
+CLI::Validator IsNonNegative() {
+  return IsNumber([](double number) { return number >= 0; }, "negative", "NONNEGATIVE");
+}
+
+CLI::Validator IsPositive() {
+  return IsNumber([](double number) { return number > 0; }, "not positive", "POSITIVE");
+}
 
 // A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
 // items out: "0,,1" would be 0 and 1. And they take whatever follows: in "--op sum FILE" the file.
@@ -48,6 +69,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
       ->envname("WARPFOLD_TARGET")
+      ->check(CLI::Validator(
+          [](const std::string& text) { return std::string(CheckTarget(text).message()); }, ""))
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
                  "Seconds that a request may go without progress, retries included; of one that "
@@ -139,7 +162,7 @@ void AddDiff(CLI::App& app, DiffFlags& flags) {
   command
       ->add_option("--tolerance", flags.tolerance,
                    "Exit with 0 when no element differs by more than this; default: by a bit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IsNonNegative());
   AddJobs(*command, flags.jobs);
 }
 
@@ -152,7 +175,7 @@ void AddWatch(CLI::App& app, WatchFlags& flags) {
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
   command->add_option("--count", flags.count, "End after so many reports; 0: when interrupted")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
 }
 
@@ -185,26 +208,26 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--duration", flags.duration_s, "Seconds to measure")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--warmup", flags.warmup_s, "Seconds of load before that")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--requests-min", flags.requests_min,
                    "At least so many requests of each client, however long they take")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--give-up-after", flags.give_up_after_s,
                    "End with exit status 3 when nobody has answered a client for so many seconds")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--rate", flags.rate,
                    "Requests/s of all clients together, at random times, whether the server keeps "
                    "up or not; 0: each client sends when its last request is answered")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--window", flags.window, "Requests of a client on their way, of many")
       ->check(CLI::Range(1, 4096))
@@ -216,7 +239,7 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str();
   command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(IsPositive())
       ->capture_default_str();
   command
       ->add_option("--cuda-handle", flags.cuda_handle,
@@ -231,17 +254,17 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option("--cuda-ordinal", flags.cuda_ordinal,
                    "Of cuda, its GPU: N of the server's device cuda:N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command
       ->add_option("--look-us", flags.look_us,
                    "Microseconds for which a client looks for its answer before it sleeps, of "
                    "resident and shared; 0: not at all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(IsPositive())
       ->capture_default_str();
 }
 
@@ -271,11 +294,17 @@ void AddHelp(CLI::App& app, std::string& command_name) {
       ->type_name(absl::StrCat("TEXT:{", absl::StrJoin(CommandNames(app), ","), "}"));
 }
 
-std::string Footer() {
+// Of a command's help; of the program's when `command` is empty.
+std::string Footer(const std::string& command, bool takes_files) {
   std::string footer = "Examples:\n";
-  for (const char* example : kExamples) absl::StrAppend(&footer, "  ", example, "\n");
-  for (const Note& note : kNotes)
+  for (const std::string example : kExamples) {
+    const bool is_its = absl::StrContains(example + " ", absl::StrCat(" ", command, " "));
+    if (command.empty() || is_its) absl::StrAppend(&footer, "  ", example, "\n");
+  }
+  for (const Note& note : kNotes) {
     absl::StrAppend(&footer, "\n", note.title, ":\n", note.text, "\n");
+    if (takes_files) absl::StrAppend(&footer, note.of_files, "\n");
+  }
   footer.pop_back();
   return footer;
 }
@@ -285,7 +314,7 @@ std::string Footer() {
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   auto app = std::make_unique<CLI::App>("Reductions of tensors on GPUs, from the command line",
                                         "warpfold");
-  app->footer(Footer());
+  app->footer(Footer("", /*takes_files=*/true));
   app->set_version_flag("--version", absl::StrCat("warpfold ", version));
   app->require_subcommand(1);
   app->fallthrough();  // the server's flags may come after the subcommand
@@ -300,7 +329,12 @@ std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   AddGenerators(*app, flags.shell);
   AddHelp(*app, flags.help_command);
   RefuseEmptyValues(*app);
-  for (CLI::App* command : app->get_subcommands({})) RefuseEmptyValues(*command);
+  for (CLI::App* command : app->get_subcommands({})) {
+    RefuseEmptyValues(*command);
+    const CLI::Option* files = command->get_option_no_throw("FILE");
+    const bool is_shown = !command->get_group().empty() && command->get_name() != "help";
+    command->footer(is_shown ? Footer(command->get_name(), files != nullptr) : "");
+  }
   return app;
 }
 
@@ -309,23 +343,6 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   const auto shown = [](const CLI::App* command) { return !command->get_group().empty(); };
   for (const CLI::App* command : app.get_subcommands(shown)) names.push_back(command->get_name());
   return names;
-}
-
-std::string UnknownCommandText(const CLI::App& app, const std::string& word) {
-  const std::vector<std::string> names = CommandNames(app);
-  const std::optional<std::string> meant = Nearest(word, names);
-  return absl::StrCat("no command '", word, "'; ",
-                      meant.has_value()
-                          ? absl::StrCat("did you mean ", *meant, "?")
-                          : absl::StrCat("the commands are ", absl::StrJoin(names, ", ")));
-}
-
-std::string UnknownCommand(const CLI::App& app) {
-  if (!app.get_subcommands().empty()) return "";
-  const std::vector<std::string> rest = app.remaining();
-  const auto word = std::find_if(rest.begin(), rest.end(),
-                                 [](const std::string& text) { return !text.starts_with('-'); });
-  return word == rest.end() ? "" : *word;
 }
 
 void ParseFlags(CLI::App& app, int argc, const char* const* argv) {

@@ -35,23 +35,26 @@ inline constexpr const char* kExamples[] = {
     "warpfold diff old.safetensors new.safetensors",
     "warpfold reduce a.npy --op sum,mean --axis 0",
     "zcat floats.gz | warpfold reduce - --dtype f32 --op max",
+    "warpfold watch --server gpu-node --interval 5",
     "warpfold --server gpu-node:50051 info --json",
+    "warpfold health --server gpu-node --service readiness",
     "warpfold bench --target gpu-node:50051 --method stream --size 256MiB --clients 4",
 };
 
 struct Note {
   const char* title;
   const char* text;
+  const char* of_files;  // the rest of it, of commands that take several files
 };
 inline constexpr Note kNotes[] = {
     {"Exit status",
      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
-     "3 the server or the network failed (health: 1), or stdout could not be written.\n"
+     "3 the server or the network failed (health: 1), or stdout could not be written.",
      "Of several files it is the worst, the highest. A file that is wrong does not end the "
      "others."},
     {"JSON",
      "Numbers have the digits that identify them; NaN and the infinities are the strings \"NaN\",\n"
-     "\"Infinity\" and \"-Infinity\"; what does not exist is null.\n"
+     "\"Infinity\" and \"-Infinity\"; what does not exist is null.",
      "Of several files it is {\"files\": [...]}, in their order: each what it is for that file "
      "alone,\n"
      "or {\"file\", \"error\"}; describe adds the \"total\"."},
@@ -59,13 +62,6 @@ inline constexpr Note kNotes[] = {
 
 // The commands that the help shows.
 std::vector<std::string> CommandNames(const CLI::App& app);
-
-// "no command 'desribe'; did you mean describe?"
-std::string UnknownCommandText(const CLI::App& app, const std::string& word);
-
-// After a parse that failed because there is no command: the word that is none; empty when there is
-// no word at all.
-std::string UnknownCommand(const CLI::App& app);
 
 // Parsing writes into `flags`, which must outlive the app.
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version);

@@ -147,7 +147,8 @@ absl::Status RunBench(const ServerFlags& server, const BenchFlags& flags) {
   } else {
     std::cout << BenchText(server.server, flags, *report);
   }
-  return absl::OkStatus();
+  std::cout.flush();  // before what stderr says of it
+  return report->lost;
 }
 
 }  // namespace warpfold::client

@@ -107,6 +107,8 @@ nlohmann::ordered_json BenchJson(const std::string& target, const BenchFlags& fl
       {"rate", flags.rate > 0 ? nlohmann::ordered_json(flags.rate) : nlohmann::ordered_json()},
       {"requests", latencies.count()},
       {"failures", nlohmann::json::object()},
+      {"lost", report.lost.ok() ? nlohmann::ordered_json()
+                                : nlohmann::ordered_json(std::string(report.lost.message()))},
       {"seconds", report.elapsed.count()},
       {"rps", rates.rps},
       {"gb_per_second", rates.gb_per_second},

@@ -20,10 +20,10 @@ std::string BenchProgressLine(const BenchFlags& flags, std::int64_t answered, st
 std::string BenchText(const std::string& target, const BenchFlags& flags, const LoadReport& report);
 
 // {"target", "device", "method", "dtype", "bytes", "ops", "clients", "rate" (null of a closed
-// loop), "requests", "failures": {CODE: count}, "seconds", "rps", "gb_per_second", "mean_us",
-// "p50_us", "p90_us", "p99_us", "p999_us", "max_us", "server_p50_us": {"receive", "queue",
-// "host_to_device", "kernel", "device_to_host", "total"}}; rates and latencies are those of the
-// answered requests, and the last are the server's own.
+// loop), "requests", "failures": {CODE: count}, "lost" (why nobody answered at the end, or null),
+// "seconds", "rps", "gb_per_second", "mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us",
+// "server_p50_us": {"receive", "queue", "host_to_device", "kernel", "device_to_host", "total"}};
+// rates and latencies are those of the answered requests, and the last are the server's own.
 nlohmann::ordered_json BenchJson(const std::string& target, const BenchFlags& flags,
                                  const LoadReport& report);
 

@@ -31,6 +31,12 @@ std::string FlagsCell(const TensorSummary& tensor, bool color) {
   return Colored(NameList(findings), damaged ? Color::kRed : Color::kYellow, color);
 }
 
+// Null of a tensor of which nothing but its name is known.
+template <typename T>
+nlohmann::json Known(const TensorSummary& tensor, const T& value) {
+  return tensor.is_unread ? nlohmann::json(nullptr) : nlohmann::json(value);
+}
+
 nlohmann::json FlagsJson(const TensorSummary& tensor) {
   nlohmann::json flags = nlohmann::json::array();
   for (const Finding finding : FindingsOf(tensor)) flags.push_back(Name(finding));
@@ -87,11 +93,16 @@ std::string ReportText(const std::vector<DescribeReport>& reports, bool name_fil
   Table table(columns);
   for (const DescribeReport& report : reports) {
     for (const TensorSummary& tensor : report.summaries.tensors) {
-      std::vector<std::string> row = {
-          Printable(tensor.name),     ShapeText(tensor.shape), Printable(tensor.dtype_name),
-          absl::StrCat(tensor.count), Cell(tensor.min),        Cell(tensor.max),
-          Cell(tensor.mean),          Cell(tensor.std),        Cell(tensor.nan_count),
-          Cell(tensor.inf_count)};
+      std::vector<std::string> row = {Printable(tensor.name),
+                                      tensor.is_unread ? "-" : ShapeText(tensor.shape),
+                                      Printable(tensor.dtype_name),
+                                      tensor.is_unread ? "-" : absl::StrCat(tensor.count),
+                                      Cell(tensor.min),
+                                      Cell(tensor.max),
+                                      Cell(tensor.mean),
+                                      Cell(tensor.std),
+                                      Cell(tensor.nan_count),
+                                      Cell(tensor.inf_count)};
       if (name_files) row.insert(row.begin(), Printable(report.file));
       if (has_flags) row.push_back(FlagsCell(tensor, color));
       if (has_notes) row.push_back(Printable(tensor.note));
@@ -112,9 +123,9 @@ nlohmann::ordered_json ReportJson(const DescribeReport& report) {
     tensors.push_back(
         {{"name", tensor.name},
          {"dtype", tensor.dtype_name},
-         {"shape", tensor.shape},
-         {"count", tensor.count},
-         {"bytes", tensor.bytes},
+         {"shape", Known(tensor, tensor.shape)},
+         {"count", Known(tensor, tensor.count)},
+         {"bytes", Known(tensor, tensor.bytes)},
          {"min", Value(tensor.min)},
          {"max", Value(tensor.max)},
          {"mean", Value(tensor.mean)},

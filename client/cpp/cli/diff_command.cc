@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/cpp/cli/color.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/diff_report.h"
@@ -26,7 +25,10 @@ absl::Status AddStatistics(const ServerFlags& server, int jobs,
   std::vector<NamedTensor> asked;
   std::vector<TensorDiff*> changed;
   for (TensorDiff& diff : diffs) {
-    if (diff.change != Change::kValues && diff.change != Change::kLayout) continue;
+    if (diff.change != Change::kValues && diff.change != Change::kDType &&
+        diff.change != Change::kShape) {
+      continue;
+    }
     asked.push_back(*(diff.*tensor));
     changed.push_back(&diff);
   }
@@ -51,16 +53,9 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   const absl::StatusOr<Input> b =
       Input::Open({flags.b, flags.dtype, flags.shape}, Input::Reading::kAnyhow);
   if (!b.ok()) return b.status();
-  for (const Input* input : {&*a, &*b}) {
-    for (const NamedTensor& tensor : input->tensors()) {
-      if (tensor.problem.empty()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(input->name(), ": tensor '", tensor.name, "': ", tensor.problem));
-    }
-  }
   std::vector<NamedTensor> b_tensors = b->tensors();
   if (a->nameless() && b->nameless()) b_tensors[0].name = a->tensors()[0].name;
-  DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors)};
+  DiffReport report{flags.a, flags.b, PairTensors(a->tensors(), b_tensors), flags.tolerance};
   SortByHowMuch(report.tensors);
   if (absl::Status added =
           AddStatistics(server, flags.jobs, &TensorDiff::a, &TensorDiff::a_summary, report.tensors);
@@ -77,7 +72,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   } else {
     std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO));
   }
-  return Differs(report, flags.tolerance) ? Verdict::kFound : Verdict::kClean;
+  return Differs(report) ? Verdict::kFound : Verdict::kClean;
 }
 
 }  // namespace warpfold::client

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/cli/color.h"
@@ -15,27 +17,41 @@
 namespace warpfold::client {
 namespace {
 
+constexpr int kShortDigits = 6;  // of ElementShortText
+
 struct Statistic {
   const char* json_name;
   const char* title;
   std::optional<Tensor> TensorSummary::*value;
+  bool is_rounded;  // its last digits depend on how the elements lie
 };
 constexpr Statistic kStatistics[] = {
-    {"min", "MIN", &TensorSummary::min},
-    {"max", "MAX", &TensorSummary::max},
-    {"mean", "MEAN", &TensorSummary::mean},
-    {"std", "STD", &TensorSummary::std},
-    {"nan_count", "NAN", &TensorSummary::nan_count},
+    {"min", "MIN", &TensorSummary::min, false},
+    {"max", "MAX", &TensorSummary::max, false},
+    {"mean", "MEAN", &TensorSummary::mean, true},
+    {"std", "STD", &TensorSummary::std, true},
+    {"nan_count", "NAN", &TensorSummary::nan_count, false},
 };
 
-const char* ChangeName(Change change) {
-  switch (change) {
+// Of values alone, none of which differ by more than the tolerance.
+bool IsWithinTolerance(const TensorDiff& diff, std::optional<double> tolerance) {
+  return tolerance.has_value() && diff.difference.has_value() &&
+         !IsMore(diff.difference->max_abs, *tolerance);
+}
+
+const char* ChangeName(const TensorDiff& diff, std::optional<double> tolerance) {
+  if (IsWithinTolerance(diff, tolerance)) return "within_tolerance";
+  switch (diff.change) {
     case Change::kIdentical:
       return "identical";
     case Change::kValues:
       return "values";
-    case Change::kLayout:
-      return "layout";
+    case Change::kDType:
+      return "dtype";
+    case Change::kShape:
+      return "shape";
+    case Change::kBytes:
+      return "bytes";
     case Change::kOnlyInA:
       return "only_in_a";
     case Change::kOnlyInB:
@@ -45,14 +61,19 @@ const char* ChangeName(Change change) {
 }
 
 // What a person reads, in colour.
-std::string ChangeCell(Change change, bool color) {
-  switch (change) {
+std::string ChangeCell(const TensorDiff& diff, std::optional<double> tolerance, bool color) {
+  if (IsWithinTolerance(diff, tolerance)) return "tolerated";
+  switch (diff.change) {
     case Change::kIdentical:
       return "identical";
     case Change::kValues:
       return Colored("values", Color::kYellow, color);
-    case Change::kLayout:
-      return Colored("layout", Color::kYellow, color);
+    case Change::kDType:
+      return Colored("dtype", Color::kYellow, color);
+    case Change::kShape:
+      return Colored("shape", Color::kYellow, color);
+    case Change::kBytes:
+      return Colored("bytes", Color::kYellow, color);
     case Change::kOnlyInA:
       return Colored("only in A", Color::kRed, color);
     case Change::kOnlyInB:
@@ -69,8 +90,12 @@ bool HasSameBytes(std::span<const std::byte> a, std::span<const std::byte> b) {
 void Compare(TensorDiff& diff) {
   const NamedTensor& a = *diff.a;
   const NamedTensor& b = *diff.b;
+  if (!a.problem.empty() && !b.problem.empty()) {
+    diff.change = HasSameBytes(a.unread, b.unread) ? Change::kIdentical : Change::kBytes;
+    return;
+  }
   if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
-    diff.change = Change::kLayout;
+    diff.change = a.dtype_name != b.dtype_name ? Change::kDType : Change::kShape;
     return;
   }
   if (a.layout == b.layout && HasSameBytes(a.view.data, b.view.data)) {
@@ -100,23 +125,45 @@ std::string SidesCell(const TensorDiff& diff, Text text) {
   return Pair(text(*diff.a), text(*diff.b));
 }
 
-std::string ShapeOf(const NamedTensor& tensor) { return ShapeText(tensor.view.shape); }
+std::string ShapeOf(const NamedTensor& tensor) {
+  return tensor.problem.empty() ? ShapeText(tensor.view.shape) : "-";
+}
 std::string DTypeOf(const NamedTensor& tensor) { return Printable(tensor.dtype_name); }
 
+// Why one of the sides could not be read; empty: both could.
+std::string NoteOf(const TensorDiff& diff) {
+  for (const auto* side : {&diff.a, &diff.b}) {
+    if (side->has_value() && !(*side)->problem.empty()) return (*side)->problem;
+  }
+  return "";
+}
+
+// "a -> b" with the fewest digits that tell them apart.
+std::string ClosePair(const Tensor& a, const Tensor& b) {
+  const double x = ElementDouble(a.dtype, a.data.data());
+  const double y = ElementDouble(b.dtype, b.data.data());
+  std::string cell;
+  for (int digits = kShortDigits + 1; digits <= std::numeric_limits<double>::max_digits10;
+       ++digits) {
+    cell = Pair(absl::StrFormat("%.*g", digits, x), absl::StrFormat("%.*g", digits, y));
+    if (absl::StrContains(cell, "->")) break;
+  }
+  return cell;
+}
+
 std::string StatisticCell(const TensorDiff& diff, const Statistic& statistic) {
-  const auto text = [&](const TensorSummary& summary, auto write) -> std::string {
-    const std::optional<Tensor>& value = summary.*statistic.value;
+  if (!diff.a_summary.has_value() || !diff.b_summary.has_value()) return "-";
+  const std::optional<Tensor>& a = (*diff.a_summary).*statistic.value;
+  const std::optional<Tensor>& b = (*diff.b_summary).*statistic.value;
+  const auto text = [](const std::optional<Tensor>& value, auto write) -> std::string {
     return value.has_value() ? write(value->dtype, value->data.data()) : "-";
   };
-  if (!diff.a_summary.has_value() || !diff.b_summary.has_value()) return "-";
-  const std::string cell =
-      Pair(text(*diff.a_summary, ElementShortText), text(*diff.b_summary, ElementShortText));
-  // Six digits hide a small change; all of them show it.
-  const std::string exact =
-      Pair(text(*diff.a_summary, ElementText), text(*diff.b_summary, ElementText));
-  const bool hidden = diff.change == Change::kValues && cell.find("->") == std::string::npos &&
-                      exact.find("->") != std::string::npos;
-  return hidden ? exact : cell;
+  std::string cell = Pair(text(a, ElementShortText), text(b, ElementShortText));
+  // Six digits may hide a change.
+  const bool is_hidden = diff.change == Change::kValues && !absl::StrContains(cell, "->") &&
+                         text(a, ElementText) != text(b, ElementText);
+  if (!is_hidden) return cell;
+  return statistic.is_rounded ? absl::StrCat("\u2248 ", cell) : ClosePair(*a, *b);
 }
 
 // Of the columns CHANGED to REL L2.
@@ -144,7 +191,10 @@ nlohmann::ordered_json DifferenceJson(const TensorDiff& diff) {
 nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
                                 const std::optional<TensorSummary>& summary) {
   if (!tensor.has_value()) return nullptr;
-  nlohmann::ordered_json side = {{"dtype", tensor->dtype_name}, {"shape", tensor->view.shape}};
+  const bool is_read = tensor->problem.empty();
+  nlohmann::ordered_json side = {
+      {"dtype", tensor->dtype_name},
+      {"shape", is_read ? nlohmann::json(tensor->view.shape) : nlohmann::json()}};
   for (const Statistic& statistic : kStatistics) {
     const std::optional<Tensor>* value = nullptr;
     if (summary.has_value()) value = &((*summary).*statistic.value);
@@ -152,22 +202,29 @@ nlohmann::ordered_json SideJson(const std::optional<NamedTensor>& tensor,
     side[statistic.json_name] =
         there ? ElementJson((*value)->dtype, (*value)->data.data()) : nlohmann::json(nullptr);
   }
+  side["note"] = is_read ? nlohmann::json() : nlohmann::json(tensor->problem);
   return side;
 }
 
 struct Totals {
-  std::size_t identical = 0, changed = 0, only_in_a = 0, only_in_b = 0;
+  std::size_t identical = 0, within_tolerance = 0, changed = 0, only_in_a = 0, only_in_b = 0;
 };
 
 Totals Count(const DiffReport& report) {
   Totals totals;
   for (const TensorDiff& diff : report.tensors) {
+    if (IsWithinTolerance(diff, report.tolerance)) {
+      ++totals.within_tolerance;
+      continue;
+    }
     switch (diff.change) {
       case Change::kIdentical:
         ++totals.identical;
         break;
       case Change::kValues:
-      case Change::kLayout:
+      case Change::kDType:
+      case Change::kShape:
+      case Change::kBytes:
         ++totals.changed;
         break;
       case Change::kOnlyInA:
@@ -213,12 +270,9 @@ void SortByHowMuch(std::vector<TensorDiff>& diffs) {
   });
 }
 
-bool Differs(const DiffReport& report, std::optional<double> tolerance) {
+bool Differs(const DiffReport& report) {
   return std::any_of(report.tensors.begin(), report.tensors.end(), [&](const TensorDiff& diff) {
-    if (diff.change == Change::kIdentical) return false;
-    const bool is_near = tolerance.has_value() && diff.difference.has_value() &&
-                         !IsMore(diff.difference->max_abs, *tolerance);
-    return !is_near;
+    return diff.change != Change::kIdentical && !IsWithinTolerance(diff, report.tolerance);
   });
 }
 
@@ -234,28 +288,37 @@ std::string DiffText(const DiffReport& report, bool color) {
   for (const Statistic& statistic : kStatistics) {
     columns.push_back({statistic.title, Align::kRight});
   }
+  const bool has_notes =
+      std::any_of(report.tensors.begin(), report.tensors.end(), [](const TensorDiff& diff) {
+        return diff.change != Change::kIdentical && !NoteOf(diff).empty();
+      });
+  if (has_notes) columns.push_back({"NOTE"});
   Table table(columns);
+  const Totals totals = Count(report);
   for (const TensorDiff& diff : report.tensors) {
     if (diff.change == Change::kIdentical) continue;
-    std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff.change, color),
+    std::vector<std::string> row = {Printable(diff.name), ChangeCell(diff, report.tolerance, color),
                                     SidesCell(diff, ShapeOf), SidesCell(diff, DTypeOf)};
     for (std::string& cell : DifferenceCells(diff)) row.push_back(std::move(cell));
     for (const Statistic& statistic : kStatistics) row.push_back(StatisticCell(diff, statistic));
+    if (has_notes) row.push_back(Printable(NoteOf(diff)));
     table.AddRow(std::move(row));
   }
-  const Totals totals = Count(report);
+  const std::string within = report.tolerance.has_value()
+                                 ? absl::StrCat(totals.within_tolerance, " within the tolerance, ")
+                                 : std::string();
   return absl::StrCat(
-      Differs(report) ? table.Text() : "",
-      absl::StrFormat("A: %s\nB: %s\n%d identical, %d changed, %d only in A, %d only in B\n",
-                      Printable(report.a), Printable(report.b), totals.identical, totals.changed,
-                      totals.only_in_a, totals.only_in_b));
+      totals.identical < report.tensors.size() ? table.Text() : "",
+      absl::StrFormat("A: %s\nB: %s\n%d identical, %s%d changed, %d only in A, %d only in B\n",
+                      Printable(report.a), Printable(report.b), totals.identical, within,
+                      totals.changed, totals.only_in_a, totals.only_in_b));
 }
 
 nlohmann::ordered_json DiffJson(const DiffReport& report) {
   nlohmann::ordered_json tensors = nlohmann::json::array();
   for (const TensorDiff& diff : report.tensors) {
     tensors.push_back({{"name", diff.name},
-                       {"change", ChangeName(diff.change)},
+                       {"change", ChangeName(diff, report.tolerance)},
                        {"difference", DifferenceJson(diff)},
                        {"a", SideJson(diff.a, diff.a_summary)},
                        {"b", SideJson(diff.b, diff.b_summary)}});
@@ -263,9 +326,12 @@ nlohmann::ordered_json DiffJson(const DiffReport& report) {
   const Totals totals = Count(report);
   return {{"a", report.a},
           {"b", report.b},
+          {"tolerance", report.tolerance.has_value() ? nlohmann::ordered_json(*report.tolerance)
+                                                     : nlohmann::ordered_json()},
           {"tensors", tensors},
           {"total",
            {{"identical", totals.identical},
+            {"within_tolerance", totals.within_tolerance},
             {"changed", totals.changed},
             {"only_in_a", totals.only_in_a},
             {"only_in_b", totals.only_in_b}}}};

@@ -16,15 +16,17 @@
 namespace warpfold::client {
 
 enum class Change {
-  kIdentical,  // the same dtype and shape, and every element has the same bits
+  kIdentical,  // the same dtype and shape, and every element has the same bits; or the same bytes
   kValues,     // the same dtype and shape, other bits
-  kLayout,     // another dtype or shape
+  kDType,      // another dtype; the shape may differ, too
+  kShape,      // another shape
+  kBytes,      // arrays that cannot be read, and whose bytes in the files are not the same
   kOnlyInA,
   kOnlyInB,
 };
 
 // One name that is in either file. A side that does not have it is null; statistics are there for
-// kValues and kLayout only, absent where the server cannot reduce the dtype.
+// kValues, kDType and kShape only, absent where the server cannot reduce the dtype.
 struct TensorDiff {
   std::string name;
   Change change = Change::kIdentical;
@@ -36,6 +38,7 @@ struct TensorDiff {
 struct DiffReport {
   std::string a, b;  // the files
   std::vector<TensorDiff> tensors;
+  std::optional<double> tolerance;  // of |a - b|; none: of bits
 };
 
 // Pairs the tensors of two files by name, in the order of `a`, then what is only in `b`. Compares
@@ -46,18 +49,22 @@ std::vector<TensorDiff> PairTensors(const std::vector<NamedTensor>& a,
 // First what changed its values, by how much it did (relative L2, NaN first), then the others.
 void SortByHowMuch(std::vector<TensorDiff>& diffs);
 
-// Whether the files differ; with a tolerance, by more than that: no |a - b| above it is a
-// difference, other layouts and tensors that one file has not are.
-bool Differs(const DiffReport& report, std::optional<double> tolerance = std::nullopt);
+// Whether the files differ; with a tolerance, by more than that: values are no difference when no
+// |a - b| is above it, other dtypes, shapes and tensors that one file has not are.
+bool Differs(const DiffReport& report);
 
-// A row per tensor that differs, "old -> new" where a value changed, then a line of totals.
+// A row per tensor that is not identical, "old -> new" where a value changed, then a line of
+// totals; with a tolerance it tells what is within it from what changed. A NOTE says why an array
+// could not be read. Where six digits hide a change the extremes have more, and mean and std a "≈":
+// they are rounded.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
 std::string DiffText(const DiffReport& report, bool color);
 
-// {"a", "b", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}], "total":
-// {"identical", "changed", "only_in_a", "only_in_b"}}; SIDE is null or {"dtype", "shape", "min",
-// "max", "mean", "std", "nan_count"}. "difference" is null or {"changed", "max_abs", "max_at",
-// "relative_l2"}. "change" is identical, values, layout, only_in_a or only_in_b.
+// {"a", "b", "tolerance", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}],
+// "total": {"identical", "within_tolerance", "changed", "only_in_a", "only_in_b"}}; SIDE is null or
+// {"dtype", "shape", "min", "max", "mean", "std", "nan_count", "note"}, shape and note null where
+// there is none. "difference" is null or {"changed", "max_abs", "max_at", "relative_l2"}. "change"
+// is identical, within_tolerance, values, dtype, shape, bytes, only_in_a or only_in_b.
 nlohmann::ordered_json DiffJson(const DiffReport& report);
 
 }  // namespace warpfold::client

@@ -134,6 +134,12 @@ absl::Status Input::ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
 
 absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes) {
   if (!format.has_value()) format = FormatOfBytes(bytes);
+  const bool is_gzip =
+      bytes.size() > 1 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
+  if (!format.has_value() && is_gzip) {
+    return absl::InvalidArgumentError(absl::StrCat("is compressed by gzip; a pipe reads it: zcat ",
+                                                   name_, " | warpfold describe -"));
+  }
   if (!format.has_value()) {
     return absl::InvalidArgumentError(
         "is no .npy, .npz or .safetensors file; raw bytes need --dtype");

@@ -18,6 +18,7 @@
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/interface.h"
 #include "client/cpp/cli/man_page.h"
+#include "client/cpp/cli/usage.h"
 
 namespace warpfold::client {
 namespace {
@@ -106,6 +107,9 @@ int Main(int argc, char** argv) {
     const std::string word = error.get_exit_code() == 0 ? "" : UnknownCommand(*app);
     if (!word.empty()) {
       return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
+    }
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+      return Flushed(Report(absl::InvalidArgumentError(UnexpectedText(*app))));
     }
     return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }

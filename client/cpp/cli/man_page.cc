@@ -82,7 +82,8 @@ std::string ManPage(const Interface& interface) {
   }
   absl::StrAppend(&page, ".TP\n", Bold("NO_COLOR"), "\nNo colour, whatever its value.\n");
   for (const Note& note : kNotes) {
-    absl::StrAppend(&page, ".SH ", absl::AsciiStrToUpper(note.title), "\n", Roff(note.text), "\n");
+    absl::StrAppend(&page, ".SH ", absl::AsciiStrToUpper(note.title), "\n", Roff(note.text), "\n",
+                    Roff(note.of_files), "\n");
   }
   absl::StrAppend(&page, ".SH EXAMPLES\n.nf\n");
   for (const char* example : kExamples) absl::StrAppend(&page, Roff(example), "\n");

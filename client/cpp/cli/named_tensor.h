@@ -4,6 +4,8 @@
 #ifndef WARPFOLD_CLIENT_CPP_CLI_NAMED_TENSOR_H_
 #define WARPFOLD_CLIENT_CPP_CLI_NAMED_TENSOR_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "client/cpp/cli/layout.h"
@@ -18,6 +20,7 @@ struct NamedTensor {
   TensorView view;  // dtype DTYPE_UNSPECIFIED when the contract does not have it
   std::string problem = {};  // why there is no more than a name; empty: nothing is wrong
   Layout layout = {};        // of the view's data; its shape is the array's
+  std::span<const std::byte> unread = {};  // with a problem: its bytes, as they are in the file
 };
 
 }  // namespace warpfold::client

@@ -116,7 +116,10 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
       npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")),
                              "-",
                              {},
-                             std::string(array.status().message())});
+                             std::string(array.status().message()),
+                             {},
+                             span});
+      npz.members.push_back(std::move(bytes));
       continue;
     }
     if (!array.ok()) return InMember(name, std::string(array.status().message()));
@@ -125,8 +128,12 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
       array->layout.is_big_endian = false;
     }
     const std::string dtype_name = Name(array->view.dtype);
-    npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")), dtype_name,
-                           std::move(array->view), "", array->layout});
+    npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")),
+                           dtype_name,
+                           std::move(array->view),
+                           "",
+                           array->layout,
+                           {}});
     npz.members.push_back(std::move(bytes));
   }
   return npz;

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/element.h"
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/load_report.h"
 #include "client/cpp/cli/metrics_url.h"
@@ -77,6 +78,8 @@ absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags) {
       std::chrono::duration_cast<steady_clock::duration>(Seconds(flags.interval_s));
   absl::StatusOr<Reading> before = Read(http, *url);
   if (!before.ok()) return before.status();
+  // A port by default may be another server's.
+  if (!server.json && !screen) std::cout << Printable(url->text()) << "\n" << std::flush;
   for (std::int64_t shown = 0; flags.count == 0 || shown < flags.count; ++shown) {
     std::this_thread::sleep_until(before->at + interval);
     absl::StatusOr<Reading> after = Read(http, *url);

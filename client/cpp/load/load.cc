@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cpp/first_wait.h"
 #include "client/cpp/load/load_client.h"
+#include "client/cpp/retry.h"
 
 namespace warpfold::client {
 namespace {
@@ -20,6 +22,11 @@ using std::chrono::system_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::uint64_t kArrivalsSeed = 20261121;
+// Of a client that finds nobody: a refused connection fails within microseconds.
+constexpr std::chrono::milliseconds kPauseFirst(10);
+constexpr std::chrono::milliseconds kPauseMax(200);
+// A run that ends without an answer for so long has lost its server; a shorter one, for half of it.
+constexpr Seconds kLostAfter(1);
 
 steady_clock::duration Ticks(Seconds seconds) {
   return std::chrono::duration_cast<steady_clock::duration>(seconds);
@@ -51,6 +58,8 @@ struct ClientResult {
   absl::Status status;
   LoadReport report;
   steady_clock::time_point end;  // of the last request; closing the connection is not measured
+  std::optional<steady_clock::time_point> silent_since;  // as Loop has it
+  absl::Status last_failure;
 };
 
 // One client's loop: sends what is due, receives what is answered.
@@ -68,11 +77,13 @@ class Loop {
   // with a failure when nobody answers any longer, or `stop` is set.
   absl::Status Run(Arrivals arrivals, Seconds duration, std::int64_t requests_min,
                    Seconds give_up_after, const std::atomic<bool>& stop) {
-    const auto end = steady_clock::now() + Ticks(duration);
+    last_answer_at_ = steady_clock::now();
+    const auto end = last_answer_at_ + Ticks(duration);
     std::int64_t sent = 0;
     while (true) {
       const auto due = arrivals.Next();
-      const bool more = sent < requests_min || std::max(due, steady_clock::now()) < end;
+      const auto sends_at = std::max(due, paused_until_);
+      const bool more = sent < requests_min || std::max(sends_at, steady_clock::now()) < end;
       const bool idle = free_.size() == due_.size();
       if (stop) return absl::OkStatus();
       if (unanswered_since_.has_value() &&
@@ -80,19 +91,26 @@ class Loop {
         return GaveUp();
       }
       if (!more && idle) return absl::OkStatus();
-      if (more && !free_.empty() && due <= steady_clock::now()) {
+      if (more && !free_.empty() && sends_at <= steady_clock::now()) {
         SendDue(due);
         arrivals.Advance();
         ++sent;
       } else if (idle) {
-        std::this_thread::sleep_until(due);
+        std::this_thread::sleep_until(sends_at);
       } else {
-        ReceiveUntil(more && !free_.empty() ? due : steady_clock::time_point::max());
+        ReceiveUntil(more && !free_.empty() ? sends_at : steady_clock::time_point::max());
       }
     }
   }
 
   const absl::Status& last_failure() const { return last_failure_; }
+
+  // The last answer, or the start, when nobody has answered since: the last request failed with
+  // UNAVAILABLE or DEADLINE_EXCEEDED.
+  std::optional<steady_clock::time_point> silent_since() const {
+    if (!unanswered_since_.has_value()) return std::nullopt;
+    return last_answer_at_;
+  }
 
  private:
   void SendDue(steady_clock::time_point due) {
@@ -117,7 +135,9 @@ class Loop {
       report_.server.Record(outcome->timing);
       report_.device = std::move(outcome->device);
       if (counters_ != nullptr) ++counters_->answered;
+      last_answer_at_ = steady_clock::now();
       unanswered_since_.reset();
+      pause_ = kPauseFirst;
     } else {
       ++report_.failures[outcome->status.code()];
       if (counters_ != nullptr) ++counters_->failed;
@@ -127,7 +147,18 @@ class Loop {
           absl::IsUnavailable(last_failure_) || absl::IsDeadlineExceeded(last_failure_);
       if (is_dead && !unanswered_since_.has_value()) unanswered_since_ = last_failure_at_;
       if (!is_dead) unanswered_since_.reset();
+      Pause();
     }
+  }
+
+  // After a failure. A refusal by a server that is there counts, as often as it comes; and the
+  // requests that a stream takes with it are one failure.
+  void Pause() {
+    const bool is_nobody =
+        absl::IsUnavailable(last_failure_) && !RetryDelayOf(last_failure_).has_value();
+    if (!is_nobody || last_failure_at_ < paused_until_) return;
+    paused_until_ = last_failure_at_ + pause_;
+    pause_ = std::min(2 * pause_, kPauseMax);
   }
 
   absl::Status GaveUp() const {
@@ -144,6 +175,9 @@ class Loop {
   LoadReport& report_;
   std::optional<steady_clock::time_point> unanswered_since_;  // nobody has answered since
   steady_clock::time_point last_failure_at_;
+  steady_clock::time_point last_answer_at_;
+  steady_clock::time_point paused_until_;  // nothing is sent before
+  std::chrono::milliseconds pause_ = kPauseFirst;
   std::vector<steady_clock::time_point> due_;  // by slot
   std::vector<int> free_;                      // slots
   absl::Status last_failure_;
@@ -165,6 +199,23 @@ void Join(ClientResult& from, steady_clock::time_point start, LoadReport& to) {
   to.server.Add(from.report.server);
   for (const auto& [code, count] : from.report.failures) to.failures[code] += count;
   if (!from.report.device.empty()) to.device = std::move(from.report.device);
+}
+
+// Sets `lost` when no client had an answer at the end of the run; its figures are those before.
+void NoteLoss(const std::vector<ClientResult>& results, steady_clock::time_point start,
+              LoadReport& report) {
+  steady_clock::time_point last_answer = start;
+  for (const ClientResult& result : results) {
+    if (!result.silent_since.has_value()) return;
+    last_answer = std::max(last_answer, *result.silent_since);
+  }
+  const Seconds silent = report.elapsed - (last_answer - start);
+  if (silent < std::min(kLostAfter, report.elapsed / 2)) return;
+  const absl::Status& failure = results[0].last_failure;
+  report.lost = absl::Status(
+      failure.code(), absl::StrFormat("nobody answered for the last %.2f of %.2f s: %s",
+                                      silent.count(), report.elapsed.count(), failure.message()));
+  report.elapsed = last_answer - start;
 }
 
 }  // namespace
@@ -211,6 +262,8 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
                              options.duration, options.requests_min, options.give_up_after, failed);
     if (!result.status.ok()) failed = true;
     result.end = steady_clock::now();
+    result.silent_since = loop.silent_since();
+    result.last_failure = loop.last_failure();
   };
   {
     std::vector<std::jthread> threads;
@@ -223,6 +276,7 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
     if (!result.status.ok()) return result.status;
     Join(result, start, report);
   }
+  NoteLoss(results, start, report);
   return report;
 }
 

@@ -6,6 +6,9 @@
 // cannot slow down those who time it. The times are drawn from a Poisson process with a fixed seed.
 // Requests that could not be sent within the duration are not sent: the report has fewer, then.
 //
+// A client whose requests find nobody (UNAVAILABLE, no delay asked for) waits a little between
+// them, 10 ms and up to 200 ms; what a server refuses is sent again at once.
+//
 // Every client has connections of its own and is the library that any program uses (client.h), or,
 // of kInfer, sends as it does; with retries off: a refusal is counted, not hidden.
 //
@@ -84,9 +87,13 @@ struct ServerTimes {
 };
 
 struct LoadReport {
-  std::chrono::duration<double> elapsed{0};  // from the start to the last answer
-  LatencyHistogram latencies;                // of the requests that were answered
-  ServerTimes server;                        // of these
+  std::chrono::duration<double> elapsed{0};  // from the start to the last answer or failure
+  // Not OK when the server was lost: every client's last requests failed with UNAVAILABLE or
+  // DEADLINE_EXCEEDED, and none had an answer for the last second or half of the run. `elapsed`
+  // ends with the last answer then.
+  absl::Status lost;
+  LatencyHistogram latencies;  // of the requests that were answered
+  ServerTimes server;          // of these
   std::map<absl::StatusCode, std::int64_t> failures;
   std::string device;  // of the last answer
 };

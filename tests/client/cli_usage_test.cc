@@ -1,0 +1,131 @@
+// What `warpfold` makes of its arguments: help, wrong usage and what is said of it.
+#include "absl/strings/str_cat.h"
+#include "tests/client/cli_fixture.h"
+
+namespace warpfold::client {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(CliTest, WrongUsageIsExitCode2) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  ExpectFailure("", 2, "subcommand");
+  ExpectFailure("reduce " + file, 2, "--op is required");
+  ExpectFailure("reduce " + file + " --op average", 2, "op: 'average' is none of sum, min");
+  ExpectFailure("reduce " + file + " --op sum --axis x", 2, "--axis");
+  ExpectFailure("reduce " + file + " --op sum --axis 3", 2, "a.npy: axes: 3 is out of range");
+  ExpectFailure("reduce " + file + " --op prod", 2, "ops: not in this server");
+  ExpectFailure("describe", 2, "FILE is required");
+  ExpectFailure("describe " + file + " --jobs 0", 2, "--jobs");
+  ExpectFailure("--timeout 0 info", 2, "--timeout");
+  ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
+}
+
+TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
+  ExpectFailure("desribe a.npy", 2, "warpfold: no command 'desribe'; did you mean describe?\n");
+  // Also near enough to help, which comes later.
+  ExpectFailure("healh", 2, "no command 'healh'; did you mean health?");
+  ExpectFailure("--server x:1 dif a b", 2, "no command 'dif'; did you mean diff?");
+  ExpectFailure("frobnicate", 2,
+                "no command 'frobnicate'; the commands are reduce, describe, diff");
+  ExpectFailure("help wtach", 2, "no command 'wtach'; did you mean watch?");
+}
+
+TEST_F(CliTest, AnUnknownOptionNamesTheNearest) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const std::string sum = "reduce " + file + " --op sum ";
+  ExpectFailure(sum + "--omitnan", 2,
+                "warpfold: no option '--omitnan'; did you mean --omit-nan?\n");
+  ExpectFailure(sum + "--axes=0", 2, "no option '--axes'; did you mean --axis?\n");
+  ExpectFailure("info --sever x:1", 2, "no option '--sever'; did you mean --server?\n");
+  ExpectFailure("bench --seconds 2", 2,
+                "warpfold: no option '--seconds'; warpfold help bench lists the options\n");
+  ExpectFailure("--frobnicate info", 2, "no option '--frobnicate'; warpfold help");
+  ExpectFailure("info -", 2, "no option '-'");
+  ExpectFailure("bench one two", 2, "warpfold: not expected: one two\n");
+}
+
+TEST_F(CliTest, ATargetThatIsNoneIsRefused) {
+  ExpectFailure("--server http://localhost:50051 info", 2,
+                "'http://localhost:50051' is a URL; a target has no http://: localhost:50051\n");
+  ExpectFailure("watch --target localhost:70000", 2, "port 70000 is above 65535\n");
+  const Outcome outcome = RunAt("WARPFOLD_TARGET=https://a/", "info");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("'https://a/' is a URL; a target has no https://: a\n"));
+}
+
+TEST_F(CliTest, MessagesNameWhatWasMeant) {
+  const auto raw = WriteFile("a.bin", "abcdefgh");
+  for (const auto& [given, meant] : {std::pair("float32", "f32"), std::pair("F64", "f64"),
+                                     std::pair("uint8", "u8"), std::pair("bfloat16", "bf16")}) {
+    ExpectFailure(absl::StrCat("describe ", raw, " --dtype ", given), 2,
+                  absl::StrCat("f64; did you mean ", meant, "?\n"));
+  }
+  ExpectFailure("describe " + raw + " --dtype complex64", 2, "f64\n");
+  const auto gz = WriteFile("c.npy.gz", "\x1f\x8b\x08");
+  ExpectFailure(
+      "describe " + gz, 2,
+      "c.npy.gz: is compressed by gzip; a pipe reads it: zcat " + gz + " | warpfold describe -\n");
+  ExpectFailure("bench --duration -1", 2, "--duration: -1 is negative\n");
+  ExpectFailure("bench --chunk-size 0", 2, "--chunk-size: 0 is not positive\n");
+  ExpectFailure("watch --count x", 2, "--count: 'x' is no number\n");
+}
+
+TEST_F(CliTest, HelpIsACommandToo) {
+  EXPECT_EQ(Run("help describe").out, Run("describe --help").out);
+  EXPECT_THAT(Run("help describe").out, HasSubstr("--fail-on"));
+  EXPECT_EQ(Run("help").out, Run("--help").out);
+  EXPECT_EQ(Run("help").exit_code, 0);
+  for (const std::string command :
+       {"reduce", "describe", "diff", "watch", "bench", "info", "health"}) {
+    const std::string help = Run("help " + command).out;
+    const std::size_t at = help.find("Examples:\n");
+    ASSERT_NE(at, std::string::npos) << command;
+    std::istringstream examples(help.substr(at + std::string("Examples:\n").size()));
+    int count = 0;
+    for (std::string line; std::getline(examples, line) && !line.empty(); ++count) {
+      EXPECT_THAT(line, HasSubstr(" " + command + " ")) << command;
+    }
+    EXPECT_GE(count, 1) << command;
+    EXPECT_EQ(help.find("Of several files") != std::string::npos,
+              command == "reduce" || command == "describe")
+        << command;
+  }
+}
+
+TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  const std::string sum = "reduce " + file + " --op sum ";
+  for (const char* flag : {"--axis", "--shape", "--dtype", "--tensor", "--output", "--tls-ca"}) {
+    ExpectFailure(sum + flag + " ''", 2, std::string(flag) + ": is empty");
+    // Nothing that follows becomes its value.
+    ExpectFailure(sum + flag + "= --keepdims", 2, std::string(flag) + ": is empty");
+  }
+  ExpectFailure("reduce " + file + " --op= --axis 0", 2, "--op: is empty");
+  ExpectFailure("reduce '' --op sum", 2, "FILE: is empty");
+  for (const char* list : {",", "0,", ",0", "0,,1"}) {
+    ExpectFailure(sum + "--axis " + list, 2, "--axis: an item is empty");
+  }
+  ExpectFailure("reduce " + file + " --op sum,,max", 2, "--op: an item is empty");
+  ExpectFailure("describe " + file + " --fail-on nan,,inf", 2, "--fail-on: an item is empty");
+  ExpectFailure("describe " + file + " --fail-on nan,x", 2, "--fail-on: x not in {nan,inf");
+}
+
+TEST_F(CliTest, ListsAreJoinedHoweverTheyAreGiven) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  for (const char* axes : {"--axis 0,1", "--axis=-1,0", "--axis 0 --axis=1"}) {
+    EXPECT_EQ(Run("reduce " + file + " --op sum " + axes).out, "10.0\n") << axes;
+  }
+  EXPECT_EQ(Run("reduce --op sum,max " + file).out, "sum: 10.0\nmax: 4.0\n");
+}
+
+TEST_F(CliTest, AListFlagLeavesTheFileThatFollows) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(Run("reduce --op mean " + file + " --omit-nan").out, "2.5\n");
+  EXPECT_EQ(Run("reduce --op sum --axis 0 " + file).out, "[4. 6.]\n");
+  EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 0);
+  ExpectFailure("bench --op sum mean", 2, "mean");
+}
+
+}  // namespace
+}  // namespace warpfold::client
