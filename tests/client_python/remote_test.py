@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY, SEED
-from fake_server import Failure
+from fake_server import FakeServer, Failure
 from running_server import running_server
 
 import warpfold
@@ -199,15 +199,67 @@ def test_writes_are_tried_again_and_a_lost_cause_is_deleted(fake, either_client)
 
 def test_the_end_of_a_tensor_that_was_gone_is_no_failure(fake):
     with warpfold.connect(fake.target, retry=FAST_RETRY) as client:
-        with client.put(X):
-            # The first attempt's answer was lost.
-            fake.failures = [Failure(CODE.UNAVAILABLE), Failure(CODE.NOT_FOUND)]
-        with pytest.raises(warpfold.InternalError), client.put(X):
-            fake.failures = [Failure(CODE.INTERNAL)]
-        with pytest.raises(KeyError), client.put(X):
-            fake.failures = [Failure(CODE.INTERNAL)]
-            raise KeyError("the block's own")
+        tensor = client.put(X)
+        # The first attempt's answer was lost.
+        fake.failures = [Failure(CODE.UNAVAILABLE), Failure(CODE.NOT_FOUND)]
+        tensor.delete()
     assert fake.failures == []
+
+
+class TheBlocksOwn(Exception):
+    pass
+
+
+def leave_a_block(client, tensor, error):
+    """Of either client."""
+
+    async def leave():
+        async with tensor:
+            if error is not None:
+                raise error
+
+    if isinstance(client, warpfold.Client):
+        with tensor:
+            if error is not None:
+                raise error
+    else:
+        client._loop.run_until_complete(leave())
+
+
+@pytest.mark.parametrize("code", [CODE.UNAVAILABLE, CODE.INTERNAL, CODE.RESOURCE_EXHAUSTED])
+def test_the_end_of_a_block_is_one_attempt_that_hides_nothing(fake, either_client, caplog, code):
+    client = either_client(fake.target)
+    tensor = client.put(X)
+    fake.failures = [Failure(code, pushback_ms=1)] * 2
+    with pytest.raises(TheBlocksOwn):
+        leave_a_block(client, tensor, TheBlocksOwn())
+    assert caplog.records == []
+    assert len(fake.failures) == 1
+    leave_a_block(client, tensor, None)
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"a tensor stays on {fake.target} for its time to live: ")
+    assert fake.failures == []
+    assert "deleted" not in repr(tensor)
+    leave_a_block(client, tensor, None)
+    assert "deleted" in repr(tensor)
+    assert fake.calls.count("DeleteTensor") == 3
+
+
+def test_the_end_of_a_block_does_not_wait_for_a_server_that_is_gone(either_client):
+    with FakeServer() as fake:
+        client = either_client(fake.target, timeout=10_000, retry=warpfold.RetryPolicy())
+        tensor = client.put(X)
+    with pytest.raises(TheBlocksOwn):
+        leave_a_block(client, tensor, TheBlocksOwn())
+
+
+def test_the_end_of_a_block_of_a_closed_client_says_so(fake):
+    with warpfold.connect(fake.target) as client:
+        tensor = client.put(X)
+    with pytest.raises(RuntimeError, match="closed"), tensor:
+        pass
+    with pytest.raises(TheBlocksOwn), tensor:
+        raise TheBlocksOwn
 
 
 def test_a_large_tensor_is_written_over_several_connections(

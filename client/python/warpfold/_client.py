@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -14,7 +13,6 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
 from ._contexts import Context
-from ._errors import WarpfoldError
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -248,6 +246,5 @@ class RemoteTensor(Context, Remote[Number, Integer, np.bool_, Values, Reduction,
             self._deleted = True
 
     def _leave(self, failed: bool) -> None:
-        # Its time to live ends what cannot be reached; the error of the block says more.
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
-            self.delete()
+        if not self._deleted:
+            self._deleted = run(self._client._flows.leave(self._id, failed=failed))

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -25,7 +24,6 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
 from ._contexts import AsyncContext
-from ._errors import WarpfoldError
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -224,5 +222,5 @@ class RemoteTensor(
             self._deleted = True
 
     async def _leave(self, failed: bool) -> None:
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
-            await self.delete()
+        if not self._deleted:
+            self._deleted = await self._client._flows.leave(self._id, failed=failed)
