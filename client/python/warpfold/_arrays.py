@@ -10,7 +10,7 @@ import numpy as np
 from ._cuda_array import CudaArray, cuda_array
 from ._dlpack import Exported
 from ._dtypes import dtype_number, dtype_refusal, on_wire
-from ._foreign import plain
+from ._foreign import object_refusal, plain
 
 try:
     from numpy.exceptions import AxisError
@@ -59,6 +59,8 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
 def _in_host_memory(x: Any) -> np.ndarray[Any, Any]:
     array = x if type(x) is np.ndarray else _from_other(x)
     if dtype_number(array.dtype) is None:
+        if array.dtype.kind == "O":
+            raise object_refusal(x, array)
         raise dtype_refusal(array.dtype)
     # One copy at most. A 0-d array stays one, which ascontiguousarray would not leave it.
     return np.asarray(array, dtype=on_wire(array.dtype), order="C")

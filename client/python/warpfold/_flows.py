@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,7 @@ from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
+from ._tables import columns_of
 
 __all__ = ["Flows"]
 
@@ -155,10 +156,11 @@ class Flows:
     async def describe(
         self, x: Any, axis: Axis, **options: Any
     ) -> Reduction | dict[Any, Reduction]:
-        if not isinstance(x, Mapping):
+        tensors = columns_of(x)
+        if tensors is None:
             return await self._described(x, axis, **options)
-        check_each(x, axis, self._rpcs.info)
-        return {name: await self._described(one, axis, **options) for name, one in x.items()}
+        check_each(tensors, axis, self._rpcs.info)
+        return {name: await self._described(one, axis, **options) for name, one in tensors.items()}
 
     async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:
         call, without_sum = describe_calls(x, axis, self._rpcs.info)
