@@ -93,6 +93,55 @@ def test_what_would_need_the_elements_is_a_type_error(client, call):
         call(tensor)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t == 1,
+        lambda t: t != 1,
+        lambda t: t == X,
+        lambda t: X == t,
+        lambda t: np.float32(1) != t,
+        lambda t: t in [1, 2],
+        bool,
+        lambda t: not t,
+    ],
+)
+# NumPy before 1.25 warns of the error, and then asks the tensor, which raises it again.
+@pytest.mark.filterwarnings("ignore:elementwise comparison failed:DeprecationWarning")
+def test_what_would_compare_the_elements_is_a_type_error(client, call):
+    with client.put(X) as tensor:
+        with pytest.raises(TypeError, match="the elements of a RemoteTensor stay on the server: "):
+            call(tensor)
+
+
+def test_containers_tell_tensors_apart(client):
+    with client.put(X) as one, client.put(X) as two:
+        assert one == one and one != two
+        assert {one: 1, two: 2}[two] == 2
+        assert [one, two].index(two) == 1
+        assert two not in [one]
+
+
+@pytest.mark.parametrize(
+    "ufunc, instead",
+    [
+        ("add", "np.sum"),
+        ("multiply", "np.prod"),
+        ("minimum", "np.min"),
+        ("maximum", "np.max"),
+        ("fmax", "np.nanmax"),
+        ("logical_and", "np.all"),
+    ],
+)
+def test_a_ufuncs_reduce_names_the_function_to_call(client, ufunc, instead):
+    with client.put(X) as tensor:
+        words = rf": np\.{ufunc}\.reduce would need them; call {instead}$"
+        with pytest.raises(TypeError, match=words):
+            getattr(np, ufunc).reduce(tensor)
+        with pytest.raises(TypeError, match=rf": np\.{ufunc}\.accumulate would need them$"):
+            getattr(np, ufunc).accumulate(tensor)
+
+
 def test_numpys_own_words_for_an_argument_left_out_are_taken(client):
     with client.put(X) as tensor:
         np.testing.assert_array_equal(np.sum(tensor, 0, None, None), X.sum(axis=0))

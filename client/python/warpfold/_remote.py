@@ -47,6 +47,17 @@ _METHODS: dict[Callable[..., Any], str] = {
     np.amax: "max",
     np.linalg.norm: "norm",
 }
+# What to call instead of a ufunc's `reduce`.
+_INSTEAD: dict[np.ufunc, str] = {
+    np.add: "np.sum",
+    np.multiply: "np.prod",
+    np.minimum: "np.min",
+    np.maximum: "np.max",
+    np.fmin: "np.nanmin",
+    np.fmax: "np.nanmax",
+    np.logical_or: "np.any",
+    np.logical_and: "np.all",
+}
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
@@ -82,7 +93,8 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
-    the other functions.
+    the other functions. Of two tensors == says whether they are the same object, as containers
+    need it; with anything else it would need the elements and is a TypeError, as is bool(tensor).
     """
 
     def __init__(
@@ -96,7 +108,28 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
         self.dtype = dtype
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"the elements of a {type(self).__name__} stay on the server")
+        raise self._refusal()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, OnServer):
+            return self is other
+        raise self._refusal("== and != would need them")
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise self._refusal("its truth value would need them; any() and all() ask the server")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **options: Any) -> Any:
+        name = f"np.{ufunc.__name__}"
+        if method != "__call__":
+            name += f".{method}"
+        instead = _INSTEAD.get(ufunc) if method == "reduce" else None
+        raise self._refusal(f"{name} would need them" + (f"; call {instead}" if instead else ""))
+
+    def _refusal(self, why: str = "") -> TypeError:
+        words = f"the elements of a {type(self).__name__} stay on the server"
+        return TypeError(f"{words}: {why}" if why else words)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The array API's functions that need no element back."""
@@ -159,10 +192,12 @@ class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
-    the other functions. The tensor lives until the end of its `with` block, `delete`, or a time
-    without use (`Client.put` says how long); after that, calls raise NotFoundError, or RuntimeError
-    when it was this object that ended it. An object that is merely forgotten leaves its tensor to
-    that time: a finaliser runs wherever Python likes, which is no place for a call.
+    the other functions. Of two tensors == says whether they are the same object, as containers need
+    it; with anything else it is a TypeError, as is bool(tensor). The tensor lives until the end of
+    its `with` block, `delete`, or a time without use (`Client.put` says how long); after that,
+    calls raise NotFoundError, or RuntimeError when it was this object that ended it. An object that
+    is merely forgotten leaves its tensor to that time: a finaliser runs wherever Python likes,
+    which is no place for a call.
     """
 
     def __init__(
