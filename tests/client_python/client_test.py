@@ -190,6 +190,34 @@ def test_a_server_that_is_full_is_no_warning(fake, either_client, caplog):
     )
 
 
+@pytest.mark.parametrize("seconds", ["60", b"1", [1], 1j])
+def test_a_time_that_is_no_number_names_its_argument(fake, either_client, seconds):
+    client = either_client(fake.target)
+    for name, use in [
+        ("timeout", lambda: client.sum(ONES, timeout=seconds)),
+        ("ttl", lambda: client.put(ONES, ttl=seconds)),
+        *(
+            (name, lambda name=name: either_client(fake.target, **{name: seconds}))
+            for name in ("timeout", "ping_after", "ping_timeout")
+        ),
+    ]:
+        with pytest.raises(TypeError, match=f"^{name} is .*, but must be a number of seconds$"):
+            use()
+    assert "Reduce" not in fake.calls
+
+
+@pytest.mark.parametrize("axis", [True, False, (0, True)])
+def test_a_truth_value_is_no_axis_as_in_numpy(fake, either_client, axis):
+    client = either_client(fake.target)
+    with pytest.raises(TypeError):
+        np.sum(np.ones((2, 3)), axis=axis)
+    for x in (np.ones((2, 3)), *(() if isinstance(axis, tuple) else (np.float64(1),))):
+        for function in ("sum", "mean", "argmax", "nansum", "describe"):
+            with pytest.raises(TypeError, match="^axis is"):
+                getattr(client, function)(x, axis=axis)
+    assert fake.calls == []
+
+
 @pytest.mark.parametrize("timeout", [1e9, 9.3e9, 1e300, 10**400])
 @pytest.mark.parametrize("threshold", [0, 10_000])
 def test_a_timeout_may_be_as_long_as_one_likes(fake, either_client, timeout, threshold):

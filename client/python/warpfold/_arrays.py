@@ -84,6 +84,12 @@ def whole(name: str, value: Whole) -> int:
         raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
 
 
+def _axis_number(axis: SupportsIndex) -> int:
+    if isinstance(axis, bool):  # NumPy takes none, though Python does
+        raise TypeError(f"axis is {axis}, but must be an integer")
+    return operator.index(axis)
+
+
 def normalized_axes(
     axis: Axis, ndim: int, *, scalar_has_one: bool = False
 ) -> tuple[int, ...] | None:
@@ -94,12 +100,12 @@ def normalized_axes(
     if axis is None:
         return None
     if scalar_has_one and ndim == 0 and not isinstance(axis, tuple):
-        if operator.index(axis) in (0, -1):
+        if _axis_number(axis) in (0, -1):
             return None
     axes = axis if isinstance(axis, tuple) else (axis,)
     normalized = []
     for item in axes:
-        number = operator.index(item)
+        number = _axis_number(item)
         if not -ndim <= number < ndim:
             raise AxisError(number, ndim)
         normalized.append(number % ndim)
