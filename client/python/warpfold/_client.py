@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 import numpy as np
 
-from ._answer import Descriptions, Integer, Number, Reduction, Values
+from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
@@ -93,7 +93,9 @@ def connect(
 
 
 class Client(
-    Context, Connected, Functions[Number, Integer, np.bool_, Values, Reduction, Descriptions]
+    Context,
+    Connected,
+    Functions[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions],
 ):
     __doc__ = Functions.__doc__
 
@@ -222,7 +224,9 @@ class Client(
         return run(flow)
 
 
-class SharedTensor(Context, Shared[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
+class SharedTensor(
+    Context, Shared[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions]
+):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -236,7 +240,9 @@ class SharedTensor(Context, Shared[Number, Integer, np.bool_, Values, Reduction,
         self.release()
 
 
-class RemoteTensor(Context, Remote[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
+class RemoteTensor(
+    Context, Remote[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions]
+):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["OnServer", "Remote", "Shared"]
 
 NumberT = TypeVar("NumberT")
+FloatT = TypeVar("FloatT")
 IndexT = TypeVar("IndexT")
 TruthT = TypeVar("TruthT")
 ValueT = TypeVar("ValueT")
@@ -63,18 +64,21 @@ _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"
 
 def _method(
     function: Callable[
-        Concatenate[Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT], Any, P],
+        Concatenate[
+            Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], Any, P
+        ],
         ResultT,
     ],
 ) -> Callable[
-    Concatenate[OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT], P], ResultT
+    Concatenate[OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], P],
+    ResultT,
 ]:
     """The client's function of a tensor, as the tensor's own method."""
     name = function.__name__
 
     @wraps(function)
     def method(
-        self: OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        self: OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         /,
         *arguments: P.args,
         **options: P.kwargs,
@@ -89,7 +93,7 @@ def _method(
     return method
 
 
-class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -99,7 +103,7 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
     ) -> None:
@@ -157,38 +161,58 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
 
     describe.__doc__ = Functions.describe.__doc__
 
-    reduce = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].reduce)
-    sum = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].sum)
-    mean = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].mean)
-    min = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].min)
-    max = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].max)
-    prod = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].prod)
-    var = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].var)
-    std = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].std)
-    argmin = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmin)
-    argmax = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmax)
-    any = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].any)
-    all = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].all)
-    count_nonzero = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].count_nonzero
+    reduce = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].reduce
     )
-    norm = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm)
-    nansum = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nansum)
-    nanmean = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmean)
-    nanmin = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmin)
-    nanmax = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmax)
-    nanprod = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanprod)
-    nanvar = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanvar)
-    nanstd = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanstd)
+    sum = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].sum)
+    mean = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].mean)
+    min = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].min)
+    max = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].max)
+    prod = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].prod)
+    var = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].var)
+    std = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].std)
+    argmin = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmin
+    )
+    argmax = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmax
+    )
+    any = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].any)
+    all = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].all)
+    count_nonzero = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].count_nonzero
+    )
+    norm = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm)
+    nansum = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nansum
+    )
+    nanmean = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmean
+    )
+    nanmin = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmin
+    )
+    nanmax = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmax
+    )
+    nanprod = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanprod
+    )
+    nanvar = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanvar
+    )
+    nanstd = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanstd
+    )
     nanargmin = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmin
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmin
     )
     nanargmax = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
     )
 
 
-class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Remote(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -202,7 +226,7 @@ class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         id: str,
@@ -228,7 +252,7 @@ class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype} {state}>"
 
 
-class Shared(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Shared(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """An array on a GPU that the server reaches where it lies, made by `Client.share`.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -241,7 +265,7 @@ class Shared(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         array: CudaArray,
         region: Region,
     ) -> None:

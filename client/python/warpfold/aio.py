@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import grpc
 import numpy as np
 
-from ._answer import Descriptions, Integer, Number, Reduction, Values
+from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
@@ -89,6 +89,7 @@ class Client(
     Connected,
     Functions[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
@@ -183,6 +184,7 @@ class SharedTensor(
     AsyncContext,
     Shared[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
@@ -206,6 +208,7 @@ class RemoteTensor(
     AsyncContext,
     Remote[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
