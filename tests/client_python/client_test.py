@@ -4,6 +4,7 @@ Each test body is written once, against the blocking client; the asyncio one tak
 same calls (conftest.either_client).
 """
 
+import re
 import threading
 
 import grpc
@@ -145,6 +146,76 @@ def test_a_deadline_that_passes_during_a_retry_names_the_failure_before(fake, ei
     words = r", before that planned \(after 2 attempts\); timeout= sets another limit$"
     with pytest.raises(warpfold.DeadlineExceededError, match=words):
         client.sum(ONES, timeout=0.5)
+
+
+GONE_SOON = warpfold.RetryPolicy(backoff_first_s=0.001, refused_max_s=0.1)
+
+
+@pytest.mark.parametrize("size, threshold", [(6, 10_000), (1 << 17, 2 << 20), (1 << 17, 0)])
+def test_a_server_that_is_gone_is_given_up_long_before_the_timeout(
+    either_client, caplog, size, threshold
+):
+    # A timeout that nobody waits for: without a limit the test would not end.
+    with FakeServer() as fake:
+        client = either_client(
+            fake.target, timeout=10_000, retry=GONE_SOON, stream_threshold_bytes=threshold
+        )
+        client.sum(np.ones(size))
+    with pytest.raises(warpfold.UnavailableError) as gone:
+        client.sum(np.ones(size))
+    assert str(gone.value).endswith(f"; is warpfold-server running at {fake.target}?")
+    assert gone.value.attempts > 2
+    (record,) = caplog.records  # of the first retry alone
+    assert (record.name, record.levelname) == ("warpfold", "WARNING")
+    assert re.match(f"retrying reduce\\w* of {fake.target}: .", record.getMessage())
+
+
+def test_a_client_says_at_connecting_where_a_server_is_missing(either_client):
+    with FakeServer() as fake:
+        pass
+    words = f"; is warpfold-server running at {fake.target}\\?$"
+    with pytest.raises(warpfold.UnavailableError, match=words):
+        either_client(fake.target)
+
+
+def test_a_server_that_is_full_is_no_warning(fake, either_client, caplog):
+    caplog.set_level("INFO", "warpfold")
+    client = either_client(fake.target)
+    fake.failures = [Failure(CODE.RESOURCE_EXHAUSTED, pushback_ms=1)] * 2
+    client.sum(ONES)
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        "INFO",
+        f"retrying reduce of {fake.target}: planned",
+    )
+
+
+@pytest.mark.parametrize("seconds", ["60", b"1", [1], 1j])
+def test_a_time_that_is_no_number_names_its_argument(fake, either_client, seconds):
+    client = either_client(fake.target)
+    for name, use in [
+        ("timeout", lambda: client.sum(ONES, timeout=seconds)),
+        ("ttl", lambda: client.put(ONES, ttl=seconds)),
+        *(
+            (name, lambda name=name: either_client(fake.target, **{name: seconds}))
+            for name in ("timeout", "ping_after", "ping_timeout")
+        ),
+    ]:
+        with pytest.raises(TypeError, match=f"^{name} is .*, but must be a number of seconds$"):
+            use()
+    assert "Reduce" not in fake.calls
+
+
+@pytest.mark.parametrize("axis", [True, False, (0, True)])
+def test_a_truth_value_is_no_axis_as_in_numpy(fake, either_client, axis):
+    client = either_client(fake.target)
+    with pytest.raises(TypeError):
+        np.sum(np.ones((2, 3)), axis=axis)
+    for x in (np.ones((2, 3)), *(() if isinstance(axis, tuple) else (np.float64(1),))):
+        for function in ("sum", "mean", "argmax", "nansum", "describe"):
+            with pytest.raises(TypeError, match="^axis is"):
+                getattr(client, function)(x, axis=axis)
+    assert fake.calls == []
 
 
 @pytest.mark.parametrize("timeout", [1e9, 9.3e9, 1e300, 10**400])

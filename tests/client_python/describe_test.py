@@ -43,7 +43,7 @@ def test_asyncio_describes_a_mapping(server):
     "wrong, error, message",
     [
         ("text", TypeError, "^extra: cannot reduce dtype <U4"),
-        ({"inner": X}, TypeError, "^extra: cannot reduce dtype object"),
+        ({"inner": X}, TypeError, "^extra: cannot reduce a dict"),
         (None, TypeError, "^extra: cannot reduce"),
         ([[1], [1, 2]], ValueError, "^extra: "),
     ],
@@ -61,6 +61,43 @@ def test_what_cannot_be_described_is_named_before_anything_is_sent(
 def test_missing_elements_are_left_out_of_each(client):
     arrow = pytest.importorskip("pyarrow")
     assert client.describe({"a": arrow.array([1, None])})["a"]["sum"] == 1
+
+
+COLUMNS = {"small": [1, 2], "large": [2**53 + 1, None]}
+
+
+def tables():
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table(COLUMNS)
+    yield from (table, table.to_batches()[0])
+    pandas = pytest.importorskip("pandas")
+    yield pandas.DataFrame({n: pandas.array(v, dtype="Int64") for n, v in COLUMNS.items()})
+
+
+def test_describe_answers_for_each_column_of_a_table_by_its_name(client):
+    for table in tables():
+        found = client.describe(table, axis=0)
+        assert list(found) == ["small", "large"]
+        assert (found["small"]["sum"], found["large"]["max"]) == (3, 2**53 + 1)
+        assert isinstance(found["small"], warpfold.Reduction)
+
+
+def test_columns_of_one_name_are_not_mixed_up(fake, fake_client):
+    for table in tables():
+        if hasattr(table, "rename_columns"):
+            twice = table.rename_columns(["same", "same"])
+        else:
+            twice = table.set_axis(["same", "same"], axis=1)
+        with pytest.raises(ValueError, match="have the same name: .*'same', 'same'"):
+            fake_client.describe(twice)
+    assert fake.calls == []
+
+
+def test_a_column_that_is_no_number_is_named(fake, fake_client):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="^name: cannot reduce"):
+        fake_client.describe(pandas.DataFrame({"size": [1], "name": ["a"]}))
+    assert fake.calls == []
 
 
 def test_the_state_of_a_pytorch_module(client):

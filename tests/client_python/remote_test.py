@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 from conftest import FAST_RETRY, SEED
-from fake_server import Failure
+from fake_server import FakeServer, Failure
 from running_server import running_server
 
 import warpfold
@@ -91,6 +91,55 @@ def test_any_layout_is_put_whole(client):
 def test_what_would_need_the_elements_is_a_type_error(client, call):
     with client.put(X) as tensor, pytest.raises(TypeError):
         call(tensor)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t == 1,
+        lambda t: t != 1,
+        lambda t: t == X,
+        lambda t: X == t,
+        lambda t: np.float32(1) != t,
+        lambda t: t in [1, 2],
+        bool,
+        lambda t: not t,
+    ],
+)
+# NumPy before 1.25 warns of the error, and then asks the tensor, which raises it again.
+@pytest.mark.filterwarnings("ignore:elementwise comparison failed:DeprecationWarning")
+def test_what_would_compare_the_elements_is_a_type_error(client, call):
+    with client.put(X) as tensor:
+        with pytest.raises(TypeError, match="the elements of a RemoteTensor stay on the server: "):
+            call(tensor)
+
+
+def test_containers_tell_tensors_apart(client):
+    with client.put(X) as one, client.put(X) as two:
+        assert one == one and one != two
+        assert {one: 1, two: 2}[two] == 2
+        assert [one, two].index(two) == 1
+        assert two not in [one]
+
+
+@pytest.mark.parametrize(
+    "ufunc, instead",
+    [
+        ("add", "np.sum"),
+        ("multiply", "np.prod"),
+        ("minimum", "np.min"),
+        ("maximum", "np.max"),
+        ("fmax", "np.nanmax"),
+        ("logical_and", "np.all"),
+    ],
+)
+def test_a_ufuncs_reduce_names_the_function_to_call(client, ufunc, instead):
+    with client.put(X) as tensor:
+        words = rf": np\.{ufunc}\.reduce would need them; call {instead}$"
+        with pytest.raises(TypeError, match=words):
+            getattr(np, ufunc).reduce(tensor)
+        with pytest.raises(TypeError, match=rf": np\.{ufunc}\.accumulate would need them$"):
+            getattr(np, ufunc).accumulate(tensor)
 
 
 def test_numpys_own_words_for_an_argument_left_out_are_taken(client):
@@ -199,15 +248,67 @@ def test_writes_are_tried_again_and_a_lost_cause_is_deleted(fake, either_client)
 
 def test_the_end_of_a_tensor_that_was_gone_is_no_failure(fake):
     with warpfold.connect(fake.target, retry=FAST_RETRY) as client:
-        with client.put(X):
-            # The first attempt's answer was lost.
-            fake.failures = [Failure(CODE.UNAVAILABLE), Failure(CODE.NOT_FOUND)]
-        with pytest.raises(warpfold.InternalError), client.put(X):
-            fake.failures = [Failure(CODE.INTERNAL)]
-        with pytest.raises(KeyError), client.put(X):
-            fake.failures = [Failure(CODE.INTERNAL)]
-            raise KeyError("the block's own")
+        tensor = client.put(X)
+        # The first attempt's answer was lost.
+        fake.failures = [Failure(CODE.UNAVAILABLE), Failure(CODE.NOT_FOUND)]
+        tensor.delete()
     assert fake.failures == []
+
+
+class TheBlocksOwn(Exception):
+    pass
+
+
+def leave_a_block(client, tensor, error):
+    """Of either client."""
+
+    async def leave():
+        async with tensor:
+            if error is not None:
+                raise error
+
+    if isinstance(client, warpfold.Client):
+        with tensor:
+            if error is not None:
+                raise error
+    else:
+        client._loop.run_until_complete(leave())
+
+
+@pytest.mark.parametrize("code", [CODE.UNAVAILABLE, CODE.INTERNAL, CODE.RESOURCE_EXHAUSTED])
+def test_the_end_of_a_block_is_one_attempt_that_hides_nothing(fake, either_client, caplog, code):
+    client = either_client(fake.target)
+    tensor = client.put(X)
+    fake.failures = [Failure(code, pushback_ms=1)] * 2
+    with pytest.raises(TheBlocksOwn):
+        leave_a_block(client, tensor, TheBlocksOwn())
+    assert caplog.records == []
+    assert len(fake.failures) == 1
+    leave_a_block(client, tensor, None)
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"a tensor stays on {fake.target} for its time to live: ")
+    assert fake.failures == []
+    assert "deleted" not in repr(tensor)
+    leave_a_block(client, tensor, None)
+    assert "deleted" in repr(tensor)
+    assert fake.calls.count("DeleteTensor") == 3
+
+
+def test_the_end_of_a_block_does_not_wait_for_a_server_that_is_gone(either_client):
+    with FakeServer() as fake:
+        client = either_client(fake.target, timeout=10_000, retry=warpfold.RetryPolicy())
+        tensor = client.put(X)
+    with pytest.raises(TheBlocksOwn):
+        leave_a_block(client, tensor, TheBlocksOwn())
+
+
+def test_the_end_of_a_block_of_a_closed_client_says_so(fake):
+    with warpfold.connect(fake.target) as client:
+        tensor = client.put(X)
+    with pytest.raises(RuntimeError, match="closed"), tensor:
+        pass
+    with pytest.raises(TheBlocksOwn), tensor:
+        raise TheBlocksOwn
 
 
 def test_a_large_tensor_is_written_over_several_connections(

@@ -78,8 +78,38 @@ def test_a_server_that_is_not_there_may_have_a_limit_of_its_own():
 
 
 def test_connecting_has_a_limit_of_its_own():
-    assert RetryPolicy().to_connect() == RetryPolicy(attempts_max=5)
-    assert RetryPolicy(attempts_max=7).to_connect() == RetryPolicy(attempts_max=7)
+    # Of attempts alone: whoever waits for a server to start says how many.
+    for attempts_max, own in ((None, 5), (7, 7)):
+        policy = RetryPolicy(attempts_max=attempts_max).to_connect()
+        assert policy == RetryPolicy(attempts_max=own, refused_max_s=None)
+
+
+def waits_s(tried, **options):
+    return list(iter(lambda: tried.next_delay_s(UNAVAILABLE, None, HOUR_S, **options), None))
+
+
+def test_a_server_that_nobody_listens_for_is_waited_for_until_it_has_had_time_to_start():
+    waits = waits_s(retrier(), refused=True)
+    assert 20 - 2.4 < sum(waits) <= 20
+    assert sum(waits_s(retrier(refused_max_s=1), refused=True)) <= 1
+
+
+def test_an_attempt_that_is_not_refused_begins_the_wait_anew():
+    tried = retrier(refused_max_s=5)
+    for _ in range(20):
+        assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S, refused=True) is not None
+        assert tried.next_delay_s(UNAVAILABLE, None, HOUR_S) is not None
+
+
+def test_refusals_may_have_no_limit_of_their_own():
+    waits = waits_s(retrier(refused_max_s=None, attempts_max=100), refused=True)
+    assert len(waits) == 99
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan")])
+def test_a_wait_is_not_negative(seconds):
+    with pytest.raises(ValueError, match="^refused_max_s is"):
+        RetryPolicy(refused_max_s=seconds)
 
 
 def test_one_attempt_means_no_retry():

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from functools import partial
+from types import SimpleNamespace
 
 import grpc
 import numpy as np
@@ -124,6 +126,8 @@ def test_what_an_attempt_before_had_sent_is_no_progress(clock):
     io = FailingIo(clock)
     rpcs = Rpcs("here", Options(60, FAST_RETRY, 0, 8), OpenChannels(), io)
     payload = memoryview(bytes(80))
+    channel = SimpleNamespace(reduce_stream=None)
+    stream = partial(rpcs.streamed, io, "reduce_stream", lambda: channel)
     with pytest.raises(warpfold.UnavailableError):
-        run(rpcs.streamed(io, lambda: None, b"", payload, Deadline(60), Meter(80, None)))
+        run(stream(b"", payload, Deadline(60), Meter(80, None)))
     assert io.attempts == 3  # the first moves the deadline, and it passes by the third

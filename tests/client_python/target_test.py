@@ -1,5 +1,7 @@
 """Which server `connect` means: its argument, the environment, and the port that they leave out."""
 
+import re
+
 import pytest
 
 import warpfold
@@ -55,12 +57,45 @@ def test_connect_without_arguments(fake, monkeypatch):
         assert client.target == fake.target
 
 
+@pytest.mark.parametrize("target", [None, ""])
 @pytest.mark.parametrize("value", [None, ""])
-def test_nothing_said_is_this_host(monkeypatch, value):
+def test_nothing_said_is_this_host(monkeypatch, target, value):
     monkeypatch.delenv("WARPFOLD_TARGET", raising=False)
     if value is not None:
         monkeypatch.setenv("WARPFOLD_TARGET", value)
-    assert chosen_target(None) == "localhost:50051"
+    assert chosen_target(target) == "localhost:50051"
+    monkeypatch.setenv("WARPFOLD_TARGET", "elsewhere")
+    assert chosen_target(target) == "elsewhere:50051"
+
+
+@pytest.mark.parametrize(
+    "target, scheme, instead",
+    [
+        ("http://host:7", "http", "host:7"),
+        ("https://host/", "https", "host:50051"),
+        ("grpc://[::1]:7/path", "grpc", "[::1]:7"),
+        ("tcp://host", "tcp", "host:50051"),
+    ],
+)
+def test_a_url_names_the_scheme_to_drop(either_client, monkeypatch, target, scheme, instead):
+    words = f"^target is '{target}', a URL; pass it without {scheme}://, as '{instead}'"
+    with pytest.raises(ValueError, match=re.escape(words).replace(r"\^", "^")):
+        either_client(target)
+    monkeypatch.setenv("WARPFOLD_TARGET", target)
+    with pytest.raises(ValueError, match=f"without {scheme}://"):
+        chosen_target(None)
+
+
+@pytest.mark.parametrize("port", [0, 65536, 99999, 10**30])
+@pytest.mark.parametrize("form", ["a:{}", "[::1]:{}", "dns:///a:{}", "ipv4:10.0.0.1:7,10.0.0.2:{}"])
+def test_a_port_that_no_address_has_is_not_taken_for_another(either_client, form, port):
+    with pytest.raises(ValueError, match=f"a port is from 1 to 65535, not {port}$"):
+        either_client(form.format(port))
+
+
+@pytest.mark.parametrize("target", ["a:1", "a:65535", "::99999", "a:https", "unix:/a:99999"])
+def test_other_targets_are_left_to_grpc(target):
+    assert chosen_target(target) == with_default_port(target)
 
 
 @pytest.mark.parametrize("target", [50051, b"localhost:50051", ["a:1", "b:1"]])

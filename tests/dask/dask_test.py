@@ -152,8 +152,46 @@ def test_a_worker_may_have_a_server_of_its_own(cluster, servers, targets):
             assert server.reductions() - before == 4
     finally:
         cluster.run(settle, None)
-    with pytest.raises(ValueError, match="no servers: give `servers`"):
-        wd.sum(da.ones(8)).compute()
+
+
+def test_without_servers_it_is_the_one_that_connect_goes_by(targets, monkeypatch):
+    total = wd.sum(da.ones(1 << 12, chunks=1 << 10))
+    with dask.config.set(scheduler="synchronous"):
+        monkeypatch.setenv("WARPFOLD_TARGET", targets[1])
+        assert total.compute() == 1 << 12
+        monkeypatch.setenv("WARPFOLD_TARGET", "127.0.0.1:1")
+        words = r"is warpfold-server running at 127\.0\.0\.1:1\?$"
+        with pytest.raises(warpfold.UnavailableError, match=words):
+            total.compute()
+
+
+def test_no_servers_at_all_are_an_error_before_anything_runs():
+    with pytest.raises(ValueError, match="^servers is empty"):
+        wd.sum(da.ones(8), servers=[])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_over_all_axes_the_result_is_a_scalar_as_dasks(targets, function):
+    x = da.ones((4, 4), chunks=2, dtype=np.float32)
+    with dask.config.set(scheduler="synchronous"):
+        got = getattr(wd, function)(x, servers=targets).compute()
+        dasks = getattr(da, function)(x).compute()
+        assert isinstance(got, np.generic) and isinstance(dasks, np.generic)
+        kept = getattr(wd, function)(x, servers=targets, keepdims=True).compute()
+        assert type(kept) is np.ndarray and kept.shape == (1, 1)
+        later = (getattr(wd, function)(x, servers=targets) + 1).compute()
+        assert later == got + 1
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name.startswith("nan")])
+def test_nan_functions_leave_nan_out_of_every_block(targets, whole, function, axis):
+    x = array((600, 7))
+    x[::7] = np.nan
+    x[100:200] = np.nan  # a block of nothing else
+    got = getattr(wd, function)(da.from_array(x, chunks=(100, 7)), axis=axis, servers=targets)
+    assert_same_bits(got, getattr(whole, function)(x, axis=axis))
+    assert not np.isnan(got.compute()).any()
 
 
 def connect_with_a_timeout(address):
@@ -208,7 +246,8 @@ def test_wrong_arguments_are_errors_before_anything_runs(x, options, error, word
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_wrong_keyword_names_the_function_that_was_called(function):
     call = getattr(wd, function)
-    for word in ("dtype", "omit_nan", "axes") + (() if function in ("var", "std") else ("ddof",)):
+    has_ddof = function.endswith(("var", "std"))
+    for word in ("dtype", "omit_nan", "axes") + (() if has_ddof else ("ddof",)):
         words = rf"^{function}\(\) got an unexpected keyword argument '{word}'$"
         with pytest.raises(TypeError, match=words):
             call(da.ones(3), **{word: 1})

@@ -21,7 +21,8 @@ The modules are layers. Each imports from those below it, and within one imports
 * how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
 * RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io
 * messages: _answer, _request
-* arrays: _arrays, _foreign, _cuda_array, _cuda_driver, _dlpack, _shaped, _forms, _dtypes, _parts
+* arrays: _arrays, _foreign, _tables, _parts
+* memory and dtypes: _cuda_array, _cuda_driver, _dlpack, _shaped, _forms, _dtypes
 * connections and attempts: _channel, _heap, _attempts, _retry, _target
 * words: _info, _errors, _progress, _contract
 """

@@ -16,6 +16,7 @@ from ._request import ReduceCall
 
 __all__ = [
     "Descriptions",
+    "Floating",
     "Integer",
     "Number",
     "Reduction",
@@ -28,6 +29,7 @@ __all__ = [
 
 # Of results over all axes; the least and the greatest of booleans are numbers by their types alone.
 Number = Union[np.floating[Any], np.integer[Any]]
+Floating = np.floating[Any]  # of means and their like, whatever the elements are
 Integer = np.integer[Any]
 # Of other results. A scalar has an array's attributes and methods, and is typed as one, too: which
 # of the two it is follows from a shape, which no type has.

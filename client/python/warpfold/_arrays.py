@@ -10,7 +10,7 @@ import numpy as np
 from ._cuda_array import CudaArray, cuda_array
 from ._dlpack import Exported
 from ._dtypes import dtype_number, dtype_refusal, on_wire
-from ._foreign import plain
+from ._foreign import object_refusal, plain
 
 try:
     from numpy.exceptions import AxisError
@@ -59,6 +59,8 @@ def as_tensor(x: Any) -> np.ndarray[Any, Any]:
 def _in_host_memory(x: Any) -> np.ndarray[Any, Any]:
     array = x if type(x) is np.ndarray else _from_other(x)
     if dtype_number(array.dtype) is None:
+        if array.dtype.kind == "O":
+            raise object_refusal(x, array)
         raise dtype_refusal(array.dtype)
     # One copy at most. A 0-d array stays one, which ascontiguousarray would not leave it.
     return np.asarray(array, dtype=on_wire(array.dtype), order="C")
@@ -82,6 +84,12 @@ def whole(name: str, value: Whole) -> int:
         raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
 
 
+def _axis_number(axis: SupportsIndex) -> int:
+    if isinstance(axis, bool):  # NumPy takes none, though Python does
+        raise TypeError(f"axis is {axis}, but must be an integer")
+    return operator.index(axis)
+
+
 def normalized_axes(
     axis: Axis, ndim: int, *, scalar_has_one: bool = False
 ) -> tuple[int, ...] | None:
@@ -92,12 +100,12 @@ def normalized_axes(
     if axis is None:
         return None
     if scalar_has_one and ndim == 0 and not isinstance(axis, tuple):
-        if operator.index(axis) in (0, -1):
+        if _axis_number(axis) in (0, -1):
             return None
     axes = axis if isinstance(axis, tuple) else (axis,)
     normalized = []
     for item in axes:
-        number = operator.index(item)
+        number = _axis_number(item)
         if not -ndim <= number < ndim:
             raise AxisError(number, ndim)
         normalized.append(number % ndim)

@@ -5,14 +5,18 @@ No input or output here: _flows sends and waits, and asks this what comes next.
 
 from __future__ import annotations
 
+import logging
 import time
 
 import grpc
 
-from ._errors import error_of
+from ._errors import error_of, was_refused
 from ._retry import Retrier, RetryPolicy, pushback_s
 
 __all__ = ["Attempts", "Deadline", "Silence"]
+
+
+_log = logging.getLogger("warpfold")
 
 
 class Deadline:
@@ -53,7 +57,8 @@ class Silence(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
 class Attempts:
     """Not for several threads."""
 
-    def __init__(self, target: str, policy: RetryPolicy, deadline: Deadline) -> None:
+    def __init__(self, name: str, target: str, policy: RetryPolicy, deadline: Deadline) -> None:
+        self._name = name
         self._target = target
         self._retrier = Retrier(policy)
         self._deadline = deadline
@@ -73,8 +78,15 @@ class Attempts:
     def delay_after_s(self, failure: grpc.RpcError) -> float:
         """The wait before the next attempt; raises the RPC's error when there is none."""
         pushback = pushback_s(failure.trailing_metadata() or ())
-        delay = self._retrier.next_delay_s(failure.code(), pushback, self.time_left_s())
+        delay = self._retrier.next_delay_s(
+            failure.code(), pushback, self.time_left_s(), refused=was_refused(failure)
+        )
         if delay is None:
             raise self.error(failure) from failure
+        if self._before is None:
+            # A server that is full, and says until when, is no fault.
+            level = logging.WARNING if pushback is None else logging.INFO
+            reason = failure.details() or failure.code().name
+            _log.log(level, "retrying %s of %s: %s", self._name, self._target, reason)
         self._before = failure
         return delay

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 import numpy as np
 
-from ._answer import Descriptions, Integer, Number, Reduction, Values
+from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
 from ._contexts import Context
-from ._errors import WarpfoldError
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -95,7 +93,9 @@ def connect(
 
 
 class Client(
-    Context, Connected, Functions[Number, Integer, np.bool_, Values, Reduction, Descriptions]
+    Context,
+    Connected,
+    Functions[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions],
 ):
     __doc__ = Functions.__doc__
 
@@ -224,7 +224,9 @@ class Client(
         return run(flow)
 
 
-class SharedTensor(Context, Shared[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
+class SharedTensor(
+    Context, Shared[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions]
+):
     __doc__ = Shared.__doc__
 
     def release(self) -> None:
@@ -238,7 +240,9 @@ class SharedTensor(Context, Shared[Number, Integer, np.bool_, Values, Reduction,
         self.release()
 
 
-class RemoteTensor(Context, Remote[Number, Integer, np.bool_, Values, Reduction, Descriptions]):
+class RemoteTensor(
+    Context, Remote[Number, Floating, Integer, np.bool_, Values, Reduction, Descriptions]
+):
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:
@@ -248,6 +252,5 @@ class RemoteTensor(Context, Remote[Number, Integer, np.bool_, Values, Reduction,
             self._deleted = True
 
     def _leave(self, failed: bool) -> None:
-        # Its time to live ends what cannot be reached; the error of the block says more.
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
-            self.delete()
+        if not self._deleted:
+            self._deleted = run(self._client._flows.leave(self._id, failed=failed))

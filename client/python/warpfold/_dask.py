@@ -25,7 +25,7 @@ from ._dtypes import dtype_number, result_dtype
 from ._errors import UnavailableError, WarpfoldError
 from ._request import checked_ops
 from ._retry import RetryPolicy
-from ._target import with_default_port
+from ._target import chosen_target, with_default_port
 
 __all__ = ["Connect", "Servers", "Somewhere", "reduce"]
 
@@ -64,6 +64,8 @@ def reduce(
     if not isinstance(x, da.Array):
         raise TypeError(f"x is a {type(x).__name__}, not a dask.array.Array")
     ops = checked_ops(ops)
+    if servers is not None and not isinstance(servers, str) and not len(servers):
+        raise ValueError("servers is empty; leave it out for the workers' own")
     if dtype_number(x.dtype) is None:
         raise TypeError(f"cannot reduce dtype {x.dtype}; there are {', '.join(_contract.DTYPES)}")
     if np.isnan(x.shape).any():
@@ -115,7 +117,12 @@ def _result(
     dtype = result_dtype(op, dtype)
     meta = np.empty((0,) * merged.ndim, dtype)
     results = da.map_blocks(partial(_picked, op, axes), merged, dtype=dtype, meta=meta)
-    return results if keepdims else da.squeeze(results, axis=tuple(axes))
+    if keepdims:
+        return results
+    results = da.squeeze(results, axis=tuple(axes))
+    if results.ndim:
+        return results
+    return da.map_blocks(_scalar, results, dtype=dtype, meta=np.empty((), dtype))
 
 
 def _mapped(function: Callable[..., Any], x: da.Array, **options: Any) -> da.Array:
@@ -169,6 +176,10 @@ def _picked(op: str, axes: Sequence[int], results: Reduction) -> Any:
     return np.expand_dims(results[op], tuple(axes))
 
 
+def _scalar(result: np.ndarray[Any, Any]) -> Any:
+    return result[()]  # as Dask's own reductions have it
+
+
 def _flattened(states: Any) -> Iterator[bytes]:
     if isinstance(states, bytes):
         yield states
@@ -197,11 +208,7 @@ def _somewhere(servers: Servers, connect: Connect, work: Callable[[Client], Any]
 
 def _in_turn(servers: Servers) -> list[str]:
     """All addresses: first those that are near, each time another of them, last those gone."""
-    addresses = servers or dask.config.get("warpfold.servers", None)
-    if not addresses:
-        raise ValueError(
-            "no servers: give `servers`, or the workers the Dask configuration 'warpfold.servers'"
-        )
+    addresses = servers or dask.config.get("warpfold.servers", None) or chosen_target(None)
     if isinstance(addresses, str):
         addresses = [addresses]
     here = _own_hosts()

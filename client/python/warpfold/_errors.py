@@ -23,6 +23,7 @@ __all__ = [
     "WrongServerError",
     "error_of",
     "moved",
+    "was_refused",
     "wrong_server",
 ]
 
@@ -98,6 +99,9 @@ class WrongServerError(WarpfoldError):
 # gRPC's words and ours for a limit of the client's; a server's limits have others.
 _OUR_LIMIT = "Deadline Exceeded"
 
+# The system's words for an address at which nobody listens, which gRPC passes on.
+_REFUSED = "Connection refused"
+
 _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
     error.code: error
     for error in (
@@ -111,6 +115,11 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
         InternalError,
     )
 }
+
+
+def was_refused(failure: grpc.RpcError) -> bool:
+    """Whether nobody listens at any of the target's addresses."""
+    return failure.code() is grpc.StatusCode.UNAVAILABLE and _REFUSED in (failure.details() or "")
 
 
 def error_of(
@@ -134,6 +143,8 @@ def error_of(
             message = f"{target} does not answer: {message}"
     if attempts > 1:
         message += f" (after {attempts} attempts)"
+    if was_refused(failure):
+        message += f"; is warpfold-server running at {target}?"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and _OUR_LIMIT in message:
         message += "; timeout= sets another limit"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)

@@ -8,8 +8,9 @@ or can reach it where it is.
 from __future__ import annotations
 
 import contextlib
+import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,13 @@ from ._cuda_driver import CudaError
 from ._cuda_memory import CudaMemory, Region
 from ._describe import check_each, describe_calls
 from ._dtypes import dtype_number
-from ._errors import NotFoundError, OutOfRangeError, UnimplementedError, wrong_server
+from ._errors import (
+    NotFoundError,
+    OutOfRangeError,
+    UnimplementedError,
+    WarpfoldError,
+    wrong_server,
+)
 from ._forms import Form
 from ._info import ServerInfo, parse_info
 from ._io import Io
@@ -41,13 +48,16 @@ from ._progress import Meter, Progress
 from ._regions import Regions
 from ._request import ReduceCall, payload_of, plan_merge
 from ._retry import RetryPolicy
-from ._rpcs import Rpcs
+from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
+from ._tables import columns_of
 
 __all__ = ["Flows"]
 
-_DELETE_TIMEOUT_S = 2.0  # after a failed put; its time to live ends what cannot be reached
+_log = logging.getLogger("warpfold")
+# For the end of a tensor that its time to live ends as well: nobody shall wait for it.
+_LEAVE_TIMEOUT_S = 1.0
 
 
 class Flows:
@@ -146,10 +156,11 @@ class Flows:
     async def describe(
         self, x: Any, axis: Axis, **options: Any
     ) -> Reduction | dict[Any, Reduction]:
-        if not isinstance(x, Mapping):
+        tensors = columns_of(x)
+        if tensors is None:
             return await self._described(x, axis, **options)
-        check_each(x, axis, self._rpcs.info)
-        return {name: await self._described(one, axis, **options) for name, one in x.items()}
+        check_each(tensors, axis, self._rpcs.info)
+        return {name: await self._described(one, axis, **options) for name, one in tensors.items()}
 
     async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:
         call, without_sum = describe_calls(x, axis, self._rpcs.info)
@@ -199,15 +210,38 @@ class Flows:
             await self._write(header, payload_of(array), deadline, Meter(array.nbytes, progress))
         except BaseException:
             with contextlib.suppress(Exception):
-                await self.delete(created.tensor_id, _DELETE_TIMEOUT_S)
+                await self._delete(created.tensor_id, self._rpcs.deadline(_LEAVE_TIMEOUT_S), ONCE)
             raise
         return created.tensor_id, created.ttl_ms / 1000
 
     async def delete(self, tensor_id: str, timeout: float | None) -> None:
         """Nothing when it is gone already."""
+        await self._delete(tensor_id, self._rpcs.deadline(timeout))
+
+    async def leave(self, tensor_id: str, *, failed: bool) -> bool:
+        """Whether the tensor of a block is gone, or the block failed: one short attempt.
+
+        No WarpfoldError: the time to live ends what cannot be reached. RuntimeError when the client
+        is closed, and the block did not fail.
+        """
+        try:
+            await self._delete(tensor_id, self._rpcs.deadline(_LEAVE_TIMEOUT_S), ONCE)
+        except WarpfoldError as error:
+            if not failed:  # the error of the block says more
+                _log.warning("a tensor stays on %s for its time to live: %s", self.target, error)
+            return False
+        except RuntimeError:
+            if not failed:
+                raise
+            return False
+        return True
+
+    async def _delete(
+        self, tensor_id: str, deadline: Deadline, retry: RetryPolicy | None = None
+    ) -> None:
         message = _contract.DeleteTensorRequest(tensor_id=tensor_id).SerializeToString()
         with contextlib.suppress(NotFoundError):
-            await self._rpcs.plain("delete_tensor", message, self._rpcs.deadline(timeout))
+            await self._rpcs.plain("delete_tensor", message, deadline, retry)
 
     async def _write(
         self, header: Any, payload: memoryview, deadline: Deadline, meter: Meter
@@ -224,8 +258,9 @@ class Flows:
             own.CopyFrom(header)
             own.offset_bytes, own.size_bytes = start, len(part)
             head = own.SerializeToString()
-            method = channel.write_tensor
-            await self._rpcs.streamed(io, lambda: method, head, part, deadline, meter)
+            await self._rpcs.streamed(
+                io, "write_tensor", lambda: channel, head, part, deadline, meter
+            )
 
         if count == 1:
             await write(self._rpcs.channels.first, 0, self._rpcs.io)

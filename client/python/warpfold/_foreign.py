@@ -5,15 +5,16 @@ None of the libraries is imported: whoever has one of its arrays has done so.
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ._contract import DTYPES
 from ._dtypes import dtype_refusal
+from ._tables import of_arrow, of_pandas
 
-__all__ = ["plain"]
+__all__ = ["object_refusal", "plain"]
 
 
 def plain(x: Any, *, whole: bool) -> Any:
@@ -25,7 +26,9 @@ def plain(x: Any, *, whole: bool) -> Any:
         return x
     library = type(x).__module__.partition(".")[0]
     if library == "pyarrow":
-        return _of_arrow(x, whole)
+        return of_arrow(x, whole)
+    if library == "pandas":
+        return of_pandas(x, whole)
     if library == "awkward":
         return _of_awkward(x)
     if hasattr(type(x), "nnz"):  # SciPy's, CuPy's and those of the package sparse
@@ -42,39 +45,34 @@ def plain(x: Any, *, whole: bool) -> Any:
     return x
 
 
+def object_refusal(x: Any, array: np.ndarray[Any, Any]) -> TypeError:
+    """For what NumPy reads as `array`, of objects: its own type says more."""
+    if not array.ndim and not hasattr(x, "dtype"):
+        if isinstance(x, int):
+            return TypeError(f"cannot reduce an int of {x.bit_length()} bits; pass up to 64")
+        instead = "numbers, or an array of them"
+        if isinstance(x, Mapping):
+            instead = "its values one by one, or itself to describe"
+        elif hasattr(x, "state_dict"):
+            instead = "the values of x.state_dict() one by one, or all to describe"
+        elif isinstance(x, Iterable):
+            instead = "list(x)"
+        return TypeError(f"cannot reduce a {type(x).__name__}; pass {instead}")
+    if isinstance(x, (list, tuple)):
+        others = (e for e in array.flat if not isinstance(e, (int, float, complex, np.generic)))
+        culprit = next((f"a {type(e).__name__}" for e in others), "an int of more than 64 bits")
+        return TypeError(
+            f"cannot reduce a {type(x).__name__} with {culprit} in it; pass numbers, such as "
+            "numpy.array(x, float)"
+        )
+    return dtype_refusal(array.dtype)
+
+
 def _sparse(x: Any, dense: str) -> TypeError:
     return TypeError(
         f"cannot reduce the sparse {type(x).__name__} of dtype {x.dtype}; pass its stored "
         f"elements, or all of them: {dense}"
     )
-
-
-def _of_arrow(x: Any, whole: bool) -> Any:
-    arrow = sys.modules["pyarrow"]
-    if isinstance(x, arrow.Scalar):
-        return x.as_py()
-    if isinstance(x, arrow.ChunkedArray):
-        x = x.combine_chunks()
-    if not isinstance(x, arrow.Array):
-        return x
-    if isinstance(x, arrow.DictionaryArray):
-        x = x.dictionary_decode()
-    types = arrow.types
-    if not (types.is_integer(x.type) or types.is_floating(x.type) or types.is_boolean(x.type)):
-        instead = "x.cast('float64')"
-        if types.is_nested(x.type):
-            instead = "its elements: x.flatten()"
-        elif types.is_temporal(x.type):
-            instead = "what it counts: x.cast('int64'), or of 32 bits x.cast('int32')"
-        raise TypeError(f"cannot reduce dtype {x.type} of pyarrow; pass numbers, such as {instead}")
-    if x.null_count:
-        if whole:
-            raise TypeError(
-                f"cannot leave out the {x.null_count} nulls of a pyarrow array where elements have "
-                "their places; pass x.drop_null() or x.fill_null(value)"
-            )
-        x = x.drop_null()
-    return x.to_numpy(zero_copy_only=False)
 
 
 def _of_awkward(x: Any) -> Any:

@@ -17,6 +17,7 @@ from ._searches import Searches
 from ._words import (
     CallOptions,
     DescribedT,
+    FloatT,
     IndexT,
     NumberT,
     Ord,
@@ -38,8 +39,8 @@ __all__ = ["Functions"]
 
 
 class Functions(
-    NanFunctions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
-    Searches[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+    NanFunctions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+    Searches[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
 ):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
@@ -103,7 +104,8 @@ class Functions(
         1.0 3.0 6.0
 
         Of a mapping, such as a PyTorch module's state_dict(), those of each of its tensors, by the
-        same names. `timeout` and `progress` are each tensor's.
+        same names; so of the columns of pandas' DataFrame and of pyarrow's tables. `timeout` and
+        `progress` are each tensor's.
 
         >>> found = client.describe({"weight": np.ones((2, 3)), "bias": np.zeros(3)})
         >>> print(found["weight"]["sum"], found["bias"]["max"])
@@ -146,7 +148,7 @@ class Functions(
         return self._value("sum", plan(x, ["sum"], axis, keepdims), call, dtype, out)
 
     @overload
-    def mean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+    def mean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> FloatT: ...
 
     @overload
     def mean(
@@ -169,7 +171,7 @@ class Functions(
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.mean.
 
         >>> print(client.mean(np.arange(4)))
@@ -263,7 +265,7 @@ class Functions(
         return self._value("prod", plan(x, ["prod"], axis, keepdims), call, dtype, out)
 
     @overload
-    def var(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+    def var(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
 
     @overload
     def var(
@@ -290,7 +292,7 @@ class Functions(
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.var."""
         return self._value(
             "var",
@@ -301,7 +303,7 @@ class Functions(
         )
 
     @overload
-    def std(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+    def std(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
 
     @overload
     def std(
@@ -328,7 +330,7 @@ class Functions(
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.std."""
         return self._value(
             "std",
@@ -341,7 +343,7 @@ class Functions(
     @overload
     def norm(
         self, x: Any, ord: Ord = None, axis: None = None, **call: Unpack[ScalarOptions]
-    ) -> NumberT: ...
+    ) -> FloatT: ...
 
     @overload
     def norm(
@@ -360,6 +362,6 @@ class Functions(
         axis: Axis = None,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.linalg.norm of vectors: `ord` None or 2, the root of the sum of squares, or 1."""
         return self._value("norm", plan(x, [norm_op(x, ord, axis)], axis, keepdims), call)

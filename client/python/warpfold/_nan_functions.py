@@ -11,6 +11,7 @@ from ._words import (
     CallOptions,
     Calls,
     DescribedT,
+    FloatT,
     Index,
     IndexT,
     NumberT,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["NanFunctions"]
 
 
-class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class NanFunctions(Calls[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """NumPy's reductions that leave NaN out."""
 
     @overload
@@ -64,7 +65,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         )
 
     @overload
-    def nanmean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
+    def nanmean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> FloatT: ...
 
     @overload
     def nanmean(
@@ -87,7 +88,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         *,
         keepdims: bool = False,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.nanmean."""
         return self._value(
             "nanmean", plan(x, ["mean"], axis, keepdims, omit_nan=True), call, dtype, out
@@ -180,7 +181,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         )
 
     @overload
-    def nanvar(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+    def nanvar(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
 
     @overload
     def nanvar(
@@ -207,7 +208,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.nanvar."""
         return self._value(
             "nanvar",
@@ -218,7 +219,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         )
 
     @overload
-    def nanstd(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> NumberT: ...
+    def nanstd(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
 
     @overload
     def nanstd(
@@ -245,7 +246,7 @@ class NanFunctions(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT
         keepdims: bool = False,
         correction: Whole | None = None,
         **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
+    ) -> FloatT | ValueT:
         """np.nanstd."""
         return self._value(
             "nanstd",

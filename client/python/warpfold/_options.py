@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from dataclasses import dataclass
 
@@ -62,8 +63,15 @@ _TIMEOUT_MAX_S = 100 * 365 * 24 * 3600.0
 _PING_MAX_S = 3600  # gRPC counts the milliseconds in 32 bits
 
 
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, numbers.Real):
+        kind = type(value).__name__
+        raise TypeError(f"{name} is {value!r}, a {kind}, but must be a number of seconds")
+
+
 def checked_timeout(timeout: float) -> float:
     """No more than a century."""
+    _check_number("timeout", timeout)
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout is {timeout}, but must be a positive number of seconds")
     return min(timeout, _TIMEOUT_MAX_S)
@@ -88,6 +96,8 @@ class Options:
             raise ValueError(f"connections is {self.connections}, but must be positive")
         for name in ("ping_after", "ping_timeout"):
             value = getattr(self, name)
+            if value is not None:
+                _check_number(name, value)
             if value is not None and not 0.001 <= value <= _PING_MAX_S:
                 raise ValueError(
                     f"{name} is {value}, but must be from 0.001 to {_PING_MAX_S} seconds"
@@ -101,6 +111,7 @@ class Options:
 
 def ttl_ms(ttl: float) -> int:
     """A time to live as the contract has it, where 0 means the server's own."""
+    _check_number("ttl", ttl)
     if not 0.001 <= ttl < math.inf:
         raise ValueError(f"ttl is {ttl}, but must be a positive number of seconds")
     return round(ttl * 1000)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["OnServer", "Remote", "Shared"]
 
 NumberT = TypeVar("NumberT")
+FloatT = TypeVar("FloatT")
 IndexT = TypeVar("IndexT")
 TruthT = TypeVar("TruthT")
 ValueT = TypeVar("ValueT")
@@ -47,23 +48,37 @@ _METHODS: dict[Callable[..., Any], str] = {
     np.amax: "max",
     np.linalg.norm: "norm",
 }
+# What to call instead of a ufunc's `reduce`.
+_INSTEAD: dict[np.ufunc, str] = {
+    np.add: "np.sum",
+    np.multiply: "np.prod",
+    np.minimum: "np.min",
+    np.maximum: "np.max",
+    np.fmin: "np.nanmin",
+    np.fmax: "np.nanmax",
+    np.logical_or: "np.any",
+    np.logical_and: "np.all",
+}
 _ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
 
 
 def _method(
     function: Callable[
-        Concatenate[Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT], Any, P],
+        Concatenate[
+            Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], Any, P
+        ],
         ResultT,
     ],
 ) -> Callable[
-    Concatenate[OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT], P], ResultT
+    Concatenate[OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], P],
+    ResultT,
 ]:
     """The client's function of a tensor, as the tensor's own method."""
     name = function.__name__
 
     @wraps(function)
     def method(
-        self: OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        self: OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         /,
         *arguments: P.args,
         **options: P.kwargs,
@@ -78,16 +93,17 @@ def _method(
     return method
 
 
-class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
-    the other functions.
+    the other functions. Of two tensors == says whether they are the same object, as containers
+    need it; with anything else it would need the elements and is a TypeError, as is bool(tensor).
     """
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
     ) -> None:
@@ -96,7 +112,28 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
         self.dtype = dtype
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"the elements of a {type(self).__name__} stay on the server")
+        raise self._refusal()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, OnServer):
+            return self is other
+        raise self._refusal("== and != would need them")
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise self._refusal("its truth value would need them; any() and all() ask the server")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: Any, **options: Any) -> Any:
+        name = f"np.{ufunc.__name__}"
+        if method != "__call__":
+            name += f".{method}"
+        instead = _INSTEAD.get(ufunc) if method == "reduce" else None
+        raise self._refusal(f"{name} would need them" + (f"; call {instead}" if instead else ""))
+
+    def _refusal(self, why: str = "") -> TypeError:
+        words = f"the elements of a {type(self).__name__} stay on the server"
+        return TypeError(f"{words}: {why}" if why else words)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The array API's functions that need no element back."""
@@ -124,50 +161,72 @@ class OnServer(Named, Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, Descr
 
     describe.__doc__ = Functions.describe.__doc__
 
-    reduce = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].reduce)
-    sum = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].sum)
-    mean = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].mean)
-    min = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].min)
-    max = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].max)
-    prod = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].prod)
-    var = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].var)
-    std = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].std)
-    argmin = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmin)
-    argmax = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmax)
-    any = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].any)
-    all = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].all)
-    count_nonzero = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].count_nonzero
+    reduce = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].reduce
     )
-    norm = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm)
-    nansum = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nansum)
-    nanmean = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmean)
-    nanmin = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmin)
-    nanmax = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmax)
-    nanprod = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanprod)
-    nanvar = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanvar)
-    nanstd = _method(Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanstd)
+    sum = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].sum)
+    mean = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].mean)
+    min = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].min)
+    max = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].max)
+    prod = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].prod)
+    var = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].var)
+    std = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].std)
+    argmin = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmin
+    )
+    argmax = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmax
+    )
+    any = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].any)
+    all = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].all)
+    count_nonzero = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].count_nonzero
+    )
+    norm = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm)
+    nansum = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nansum
+    )
+    nanmean = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmean
+    )
+    nanmin = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmin
+    )
+    nanmax = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmax
+    )
+    nanprod = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanprod
+    )
+    nanvar = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanvar
+    )
+    nanstd = _method(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanstd
+    )
     nanargmin = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmin
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmin
     )
     nanargmax = _method(
-        Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
     )
 
 
-class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Remote(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """A tensor on the server, made by `Client.put`; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
-    the other functions. The tensor lives until the end of its `with` block, `delete`, or a time
-    without use (`Client.put` says how long); after that, calls raise NotFoundError, or RuntimeError
-    when it was this object that ended it. An object that is merely forgotten leaves its tensor to
-    that time: a finaliser runs wherever Python likes, which is no place for a call.
+    the other functions. Of two tensors == says whether they are the same object, as containers need
+    it; with anything else it is a TypeError, as is bool(tensor). The tensor lives until the end of
+    its `with` block, `delete`, or a time without use (`Client.put` says how long); after that,
+    calls raise NotFoundError, or RuntimeError when it was this object that ended it. An object that
+    is merely forgotten leaves its tensor to that time: a finaliser runs wherever Python likes,
+    which is no place for a call.
     """
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         id: str,
@@ -193,7 +252,7 @@ class Remote(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype} {state}>"
 
 
-class Shared(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Shared(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """An array on a GPU that the server reaches where it lies, made by `Client.share`.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -206,7 +265,7 @@ class Shared(OnServer[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
 
     def __init__(
         self,
-        client: Functions[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+        client: Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
         array: CudaArray,
         region: Region,
     ) -> None:

@@ -9,7 +9,7 @@ import grpc
 
 from ._answer import Reduction, parse_answer
 from ._attempts import Attempts, Deadline
-from ._channel import Channels
+from ._channel import Channel, Channels
 from ._errors import DeadlineExceededError
 from ._info import ServerInfo
 from ._io import Io
@@ -44,7 +44,7 @@ class Rpcs:
         """A message to the server that has what it names. Also: the attempts it took."""
         send = getattr(self.channels.first, method)
         return await self._answered(
-            self.io, lambda t: self.io.unary(send, message, t), deadline, retry
+            method, self.io, lambda t: self.io.unary(send, message, t), deadline, retry
         )
 
     async def anywhere(
@@ -70,7 +70,7 @@ class Rpcs:
                 return await io.unary(send, message, timeout)
 
         try:
-            return await self._answered(io, attempt, deadline, retry)
+            return await self._answered(method, io, attempt, deadline, retry)
         except DeadlineExceededError:
             self.channels.connect_anew()
             raise
@@ -79,7 +79,9 @@ class Rpcs:
         """A call whose tensor the server has: its source is set in the request."""
         message = call.request.SerializeToString()
         method = self.channels.first.reduce
-        data, attempts = await self._answered(io, lambda t: io.unary(method, message, t), deadline)
+        data, attempts = await self._answered(
+            "reduce", io, lambda t: io.unary(method, message, t), deadline
+        )
         return parse_answer(call, data, attempts)
 
     async def sent(
@@ -91,7 +93,8 @@ class Rpcs:
             try:
                 data, attempts = await self.streamed(
                     io,
-                    lambda: self.channels.spread_at(connection).reduce_stream,
+                    "reduce_stream",
+                    lambda: self.channels.spread_at(connection),
                     head,
                     call.host_payload,
                     deadline,
@@ -110,13 +113,14 @@ class Rpcs:
     async def streamed(
         self,
         io: Io,
-        method: Callable[[], Any],
+        method: str,
+        channel: Callable[[], Channel],
         head: bytes,
         payload: memoryview,
         deadline: Deadline,
         meter: Meter,
     ) -> tuple[bytes, int]:
-        """A stream. Each attempt asks for its method."""
+        """A stream, by the name of its method. Each attempt asks for its connection."""
         tell = meter.stream()
         most = 0
 
@@ -132,22 +136,23 @@ class Rpcs:
         async def send(_: float) -> bytes:
             upload = Upload(head, payload, self.options.chunk_bytes, told)
             try:
-                return await io.stream(method(), upload, deadline)
+                return await io.stream(getattr(channel(), method), upload, deadline)
             finally:
                 if upload.error is not None:
                     raise upload.error from None
 
-        return await self._answered(io, send, deadline)
+        return await self._answered(method, io, send, deadline)
 
     async def _answered(
         self,
+        method: str,
         io: Io,
         send: Callable[[float], Coroutine[Any, Any, bytes]],
         deadline: Deadline,
         retry: RetryPolicy | None = None,
     ) -> tuple[bytes, int]:
         """Sends until there is an answer, or the failure is final."""
-        attempts = Attempts(self.target, retry or self.options.retry, deadline)
+        attempts = Attempts(method, self.target, retry or self.options.retry, deadline)
         while True:
             self.channels.check()
             try:

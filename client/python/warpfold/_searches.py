@@ -11,6 +11,7 @@ from ._words import (
     CallOptions,
     Calls,
     DescribedT,
+    FloatT,
     Index,
     IndexT,
     NumberT,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Searches"]
 
 
-class Searches(Calls[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Searches(Calls[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     """NumPy's reductions whose results are places, counts and truth values."""
 
     @overload

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import os
+import re
 
 __all__ = ["DEFAULT_PORT", "TARGET_VARIABLE", "chosen_target", "with_default_port"]
 
 TARGET_VARIABLE = "WARPFOLD_TARGET"
 DEFAULT_PORT = 50051  # gRPC's own is 443
+_PORT_MAX = 65535  # gRPC takes the rest of a division by one more
+_URL = re.compile(r"(https?|grpcs?|tcp)://([^/]*)", re.IGNORECASE)
+_PORT = re.compile(r"(?:[^:]*|\[.*\]):(\d+)")
 
 
 def chosen_target(target: str | None) -> str:
-    """`target`, else that of the variable, else this host's; with a port."""
-    if target is None:
+    """`target`, else that of the variable, else this host's; with a port.
+
+    An empty one is none. ValueError for a URL, and for a port that no address has.
+    """
+    if target is None or target == "":
         target = os.environ.get(TARGET_VARIABLE) or "localhost"
     if not isinstance(target, str):
         raise TypeError(f"target is {target!r}, but must be a str such as 'localhost:50051'")
+    url = _URL.match(target)
+    if url:
+        raise ValueError(
+            f"target is {target!r}, a URL; pass it without {url[1]}://, as "
+            f"{with_default_port(url[2])!r}; for TLS add credentials=grpc.ssl_channel_credentials()"
+        )
+    for port in _ports(target):
+        if not 0 < port <= _PORT_MAX:
+            raise ValueError(
+                f"target is {target!r}, but a port is from 1 to {_PORT_MAX}, not {port}"
+            )
     return with_default_port(target)
+
+
+def _ports(target: str) -> list[int]:
+    """Those that the target names by numbers."""
+    begin = _addresses_begin(target)
+    addresses = [] if begin is None else target[begin:].split(",")
+    found = (_PORT.fullmatch(address) for address in addresses)
+    return [int(match[1]) for match in found if match]
 
 
 def with_default_port(target: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "CallOptions",
     "Calls",
     "DescribedT",
+    "FloatT",
     "FreedomOptions",
     "Index",
     "IndexT",
@@ -35,9 +36,10 @@ __all__ = [
     "one_axis",
 ]
 
-# Of a result without axes: a NumPy number, an integer, a truth value. And of any other, which may
-# be without axes, too: that follows from a shape, which no type has.
+# Of a result without axes: a NumPy number, one that is never an integer, an integer, a truth value.
+# And of any other, which may be without axes, too: that follows from a shape, which no type has.
 NumberT = TypeVar("NumberT")
+FloatT = TypeVar("FloatT")
 IndexT = TypeVar("IndexT")
 TruthT = TypeVar("TruthT")
 ValueT = TypeVar("ValueT")
@@ -76,7 +78,7 @@ def check_words(function: str, call: Mapping[str, object], words: Collection[str
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
 
 
-class Calls(Generic[NumberT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     _flows: Flows
 
     def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:

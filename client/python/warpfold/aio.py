@@ -13,19 +13,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
 import numpy as np
 
-from ._answer import Descriptions, Integer, Number, Reduction, Values
+from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
 from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
 from ._contexts import AsyncContext
-from ._errors import WarpfoldError
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -91,6 +89,7 @@ class Client(
     Connected,
     Functions[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
@@ -185,6 +184,7 @@ class SharedTensor(
     AsyncContext,
     Shared[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
@@ -208,6 +208,7 @@ class RemoteTensor(
     AsyncContext,
     Remote[
         Awaitable[Number],
+        Awaitable[Floating],
         Awaitable[Integer],
         Awaitable[np.bool_],
         Awaitable[Values],
@@ -224,5 +225,5 @@ class RemoteTensor(
             self._deleted = True
 
     async def _leave(self, failed: bool) -> None:
-        with contextlib.suppress(*(WarpfoldError, RuntimeError) if failed else ()):
-            await self.delete()
+        if not self._deleted:
+            self._deleted = await self._client._flows.leave(self._id, failed=failed)

@@ -28,7 +28,8 @@ The reasons are in docs/order.md: "Parts".
 `servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
 all where none is; when one dies the next is tried, which makes the same bits. Without it, each
 worker's Dask configuration says, by "warpfold.servers", or in its environment
-DASK_WARPFOLD__SERVERS. `connect` makes the clients, once for each process and address: a function
+DASK_WARPFOLD__SERVERS, else what warpfold.connect() goes by there: WARPFOLD_TARGET, or localhost.
+`connect` makes the clients, once for each process and address: a function
 that workers can import, such as one with credentials around warpfold.connect. The clients' retry
 policy says when a dead server is given up for the next, as with RetryPolicy(unavailable_max=5);
 without `connect` that is within a second.
@@ -55,6 +56,13 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "prod",
     "reduce",
     "std",
@@ -76,9 +84,17 @@ class _Options(TypedDict, total=False):
 _WORDS = frozenset(_Options.__annotations__)
 
 
-def _one(x: Any, op: str, axis: Axis, options: _Options, ddof: SupportsIndex = 0) -> da.Array:
-    check_words(op, options, _WORDS)
-    return reduce(x, [op], axis, ddof=ddof, **options)[op]
+def _one(
+    x: Any,
+    op: str,
+    axis: Axis,
+    options: _Options,
+    ddof: SupportsIndex = 0,
+    *,
+    omit_nan: bool = False,
+) -> da.Array:
+    check_words(f"nan{op}" if omit_nan else op, options, _WORDS)
+    return reduce(x, [op], axis, ddof=ddof, omit_nan=omit_nan, **options)[op]
 
 
 def sum(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
@@ -143,3 +159,42 @@ def argmin(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Op
 def argmax(x: da.Array, axis: SupportsIndex | None = None, **options: Unpack[_Options]) -> da.Array:
     """np.argmax."""
     return _one(x, "argmax", axis, options)
+
+
+def nansum(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
+    """np.nansum."""
+    return _one(x, "sum", axis, options, omit_nan=True)
+
+
+def nanprod(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
+    """np.nanprod."""
+    return _one(x, "prod", axis, options, omit_nan=True)
+
+
+def nanmean(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
+    """np.nanmean."""
+    return _one(x, "mean", axis, options, omit_nan=True)
+
+
+def nanmin(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
+    """np.nanmin."""
+    return _one(x, "min", axis, options, omit_nan=True)
+
+
+def nanmax(x: da.Array, axis: Axis = None, **options: Unpack[_Options]) -> da.Array:
+    """np.nanmax."""
+    return _one(x, "max", axis, options, omit_nan=True)
+
+
+def nanvar(
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
+) -> da.Array:
+    """np.nanvar."""
+    return _one(x, "var", axis, options, ddof, omit_nan=True)
+
+
+def nanstd(
+    x: da.Array, axis: Axis = None, *, ddof: SupportsIndex = 0, **options: Unpack[_Options]
+) -> da.Array:
+    """np.nanstd."""
+    return _one(x, "std", axis, options, ddof, omit_nan=True)

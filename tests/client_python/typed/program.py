@@ -42,6 +42,10 @@ def scalars(client: warpfold.Client, x: NDArray[np.float32], out: NDArray[Any]) 
     print(rows[0], len(rows), client.min(x, keepdims=True)[0, 0], client.sum(x, None, None, out)[0])
     for row in client.mean(x, (1, 2)):
         print(row)
+    means: list[np.floating[Any]] = [client.mean(x), client.var(x), client.std(x), client.norm(x)]
+    means += [client.nanmean(x), client.nanvar(x, ddof=1), client.nanstd(x, correction=1)]
+    wrong: np.floating[Any] = client.sum(x)  # planted
+    client.mean(x).bit_count()  # planted
     client.sum(x)[0]  # planted
     len(client.mean(x))  # planted
     client.std(x, ddof=1)[0]  # planted
@@ -82,6 +86,7 @@ def on_server(client: warpfold.Client, x: NDArray[np.float32]) -> None:
         print(np.sum(tensor, axis=0), tensor.max(axis=0)[0], tensor.describe().attempts, tensor.id)
         tensor.std(ddof=1).tolist()
         print(float(tensor.sum()) + tensor.sum(0)[0], x[tensor.argmin()])
+        mean: np.floating[Any] = tensor.mean()
         tensor.max().shapes  # planted
         tensor.sum()[0]  # planted
         tensor.describe().timings  # planted
@@ -109,6 +114,7 @@ async def awaited(target: str, x: NDArray[np.float32]) -> None:
         total = await client.sum(x)
         answer = await client.reduce(x, ["sum"])
         print(total.tolist(), answer["sum"].tolist(), (await client.describe(x)).attempts)
+        mean: np.floating[Any] = await client.mean(x)
         client.sum(x).tolist()  # planted
         total.shapes  # planted
         (await client.mean(x))[0]  # planted
