@@ -111,9 +111,13 @@ SliceRun& SliceRun::operator=(SliceRun&& other) noexcept {
 
 void SliceRun::Clear() {
   slice_ = offset_ = size_bytes_ = 0;
-  if (slices_.empty()) return;
-  // Its end is such a call, and has the last reference.
-  const grpc::ByteBuffer last(slices_.data(), slices_.size());
+  constexpr std::size_t kAtOnce = 8;  // what a buffer holds without memory beside itself
+  for (std::size_t i = 0; i < slices_.size(); i += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, slices_.size() - i);
+    // Its end is such a call, and has the last references.
+    const grpc::ByteBuffer last(&slices_[i], count);
+    std::fill_n(&slices_[i], count, grpc::Slice());
+  }
   slices_.clear();
 }
 

@@ -83,7 +83,8 @@ class Attempts:
         )
         if delay is None:
             raise self.error(failure) from failure
-        if self._before is None:
+        # What connect asks is given up soon, and then says as much.
+        if self._before is None and self._name != "get_info":
             # A server that is full, and says until when, is no fault.
             level = logging.WARNING if pushback is None else logging.INFO
             reason = failure.details() or failure.code().name
