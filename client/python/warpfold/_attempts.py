@@ -57,8 +57,17 @@ class Silence(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
 class Attempts:
     """Not for several threads."""
 
-    def __init__(self, name: str, target: str, policy: RetryPolicy, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        policy: RetryPolicy,
+        deadline: Deadline,
+        *,
+        quiet: bool = False,  # no word in the log: its error says as much, and soon
+    ) -> None:
         self._name = name
+        self._quiet = quiet
         self._target = target
         self._retrier = Retrier(policy)
         self._deadline = deadline
@@ -83,8 +92,7 @@ class Attempts:
         )
         if delay is None:
             raise self.error(failure) from failure
-        # What connect asks is given up soon, and then says as much.
-        if self._before is None and self._name != "get_info":
+        if self._before is None and not self._quiet:
             # A server that is full, and says until when, is no fault.
             level = logging.WARNING if pushback is None else logging.INFO
             reason = failure.details() or failure.code().name

@@ -152,7 +152,9 @@ class Rpcs:
         retry: RetryPolicy | None = None,
     ) -> tuple[bytes, int]:
         """Sends until there is an answer, or the failure is final."""
-        attempts = Attempts(method, self.target, retry or self.options.retry, deadline)
+        policy = retry or self.options.retry
+        # A policy of its own is that of connecting, which ends soon.
+        attempts = Attempts(method, self.target, policy, deadline, quiet=retry is not None)
         while True:
             self.channels.check()
             try:
