@@ -32,10 +32,7 @@ class BusyBatchesTest : public FrontendFixture {
     for (int i = 0; i < calls; ++i) {
       Call& call = calls_.emplace_back();
       call.request = Request();
-      stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
-        call.status = std::move(s);
-        call.done.Notify();
-      });
+      stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
     }
   }
   // grpc.health.v1.Health/Check of the server as a whole.

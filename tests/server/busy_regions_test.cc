@@ -51,13 +51,7 @@ class BusyRegionsTest : public FrontendFixture {
   }
   // Sums of one element, each into a region of its own.
   void PlacesThatWaitHoldNobody() {
-    struct Inference {
-      grpc::ClientContext context;
-      inference::ModelInferRequest request;
-      inference::ModelInferResponse response;
-      grpc::Status status;
-      absl::Notification done;
-    };
+    using Inference = CallOf<inference::ModelInferRequest, inference::ModelInferResponse>;
     std::deque<Inference> calls;
     for (int i = 0; i < kCalls; ++i) {
       Inference& call = calls.emplace_back();
@@ -71,11 +65,7 @@ class BusyRegionsTest : public FrontendFixture {
       output->set_name("SUM");
       (*output->mutable_parameters())["shared_memory_region"].set_string_param(Name(i));
       (*output->mutable_parameters())["shared_memory_byte_size"].set_int64_param(8);
-      inference_->async()->ModelInfer(&call.context, &call.request, &call.response,
-                                      [&call](grpc::Status status) {
-                                        call.status = std::move(status);
-                                        call.done.Notify();
-                                      });
+      inference_->async()->ModelInfer(&call.context, &call.request, &call.response, call.Ending());
     }
     while (admission_.state().requests_in_flight < kCalls) {
       for (const Inference& call : calls) {
@@ -108,23 +98,13 @@ TEST_F(BusyRegionsTest, OthersAreAnsweredWhileResultsOfABatchWaitForADevice) {
 
 TEST_F(BusyRegionsTest, OthersAreAnsweredWhileRegionsClose) {
   Serve(/*batches=*/false);
-  struct Unregistration {
-    grpc::ClientContext context;
-    v1::UnregisterMemoryRequest request;
-    v1::UnregisterMemoryResponse response;
-    grpc::Status status;
-    absl::Notification done;
-  };
+  using Unregistration = CallOf<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>;
   const auto tensors = v1::TensorService::NewStub(channel_);
   std::deque<Unregistration> calls;
   for (int i = 0; i < kCalls; ++i) {
     Unregistration& call = calls.emplace_back();
     call.request.set_name(Name(i));
-    tensors->async()->UnregisterMemory(&call.context, &call.request, &call.response,
-                                       [&call](grpc::Status status) {
-                                         call.status = std::move(status);
-                                         call.done.Notify();
-                                       });
+    tensors->async()->UnregisterMemory(&call.context, &call.request, &call.response, call.Ending());
   }
   while (!regions_->List().empty()) std::this_thread::yield();
   OthersAreAnswered();

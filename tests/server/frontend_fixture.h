@@ -109,13 +109,24 @@ class FrontendTest : public FrontendFixture {
   GatedDevice* device_ = nullptr;
 };
 
-struct Call {
+// A unary call in the background. Where it is must not change.
+template <typename Request, typename Response>
+struct CallOf {
   grpc::ClientContext context;
-  v1::ReduceRequest request;
-  v1::ReduceResponse response;
+  Request request;
+  Response response;
   grpc::Status status;
   absl::Notification done;
+
+  // What gRPC calls at its end.
+  auto Ending() {
+    return [this](grpc::Status ended) {
+      status = std::move(ended);
+      done.Notify();
+    };
+  }
 };
+using Call = CallOf<v1::ReduceRequest, v1::ReduceResponse>;
 
 }  // namespace warpfold
 

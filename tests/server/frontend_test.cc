@@ -17,10 +17,7 @@ TEST_F(FrontendTest, QueuedCallsThatAreCancelledGiveTheirPlacesBackAtOnce) {
     calls.push_back(std::make_unique<Call>());
     Call& call = *calls.back();
     call.request = Request();
-    stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
-      call.status = std::move(s);
-      call.done.Notify();
-    });
+    stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
     AwaitInFlight(i + 1);
     if (i == 0) device_->AwaitBegun();
   }

@@ -34,10 +34,7 @@ class GoneClientTest : public FrontendTest, public testing::WithParamInterface<W
     Call call;
     call.request = request;
     Prepare(call.context);
-    stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
-      call.status = std::move(s);
-      call.done.Notify();
-    });
+    stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
     device_->AwaitBegun();
     const StatusCode code = Go(call.context);
     call.done.WaitForNotification();

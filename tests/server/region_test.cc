@@ -34,10 +34,7 @@ class RegionTest : public FrontendTest {
     call.request = Request();
     call.request.mutable_memory()->set_name("r");
     call.request.mutable_memory()->set_size_bytes(8);
-    stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
-      call.status = std::move(s);
-      call.done.Notify();
-    });
+    stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
   }
   StatusCode Unregister() {
     grpc::ClientContext context;
@@ -102,11 +99,7 @@ TEST_F(RegionTest, QueuedReductionsThatAreCancelledOrRefusedLetGo) {
 TEST_F(RegionTest, ARegistrationThatIsCancelledInTheQueueRegistersNothing) {
   Call running;
   running.request = Request();
-  stub_->async()->Reduce(&running.context, &running.request, &running.response,
-                         [&running](grpc::Status s) {
-                           running.status = std::move(s);
-                           running.done.Notify();
-                         });
+  stub_->async()->Reduce(&running.context, &running.request, &running.response, running.Ending());
   device_->AwaitBegun();
   grpc::ClientContext context;
   const v1::RegisterSharedMemoryRequest request = Registration();

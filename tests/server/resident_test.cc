@@ -36,10 +36,7 @@ class ResidentTest : public FrontendTest {
     return request;
   }
   void Begin(Call& call) {
-    stub_->async()->Reduce(&call.context, &call.request, &call.response, [&call](grpc::Status s) {
-      call.status = std::move(s);
-      call.done.Notify();
-    });
+    stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
   }
   StatusCode Delete(const std::string& id) {
     grpc::ClientContext context;
