@@ -65,7 +65,8 @@ CudaBatchLane::~CudaBatchLane() {
 }
 
 absl::Status CudaBatchLane::Allocate() {
-  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
+  // Beside a kernel over 16 GiB small requests would wait for all its blocks.
+  absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream(cuda::StreamPriority::kHighest);
   if (!stream.ok()) return stream.status();
   stream_ = *std::move(stream);
   absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(

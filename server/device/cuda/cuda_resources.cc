@@ -34,9 +34,13 @@ absl::Status SetDevice(int ordinal) {
   return absl::IsInternal(status) ? DeviceLostError(status.message()) : status;
 }
 
-absl::StatusOr<UniqueStream> MakeStream() {
+absl::StatusOr<UniqueStream> MakeStream(StreamPriority priority) {
+  int lowest = 0;
+  int highest = 0;
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
   cudaStream_t stream = nullptr;
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(
+      &stream, cudaStreamNonBlocking, priority == StreamPriority::kHighest ? highest : lowest));
   return UniqueStream(stream);
 }
 

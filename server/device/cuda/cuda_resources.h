@@ -42,7 +42,10 @@ struct PinnedDeleter {
 };
 using UniquePinnedMemory = std::unique_ptr<std::byte, PinnedDeleter>;
 
-absl::StatusOr<UniqueStream> MakeStream();
+// Where kernels of several streams wait for the GPU, blocks of kHighest come first; those that run
+// go on.
+enum class StreamPriority { kLowest, kHighest };
+absl::StatusOr<UniqueStream> MakeStream(StreamPriority priority = StreamPriority::kLowest);
 absl::StatusOr<UniqueEvent> MakeTimingEvent();
 absl::StatusOr<UniqueDeviceMemory> AllocateDevice(std::size_t bytes);
 absl::StatusOr<UniquePinnedMemory> AllocatePinned(std::size_t bytes);
