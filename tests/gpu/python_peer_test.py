@@ -46,6 +46,19 @@ class Copies(logging.Handler):
         self.told.append(record.getMessage())
 
 
+class ByDlpack:
+    """A tensor of a library that has no `__cuda_array_interface__`."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def __dlpack__(self, **request):
+        return self._tensor.__dlpack__(**request)
+
+    def __dlpack_device__(self):
+        return self._tensor.__dlpack_device__()
+
+
 class PythonPeer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -125,6 +138,45 @@ class PythonPeer(unittest.TestCase):
                 x += 1
                 total = self.client.sum(x)
             self.assertEqual(total, 1 << 22)
+
+    def test_what_only_dlpack_exports_is_reduced_where_it_lies(self):
+        for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool):
+            with self.subTest(dtype=dtype):
+                x = (torch.randn(1000, 1031, device="cuda") * 50).to(dtype)
+                for op in OPS:
+                    ours = self.client.reduce(ByDlpack(x), [op])[op]
+                    self.assertEqual(ours.tobytes(), self.client.reduce(x, [op])[op].tobytes(), op)
+        self.assertEqual(self.copies.told, [])
+
+    def test_dlpacks_consumer_waits_for_another_stream(self):
+        stream = torch.cuda.Stream()
+        a = torch.randn(4096, 4096, device="cuda")
+        for _ in range(3):
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                x = torch.zeros(1 << 22, device="cuda")
+                for _ in range(8):
+                    a = a @ a
+                    a = a / a.norm()
+                x += 1
+                total = self.client.sum(ByDlpack(x))
+            self.assertEqual(total, 1 << 22)
+
+    def test_parameters_and_tensors_that_require_gradients(self):
+        layer = torch.nn.Linear(1031, 1000, device="cuda")
+        weight = layer.weight.detach()
+        self.assertEqual(self.client.max(layer.weight), weight.max().item())
+        self.assertEqual(self.client.max(weight.clone().requires_grad_()), weight.max().item())
+        described = self.client.describe(layer.state_dict())
+        self.assertEqual(set(described), {"weight", "bias"})
+        self.assertEqual(described["weight"]["max"], weight.max().item())
+        self.assertEqual(self.copies.told, [])
+
+    def test_float8_is_refused_by_name(self):
+        if not hasattr(torch, "float8_e4m3fn"):
+            self.skipTest("this torch has no float8")
+        with self.assertRaisesRegex(TypeError, "float8_e4m3fn"):
+            self.client.sum(torch.ones(8, device="cuda").to(torch.float8_e4m3fn))
 
     def test_shared_tensors_show_what_is_written_later(self):
         x = torch.ones(1 << 20, device="cuda")
