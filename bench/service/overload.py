@@ -3,11 +3,13 @@
 
 usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 2048] ...
 
-Server and clients are on processors of their own where there are enough. First --capacity-clients
-clients, each with one request at a time, find the capacity; then --clients of them send at --times
-that rate, at random times, whether the server keeps up or not. Both again for each round. Prints,
-and writes as JSON: answers a second that were OK, over the capacity (goodput); refused requests by
-code; and the p99 of the server's own time of those it admitted, an upper bound by its histogram.
+Server and clients are on processors of their own where there are enough: clients need the more of
+them, as they have to send faster than the server can answer; the offered rate shows whether they
+did. First --capacity-clients clients, each with one request at a time, find the capacity; then
+--clients of them send at --times that rate, at random times, whether the server keeps up or not.
+Both again for each round. Prints, and writes as JSON: answers a second that were OK, over the
+capacity (goodput); refused requests by code; and the p99 of the server's own time of those it
+admitted, an upper bound by its histogram.
 """
 
 import json
@@ -28,12 +30,12 @@ BUCKET = re.compile(
     r'^warpfold_request_duration_seconds_bucket\{method="Reduce",le="([^"]+)"\} (\d+)$', re.M)
 
 
-def split_processors():
-    """(the server's, the clients'): a quarter and the rest, or all for both where there are few."""
+def split_processors(on_server):
+    """(the server's, the clients'): so many and the rest, or all for both where there are few."""
     everywhere = sorted(os.sched_getaffinity(0))
-    if len(everywhere) < 4:
+    if len(everywhere) <= on_server:
         return everywhere, everywhere
-    return everywhere[:len(everywhere) // 4], everywhere[len(everywhere) // 4:]
+    return everywhere[:on_server], everywhere[on_server:]
 
 
 def pinned(processors):
@@ -87,9 +89,10 @@ def main():
     parser.add_argument("--times", type=float, default=3, help="of the capacity that is offered")
     parser.add_argument("--clients", type=int, default=2048)
     parser.add_argument("--capacity-clients", type=int, default=64)
+    parser.add_argument("--server-processors", type=int, default=2)
     options = parser.parse_args()
     server_program, load_program = find_programs(options.build, (SERVER, LOAD))
-    on_server, on_clients = split_processors()
+    on_server, on_clients = split_processors(options.server_processors)
     with tempfile.TemporaryDirectory() as folder:
         command = [*pinned(on_server), str(server_program), f"--backend={options.backend}",
                    "--listen-address=127.0.0.1:0", "--log-level=error"]
