@@ -98,10 +98,9 @@ def attack_until_done(module, server, honest):
                 go_on(client)
 
 
-def measure(name, seconds):
+def measure(name, seconds, apart):
     module = ATTACKS[name]
-    on_server, on_honest, on_attacker = processors()
-    os.sched_setaffinity(0, on_attacker)
+    on_server, on_honest, on_attacker = apart
     flags = without_unknown_options(module.FLAGS)
     with attacked(*flags, run_by=pinned(on_server)) as server:
         result = {"attack": name, "processors": [len(on_server), len(on_honest), len(on_attacker)]}
@@ -133,8 +132,10 @@ def main():
     if options.honest:
         call_until(int(options.honest[0]), float(options.honest[1]))
         return
+    apart = processors()
+    os.sched_setaffinity(0, apart[-1])
     for name in options.attacks or ATTACKS:
-        print(json.dumps(measure(name, options.seconds)), flush=True)
+        print(json.dumps(measure(name, options.seconds, apart)), flush=True)
 
 
 if __name__ == "__main__":
