@@ -103,8 +103,11 @@ void ReduceManyCall::ServeItem() {
 ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   absl::MutexLock lock(&mutex_);
   if (finished_) return nullptr;
-  waits_ = Waits::kNot;
-  services_.watchdog.NotDue(*this);
+  // A write goes on waiting, whatever its client asks meanwhile.
+  if (waits_ == Waits::kForMessage) {
+    waits_ = Waits::kNot;
+    services_.watchdog.NotDue(*this);
+  }
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
