@@ -37,8 +37,10 @@ void AnsweredCall::OnOverdue() {
 void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,
                         AdmissionTicket held) {
   record_.Handled(status.code());
+  const std::size_t answer_bytes = status.ok() ? answer.Length() : 0;
   held_ = std::move(held);
-  write_timeout_ = WriteTimeout(services_.limits.Get(), status.ok() ? answer.Length() : 0);
+  held_.Answered(static_cast<std::int64_t>(answer_bytes), kUnwrittenCallBytes);
+  write_timeout_ = WriteTimeout(services_.limits.Get(), answer_bytes);
   sending_ = true;
   OverdueIn(write_timeout_);
   Finish(status, answer);

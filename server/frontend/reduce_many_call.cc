@@ -33,6 +33,7 @@ class ReduceManyCall::Item final : public MessageJob {
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);
+    ticket().Answered(static_cast<std::int64_t>(message.Length()), kUnwrittenItemBytes);
     stream_.ItemAnswered(position, {message, std::move(ticket())});
   }
 

@@ -5,7 +5,8 @@
 // an outbox that is written one message at a time. At most kItemsInFlightMax items are on their
 // way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
 // that does not read its answers is not read from either, and is let go when one has waited too
-// long. What an item's ticket holds stays held until its answer is written.
+// long. An item's place among the requests in flight ends when it has its answer, whose bytes stay
+// held until it is written.
 //
 // A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
 // gRPC does not tell half a message from none.
@@ -13,6 +14,7 @@
 #define WARPFOLD_SERVER_FRONTEND_REDUCE_MANY_CALL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -38,6 +40,8 @@ namespace warpfold {
 inline constexpr std::size_t kItemsInFlightMax = 64;
 // Of answers that are ready: some of the largest that small tensors have.
 inline constexpr std::size_t kUnsentBytesMax = std::size_t{4} << 20;
+// What an answer that waits holds of memory beside its bytes: 0.8 KB of 32,000 of one float (RSS).
+inline constexpr std::int64_t kUnwrittenItemBytes = std::int64_t{1} << 10;
 
 class ReduceManyCall final : public RawReactor, public Watched {
  public:
