@@ -126,7 +126,7 @@ constexpr ConfigOption kOptions[] = {
      1, kDayMs},
     {"write-idle-timeout-ms", &Config::write_idle_timeout_ms, "ms", kOnReload,
      "Time that a client may take to read an answer, beside that of its bytes at "
-     "--min-bytes-per-s",
+     "--min-bytes-per-s; a second, and 64MiB/s, while others are refused for want of bytes",
      1, kDayMs},
     {"min-bytes-per-s", &Config::min_bytes_per_s, "bytes", kOnReload,
      "Rate, in bytes a second, below which a client is too slow", 1, kMaxBytes},

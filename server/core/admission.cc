@@ -1,5 +1,6 @@
 #include "server/core/admission.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -136,11 +137,13 @@ absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
   // One that is alone may be larger.
   if (large_bytes > 0 && large_above > 0 && state_.large_answer_bytes > 0) {
     ++state_.refused_answers;
+    missing_bytes_ = std::max({missing_bytes_, above, large_above});
     return RefusalStatus(Later(), absl::StrCat("the limit of ", answers_max,
                                                " bytes of answers in flight is reached"));
   }
   if (above <= 0) return absl::OkStatus();
   ++state_.refused_bytes;
+  missing_bytes_ = std::max(missing_bytes_, above);
   return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_bytes_in_flight,
                                              " payload bytes in flight is reached"));
 }
@@ -183,6 +186,11 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
 void AdmissionController::SetPressure(Pressure pressure) {
   absl::MutexLock lock(&mutex_);
   pressure_ = pressure;
+}
+
+std::int64_t AdmissionController::TakeMissingBytes() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(missing_bytes_, 0);
 }
 
 absl::Status AdmissionController::StartingError() const {

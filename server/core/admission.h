@@ -62,6 +62,7 @@ class AdmissionTicket {
   void Release();
 
   bool is_empty() const { return has_.controller == nullptr; }
+  std::int64_t bytes() const { return has_.bytes; }  // that it holds
   // From Expect on, until it is admitted.
   bool is_expected() const { return !is_empty() && has_.stage == Stage::kExpected; }
 
@@ -142,6 +143,10 @@ class AdmissionController {
   // From now on: at kHigh large payloads are refused, at kCritical all. What is admitted stays.
   void SetPressure(Pressure pressure) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // How many bytes were missing, since it was last asked, to whoever was refused for want of them:
+  // of several requests those of the one that missed most.
+  std::int64_t TakeMissingBytes() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Admits nothing until Open: the server is starting, and now at `stage`.
   void HoldBack(std::string stage) ABSL_LOCKS_EXCLUDED(mutex_);
   void Open() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -177,6 +182,7 @@ class AdmissionController {
   std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t missing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Sojourn sojourn_;
   std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -1,8 +1,9 @@
 // A call that ends with one answer: what unary calls and those that send chunks have in common.
 //
 // Step of a request: the way back. It waits until the answer is on its way to the client for no
-// longer than --write-idle-timeout-ms and the time that its bytes take at --min-bytes-per-s. Until
-// then its ticket holds the answer's bytes, and what a call is.
+// longer than --write-idle-timeout-ms and the time that its bytes take at --min-bytes-per-s, and
+// gives way sooner while others are refused for want of bytes. Until then its ticket holds the
+// answer's bytes, and what a call is.
 //
 // The call owns itself from Begin until gRPC is done with it.
 #ifndef WARPFOLD_SERVER_FRONTEND_ANSWERED_CALL_H_
@@ -60,6 +61,7 @@ class AnsweredCall : public CoreCall, public Watched {
  private:
   void OnDone() final;
   void OnOverdue() final;
+  std::int64_t GiveWay() final;
 
   Services& services_;
   const Method method_;
@@ -67,7 +69,8 @@ class AnsweredCall : public CoreCall, public Watched {
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
   AdmissionTicket held_;                // while the answer is being written
   std::atomic<bool> sending_{false};
-  std::chrono::milliseconds write_timeout_{0};  // from then on
+  std::size_t answer_bytes_ = 0;                // from then on
+  std::chrono::milliseconds write_timeout_{0};  // and this
 };
 
 }  // namespace warpfold

@@ -5,13 +5,14 @@ them while a test runs.
 """
 
 import contextlib
+import re
 import signal
 
 import pytest
 from attacked_server import MIB
 from findings import Findings
 from honest import REDUCE_MANY_METHOD, beside, request
-from raw_http2 import RESOURCE_EXHAUSTED, RawConnection, message
+from raw_http2 import CANCELLED, RESOURCE_EXHAUSTED, RawConnection, message
 from waiting import until
 
 from warpfold._contract import REDUCE_METHOD
@@ -49,12 +50,27 @@ def connect(server, stack, count=1):
     return [stack.enter_context(RawConnection(server.port, window=0)) for _ in range(count)]
 
 
+def read_at_last(server, asked):
+    """(code, text) of a call that reads its answer, and tries again while there is no room."""
+    ends = [(RESOURCE_EXHAUSTED, "")]
+
+    def is_over():
+        ends.append(reader.call(REDUCE_METHOD, asked))
+        return ends[-1][0] != RESOURCE_EXHAUSTED
+
+    with RawConnection(server.port, window=WINDOW_MAX) as reader:
+        reader.open_window(WINDOW_MAX - 65535)
+        with contextlib.suppress(AssertionError):
+            until(is_over, "room for an answer")
+    return ends[-1]
+
+
 @pytest.mark.parametrize("method", [REDUCE_METHOD, REDUCE_MANY_METHOD])
-def test_large_answers_hold_half(attack, method):
+def test_large_answers_hold_half_and_give_way(attack, method):
     in_flight = 256 * MIB
     asked = zeros(LARGE_BYTES)
     flags = (f"--max-bytes-in-flight={in_flight}", *SCRATCH)
-    with attack(*flags) as server:
+    with attack(*flags, log_level="info") as server:
         findings = Findings(server)
         with RawConnection(server.port, window=0) as client:
             # Not patient: who asks for little is not to notice.
@@ -62,11 +78,23 @@ def test_large_answers_hold_half(attack, method):
                 for _ in range(in_flight // LARGE_BYTES):
                     client.send(client.open(method), message(asked), end=True)
                 client.ping()
+                code, text = read_at_last(server, asked)
+                findings.expect(code == 0, f"a large answer that is read ends by {code}: {text}")
             client.read(0)
             codes = client.codes()
-            findings.expect(codes <= {RESOURCE_EXHAUSTED}, f"calls ended by {codes}")
-            findings.expect(client.open_calls(), "no call waits for its client")
+            findings.expect(
+                codes <= {-1, CANCELLED, RESOURCE_EXHAUSTED}, f"calls ended by {codes}"
+            )
+            findings.expect(client.open_calls(), "more calls were ended than others need")
             findings.expect_honest(honest)
+        why = rb"no progress for (\d+) ms while others were refused \(1000 ms and (\d+) bytes at"
+        lines = re.findall(why, server.log())
+        findings.expect(lines, "the log does not say why calls ended")
+        for waited_ms, answer_bytes in lines:
+            said = f"{int(waited_ms)} ms for {int(answer_bytes)} bytes"
+            findings.expect(int(answer_bytes) >= LARGE_BYTES and int(waited_ms) == 1250, said)
+        ended = server.sample('warpfold_client_timeouts_total{limit="write_pressed"}')
+        findings.expect(ended > 0, "no call gave way")
         findings.expect_memory(answers=in_flight // 2, scratch=STREAMS * SCRATCH_BYTES)
         findings.expect_recovered()
         findings.report()
@@ -95,6 +123,26 @@ def test_tiny_answers_take_no_places(attack, ask, held_bytes):
         findings.expect(not codes, f"unread calls ended by {codes}")
         findings.expect_honest(honest)
         findings.expect_memory(answers=TINY * held_bytes)
+        findings.expect_recovered()
+        findings.report()
+
+
+def test_many_small_answers_give_way(attack):
+    """Too small for the half that large ones may hold, they fill all bytes in flight."""
+    in_flight = 16 * MIB
+    small = 64 << 10
+    with attack(f"--max-bytes-in-flight={in_flight}", *SCRATCH) as server:
+        findings = Findings(server)
+        with contextlib.ExitStack() as stack:
+            clients = connect(server, stack, 10)
+            for client in clients:
+                ask_by_calls(client, zeros(small), 2 * in_flight // small // len(clients))
+            for client in clients:
+                client.ping()
+            with beside(server, patient=True) as honest:
+                pass
+        findings.expect_honest(honest)
+        findings.expect_memory(bytes=in_flight, scratch=STREAMS * SCRATCH_BYTES)
         findings.expect_recovered()
         findings.report()
 

@@ -244,6 +244,23 @@ TEST(AdmissionTest, OneLargeAnswerMayHoldMoreThanHalf) {
   EXPECT_TRUE(admission.Admit({.results = kLarge}).ok());
 }
 
+TEST(AdmissionTest, WhoIsRefusedForWantOfBytesMissesThem) {
+  AdmissionController admission(Options(2, 8 * kLarge));
+  EXPECT_EQ(admission.TakeMissingBytes(), 0);
+  AdmissionTicket first = *admission.Admit({.payload = kLarge, .results = 3 * kLarge});
+  EXPECT_FALSE(admission.Admit({.results = 2 * kLarge}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 7 * kLarge}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 5 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), 3 * kLarge) << "the most that one of them missed";
+  EXPECT_EQ(admission.TakeMissingBytes(), 0);
+  EXPECT_FALSE(admission.Admit({.results = 2 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), kLarge) << "of the answers' half";
+  AdmissionTicket second = *admission.Admit({});
+  EXPECT_FALSE(admission.Admit({}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 9 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), 0) << "no bytes help whom places, or limits, refuse";
+}
+
 TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {
   AdmissionController admission({});
   const absl::Status refused = admission.RefuseQueued(std::chrono::milliseconds(5));
