@@ -79,10 +79,10 @@ constexpr ConfigOption kOptions[] = {
      "Largest results of one request; gRPC clients take 4MiB unless told otherwise", 8,
      kMaxMessageBytes},
     {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kOnReload,
-     "Requests admitted at a time", 1, 1 << 20},
+     "Requests admitted at a time whose answer is not made yet", 1, 1 << 20},
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
-     "Payload and results held by admitted requests at a time; what is on its way in may hold as "
-     "much again",
+     "Payload and results held by admitted requests, and answers until they are read, of which "
+     "those above 64KiB may hold half; what is on its way in may hold as much again",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for one device", 1, 1 << 20},
@@ -126,7 +126,7 @@ constexpr ConfigOption kOptions[] = {
      1, kDayMs},
     {"write-idle-timeout-ms", &Config::write_idle_timeout_ms, "ms", kOnReload,
      "Time that a client may take to read an answer, beside that of its bytes at "
-     "--min-bytes-per-s",
+     "--min-bytes-per-s; a second, and 64MiB/s, while others are refused for want of bytes",
      1, kDayMs},
     {"min-bytes-per-s", &Config::min_bytes_per_s, "bytes", kOnReload,
      "Rate, in bytes a second, below which a client is too slow", 1, kMaxBytes},

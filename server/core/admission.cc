@@ -1,5 +1,6 @@
 #include "server/core/admission.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,6 +12,9 @@ namespace {
 
 // Of the stays that the retry delay is made of: the clock is read for no more.
 constexpr std::uint64_t kSampleOf = 16;
+
+// What counts against the answers' half.
+std::int64_t LargeAnswerBytes(std::int64_t bytes) { return bytes > kSmallAnswerBytes ? bytes : 0; }
 
 absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
   if (held.payload > bytes_max) {
@@ -40,13 +44,11 @@ AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
 
 AdmissionTicket::~AdmissionTicket() { Release(); }
 
-absl::Status AdmissionTicket::TryHold(std::int64_t bytes) {
+absl::Status AdmissionTicket::TryHold(const HeldBytes& held) {
   if (has_.controller == nullptr) return absl::OkStatus();
   absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckBytes(bytes);
-  if (!room.ok()) return room;
-  has_.controller->state_.bytes_in_flight += bytes;
-  has_.bytes += bytes;
+  absl::Status room = has_.controller->CheckBytes(held);
+  if (room.ok()) has_.controller->Hold(held, this);
   return room;
 }
 
@@ -57,9 +59,13 @@ void AdmissionTicket::Drop(std::int64_t bytes) {
   has_.controller->state_.bytes_in_flight -= bytes;
 }
 
+void AdmissionTicket::Answered(std::int64_t answer_bytes, std::int64_t call_bytes) {
+  if (has_.controller != nullptr) has_.controller->Answered(this, answer_bytes, call_bytes);
+}
+
 void AdmissionTicket::Release() {
   if (has_.controller == nullptr) return;
-  has_.controller->Return(*this);
+  has_.controller->Return(this);
   has_ = {};
 }
 
@@ -119,12 +125,25 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
     return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_requests_in_flight,
                                                " requests in flight is reached"));
   }
-  return CheckBytes(held.payload + held.results);
+  return CheckBytes(held);
 }
 
-absl::Status AdmissionController::CheckBytes(std::int64_t bytes) {
-  if (state_.bytes_in_flight + bytes <= options_.max_bytes_in_flight) return absl::OkStatus();
+absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
+  const std::int64_t above =
+      state_.bytes_in_flight + held.payload + held.results - options_.max_bytes_in_flight;
+  const std::int64_t answers_max = options_.max_bytes_in_flight / 2;
+  const std::int64_t large_bytes = LargeAnswerBytes(held.results);
+  const std::int64_t large_above = state_.large_answer_bytes + large_bytes - answers_max;
+  // One that is alone may be larger.
+  if (large_bytes > 0 && large_above > 0 && state_.large_answer_bytes > 0) {
+    ++state_.refused_answers;
+    missing_bytes_ = std::max({missing_bytes_, above, large_above});
+    return RefusalStatus(Later(), absl::StrCat("the limit of ", answers_max,
+                                               " bytes of answers in flight is reached"));
+  }
+  if (above <= 0) return absl::OkStatus();
   ++state_.refused_bytes;
+  missing_bytes_ = std::max(missing_bytes_, above);
   return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_bytes_in_flight,
                                              " payload bytes in flight is reached"));
 }
@@ -140,14 +159,21 @@ absl::Status AdmissionController::RefuseQueued(std::chrono::milliseconds limit) 
                                              limit.count(), " ms (--queue-timeout-ms)"));
 }
 
-void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
+void AdmissionController::Hold(const HeldBytes& held, AdmissionTicket* ticket) {
   const std::int64_t bytes = held.payload + held.results;
+  const std::int64_t large_bytes = LargeAnswerBytes(held.results);
+  state_.bytes_in_flight += bytes;
+  state_.large_answer_bytes += large_bytes;
+  ticket->has_.bytes += bytes;
+  ticket->has_.large_answer_bytes += large_bytes;
+}
+
+void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
   --state_.requests_expected;
   ++state_.requests_in_flight;
-  state_.bytes_in_flight += bytes;
-  ticket->has_.is_admitted = true;
+  ticket->has_.stage = AdmissionTicket::Stage::kAdmitted;
   if (admitted_++ % kSampleOf == 0) ticket->has_.admitted_at = std::chrono::steady_clock::now();
-  ticket->has_.bytes += bytes;
+  Hold(held, ticket);
 }
 
 void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
@@ -160,6 +186,11 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
 void AdmissionController::SetPressure(Pressure pressure) {
   absl::MutexLock lock(&mutex_);
   pressure_ = pressure;
+}
+
+std::int64_t AdmissionController::TakeMissingBytes() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(missing_bytes_, 0);
 }
 
 absl::Status AdmissionController::StartingError() const {
@@ -192,13 +223,46 @@ AdmissionState AdmissionController::state() const {
   return state_;
 }
 
-void AdmissionController::Return(const AdmissionTicket& ticket) {
-  if (ticket.has_.admitted_at.has_value()) {
-    sojourn_.Note(std::chrono::steady_clock::now() - *ticket.has_.admitted_at);
+std::int64_t& AdmissionController::CountOf(const AdmissionTicket& ticket) {
+  switch (ticket.has_.stage) {
+    case AdmissionTicket::Stage::kExpected:
+      return state_.requests_expected;
+    case AdmissionTicket::Stage::kAdmitted:
+      return state_.requests_in_flight;
+    case AdmissionTicket::Stage::kAnswered:
+      break;
   }
+  return state_.answers_unwritten;
+}
+
+void AdmissionController::NoteStay(AdmissionTicket* ticket) {
+  if (!ticket->has_.admitted_at.has_value()) return;
+  sojourn_.Note(std::chrono::steady_clock::now() - *ticket->has_.admitted_at);
+  ticket->has_.admitted_at.reset();
+}
+
+void AdmissionController::Answered(AdmissionTicket* ticket, std::int64_t answer_bytes,
+                                   std::int64_t call_bytes) {
+  NoteStay(ticket);
+  AdmissionTicket::Holding& has = ticket->has_;
+  const std::int64_t bytes = answer_bytes + call_bytes;
+  const std::int64_t large_bytes = LargeAnswerBytes(answer_bytes);
   absl::MutexLock lock(&mutex_);
-  --(ticket.has_.is_admitted ? state_.requests_in_flight : state_.requests_expected);
-  state_.bytes_in_flight -= ticket.has_.bytes;
+  --CountOf(*ticket);
+  has.stage = AdmissionTicket::Stage::kAnswered;
+  ++state_.answers_unwritten;
+  state_.bytes_in_flight += bytes - has.bytes;
+  state_.large_answer_bytes += large_bytes - has.large_answer_bytes;
+  has.bytes = bytes;
+  has.large_answer_bytes = large_bytes;
+}
+
+void AdmissionController::Return(AdmissionTicket* ticket) {
+  NoteStay(ticket);
+  absl::MutexLock lock(&mutex_);
+  --CountOf(*ticket);
+  state_.bytes_in_flight -= ticket->has_.bytes;
+  state_.large_answer_bytes -= ticket->has_.large_answer_bytes;
 }
 
 }  // namespace warpfold

@@ -1,5 +1,7 @@
 // Who may come in: requests in flight, and the bytes of payload and results that they hold, counted
-// and bounded.
+// and bounded. A request's place ends when its answer is made; its bytes stay held until that is
+// written. Answers above kSmallAnswerBytes hold half of the bytes at most, one alone more if it has
+// to, so that a client that does not read leaves room for those that ask for little.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
@@ -28,6 +30,9 @@ namespace warpfold {
 
 class AdmissionController;
 
+// What a stream's window takes, whether its client reads or not.
+inline constexpr std::int64_t kSmallAnswerBytes = std::int64_t{64} << 10;
+
 // What one request holds.
 struct HeldBytes {
   std::int64_t payload = 0;
@@ -44,23 +49,33 @@ class AdmissionTicket {
   ~AdmissionTicket();
 
   // Counts `bytes` more as held, refused as Admit refuses, or fewer.
-  absl::Status TryHold(std::int64_t bytes);
+  absl::Status TryHold(std::int64_t bytes) { return TryHold(HeldBytes{.payload = bytes}); }
+  absl::Status TryHold(const HeldBytes& held);
   void Drop(std::int64_t bytes);
+
+  // The request has its answer of `answer_bytes`, which is about to be written: gives its place
+  // back. From now on, and instead of what it held, it holds them and `call_bytes` beside them,
+  // even above the limit.
+  void Answered(std::int64_t answer_bytes, std::int64_t call_bytes);
 
   // Gives everything back now.
   void Release();
 
+  bool is_empty() const { return has_.controller == nullptr; }
+  std::int64_t bytes() const { return has_.bytes; }  // that it holds
   // From Expect on, until it is admitted.
-  bool is_expected() const { return has_.controller != nullptr && !has_.is_admitted; }
+  bool is_expected() const { return !is_empty() && has_.stage == Stage::kExpected; }
 
  private:
   friend class AdmissionController;
+  enum class Stage { kExpected, kAdmitted, kAnswered };
   struct Holding {
     AdmissionController* controller = nullptr;
-    bool is_admitted = false;  // or still expected
+    Stage stage = Stage::kExpected;
     // Of one in kSampleOf, whose stay is measured.
     std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
     std::int64_t bytes = 0;
+    std::int64_t large_answer_bytes = 0;  // of them
   };
 
   explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
@@ -87,9 +102,12 @@ struct AdmissionOptions {
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
+  std::int64_t answers_unwritten = 0;
   std::int64_t bytes_in_flight = 0;
+  std::int64_t large_answer_bytes = 0;  // of them, of answers above kSmallAnswerBytes
   std::uint64_t refused_requests = 0;   // too many requests in flight
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
+  std::uint64_t refused_answers = 0;    // too many of them of answers
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
   std::uint64_t refused_starting = 0;
@@ -125,6 +143,10 @@ class AdmissionController {
   // From now on: at kHigh large payloads are refused, at kCritical all. What is admitted stays.
   void SetPressure(Pressure pressure) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // How many bytes were missing, since it was last asked, to whoever was refused for want of them:
+  // of several requests those of the one that missed most.
+  std::int64_t TakeMissingBytes() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Admits nothing until Open: the server is starting, and now at `stage`.
   void HoldBack(std::string stage) ABSL_LOCKS_EXCLUDED(mutex_);
   void Open() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -143,11 +165,16 @@ class AdmissionController {
   // Whether a request that holds `held` more has room; counts it if it is refused.
   absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckBytes(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t& CountOf(const AdmissionTicket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteStay(AdmissionTicket* ticket);
   RetryLater Later() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Return(const AdmissionTicket& ticket) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Answered(AdmissionTicket* ticket, std::int64_t answer_bytes, std::int64_t call_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Return(AdmissionTicket* ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
   AdmissionOptions options_ ABSL_GUARDED_BY(mutex_);
@@ -155,6 +182,7 @@ class AdmissionController {
   std::optional<std::string> starting_ ABSL_GUARDED_BY(mutex_);  // the stage
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t missing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Sojourn sojourn_;
   std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

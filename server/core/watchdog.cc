@@ -1,12 +1,14 @@
 #include "server/core/watchdog.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/time/time.h"
 
 namespace warpfold {
 
-Watchdog::Watchdog(Duration turn) : turn_(turn) {
+Watchdog::Watchdog(Duration turn, MissingBytes missing_bytes)
+    : turn_(turn), missing_bytes_(std::move(missing_bytes)) {
   if (turn_ > Duration::zero()) thread_ = std::jthread([this] { Run(); });
 }
 
@@ -44,22 +46,45 @@ void Watchdog::Remove(Watched& watched) {
 }
 
 void Watchdog::Advance(Duration passed) {
-  const std::int64_t now_ms = now_ms_.load(std::memory_order_relaxed) + passed.count();
-  now_ms_.store(now_ms, std::memory_order_relaxed);
-  std::vector<std::shared_ptr<Watched>> overdue;
+  now_ms_.store(now_ms_.load(std::memory_order_relaxed) + passed.count(),
+                std::memory_order_relaxed);
+  for (const Due& due : FindDue(&Watched::due_ms_)) {
+    if (Take(due, &Watched::due_ms_)) due.watched->OnOverdue();
+  }
+  if (const std::int64_t missing_bytes = missing_bytes_(); missing_bytes > 0) {
+    MakeRoom(missing_bytes);
+  }
+}
+
+std::vector<Watchdog::Due> Watchdog::FindDue(Time time) {
+  const std::int64_t now_ms = now_ms_.load(std::memory_order_relaxed);
+  std::vector<Due> found;
   for (Shard& shard : shards_) {
     absl::MutexLock lock(&shard.mutex);
     for (Watched* watched : shard.watched) {
-      std::int64_t due_ms = watched->due_ms_.load(std::memory_order_relaxed);
-      if (due_ms > now_ms) continue;
+      const std::int64_t at_ms = (watched->*time).load(std::memory_order_relaxed);
+      if (at_ms > now_ms) continue;
       // One that is on its way out has no owner any more.
       std::shared_ptr<Watched> owned = watched->weak_from_this().lock();
-      if (owned != nullptr && watched->due_ms_.compare_exchange_strong(due_ms, Watched::kNever)) {
-        overdue.push_back(std::move(owned));
-      }
+      if (owned != nullptr) found.push_back({at_ms, std::move(owned)});
     }
   }
-  for (const std::shared_ptr<Watched>& watched : overdue) watched->OnOverdue();
+  return found;
+}
+
+bool Watchdog::Take(const Due& due, Time time) {
+  std::int64_t at_ms = due.at_ms;
+  return ((*due.watched).*time).compare_exchange_strong(at_ms, Watched::kNever);
+}
+
+void Watchdog::MakeRoom(std::int64_t missing_bytes) {
+  std::vector<Due> waiting = FindDue(&Watched::gives_way_ms_);
+  std::sort(waiting.begin(), waiting.end(),
+            [](const Due& a, const Due& b) { return a.at_ms < b.at_ms; });
+  for (const Due& due : waiting) {
+    if (missing_bytes <= 0) return;
+    if (Take(due, &Watched::gives_way_ms_)) missing_bytes -= due.watched->GiveWay();
+  }
 }
 
 }  // namespace warpfold

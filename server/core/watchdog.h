@@ -1,4 +1,6 @@
 // Ends what waits for a client too long: one thread, which looks at everything watched in turns.
+// While others miss memory, what has waited for some time ends sooner: the longest first, and no
+// more than is missing.
 //
 // Its time is its own: the sum of its turns, of which one counts four times the usual at most.
 // After a stop of the whole process (SIGSTOP, a snapshot of the machine) nothing is overdue that
@@ -13,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -37,20 +40,30 @@ class Watched : public std::enable_shared_from_this<Watched> {
   // the same moment may be too late to be heard.
   virtual void OnOverdue() = 0;
 
+  // Others miss memory, and the time that GivesWayIn named has passed: ends what holds some here.
+  // Returns how many bytes come free by it. As OnOverdue in all else.
+  virtual std::int64_t GiveWay() { return 0; }
+
  private:
   friend class Watchdog;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  std::atomic<std::int64_t> due_ms_{kNever};  // of the watchdog's time
-  std::size_t place_ = 0;                     // in its shard, under the shard's mutex
+  // Of the watchdog's time.
+  std::atomic<std::int64_t> due_ms_{kNever};
+  std::atomic<std::int64_t> gives_way_ms_{kNever};
+  std::size_t place_ = 0;  // in its shard, under the shard's mutex
 };
 
 class Watchdog {
  public:
   using Duration = std::chrono::milliseconds;
 
-  // Begins to look, every `turn`. Zero: only Advance does, for tests.
-  explicit Watchdog(Duration turn);
+  // Says how many bytes others have missed since it was last asked.
+  using MissingBytes = std::function<std::int64_t()>;
+
+  // Begins to look, every `turn`. Zero: only Advance does, for tests. `missing_bytes` outlives it.
+  explicit Watchdog(
+      Duration turn, MissingBytes missing_bytes = [] { return std::int64_t{0}; });
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -68,10 +81,16 @@ class Watchdog {
     watched.due_ms_.store(Watched::kNever, std::memory_order_relaxed);
   }
 
+  // GiveWay comes no sooner than `after` from now.
+  void GivesWayIn(Watched& watched, Duration after) const {
+    watched.gives_way_ms_.store(now_ms_.load(std::memory_order_relaxed) + after.count(),
+                                std::memory_order_relaxed);
+  }
+
   // How much of its time has passed.
   Duration now() const { return Duration(now_ms_.load(std::memory_order_relaxed)); }
 
-  // Lets `passed` pass and tells what is overdue then.
+  // Lets `passed` pass, tells what is overdue then, and makes room.
   void Advance(Duration passed);
 
  private:
@@ -86,8 +105,19 @@ class Watchdog {
     return shards_[reinterpret_cast<std::uintptr_t>(&watched) / 256 % kShards];
   }
   void Run();
+  using Time = std::atomic<std::int64_t> Watched::*;
+  struct Due {
+    std::int64_t at_ms;
+    std::shared_ptr<Watched> watched;
+  };
+  // Those of which the time has come.
+  std::vector<Due> FindDue(Time time);
+  // True, and the time never comes again, unless it has been set anew meanwhile.
+  static bool Take(const Due& due, Time time);
+  void MakeRoom(std::int64_t missing_bytes);
 
   const Duration turn_;
+  const MissingBytes missing_bytes_;
   std::atomic<std::int64_t> now_ms_{0};  // its own time
   std::array<Shard, kShards> shards_;
   absl::Notification stopped_;

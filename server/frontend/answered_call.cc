@@ -30,17 +30,28 @@ void AnsweredCall::EndWait() {
 void AnsweredCall::OnOverdue() {
   if (!sending_) return OnWaitOverdue();
   if (const std::optional<std::string> peer = Abort(); peer.has_value()) {
-    CountWriteOverdue(services_, method_, *peer);
+    CountWriteOverdue(services_, method_, *peer, write_timeout_, answer_bytes_);
   }
+}
+
+std::int64_t AnsweredCall::GiveWay() {
+  if (!sending_) return 0;
+  const std::optional<std::string> peer = Abort();
+  if (!peer.has_value()) return 0;
+  CountWritePressed(services_, method_, *peer, answer_bytes_);
+  return static_cast<std::int64_t>(answer_bytes_) + kUnwrittenCallBytes;
 }
 
 void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,
                         AdmissionTicket held) {
   record_.Handled(status.code());
+  answer_bytes_ = status.ok() ? answer.Length() : 0;
   held_ = std::move(held);
-  write_timeout_ = WriteTimeout(services_.limits.Get(), status.ok() ? answer.Length() : 0);
+  held_.Answered(static_cast<std::int64_t>(answer_bytes_), kUnwrittenCallBytes);
+  write_timeout_ = WriteTimeout(services_.limits.Get(), answer_bytes_);
   sending_ = true;
   OverdueIn(write_timeout_);
+  if (!held_.is_empty()) services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(answer_bytes_));
   Finish(status, answer);
 }
 

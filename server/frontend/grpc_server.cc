@@ -99,6 +99,7 @@ class GrpcServerImpl final : public GrpcServer {
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
+        watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
         uploads_(UploadPlacesOf(options)),
         services_{limits_,   admission, scheduler,  tensors,  regions,
                   watchdog_, metrics,   access_log, uploads_, options.piece_bytes},
@@ -186,7 +187,7 @@ class GrpcServerImpl final : public GrpcServer {
   LimitsInForce limits_;
   grpc::ResourceQuota received_{"received"};
   std::atomic<bool> serving_{false};
-  Watchdog watchdog_{kWatchdogTurn};
+  Watchdog watchdog_;
   UploadPlaces uploads_;
   const Services services_;
   ReductionServiceImpl reductions_;

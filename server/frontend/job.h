@@ -62,8 +62,8 @@ class Job : public Submission {
   // Before it is counted as answered: what of `response` goes elsewhere. Errors are the request's.
   virtual absl::Status Place(v1::ReduceResponse* /*response*/) { return absl::OkStatus(); }
 
-  // Lets go of all payload bytes, and of what the ticket holds for them. A reaction may still bring
-  // some later; it must drop them.
+  // Lets go of all payload bytes; what the ticket holds for them it holds until the answer is made.
+  // A reaction may still bring some later; it must drop them.
   virtual void DropPayload() = 0;
 
   // The client's address, as gRPC writes it.

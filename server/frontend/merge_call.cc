@@ -22,9 +22,8 @@ absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
   const Limits& limits = services().limits.Get();
   absl::Status status = CheckMergeMessage(request);
   if (!status.ok()) return status;
-  held_states_bytes_ = static_cast<std::int64_t>(request->Length());
   absl::StatusOr<AdmissionTicket> admitted =
-      services().admission.Admit({.payload = held_states_bytes_});
+      services().admission.Admit({.payload = static_cast<std::int64_t>(request->Length())});
   if (!admitted.ok()) return admitted.status();
   ticket() = *std::move(admitted);
   status = ParseMerge(request, &request_);
@@ -34,8 +33,9 @@ absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
   if (!merging.ok()) return merging.status();
   merging_ = *std::move(merging);
   const Part& merged = merging_.merged;
-  status = ticket().TryHold(request_.return_state() ? StateBytesOf(merged.whole, merged.range)
-                                                    : merged.whole.result_bytes());
+  status = ticket().TryHold({.results = request_.return_state()
+                                            ? StateBytesOf(merged.whole, merged.range)
+                                            : merged.whole.result_bytes()});
   if (!status.ok()) return status;
   return services().scheduler.Submit(this);
 }
@@ -72,7 +72,6 @@ void MergeCall::End(const absl::Status& status) {
   response_.Clear();
   merging_ = {};
   request_.clear_states();
-  ticket().Drop(held_states_bytes_);
   Send(told, answer, std::move(ticket()));
 }
 

@@ -44,7 +44,6 @@ class MergeCall final : public UnaryCall, private Submission {
 
   v1::MergeRequest request_;
   v1::ReduceResponse response_;
-  std::int64_t held_states_bytes_ = 0;  // of the message, by the ticket
   MessagePayload no_payload_;
   Merging merging_;
 };

@@ -41,10 +41,7 @@ class MessageJob : public Job {
   bool waits_for_client() const override { return false; }
   bool done_waits() const override { return exchange_->PlacesOnDevice(); }
   absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
-  void DropPayload() override {
-    payload_.Clear();
-    ticket().Drop(payload_bytes());
-  }
+  void DropPayload() override { payload_.Clear(); }
 
   const std::unique_ptr<Exchange> exchange_;
   MessagePayload payload_;

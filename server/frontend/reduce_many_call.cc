@@ -33,6 +33,7 @@ class ReduceManyCall::Item final : public MessageJob {
   std::string Peer() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);
+    ticket().Answered(static_cast<std::int64_t>(message.Length()), kUnwrittenItemBytes);
     stream_.ItemAnswered(position, {message, std::move(ticket())});
   }
 
@@ -103,8 +104,11 @@ void ReduceManyCall::ServeItem() {
 ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   absl::MutexLock lock(&mutex_);
   if (finished_) return nullptr;
-  waits_ = Waits::kNot;
-  services_.watchdog.NotDue(*this);
+  // A write goes on waiting, whatever its client asks meanwhile.
+  if (waits_ == Waits::kForMessage) {
+    waits_ = Waits::kNot;
+    services_.watchdog.NotDue(*this);
+  }
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
@@ -173,7 +177,8 @@ void ReduceManyCall::OnOverdue() {
     absl::MutexLock lock(&mutex_);
     if (done_) return;
     if (waits_ == Waits::kForWrite) {
-      CountWriteOverdue(services_, protocol_.method, context_->peer());
+      CountWriteOverdue(services_, protocol_.method, context_->peer(), write_timeout_,
+                        writing_bytes_);
       context_->TryCancel();
     } else if (waits_ == Waits::kForMessage) {
       overdue_ = true;
@@ -181,6 +186,27 @@ void ReduceManyCall::OnOverdue() {
     steps = NextSteps();
   }
   Take(steps);
+}
+
+std::int64_t ReduceManyCall::GiveWay() {
+  absl::MutexLock lock(&mutex_);
+  if (done_ || waits_ != Waits::kForWrite) return 0;
+  const std::int64_t held_bytes = HeldByAnswers();
+  if (held_bytes == 0) {
+    services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(writing_bytes_));
+    return 0;
+  }
+  CountWritePressed(services_, protocol_.method, context_->peer(), writing_bytes_);
+  context_->TryCancel();
+  return held_bytes;
+}
+
+std::int64_t ReduceManyCall::HeldByAnswers() const {
+  std::int64_t bytes = writing_held_.bytes();
+  for (const std::optional<Answer>& answer : outbox_) {
+    if (answer.has_value()) bytes += answer->held.bytes();
+  }
+  return bytes;
 }
 
 void ReduceManyCall::NextWrite(Steps& steps) {
@@ -233,7 +259,9 @@ void ReduceManyCall::Watch(std::size_t in_flight) {
     case Waits::kForMessage:
       return services_.watchdog.DueIn(*this, limits.message_timeout);
     case Waits::kForWrite:
-      return services_.watchdog.DueIn(*this, WriteTimeout(limits, writing_bytes_));
+      write_timeout_ = WriteTimeout(limits, writing_bytes_);
+      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(writing_bytes_));
+      return services_.watchdog.DueIn(*this, write_timeout_);
   }
 }
 

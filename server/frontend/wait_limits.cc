@@ -18,6 +18,17 @@ std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes)
   return std::chrono::milliseconds(bytes * 1000 / limits.min_bytes_per_s);
 }
 
+constexpr std::chrono::milliseconds kPressedWriteIdle{1000};
+constexpr std::size_t kPressedBytesPerS = std::size_t{64} << 20;
+
+void LogUnread(Services& services, Method method, const std::string& peer,
+               std::chrono::milliseconds limit, const std::string& why) {
+  LogCall(services.access_log, method,
+          absl::DeadlineExceededError(
+              absl::StrCat("write: no progress for ", limit.count(), " ms", why)),
+          limit, "", peer);
+}
+
 }  // namespace
 
 absl::Status MessageOverdue(Services& services) {
@@ -46,13 +57,23 @@ std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes) 
   return limits.write_idle_timeout + TransferTime(limits, static_cast<std::int64_t>(bytes));
 }
 
-void CountWriteOverdue(Services& services, Method method, const std::string& peer) {
+std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes) {
+  return kPressedWriteIdle + std::chrono::milliseconds(bytes * 1000 / kPressedBytesPerS);
+}
+
+void CountWriteOverdue(Services& services, Method method, const std::string& peer,
+                       std::chrono::milliseconds limit, std::size_t bytes) {
   services.metrics.CountTimeout(Timeout::kWrite);
-  LogCall(services.access_log, method,
-          absl::DeadlineExceededError(absl::StrCat("write: no progress for ",
-                                                   services.limits.Get().write_idle_timeout.count(),
-                                                   " ms (--write-idle-timeout-ms)")),
-          services.limits.Get().write_idle_timeout, "", peer);
+  LogUnread(services, method, peer, limit,
+            absl::StrCat(" (--write-idle-timeout-ms and ", bytes, " bytes at --min-bytes-per-s)"));
+}
+
+void CountWritePressed(Services& services, Method method, const std::string& peer,
+                       std::size_t bytes) {
+  services.metrics.CountTimeout(Timeout::kWritePressed);
+  LogUnread(services, method, peer, PressedWriteTimeout(bytes),
+            absl::StrCat(" while others were refused (", kPressedWriteIdle.count(), " ms and ",
+                         bytes, " bytes at ", kPressedBytesPerS, " bytes/s)"));
 }
 
 }  // namespace warpfold

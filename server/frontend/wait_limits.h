@@ -30,9 +30,16 @@ std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes);
 // How long the client may take to read an answer of `bytes`.
 std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);
 
-// Counts, and writes to the log, that the client at `peer`, of `method`, did not read its answer in
-// time.
-void CountWriteOverdue(Services& services, Method method, const std::string& peer);
+// The same while others are refused for want of bytes: a second, and the rate of a fast network.
+std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes);
+
+// Each counts, and writes to the log, that the client at `peer`, of `method`, did not read its
+// answer of `bytes` in time: in `limit`, a WriteTimeout, or in the time that it has while others
+// are refused.
+void CountWriteOverdue(Services& services, Method method, const std::string& peer,
+                       std::chrono::milliseconds limit, std::size_t bytes);
+void CountWritePressed(Services& services, Method method, const std::string& peer,
+                       std::size_t bytes);
 
 }  // namespace warpfold
 

@@ -239,7 +239,8 @@ void Metrics::AddTimeoutSeries() {
                        .Help("Calls and requests ended because their client was too slow.")
                        .Register(*registry_);
   timeouts_ = {&timeouts.Add({{"limit", "message"}}), &timeouts.Add({{"limit", "write"}}),
-               &timeouts.Add({{"limit", "stream_idle"}}), &timeouts.Add({{"limit", "rate"}})};
+               &timeouts.Add({{"limit", "stream_idle"}}), &timeouts.Add({{"limit", "rate"}}),
+               &timeouts.Add({{"limit", "write_pressed"}})};
 }
 
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {

@@ -33,8 +33,8 @@ enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kRep
 inline constexpr std::size_t kStageCount = 6;
 
 // What a client did not do in time.
-enum class Timeout { kMessage, kWrite, kStreamIdle, kRate };
-inline constexpr std::size_t kTimeoutCount = 4;
+enum class Timeout { kMessage, kWrite, kStreamIdle, kRate, kWritePressed };
+inline constexpr std::size_t kTimeoutCount = 5;
 
 // One tensor's way through the server. `plan` is null when the request was refused before it could
 // be understood.

@@ -68,11 +68,13 @@ struct Occupancy {
   double streams_total = 0;
   double requests_in_flight = 0;
   double requests_expected = 0;
+  double answers_unwritten = 0;
   double bytes_in_flight = 0;
   double log_lines_dropped_queue = 0;
   double log_lines_dropped_write = 0;
   double refusals_requests = 0;
   double refusals_bytes = 0;
+  double refusals_answers = 0;
   double refusals_too_large = 0;
   double refusals_queue = 0;
   double refusals_queue_timeout = 0;

@@ -147,9 +147,9 @@ class RawConnection:
         """How many have neither a message of the server's nor an end."""
         return sum(s.code is None and not s.is_answered for s in self.streams.values())
 
-    def open_window(self, size):
-        """Lets the server send so many more bytes on the connection."""
-        self._send(self._frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", size)))
+    def open_window(self, size, number=0):
+        """Lets the server send so many more bytes on the stream; 0: on the connection."""
+        self._send(self._frame(WINDOW_UPDATE, 0, number, struct.pack(">I", size)))
 
     def ping(self):
         """Waits until the server has read all that was sent, and says so."""

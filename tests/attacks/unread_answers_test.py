@@ -68,3 +68,16 @@ def test_unread_answers_are_counted_and_end(attack, method, ask):
         findings.expect_memory(**HELD)
         findings.expect_recovered()
         findings.report()
+
+
+def test_who_asks_on_has_no_more_time_to_read(attack):
+    """Each small item comes within the time that the first answer has to be read in."""
+    small = message(request((1,), "float32", data=bytes(4)).SerializeToString())
+    with attack(*FLAGS) as server, RawConnection(server.port, window=0) as client:
+        number = client.open(REDUCE_MANY_METHOD)
+        asked = 0
+        while asked < 40 and client.streams[number].code is None:
+            client.send(number, small)
+            asked += 1
+            client.read(0.3)
+        assert asked < 40, "the stream goes on"

@@ -163,6 +163,26 @@ def not_whole():
             yield name, client.hear(call, name)
 
 
+def too_many_answer_bytes():
+    """Half of the bytes in flight are for large answers, which are held before they are made."""
+    columns = 24 << 10
+    spec = f"tensor {{ dtype: DTYPE_U8 shape: [2, {columns}] }} axes: 0 ops: OP_SUM "
+    sums = v1("ReduceRequest", spec)
+    sums.data = bytes(2 * columns)
+    held_bytes = (2 + SUM_BYTES) * columns
+    with held_server("--max-bytes-in-flight=512KiB") as running, running.client() as client:
+        with running.lanes_held():
+            call = client.begin("Reduce", sums).half_close()
+            running.await_metric("warpfold_bytes_in_flight", held_bytes)
+            for method, message in {
+                "Reduce": sums,
+                "ReduceMany": sums,
+                "ReduceStream": f"header {{ {spec} }}",
+            }.items():
+                yield method, client.ask(method, message)
+        call.await_end()
+
+
 def too_large_answers():
     """Results are held, as payload is; those of nothing can be many."""
     with server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
@@ -303,6 +323,7 @@ SCENES = [
     queue_full,
     queued_too_long,
     too_many_bytes,
+    too_many_answer_bytes,
     reduced_meanwhile,
     too_late,
     silent,

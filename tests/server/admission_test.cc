@@ -135,6 +135,7 @@ TEST(AdmissionTest, ManyThreadsNeverExceedTheLimits) {
       for (int i = 0; i < 2000; ++i) {
         absl::StatusOr<AdmissionTicket> ticket = admission.Admit({.payload = 10});
         EXPECT_LE(admission.state().requests_in_flight, 3);
+        if (ticket.ok() && i % 2 == 0) ticket->Answered(/*answer_bytes=*/1, /*call_bytes=*/1);
       }
     });
   }
@@ -169,6 +170,95 @@ TEST(AdmissionTest, WhatIsExpectedHoldsBytesAndNoRequestsPlace) {
   EXPECT_EQ(admission.state().requests_in_flight, 0);
   EXPECT_EQ(admission.state().requests_expected, 0);
   EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+// A client that does not read its answer takes nobody's place.
+TEST(AdmissionTest, AnAnsweredRequestHoldsItsAnswerAndNoPlace) {
+  AdmissionController admission(Options(1, 1000));
+  AdmissionTicket first = *admission.Admit({.payload = 500, .results = 100});
+  EXPECT_FALSE(admission.Admit({}).ok());
+  first.Answered(/*answer_bytes=*/40, /*call_bytes=*/7);
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  EXPECT_EQ(admission.state().answers_unwritten, 1);
+  EXPECT_EQ(admission.state().bytes_in_flight, 47);
+  EXPECT_FALSE(first.is_expected());
+  AdmissionTicket second = *admission.Admit({.payload = 953});
+  second.Answered(/*answer_bytes=*/1000, /*call_bytes=*/7);
+  EXPECT_EQ(admission.state().bytes_in_flight, 1054) << "it is there, whatever the limit is";
+  EXPECT_TRUE(MayRetry(admission.Admit({}).status()));
+  AdmissionTicket moved = std::move(second);
+  moved.Release();
+  EXPECT_EQ(admission.state().answers_unwritten, 1);
+  first.Release();
+  EXPECT_EQ(admission.state().answers_unwritten, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+TEST(AdmissionTest, AnExpectedRequestMayBeAnsweredWithoutBeingAdmitted) {
+  AdmissionController admission(Options(1, 1000));
+  AdmissionTicket refused = *admission.Expect({});
+  refused.Answered(/*answer_bytes=*/0, /*call_bytes=*/7);
+  EXPECT_EQ(admission.state().requests_expected, 0);
+  EXPECT_EQ(admission.state().requests_in_flight, 0);
+  refused.Release();
+  AdmissionTicket none;
+  none.Answered(/*answer_bytes=*/1, /*call_bytes=*/1);
+  EXPECT_TRUE(none.is_empty());
+  EXPECT_EQ(admission.state().answers_unwritten, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+constexpr std::int64_t kLarge = kSmallAnswerBytes + 1;
+
+TEST(AdmissionTest, LargeAnswersHoldHalfOfTheBytes) {
+  AdmissionController admission(Options(100, 8 * kLarge));
+  std::vector<AdmissionTicket> answers;
+  for (int i = 0; i < 4; ++i) answers.push_back(*admission.Admit({.results = kLarge}));
+  answers[0].Answered(kLarge, /*call_bytes=*/0);
+  const absl::Status fifth = admission.Admit({.results = kLarge}).status();
+  EXPECT_EQ(fifth.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(MayRetry(fifth));
+  EXPECT_EQ(fifth.message(), "the limit of 262148 bytes of answers in flight is reached");
+  EXPECT_FALSE(admission.Expect({.results = kLarge}).ok()) << "it would be refused now";
+  EXPECT_EQ(admission.state().refused_answers, 2U);
+  EXPECT_EQ(admission.state().refused_bytes, 0U);
+  EXPECT_TRUE(admission.Admit({.payload = 4 * kLarge}).ok()) << "the other half is payload's";
+  EXPECT_TRUE(admission.Admit({.results = kSmallAnswerBytes}).ok());
+  AdmissionTicket merging = *admission.Admit({.payload = 1});
+  EXPECT_FALSE(merging.TryHold({.results = kLarge}).ok());
+  answers[1].Answered(/*answer_bytes=*/4, /*call_bytes=*/0);
+  EXPECT_TRUE(merging.TryHold({.results = kLarge}).ok()) << "an answer became a small one";
+  answers.clear();
+  EXPECT_EQ(admission.state().large_answer_bytes, kLarge);
+  merging.Release();
+  EXPECT_EQ(admission.state().large_answer_bytes, 0);
+}
+
+TEST(AdmissionTest, OneLargeAnswerMayHoldMoreThanHalf) {
+  AdmissionController admission(Options(100, 8 * kLarge));
+  AdmissionTicket small = *admission.Admit({.results = 1});
+  AdmissionTicket alone = *admission.Admit({.results = 7 * kLarge});
+  EXPECT_FALSE(admission.Admit({.results = kLarge}).ok());
+  EXPECT_TRUE(admission.Admit({.payload = kLarge - 1}).ok());
+  alone.Release();
+  EXPECT_TRUE(admission.Admit({.results = kLarge}).ok());
+}
+
+TEST(AdmissionTest, WhoIsRefusedForWantOfBytesMissesThem) {
+  AdmissionController admission(Options(2, 8 * kLarge));
+  EXPECT_EQ(admission.TakeMissingBytes(), 0);
+  AdmissionTicket first = *admission.Admit({.payload = kLarge, .results = 3 * kLarge});
+  EXPECT_FALSE(admission.Admit({.results = 2 * kLarge}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 7 * kLarge}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 5 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), 3 * kLarge) << "the most that one of them missed";
+  EXPECT_EQ(admission.TakeMissingBytes(), 0);
+  EXPECT_FALSE(admission.Admit({.results = 2 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), kLarge) << "of the answers' half";
+  AdmissionTicket second = *admission.Admit({});
+  EXPECT_FALSE(admission.Admit({}).ok());
+  EXPECT_FALSE(admission.Admit({.payload = 9 * kLarge}).ok());
+  EXPECT_EQ(admission.TakeMissingBytes(), 0) << "no bytes help whom places, or limits, refuse";
 }
 
 TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -20,9 +21,15 @@ using std::chrono::milliseconds;
 class Waiting final : public Watched {
  public:
   std::atomic<int> overdue{0};
+  std::int64_t holds_bytes = 0;
+  std::atomic<bool> has_gone{false};
 
  private:
   void OnOverdue() override { ++overdue; }
+  std::int64_t GiveWay() override {
+    has_gone = true;
+    return holds_bytes;
+  }
 };
 
 class WatchdogTest : public testing::Test {
@@ -33,7 +40,16 @@ class WatchdogTest : public testing::Test {
     return waiting;
   }
 
-  Watchdog watchdog_{milliseconds(0)};
+  // One that others may end after `after`, which frees 10 bytes.
+  std::shared_ptr<Waiting> AddHolder(milliseconds after) {
+    std::shared_ptr<Waiting> holder = Add();
+    holder->holds_bytes = 10;
+    watchdog_.GivesWayIn(*holder, after);
+    return holder;
+  }
+
+  std::int64_t missing_bytes_ = 0;
+  Watchdog watchdog_{milliseconds(0), [this] { return std::exchange(missing_bytes_, 0); }};
 };
 
 TEST_F(WatchdogTest, TellsOnceWhenTheTimeHasPassed) {
@@ -74,6 +90,37 @@ TEST_F(WatchdogTest, WhatHasGoneIsNotTold) {
   watchdog_.Remove(*waiting);
 }
 
+TEST_F(WatchdogTest, WhoWaitsLongestGivesWayAndNoMoreThanIsMissing) {
+  const std::shared_ptr<Waiting> third = AddHolder(milliseconds(30));
+  const std::shared_ptr<Waiting> first = AddHolder(milliseconds(10));
+  const std::shared_ptr<Waiting> second = AddHolder(milliseconds(20));
+  const std::shared_ptr<Waiting> young = AddHolder(milliseconds(1000));
+  const std::shared_ptr<Waiting> never = Add();
+  const auto gone = [&] {
+    std::vector<bool> each;
+    for (const auto& holder : {first, second, third, young, never}) {
+      each.push_back(holder->has_gone);
+    }
+    return each;
+  };
+  missing_bytes_ = 1;
+  watchdog_.Advance(milliseconds(9));
+  EXPECT_EQ(gone(), std::vector<bool>(5)) << "too early";
+  watchdog_.Advance(milliseconds(100));
+  EXPECT_EQ(gone(), std::vector<bool>(5)) << "nobody misses anything any more";
+  missing_bytes_ = 11;
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, true, false, false, false}));
+  first->has_gone = false;
+  missing_bytes_ = 1000;
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(gone(), (std::vector<bool>{false, true, true, false, false})) << "each once";
+  for (const auto& each : {first, second, third, young, never}) {
+    EXPECT_EQ(each->overdue, 0);
+    watchdog_.Remove(*each);
+  }
+}
+
 TEST(WatchdogThreadTest, LooksByItself) {
   class Told final : public Watched {
    public:
@@ -96,7 +143,7 @@ TEST(WatchdogThreadTest, CallsComeAndGoBesideIt) {
   constexpr int kCalls = 20'000;
   constexpr unsigned kSeed = 4711;
   std::printf("seed %u\n", kSeed);
-  Watchdog watchdog(milliseconds(0));
+  Watchdog watchdog(milliseconds(0), [] { return std::int64_t{1}; });
   std::atomic<bool> done{false};
   std::jthread looking([&] {
     while (!done) watchdog.Advance(milliseconds(1));
@@ -110,6 +157,7 @@ TEST(WatchdogThreadTest, CallsComeAndGoBesideIt) {
         calls.push_back(std::make_shared<Waiting>());
         watchdog.Add(*calls.back());
         watchdog.DueIn(*calls.back(), milliseconds(random() % 3));
+        watchdog.GivesWayIn(*calls.back(), milliseconds(random() % 3));
         std::swap(calls[random() % calls.size()], calls.back());
         if (calls.size() < 32) continue;
         watchdog.Remove(*calls.back());
