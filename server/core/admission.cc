@@ -57,6 +57,11 @@ void AdmissionTicket::Drop(std::int64_t bytes) {
   has_.controller->state_.bytes_in_flight -= bytes;
 }
 
+absl::Status AdmissionTicket::RefuseBeyond(std::int64_t bytes_max) {
+  // Without one whoever holds it is being refused already.
+  return has_.controller == nullptr ? absl::OkStatus() : has_.controller->RefuseBeyond(bytes_max);
+}
+
 void AdmissionTicket::Release() {
   if (has_.controller == nullptr) return;
   has_.controller->Return(*this);
@@ -138,6 +143,14 @@ absl::Status AdmissionController::RefuseQueued(std::chrono::milliseconds limit) 
   ++state_.refused_queue_timeout;
   return RefusalStatus(Later(), absl::StrCat("the request waited its turn for longer than ",
                                              limit.count(), " ms (--queue-timeout-ms)"));
+}
+
+absl::Status AdmissionController::RefuseBeyond(std::int64_t bytes_max) {
+  absl::MutexLock lock(&mutex_);
+  ++state_.refused_bytes;
+  return RefusalStatus(Later(), absl::StrCat("the limit of ", bytes_max,
+                                             " bytes of streams that wait for their clients is "
+                                             "reached"));
 }
 
 void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {

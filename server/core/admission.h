@@ -46,6 +46,8 @@ class AdmissionTicket {
   // Counts `bytes` more as held, refused as Admit refuses, or fewer.
   absl::Status TryHold(std::int64_t bytes);
   void Drop(std::int64_t bytes);
+  // As AdmissionController::RefuseBeyond.
+  absl::Status RefuseBeyond(std::int64_t bytes_max);
 
   // Gives everything back now.
   void Release();
@@ -117,6 +119,8 @@ class AdmissionController {
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For a stream that waits for its client where all such hold `bytes_max` already: the same.
+  absl::Status RefuseBeyond(std::int64_t bytes_max) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)
