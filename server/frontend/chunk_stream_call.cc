@@ -38,6 +38,7 @@ void ChunkStreamCall::OnMessage(grpc::ByteBuffer* message) {
 void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
   if (!EndHeaderPhase()) return;
   EndWait();
+  header_at_ = std::chrono::steady_clock::now();
   const absl::StatusOr<std::int64_t> bytes = ReadHeader(message);
   if (!bytes.ok()) return RefuseWith(bytes.status());
   promised_bytes_ = *bytes;
@@ -52,6 +53,7 @@ void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
 void ChunkStreamCall::BeginChunks(std::int64_t place_bytes) {
   if (is_begun_.exchange(true)) return;
   EndWait();
+  place_wait_ = std::chrono::steady_clock::now() - header_at_;
   has_place_ = place_bytes > 0;
   chunks_.Begin(promised_bytes_, call_services().piece_bytes, place_bytes,
                 [this] { OnFirstPiece(); });

@@ -46,6 +46,8 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   StreamPayload& chunks() { return chunks_; }
   // No more of them is wanted: lets go of what is here, and of the place.
   void CloseChunks() ABSL_LOCKS_EXCLUDED(place_mutex_);
+  // How long it waited until it was read. REQUIRES: in StartWork.
+  std::chrono::nanoseconds place_wait() const { return place_wait_; }
 
  private:
   void BeginReading() final;
@@ -84,6 +86,9 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   std::int64_t promised_bytes_ = 0;
   std::atomic<bool> is_accepted_{false};  // the header is, and there was no place
   std::atomic<bool> is_begun_{false};
+
+  std::chrono::steady_clock::time_point header_at_;
+  std::chrono::nanoseconds place_wait_{0};
 
   ChunkWait wait_;
   absl::Mutex place_mutex_;  // uploads, chunks_ and wait_ have the same word of a place
