@@ -63,6 +63,11 @@ void AdmissionTicket::Answered(std::int64_t answer_bytes, std::int64_t call_byte
   if (has_.controller != nullptr) has_.controller->Answered(this, answer_bytes, call_bytes);
 }
 
+absl::Status AdmissionTicket::RefuseBeyond(std::int64_t bytes_max) {
+  // Without one whoever holds it is being refused already.
+  return has_.controller == nullptr ? absl::OkStatus() : has_.controller->RefuseBeyond(bytes_max);
+}
+
 void AdmissionTicket::Release() {
   if (has_.controller == nullptr) return;
   has_.controller->Return(this);
@@ -157,6 +162,14 @@ absl::Status AdmissionController::RefuseQueued(std::chrono::milliseconds limit) 
   ++state_.refused_queue_timeout;
   return RefusalStatus(Later(), absl::StrCat("the request waited its turn for longer than ",
                                              limit.count(), " ms (--queue-timeout-ms)"));
+}
+
+absl::Status AdmissionController::RefuseBeyond(std::int64_t bytes_max) {
+  absl::MutexLock lock(&mutex_);
+  ++state_.refused_bytes;
+  return RefusalStatus(Later(), absl::StrCat("the limit of ", bytes_max,
+                                             " bytes of streams that wait for their clients is "
+                                             "reached"));
 }
 
 void AdmissionController::Hold(const HeldBytes& held, AdmissionTicket* ticket) {

@@ -52,6 +52,8 @@ class AdmissionTicket {
   absl::Status TryHold(std::int64_t bytes) { return TryHold(HeldBytes{.payload = bytes}); }
   absl::Status TryHold(const HeldBytes& held);
   void Drop(std::int64_t bytes);
+  // As AdmissionController::RefuseBeyond.
+  absl::Status RefuseBeyond(std::int64_t bytes_max);
 
   // The request has its answer of `answer_bytes`, which is about to be written: gives its place
   // back. From now on, and instead of what it held, it holds them and `call_bytes` beside them,
@@ -135,6 +137,8 @@ class AdmissionController {
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For a stream that waits for its client where all such hold `bytes_max` already: the same.
+  absl::Status RefuseBeyond(std::int64_t bytes_max) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What is admitted stays, even above the new limits.
   void SetLimits(std::int64_t max_requests_in_flight, std::int64_t max_bytes_in_flight)

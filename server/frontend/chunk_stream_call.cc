@@ -13,7 +13,7 @@ namespace warpfold {
 ChunkStreamCall::ChunkStreamCall(Submission& work, Method method, ArrivedCall arrived)
     : AnsweredCall(work.services(), method, std::move(arrived)),
       work_(work),
-      chunks_(*this, work.ticket()) {}
+      chunks_(*this, work.ticket(), work.services().uploads.beyond()) {}
 
 void ChunkStreamCall::BeginReading() {
   const Limits& limits = call_services().limits.Get();
@@ -29,31 +29,34 @@ void ChunkStreamCall::OnMessage(grpc::ByteBuffer* message) {
     return;
   }
   EndWait();
-  wait_.End(call_services().watchdog.now(),
-            message == nullptr ? 0 : static_cast<std::int64_t>(message->Length()));
+  const std::int64_t bytes = message == nullptr ? 0 : static_cast<std::int64_t>(message->Length());
+  wait_.End(call_services().watchdog.now(), bytes);
+  if (!has_place_ && bytes > 0) TryTakePlace(bytes);
   OnChunkMessage(message);
 }
 
 void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
   if (!EndHeaderPhase()) return;
   EndWait();
+  header_at_ = std::chrono::steady_clock::now();
   const absl::StatusOr<std::int64_t> bytes = ReadHeader(message);
   if (!bytes.ok()) return RefuseWith(bytes.status());
   promised_bytes_ = *bytes;
   Services& services = call_services();
-  if (services.uploads.Take(std::shared_ptr<Upload>(shared_from_this(), this))) {
-    return BeginChunks();
-  }
+  if (services.uploads.Take(std::shared_ptr<Upload>(shared_from_this(), this))) return OnPlace();
   OverdueIn(services.limits.Get().queue_timeout);
   is_accepted_ = true;
   // A client that went before this found nothing to end.
-  if (chunks_.has_failed()) BeginChunks();
+  if (chunks_.has_failed()) BeginChunks(0);
 }
 
-void ChunkStreamCall::BeginChunks() {
+void ChunkStreamCall::BeginChunks(std::int64_t place_bytes) {
   if (is_begun_.exchange(true)) return;
   EndWait();
-  chunks_.Begin(promised_bytes_, call_services().piece_bytes, [this] { OnFirstPiece(); });
+  place_wait_ = std::chrono::steady_clock::now() - header_at_;
+  has_place_ = place_bytes > 0;
+  chunks_.Begin(promised_bytes_, call_services().piece_bytes, place_bytes,
+                [this] { OnFirstPiece(); });
 }
 
 void ChunkStreamCall::OnFirstPiece() {
@@ -68,6 +71,10 @@ void ChunkStreamCall::OnFirstPiece() {
 }
 
 void ChunkStreamCall::CloseChunks() {
+  {
+    absl::MutexLock lock(&place_mutex_);
+    is_closed_ = true;
+  }
   chunks_.Close();
   call_services().uploads.Leave(*this);
 }
@@ -77,7 +84,7 @@ void ChunkStreamCall::OnWaitOverdue() {
   if (is_begun_) return OnChunkOverdue();
   Services& services = call_services();
   chunks_.Fail(services.admission.RefuseQueued(services.limits.Get().queue_timeout));
-  BeginChunks();
+  BeginChunks(0);
 }
 
 void ChunkStreamCall::OnChunkOverdue() {
@@ -87,14 +94,70 @@ void ChunkStreamCall::OnChunkOverdue() {
     case ChunkWait::Verdict::kCame:
       return;
     case ChunkWait::Verdict::kLosesPlace:
-      OverdueIn(seen.look_in);
-      chunks_.ReserveNoMore();
-      return services.uploads.Leave(*this);
+      return LeavePlace(seen.look_in);
     case ChunkWait::Verdict::kSilent:
       return chunks_.Fail(ChunkOverdue(services));
     case ChunkWait::Verdict::kTooSlow:
       return chunks_.Fail(ChunksTooSlow(services));
   }
+}
+
+void ChunkStreamCall::LeavePlace(std::chrono::milliseconds look_in) {
+  Services& services = call_services();
+  UploadPlaces& uploads = services.uploads;
+  const std::chrono::milliseconds now = services.watchdog.now();
+  const std::int64_t kept_bytes = chunks_.kept_bytes();
+  if (!uploads.beyond().HasRoomFor(kept_bytes) && uploads.has_waiting()) {
+    uploads.EndSilentOnes(kept_bytes, now);
+  }
+  UploadPlaces::Granted granted;
+  {
+    absl::MutexLock lock(&place_mutex_);
+    if (is_closed_) return;
+    if (chunks_.LeavePlace()) {
+      OverdueIn(look_in);
+      has_place_ = false;
+      granted = uploads.LeaveSilent(*this);
+      NoteSilence(now - wait_.Silence(now));
+    } else {
+      // There is no room for what it holds: it stays where it is until there is, or it has been
+      // silent for as long as those that hold the room.
+      wait_.SetPlace(true);
+      OverdueIn(ChunkWait::kPlaceWaitMax);
+    }
+  }
+  granted.Tell();
+  if (has_place_ && uploads.has_waiting()) EndSilent();
+}
+
+void ChunkStreamCall::TryTakePlace(std::int64_t bytes) {
+  UploadPlaces& uploads = call_services().uploads;
+  if (is_in_silence_.exchange(false)) uploads.EndSilence(*this);
+  {
+    absl::MutexLock lock(&place_mutex_);
+    if (is_closed_) return;  // nobody would leave the place
+    has_place_ = uploads.TakeForBytes(*this);
+    wait_.SetPlace(has_place_);
+    if (has_place_) return chunks_.EnterPlace(place_bytes());
+  }
+  if (!uploads.beyond().HasRoomFor(bytes)) {
+    uploads.EndSilentOnes(bytes, call_services().watchdog.now());
+  }
+}
+
+void ChunkStreamCall::NoteSilence(std::chrono::milliseconds since) {
+  is_in_silence_ = true;
+  call_services().uploads.BeginSilence(std::shared_ptr<Upload>(shared_from_this(), this), since);
+}
+
+std::int64_t ChunkStreamCall::EndSilent() {
+  Services& services = call_services();
+  if (wait_.Silence(services.watchdog.now()) < UploadPlaces::kSilentMax) return 0;
+  const std::int64_t kept_bytes = chunks_.kept_bytes();
+  if (kept_bytes > 0) {
+    chunks_.Fail(services.admission.RefuseBeyond(services.uploads.beyond().bytes_max()));
+  }
+  return kept_bytes;
 }
 
 absl::Status ChunkStreamCall::NoHeader() {
@@ -140,7 +203,9 @@ void ChunkStreamCall::OnChunkMessage(grpc::ByteBuffer* message) {
 void ChunkStreamCall::ReadChunk() {
   // Time in which nothing is read is not held against the client.
   Services& services = call_services();
-  OverdueIn(wait_.Begin(services.watchdog.now(), services.limits.Get()));
+  const std::chrono::milliseconds now = services.watchdog.now();
+  OverdueIn(wait_.Begin(now, services.limits.Get()));
+  if (!has_place_ && wait_.has_brought_bytes()) NoteSilence(now);
   ReadNext();
 }
 
@@ -149,7 +214,7 @@ void ChunkStreamCall::OnCancel() {
   // The call may be waiting for a chunk that will not come.
   chunks_.Fail(work_.token().CheckCancelled());
   if (is_taken_back) work_.AnswerWithdrawn();
-  if (is_accepted_) BeginChunks();
+  if (is_accepted_) BeginChunks(0);
 }
 
 }  // namespace warpfold

@@ -11,10 +11,13 @@
 #define WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/upload_places.h"
 #include "server/frontend/answered_call.h"
@@ -42,16 +45,28 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
 
   StreamPayload& chunks() { return chunks_; }
   // No more of them is wanted: lets go of what is here, and of the place.
-  void CloseChunks();
+  void CloseChunks() ABSL_LOCKS_EXCLUDED(place_mutex_);
+  // How long it waited until it was read. REQUIRES: in StartWork.
+  std::chrono::nanoseconds place_wait() const { return place_wait_; }
 
  private:
   void BeginReading() final;
   void OnMessage(grpc::ByteBuffer* message) final;
   void OnCancel() final;
   void OnWaitOverdue() final;
-  void OnPlace() final { BeginChunks(); }
-  // Begins to read, once: there is a place, or a reason to end, which is in chunks_ then.
-  void BeginChunks();
+  void OnPlace() final { BeginChunks(place_bytes()); }
+  void OnAsked() final { BeginChunks(0); }
+  std::int64_t EndSilent() final;
+  // Begins to read, once, in a place of so many bytes or without one; or there is a reason to end,
+  // which is in chunks_ then.
+  void BeginChunks(std::int64_t place_bytes);
+  std::int64_t place_bytes() { return PlaceBytes(call_services().piece_bytes); }
+  // It has been silent in its turn.
+  void LeavePlace(std::chrono::milliseconds look_in) ABSL_LOCKS_EXCLUDED(place_mutex_);
+  // It waits for its client without a place.
+  void NoteSilence(std::chrono::milliseconds since);
+  // It has brought a chunk of so many bytes without a place.
+  void TryTakePlace(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(place_mutex_);
   // True for the first caller only: the header came, or it came too late.
   bool EndHeaderPhase() { return header_awaited_.exchange(false); }
   void OnChunkOverdue();
@@ -72,7 +87,14 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   std::atomic<bool> is_accepted_{false};  // the header is, and there was no place
   std::atomic<bool> is_begun_{false};
 
+  std::chrono::steady_clock::time_point header_at_;
+  std::chrono::nanoseconds place_wait_{0};
+
   ChunkWait wait_;
+  absl::Mutex place_mutex_;  // uploads, chunks_ and wait_ have the same word of a place
+  bool is_closed_ ABSL_GUARDED_BY(place_mutex_) = false;
+  std::atomic<bool> has_place_{false};
+  std::atomic<bool> is_in_silence_{false};  // told to uploads
 };
 
 }  // namespace warpfold

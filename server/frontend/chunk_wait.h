@@ -1,6 +1,6 @@
 // How long a stream waits for its client's chunks: for one no longer than --stream-idle-timeout-ms,
-// for all of them no longer than that and the time of their bytes at --min-bytes-per-s. Its place
-// (upload_places.h) it keeps no longer than kPlaceWaitMax while it waits.
+// for all of them no longer than that and the time of their bytes at --min-bytes-per-s. Its place,
+// or its turn to be asked (upload_places.h), it keeps no longer than kPlaceWaitMax while it waits.
 //
 // Step of a request: 1. Times are the watchdog's. Safe from any thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_CHUNK_WAIT_H_
@@ -43,6 +43,22 @@ class ChunkWait {
     received_bytes_ += bytes;
   }
 
+  // It has a place, or none, whatever the last Look has said.
+  void SetPlace(bool has_place) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    has_place_ = has_place;
+  }
+
+  bool has_brought_bytes() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return received_bytes_ > 0;
+  }
+  // How long it has been waiting now.
+  Milliseconds Silence(Milliseconds now) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return is_waiting_ ? now - begin_ : Milliseconds(0);
+  }
+
   enum class Verdict { kCame, kLosesPlace, kSilent, kTooSlow };
   struct Seen {
     Verdict verdict;
@@ -59,7 +75,7 @@ class ChunkWait {
   }
 
  private:
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_place_ ABSL_GUARDED_BY(mutex_) = true;
   bool is_rate_first_ ABSL_GUARDED_BY(mutex_) = false;       // of what bounds this wait

@@ -30,11 +30,15 @@ constexpr char kReadinessName[] = "readiness";
 // How exactly the limits on clients are kept.
 constexpr std::chrono::milliseconds kWatchdogTurn{50};
 
-// Uploads hold no more than half of what requests may.
+// Uploads hold no more than half of what requests may: a quarter in their places, and a quarter
+// beyond them.
+std::int64_t UploadBytesOf(const GrpcServerOptions& options) {
+  return options.limits.max_bytes_in_flight / 4;
+}
+
 int UploadPlacesOf(const GrpcServerOptions& options) {
-  const std::int64_t each = options.piece_bytes + 2 * kAheadBytes;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(options.limits.max_bytes_in_flight / 2 / each, 1, 1 << 16));
+  const std::int64_t count = UploadBytesOf(options) / PlaceBytes(options.piece_bytes);
+  return static_cast<int>(std::clamp<std::int64_t>(count, 1, 1 << 16));
 }
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
@@ -100,7 +104,7 @@ class GrpcServerImpl final : public GrpcServer {
                  AccessLog& access_log)
       : limits_(options.limits),
         watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
-        uploads_(UploadPlacesOf(options)),
+        uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
         services_{limits_,   admission, scheduler,  tensors,  regions,
                   watchdog_, metrics,   access_log, uploads_, options.piece_bytes},
         reductions_(services_, MakeInfo(options)),

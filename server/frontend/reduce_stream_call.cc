@@ -32,11 +32,13 @@ absl::StatusOr<std::int64_t> ReduceStreamCall::AcceptHeader() {
 }
 
 absl::Status ReduceStreamCall::StartWork() {
+  AddQueueTime(place_wait());
   return Submission::Start({.results = answer_bytes()});
 }
 
 void ReduceStreamCall::RefuseWith(const absl::Status& status) {
   Refuse(status);
+  ticket().Release();  // it is expected no more, however slowly its client reads that
   Answer(status, nullptr);
 }
 

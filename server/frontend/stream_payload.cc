@@ -18,13 +18,14 @@ constexpr std::size_t kGatheredBytesMax = std::size_t{64} << 10;
 }  // namespace
 
 void StreamPayload::Begin(std::int64_t promised_bytes, std::int64_t first_bytes,
-                          std::function<void()> on_here) {
+                          std::int64_t covered_bytes, std::function<void()> on_here) {
   bool read_next = false;
   std::function<void()> wake;
   {
     absl::MutexLock lock(&mutex_);
     promised_bytes_ = promised_bytes;
     needed_bytes_ = std::min(promised_bytes, first_bytes);
+    covered_bytes_ = covered_bytes;
     wake_ = std::move(on_here);
     wake = TakeWake();  // where it has failed already
     read_next = WantsRead();
@@ -53,7 +54,7 @@ std::function<void()> StreamPayload::TakeWake() {
 
 absl::Status StreamPayload::Reserve() {
   absl::MutexLock lock(&mutex_);
-  if (!failure_.ok() || !reserves_) return failure_;
+  if (!failure_.ok() || covered_bytes_ == 0) return failure_;
   // Less than what is needed, and the chunk that makes it enough.
   const std::int64_t bytes = std::min(promised_bytes_, needed_bytes_ + 2 * kAheadBytes);
   absl::Status held = HoldAtLeast(bytes);
@@ -61,12 +62,27 @@ absl::Status StreamPayload::Reserve() {
   return held;
 }
 
-void StreamPayload::ReserveNoMore() {
+bool StreamPayload::LeavePlace() {
   absl::MutexLock lock(&mutex_);
-  reserves_ = false;
-  if (closed_) return;
+  if (closed_ || covered_bytes_ == 0) return true;
+  const std::int64_t beyond = BeyondPlace(held_bytes_);
+  if (kept_bytes_ > beyond && !beyond_.TryAdd(kept_bytes_ - beyond, beyond)) return false;
   reserved_bytes_ = 0;
   HoldNoMoreThanNeeded();
+  covered_bytes_ = 0;
+  return true;
+}
+
+void StreamPayload::EnterPlace(std::int64_t covered_bytes) {
+  absl::MutexLock lock(&mutex_);
+  const std::int64_t beyond = BeyondPlace(held_bytes_);
+  covered_bytes_ = covered_bytes;
+  beyond_.Drop(beyond - BeyondPlace(held_bytes_));
+}
+
+std::int64_t StreamPayload::kept_bytes() {
+  absl::MutexLock lock(&mutex_);
+  return kept_bytes_;
 }
 
 bool StreamPayload::has_failed() {
@@ -76,8 +92,16 @@ bool StreamPayload::has_failed() {
 
 absl::Status StreamPayload::HoldAtLeast(std::int64_t bytes) {
   if (bytes <= held_bytes_) return absl::OkStatus();
+  const std::int64_t held_beyond = BeyondPlace(held_bytes_);
+  const std::int64_t beyond = BeyondPlace(bytes) - held_beyond;
+  if (beyond > 0 && !beyond_.TryAdd(beyond, held_beyond))
+    return ticket_.RefuseBeyond(beyond_.bytes_max());
   absl::Status held = ticket_.TryHold(bytes - held_bytes_);
-  if (held.ok()) held_bytes_ = bytes;
+  if (held.ok()) {
+    held_bytes_ = bytes;
+  } else {
+    beyond_.Drop(beyond);
+  }
   return held;
 }
 
@@ -85,6 +109,7 @@ void StreamPayload::HoldNoMoreThanNeeded() {
   const std::int64_t bytes = std::max(kept_bytes_, reserved_bytes_);
   if (bytes >= held_bytes_) return;
   ticket_.Drop(held_bytes_ - bytes);
+  beyond_.Drop(BeyondPlace(held_bytes_) - BeyondPlace(bytes));
   held_bytes_ = bytes;
 }
 

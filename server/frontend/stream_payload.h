@@ -3,12 +3,14 @@
 // Step of a request: 1 to 3. Reactions push chunks and never wait; a lane's thread takes bytes that
 // are here. Chunks are read until there are as many bytes as whoever takes them needs next; beyond
 // that, and kAheadBytes once a lane has begun, nothing is read, and gRPC's flow control slows the
-// sender. The ticket counts every byte from its arrival until it is taken.
+// sender. The ticket counts every byte from its arrival until it is taken; what of them a place
+// (upload_places.h) does not cover counts as beyond it.
 //
 // Safe between one reaction at a time, one lane's thread, and Fail from anywhere.
 #ifndef WARPFOLD_SERVER_FRONTEND_STREAM_PAYLOAD_H_
 #define WARPFOLD_SERVER_FRONTEND_STREAM_PAYLOAD_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/core/admission.h"
+#include "server/core/upload_places.h"
 #include "server/core/work.h"
 #include "server/frontend/wire_message.h"
 
@@ -29,6 +32,12 @@ namespace warpfold {
 // What a stream reads beyond the piece that its lane takes: a chunk or two, on their way while that
 // is copied.
 inline constexpr std::int64_t kAheadBytes = std::int64_t{1} << 20;
+
+// What a place covers: a piece and what is read ahead, with the chunk that has begun and the one
+// that makes it enough, where chunks are no larger than that (the clients' are as large).
+constexpr std::int64_t PlaceBytes(std::int64_t piece_bytes) {
+  return piece_bytes + 3 * kAheadBytes;
+}
 
 // Starts the read of the next chunk; its arrival is told by OnChunk, OnEnd or Fail. Never waits.
 class ChunkReader {
@@ -39,21 +48,28 @@ class ChunkReader {
 
 class StreamPayload final : public PayloadSource {
  public:
-  // `reader` and `ticket` must outlive the payload, the ticket until Close.
-  StreamPayload(ChunkReader& reader, AdmissionTicket& ticket) : reader_(reader), ticket_(ticket) {}
+  // `reader`, `ticket` and `beyond` must outlive the payload, the latter two until Close.
+  StreamPayload(ChunkReader& reader, AdmissionTicket& ticket, ByteBudget& beyond)
+      : reader_(reader), ticket_(ticket), beyond_(beyond) {}
 
-  // Begins to read the `promised_bytes` of the header. `on_here` is called, once, when
-  // `first_bytes` or all of them are here, or the stream has failed: inside this, OnChunk, OnEnd or
-  // Fail.
-  void Begin(std::int64_t promised_bytes, std::int64_t first_bytes, std::function<void()> on_here)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Begins to read the `promised_bytes` of the header, in a place that covers `covered_bytes`, or
+  // without one (0). `on_here` is called, once, when `first_bytes` or all of them are here, or the
+  // stream has failed: inside this, OnChunk, OnEnd or Fail.
+  void Begin(std::int64_t promised_bytes, std::int64_t first_bytes, std::int64_t covered_bytes,
+             std::function<void()> on_here) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The stream's failure. If there is none, has the ticket hold from now on all that the stream may
   // have here at a time, so that it is not refused half way: RESOURCE_EXHAUSTED.
   absl::Status Reserve() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on it holds what is here, and a chunk for which there is no room fails the stream.
-  void ReserveNoMore() ABSL_LOCKS_EXCLUDED(mutex_);
+  // From now on it holds what is here, beyond any place, and a chunk for which there is no room
+  // fails the stream. False, and nothing changes: there is no room for what is here.
+  bool LeavePlace() ABSL_LOCKS_EXCLUDED(mutex_);
+  // It has a place again, or at last.
+  void EnterPlace(std::int64_t covered_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Received, and not let go of yet.
+  std::int64_t kept_bytes() ABSL_LOCKS_EXCLUDED(mutex_);
 
   bool has_failed() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -88,6 +104,10 @@ class StreamPayload final : public PayloadSource {
   void SealGathered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status HoldAtLeast(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HoldNoMoreThanNeeded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What of `bytes` counts as beyond the place.
+  std::int64_t BeyondPlace(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::max<std::int64_t>(0, bytes - covered_bytes_);
+  }
 
   struct Chunk {
     SliceRun bytes;
@@ -96,6 +116,7 @@ class StreamPayload final : public PayloadSource {
 
   ChunkReader& reader_;
   AdmissionTicket& ticket_;
+  ByteBudget& beyond_;
 
   absl::Mutex mutex_;
   absl::CondVar changed_;
@@ -107,7 +128,7 @@ class StreamPayload final : public PayloadSource {
   std::int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // and what of their chunks is taken
   std::int64_t needed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by whoever takes them next
   std::int64_t ahead_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool reserves_ ABSL_GUARDED_BY(mutex_) = true;
+  std::int64_t covered_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by a place; 0: there is none
   std::int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by the ticket
   std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);   // when needed_bytes_ are here

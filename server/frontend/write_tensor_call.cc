@@ -36,6 +36,7 @@ absl::StatusOr<std::int64_t> WriteTensorCall::AcceptHeader() {
 
 void WriteTensorCall::RefuseWith(const absl::Status& status) {
   tensor_.Release();
+  ticket().Release();  // as ReduceStreamCall's
   End(status, {});
 }
 

@@ -1,11 +1,12 @@
 """Streams that describe a tensor and send none of it.
 
 They wait in the queue for a worker, each with one of the requests in flight; a worker that takes
-one waits for its first byte.
+one waits for its first byte. Or they wait for a place among those that are read, before everybody
+who comes later, and each that gets one is waited for.
 """
 
 from findings import Findings
-from honest import beside, request
+from honest import Honest, beside, request
 from new_options import min_bytes_per_s
 from raw_http2 import DEADLINE_EXCEEDED, RawConnection, message
 
@@ -47,4 +48,29 @@ def test_header_only_streams_hold_no_request_in_flight(attack):
         findings.expect_honest(honest)
         findings.expect_memory(headers=2 * IN_FLIGHT * HEADER_BYTES_MAX)
         findings.expect_recovered()
+        findings.report()
+
+
+FEW_PLACES = ("--max-bytes-in-flight=32MiB", "--streams=2")
+BEFORE_THE_HONEST = 600
+
+
+def test_header_only_streams_are_before_nobody_that_sends(attack):
+    with attack(*FEW_PLACES) as server, RawConnection(server.port) as client:
+        findings = Findings(server)
+        for _ in range(BEFORE_THE_HONEST):
+            client.send(client.open(REDUCE_STREAM_METHOD), header())
+        client.ping()
+        honest = Honest(server)
+        honest.round()
+        honest.close()
+        findings.expect_honest(honest)
+        client.ping()
+        open_calls = client.open_calls()
+        findings.expect(
+            open_calls == BEFORE_THE_HONEST,
+            f"{open_calls} of {BEFORE_THE_HONEST} silent streams were open to the end",
+        )
+        expected = server.sample("warpfold_requests_expected")
+        findings.expect(expected == open_calls, f"{expected:.0f} of {open_calls} are expected")
         findings.report()

@@ -270,5 +270,17 @@ TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {
   EXPECT_EQ(admission.state().refused_queue_timeout, 1U);
 }
 
+TEST(AdmissionTest, WhoHoldsTooMuchWhileItWaitsForItsClientIsRefusedForNow) {
+  AdmissionController admission({});
+  AdmissionTicket ticket = *admission.Expect({});
+  const absl::Status refused = ticket.RefuseBeyond(7);
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(refused))) << refused;
+  EXPECT_EQ(refused.message(),
+            "the limit of 7 bytes of streams that wait for their clients is reached");
+  EXPECT_EQ(admission.state().refused_bytes, 1U);
+  ticket.Release();
+  EXPECT_TRUE(ticket.RefuseBeyond(7).ok()) << "it is refused already";
+}
+
 }  // namespace
 }  // namespace warpfold

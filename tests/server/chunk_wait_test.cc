@@ -31,6 +31,24 @@ TEST_F(ChunkWaitTest, APlaceIsLostLongBeforeTheCallIs) {
   EXPECT_EQ(wait_.Look(Ms(1000)).verdict, Verdict::kSilent);
 }
 
+TEST_F(ChunkWaitTest, APlaceThatIsKeptIsLookedAtAgain) {
+  wait_.Begin(Ms(0), limits_);
+  EXPECT_EQ(wait_.Look(Ms(150)).verdict, Verdict::kLosesPlace);
+  wait_.SetPlace(true);
+  EXPECT_EQ(wait_.Look(Ms(250)).verdict, Verdict::kLosesPlace);
+  EXPECT_EQ(wait_.Look(Ms(350)).verdict, Verdict::kCame);
+}
+
+TEST_F(ChunkWaitTest, OnlyAReadThatIsUnderWayIsSilence) {
+  EXPECT_EQ(wait_.Silence(Ms(50)), Ms(0));
+  wait_.Begin(Ms(100), limits_);
+  EXPECT_EQ(wait_.Silence(Ms(150)), Ms(50));
+  EXPECT_FALSE(wait_.has_brought_bytes());
+  wait_.End(Ms(200), 1);
+  EXPECT_TRUE(wait_.has_brought_bytes());
+  EXPECT_EQ(wait_.Silence(Ms(250)), Ms(0));
+}
+
 TEST_F(ChunkWaitTest, WhatHasComeIsNotOverdue) {
   wait_.Begin(Ms(0), limits_);
   wait_.End(Ms(90), 10);

@@ -159,9 +159,37 @@ TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
             "the request waited its turn for longer than 1 ms (--queue-timeout-ms)");
+  EXPECT_EQ(admission_.state().requests_expected, 1) << "who has the answer is open no more";
   context.TryCancel();
   sender.join();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+class OnePlaceTest : public FrontendTest {
+ protected:
+  OnePlaceTest() { options_.limits.max_bytes_in_flight = 1; }
+};
+
+// The device is held back, and with it the place of a stream that is all here.
+TEST_F(OnePlaceTest, TheWaitForAPlaceIsTimeInTheQueue) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
+  for (int i = 0; i < 2; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
+    ASSERT_TRUE(writers.back()->Write(Header()));
+    ASSERT_TRUE(writers.back()->Write(Chunk(Request().data())));
+    ASSERT_TRUE(writers.back()->WritesDone());
+    if (i == 0) device_->AwaitBegun();
+  }
+  while (admission_.state().requests_expected != 1) std::this_thread::yield();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(GetServerInfo().ok());
+  EXPECT_EQ(admission_.state().requests_in_flight, 1);
+  const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
+  device_->Open();
+  for (const auto& writer : writers) EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_GE(calls[1]->response.timing().queue_ns(), waited.count());
 }
 
 // Its client is silent: the place goes to the next, which needs no other.

@@ -45,12 +45,16 @@ SliceRun Bytes(const std::string& bytes) {
 }
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::int64_t kPlaceBytes = PlaceBytes(kMiB);
+constexpr std::int64_t kBeyondBytes = 5 * kMiB;
 
 class StreamPayloadTest : public ::testing::Test {
  protected:
-  // Counts how often the first piece is said to be here.
-  void Begin(std::int64_t promised_bytes, std::int64_t first_bytes) {
-    payload_.Begin(promised_bytes, first_bytes, [this] { ++here_; });
+  // In a place, unless the test says otherwise. Counts how often the first piece is said to be
+  // here.
+  void Begin(std::int64_t promised_bytes, std::int64_t first_bytes,
+             std::int64_t covered_bytes = kPlaceBytes) {
+    payload_.Begin(promised_bytes, first_bytes, covered_bytes, [this] { ++here_; });
   }
   bool IsHere(std::size_t bytes) { return payload_.AwaitBytes(bytes, {}); }
   std::string Read(std::size_t size) {
@@ -69,7 +73,8 @@ class StreamPayloadTest : public ::testing::Test {
   AdmissionController admission_{{.max_bytes_in_flight = 16 * kMiB}};
   AdmissionTicket ticket_ = *admission_.Expect({});
   CountingReader reader_;
-  StreamPayload payload_{reader_, ticket_};
+  ByteBudget beyond_{kBeyondBytes};
+  StreamPayload payload_{reader_, ticket_, beyond_};
   int here_ = 0;
 };
 
@@ -170,6 +175,62 @@ TEST_F(StreamPayloadTest, WhatThereIsNoRoomForFailsTheStream) {
   EXPECT_TRUE(IsHere(kMiB));
   payload_.OnChunk(Bytes(std::string(3 * kMiB, 'x')));
   EXPECT_EQ(ReadStatus().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(StreamPayloadTest, ChunksOfTheUsualSizeStayWithinThePlace) {
+  Begin(64 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
+  ASSERT_TRUE(payload_.Reserve().ok());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(IsHere(kMiB));
+    payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
+    Read(kMiB - 1);
+    EXPECT_EQ(beyond_.used_bytes(), 0);
+  }
+}
+
+TEST_F(StreamPayloadTest, WhatIsHereBeyondThePlaceIsBounded) {
+  Begin(64 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kPlaceBytes + kMiB, 'x')));
+  EXPECT_EQ(beyond_.used_bytes(), kMiB);
+  ASSERT_TRUE(payload_.LeavePlace());
+  EXPECT_EQ(beyond_.used_bytes(), kPlaceBytes + kMiB);
+  EXPECT_EQ(held(), kPlaceBytes + kMiB);
+  EXPECT_TRUE(payload_.LeavePlace()) << "it has none";
+  EXPECT_EQ(beyond_.used_bytes(), kPlaceBytes + kMiB);
+  payload_.EnterPlace(kPlaceBytes);
+  EXPECT_EQ(beyond_.used_bytes(), kMiB);
+  payload_.Close();
+  EXPECT_EQ(beyond_.used_bytes(), 0);
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(StreamPayloadTest, WithoutRoomBeyondItKeepsItsPlace) {
+  ASSERT_TRUE(beyond_.TryAdd(kBeyondBytes - kMiB, 0));  // by others
+  Begin(64 * kMiB, kMiB);
+  payload_.OnChunk(Bytes(std::string(kMiB + 1, 'x')));
+  ASSERT_TRUE(payload_.Reserve().ok());
+  EXPECT_FALSE(payload_.LeavePlace());
+  EXPECT_EQ(held(), 3 * kMiB);
+  beyond_.Drop(1);
+  EXPECT_TRUE(payload_.LeavePlace());
+  EXPECT_EQ(held(), kMiB + 1);
+  EXPECT_FALSE(beyond_.HasRoomFor(1));
+  payload_.Close();
+}
+
+TEST_F(StreamPayloadTest, AChunkWithoutRoomBeyondFailsTheStream) {
+  ASSERT_TRUE(beyond_.TryAdd(kBeyondBytes - 1, 0));  // by others
+  Begin(64 * kMiB, kMiB, /*covered_bytes=*/0);
+  payload_.OnChunk(Bytes("x"));
+  EXPECT_TRUE(payload_.Reserve().ok()) << "nothing is reserved without a place";
+  EXPECT_EQ(held(), 1);
+  payload_.OnChunk(Bytes("x"));
+  EXPECT_EQ(here_, 1);
+  EXPECT_EQ(ReadStatus().message(),
+            "the limit of 5242880 bytes of streams that wait for their clients is reached");
+  payload_.Close();
+  EXPECT_EQ(beyond_.used_bytes(), kBeyondBytes - 1);
 }
 
 TEST_F(StreamPayloadTest, ALaneThatWaitsIsWokenByAChunk) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -14,19 +16,40 @@
 namespace warpfold {
 namespace {
 
+using Ms = UploadPlaces::Milliseconds;
+
+constexpr std::int64_t kNoBytes = 0;
+
 class CountedUpload final : public Upload {
  public:
+  explicit CountedUpload(std::int64_t bytes = 0) : bytes_(bytes) {}
+
   void OnPlace() override { ++placed_; }
+  void OnAsked() override { ++asked_; }
+  std::int64_t EndSilent() override {
+    ++ended_;
+    return bytes_;
+  }
   int placed() const { return placed_; }
+  int asked() const { return asked_; }
+  int ended() const { return ended_; }
 
  private:
+  const std::int64_t bytes_;
   std::atomic<int> placed_{0};
+  int asked_ = 0;
+  int ended_ = 0;
 };
 
-TEST(UploadPlacesTest, WhoWaitsGetsAPlaceInTurn) {
-  UploadPlaces places(2);
+std::vector<std::shared_ptr<CountedUpload>> MakeUploads(int count, std::int64_t bytes = 0) {
   std::vector<std::shared_ptr<CountedUpload>> uploads;
-  for (int i = 0; i < 6; ++i) uploads.push_back(std::make_shared<CountedUpload>());
+  for (int i = 0; i < count; ++i) uploads.push_back(std::make_shared<CountedUpload>(bytes));
+  return uploads;
+}
+
+TEST(UploadPlacesTest, WhoWaitsGetsAPlaceInTurn) {
+  UploadPlaces places(2, kNoBytes);
+  const auto uploads = MakeUploads(6);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(places.Take(uploads[i]), i < 2) << i;
   places.Leave(*uploads[3]);  // who waits no more
   places.Leave(*uploads[1]);
@@ -52,9 +75,8 @@ TEST(UploadPlacesTest, KeepsItsPromisesInAnyOrder) {
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
   constexpr std::size_t kPlaces = 3;
-  UploadPlaces places(kPlaces);
-  std::vector<std::shared_ptr<CountedUpload>> uploads;
-  for (int i = 0; i < 10; ++i) uploads.push_back(std::make_shared<CountedUpload>());
+  UploadPlaces places(kPlaces, kNoBytes);
+  const auto uploads = MakeUploads(10);
   std::vector<int> expected(uploads.size(), 0);
   std::set<std::size_t> placed;
   std::vector<std::size_t> waiting;
@@ -85,8 +107,104 @@ TEST(UploadPlacesTest, KeepsItsPromisesInAnyOrder) {
   }
 }
 
+// One place, and a thousand that bring nothing: twice as many have their turn each time.
+TEST(UploadPlacesTest, SilentUploadsAreBeforeNobodyForLong) {
+  UploadPlaces places(1, kNoBytes);
+  const auto uploads = MakeUploads(1000);
+  for (const auto& upload : uploads) places.Take(upload);
+  std::vector<Upload*> in_their_turn = {uploads[0].get()};
+  std::size_t begun = 1;
+  int rounds = 0;
+  for (; begun < uploads.size(); ++rounds) {
+    std::vector<Upload*> next;
+    for (Upload* upload : in_their_turn) {
+      const UploadPlaces::Granted granted = places.LeaveSilent(*upload);
+      EXPECT_LE(granted.placed.size(), 1U);
+      for (const auto& one : granted.placed) next.push_back(one.get());
+      for (const auto& one : granted.asked) next.push_back(one.get());
+      granted.Tell();
+    }
+    for (Upload* upload : next) EXPECT_EQ(upload, uploads[begun++].get()) << "not in turn";
+    in_their_turn = std::move(next);
+  }
+  EXPECT_LE(rounds, 10);
+  for (std::size_t i = 1; i < uploads.size(); ++i) {
+    EXPECT_EQ(uploads[i]->placed() + uploads[i]->asked(), 1) << i;
+  }
+}
+
+TEST(UploadPlacesTest, WhoIsAskedAndSendsGetsAPlaceThatIsFree) {
+  UploadPlaces places(1, kNoBytes);
+  const auto uploads = MakeUploads(5);
+  for (const auto& upload : uploads) places.Take(upload);
+  places.LeaveSilent(*uploads[0]).Tell();
+  EXPECT_EQ(uploads[1]->placed(), 1);
+  EXPECT_EQ(uploads[2]->asked(), 1);
+  EXPECT_FALSE(places.TakeForBytes(*uploads[2])) << "the only place is taken";
+  places.Leave(*uploads[2]);
+  EXPECT_EQ(uploads[3]->placed() + uploads[3]->asked(), 0) << "one that sends lets nobody by";
+  places.Leave(*uploads[1]);
+  EXPECT_EQ(uploads[3]->placed(), 1);
+  places.Leave(*uploads[4]);  // it waits no more
+  places.Leave(*uploads[3]);
+  EXPECT_TRUE(places.TakeForBytes(*uploads[0])) << "it had its turn, and sends now";
+  EXPECT_TRUE(places.TakeForBytes(*uploads[0])) << "it has it already";
+  EXPECT_FALSE(places.Take(uploads[1]));
+  places.Leave(*uploads[1]);
+}
+
+TEST(UploadPlacesTest, NobodyIsAskedOnceNobodyWaits) {
+  UploadPlaces places(1, kNoBytes);
+  const auto uploads = MakeUploads(4);
+  places.Take(uploads[0]);
+  places.LeaveSilent(*uploads[0]).Tell();
+  places.Take(uploads[1]);
+  places.Take(uploads[2]);
+  places.Take(uploads[3]);
+  places.Leave(*uploads[1]);
+  EXPECT_EQ(uploads[2]->placed(), 1);
+  EXPECT_EQ(uploads[3]->asked(), 0) << "of a silence before it came";
+  places.Leave(*uploads[3]);
+}
+
+TEST(UploadPlacesTest, TheLongestSilentAreEndedForTheBytesThatOthersNeed) {
+  UploadPlaces places(1, kNoBytes);
+  auto uploads = MakeUploads(5, 10);
+  for (std::size_t i = 0; i < uploads.size(); ++i) {
+    places.BeginSilence(uploads[i], Ms(static_cast<int>(i)));
+  }
+  places.EndSilence(*uploads[1]);
+  uploads[0].reset();  // gone without a word
+  const Ms now = UploadPlaces::kSilentMax + Ms(3);
+  places.EndSilentOnes(0, now);
+  EXPECT_EQ(uploads[2]->ended(), 0);
+  places.EndSilentOnes(1, now);
+  EXPECT_EQ(uploads[2]->ended(), 1);
+  EXPECT_EQ(uploads[3]->ended(), 0);
+  places.EndSilentOnes(100, now);
+  EXPECT_EQ(uploads[3]->ended(), 1);
+  EXPECT_EQ(uploads[4]->ended(), 0) << "not silent for long enough";
+  EXPECT_EQ(uploads[1]->ended(), 0) << "not silent any more";
+  places.BeginSilence(uploads[4], now);  // it has sent something meanwhile
+  places.EndSilentOnes(1, now + Ms(1));
+  EXPECT_EQ(uploads[4]->ended(), 0);
+}
+
+TEST(ByteBudgetTest, IsKeptExceptByOneThatIsAlone) {
+  ByteBudget budget(10);
+  EXPECT_TRUE(budget.TryAdd(100, 0));
+  EXPECT_TRUE(budget.TryAdd(1, 100)) << "its own";
+  EXPECT_FALSE(budget.TryAdd(1, 0));
+  budget.Drop(95);
+  EXPECT_EQ(budget.used_bytes(), 6);
+  EXPECT_TRUE(budget.HasRoomFor(4));
+  EXPECT_FALSE(budget.HasRoomFor(5));
+  EXPECT_TRUE(budget.TryAdd(4, 0));
+  EXPECT_FALSE(budget.TryAdd(1, 9));
+}
+
 TEST(UploadPlacesTest, ManyThreadsNeverShareAPlace) {
-  UploadPlaces places(2);
+  UploadPlaces places(2, kNoBytes);
   std::atomic<int> inside{0};
   std::atomic<bool> too_many{false};
   std::vector<std::jthread> threads;
