@@ -100,8 +100,17 @@ class GrpcServerImpl final : public GrpcServer {
                  AccessLog& access_log)
       : limits_(options.limits),
         uploads_(UploadPlacesOf(options)),
-        services_{limits_,   admission, scheduler,  tensors,  regions,
-                  watchdog_, metrics,   access_log, uploads_, options.piece_bytes},
+        services_{limits_,
+                  admission,
+                  scheduler,
+                  tensors,
+                  regions,
+                  watchdog_,
+                  metrics,
+                  access_log,
+                  uploads_,
+                  drain_end_,
+                  options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, serving_) {}
@@ -166,7 +175,9 @@ class GrpcServerImpl final : public GrpcServer {
 
   void Shutdown(std::chrono::milliseconds grace) override {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + grace);
+    const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
+    drain_end_.Set(end);
+    server_->Shutdown(end);
     server_->Wait();
     server_ = nullptr;
   }
@@ -188,6 +199,7 @@ class GrpcServerImpl final : public GrpcServer {
   std::atomic<bool> serving_{false};
   Watchdog watchdog_{kWatchdogTurn};
   UploadPlaces uploads_;
+  DrainEnd drain_end_;
   const Services services_;
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
