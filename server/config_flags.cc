@@ -11,6 +11,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "server/config_options.h"
 #include "server/option_text.h"
@@ -62,12 +64,45 @@ std::string FileIn(const std::vector<std::string>& arguments) {
   return variable != nullptr ? variable : "";
 }
 
+// What is wrong with a line that CLI11 takes for something else in silence; empty: nothing.
+std::string LineProblem(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  if (absl::StartsWith(line, ";")) return "";
+  const bool has_comment = absl::StrContains(line, '#');
+  line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+  if (absl::StartsWith(line, "[")) {
+    return absl::StrCat("there are no sections, and ", line, " is one");
+  }
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(line, absl::MaxSplits('=', 1));
+  const absl::string_view value = absl::StripAsciiWhitespace(parts.second);
+  if (value.empty()) return "";
+  if (absl::StrContains("\"'`", value.front()) &&
+      !absl::StrContains(value.substr(1), value.front())) {
+    return absl::StrCat(value, " has no closing quote",
+                        has_comment ? "; # begins a comment, in quotes too" : "");
+  }
+  if (value.front() == '[' && value.back() != ']') {  // CLI11 reads on, over the next lines
+    return absl::StrCat(value, " needs quotes");
+  }
+  return "";
+}
+
 // CLI11 would wait for the writer of a pipe.
 absl::Status CheckFile(const std::string& file) {
   if (file.empty()) return absl::OkStatus();
-  const absl::Status status = ReadRegularFile(file).status();
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(absl::StrCat("config: ", status.message()));
+  const absl::StatusOr<std::string> text = ReadRegularFile(file);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("config: ", text.status().message()));
+  }
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
+    if (const std::string problem = LineProblem(line); !problem.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(file, ", line ", number, ": ", problem));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::vector<CLI::ConfigItem> ItemsOf(CLI::App& app) {

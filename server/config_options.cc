@@ -101,8 +101,10 @@ constexpr ConfigOption kOptions[] = {
     {"max-resident-tensors", &Config::max_resident_tensors, "tensors", kOnReload,
      "Resident tensors on all devices", 0, 1 << 16},
     {"resident-ttl-ms", &Config::resident_ttl_ms, "ms", kOnReload,
-     "Time without a use after which a resident tensor ends, unless its client said otherwise", 1,
-     kDayMs},
+     "Time without a use after which a resident tensor ends; where its client asked for more, as "
+     "soon "
+     "as another needs its room",
+     1, kDayMs},
     {"max-resident-ttl-ms", &Config::max_resident_ttl_ms, "ms", kOnReload,
      "Longest such time that a client may ask for", 1, 30 * kDayMs},
     {"shared-memory-prefix", &Config::shared_memory_prefix, "", kOnReload,

@@ -114,8 +114,8 @@ void EndAfter(std::chrono::milliseconds time, int exit_code) {
   alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
 }
 
-void TakeOpenFiles(Log& log) {
-  const std::int64_t open_files = RaiseOpenFiles();
+void WarnOfFewOpenFiles(Log& log) {
+  const std::int64_t open_files = OpenFilesLimit().soft;
   if (open_files >= kOpenFilesWanted) return;
   log.Write(LogLevel::kWarning, "few open files are allowed: each connection takes one",
             {{"limit", open_files}, {"wanted", kOpenFilesWanted}});
@@ -130,13 +130,15 @@ absl::Status TryThreadsOfOneDevice(const Config& config) {
 int Serve(const Config& config, int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   signal(SIGPIPE, SIG_IGN);  // who stops reading the log must not end the server
-  if (const absl::Status threads = TryThreadsOfOneDevice(config); !threads.ok()) {
-    std::cerr << "warpfold-server: cannot start: " << threads.message() << '\n';
+  absl::Status system = CheckEnoughOpenFiles(RaiseOpenFiles());
+  if (system.ok()) system = TryThreadsOfOneDevice(config);
+  if (!system.ok()) {
+    std::cerr << "warpfold-server: cannot start: " << system.message() << '\n';
     return kExitFailure;
   }
   Log log(config.log_options());
   const LibraryLog library_log(log);
-  TakeOpenFiles(log);
+  WarnOfFewOpenFiles(log);
   // A signal to this process, so that one wait sees whatever comes first.
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(config, log, [] { kill(getpid(), SIGTERM); });

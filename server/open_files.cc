@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace warpfold {
 namespace {
 
@@ -19,6 +21,13 @@ OpenFiles OpenFilesLimit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return {.soft = ToNumber(limit.rlim_cur), .hard = ToNumber(limit.rlim_max)};
+}
+
+absl::Status CheckEnoughOpenFiles(std::int64_t open_files) {
+  if (open_files >= kOpenFilesNeeded) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "open files: the system lets this process have up to ", open_files, ", and it needs ",
+      kOpenFilesNeeded, "; raise the hard limit (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)"));
 }
 
 std::int64_t RaiseOpenFiles() {

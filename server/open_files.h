@@ -6,10 +6,15 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
+
 namespace warpfold {
 
 // Below it a crowd of clients can take them all.
 inline constexpr std::int64_t kOpenFilesWanted = 65536;
+// Below it there are none left for clients. An idle server on the CPU has some 20 open, its own
+// connection to its port among them; where a GPU's driver needs more, opening the GPU says so.
+inline constexpr std::int64_t kOpenFilesNeeded = 32;
 
 struct OpenFiles {
   std::int64_t soft = 0;  // the limit in force; the largest number where there is none
@@ -17,6 +22,9 @@ struct OpenFiles {
 };
 
 OpenFiles OpenFilesLimit();
+
+// RESOURCE_EXHAUSTED: the server cannot start with `open_files`, or a hard limit of so many.
+absl::Status CheckEnoughOpenFiles(std::int64_t open_files);
 
 // Raises the soft limit to the hard one, as far as the system lets it; what is in force then.
 std::int64_t RaiseOpenFiles();

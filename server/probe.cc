@@ -26,7 +26,8 @@ ResidentOccupancy ToOccupancy(const TensorTableState& state) {
           .deleted = ended(TensorEnd::kDeleted),
           .consumed = ended(TensorEnd::kConsumed),
           .expired = ended(TensorEnd::kExpired),
-          .device_lost = ended(TensorEnd::kDeviceLost)};
+          .device_lost = ended(TensorEnd::kDeviceLost),
+          .made_room = ended(TensorEnd::kMadeRoom)};
 }
 
 SharedOccupancy ToOccupancy(const RegionCount& count) {

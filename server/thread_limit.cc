@@ -1,7 +1,10 @@
 #include "server/thread_limit.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -10,6 +13,20 @@
 #include "absl/synchronization/notification.h"
 
 namespace warpfold {
+namespace {
+
+std::string Remedy() {
+  rlimit space{};
+  getrlimit(RLIMIT_AS, &space);
+  return absl::StrCat(
+      "raise the limit (ulimit -u, TasksMax=, --pids-limit), or end other processes of this user",
+      space.rlim_cur == RLIM_INFINITY
+          ? ""
+          : absl::StrCat(", or raise the limit of the address space, ", space.rlim_cur >> 20,
+                         " MiB (ulimit -v), of which each thread takes its stack"));
+}
+
+}  // namespace
 
 // gRPC: two executors, timers, the event engine and the threads that wait for events, of which it
 // has as many as processors and twice as many; TBB: one a processor. An idle server has 18 with 4
@@ -31,11 +48,9 @@ absl::Status TryThreads(int count) {
       threads.emplace_back([&tried] { tried.WaitForNotification(); });
     }
   } catch (const std::system_error& error) {
-    status = absl::ResourceExhaustedError(absl::StrCat(
-        "threads: the system lets this process start ", threads.size(), " more, and it needs ",
-        count, ": ", error.code().message(),
-        "; raise the limit (ulimit -u, TasksMax=, --pids-limit), or end other processes of this "
-        "user"));
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("threads: the system lets this process start ", threads.size(),
+                     " more, and it needs ", count, ": ", error.code().message(), "; ", Remedy()));
   }
   tried.Notify();
   return status;

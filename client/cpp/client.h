@@ -147,7 +147,7 @@ struct ManyOptions {
 
 struct PutOptions {
   // Time without a use after which the server lets the tensor go; the server's default if not
-  // given.
+  // given. Of more than that the rest is kept while nobody else needs the room.
   std::optional<std::chrono::milliseconds> ttl = {};
   std::optional<std::chrono::milliseconds> timeout = {};  // as in ReduceOptions, as are the others
   std::string request_id = {};

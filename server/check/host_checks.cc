@@ -28,8 +28,6 @@ namespace warpfold {
 namespace {
 
 constexpr char kHost[] = "host";
-// With fewer the driver's own files and a handful of clients are too many.
-constexpr std::int64_t kOpenFilesFloor = 256;
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 
 }  // namespace
@@ -43,7 +41,7 @@ void CheckOpenFiles(std::int64_t files, CheckReport& report) {
                    " (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)");
   if (files >= kOpenFilesWanted) {
     report.Ok(kHost, "open files", text);
-  } else if (files >= kOpenFilesFloor) {
+  } else if (CheckEnoughOpenFiles(files).ok()) {
     report.Warn(kHost, "open files", text, remedy);
   } else {
     report.Fail(kHost, "open files", text, remedy);

@@ -16,6 +16,7 @@ constexpr char kRetryDelayKey[] = "warpfold/retry-delay-ms";
 // As for a resident tensor without room: memory is free when somebody is done with it.
 constexpr std::chrono::milliseconds kNoMemoryDelay{1000};
 constexpr char kMalformedKey[] = "warpfold/malformed";
+constexpr char kClientTimeoutKey[] = "warpfold/client-timeout";
 
 void SetDelay(absl::Status& status, const RetryLater& later) {
   status.SetPayload(kRetryDelayKey, absl::Cord(absl::StrCat(later.delay.count())));
@@ -54,6 +55,15 @@ absl::Status AsMalformed(absl::Status status) {
 
 bool IsMalformed(const absl::Status& status) {
   return status.GetPayload(kMalformedKey).has_value();
+}
+
+absl::Status AsClientTimeout(absl::Status status) {
+  status.SetPayload(kClientTimeoutKey, absl::Cord());
+  return status;
+}
+
+bool IsClientTimeout(const absl::Status& status) {
+  return status.GetPayload(kClientTimeoutKey).has_value();
 }
 
 }  // namespace warpfold

@@ -42,6 +42,11 @@ std::optional<Refusal> RefusalOf(const absl::Status& status);
 absl::Status AsMalformed(absl::Status status);
 bool IsMalformed(const absl::Status& status);
 
+// `status`, an error, marked as the end of a call whose client was too slow: no fault of the
+// server's, whatever its code says (Metrics).
+absl::Status AsClientTimeout(absl::Status status);
+bool IsClientTimeout(const absl::Status& status);
+
 }  // namespace warpfold
 
 #endif  // WARPFOLD_SERVER_CORE_REFUSAL_H_

@@ -82,6 +82,35 @@ void TensorTable::Unreserve(const std::vector<TensorPlace>& places) {
   --reserved_;
 }
 
+std::vector<TensorTable::SharedTensor> TensorTable::MakeRoom(const TensorShape& shape) {
+  std::vector<SharedTensor> unused;
+  TensorHomes after = homes_;
+  const auto now = clock_();
+  const ResidentLimits limits = limits_;
+  const std::int64_t reserved = reserved_;
+  for (const auto& [id, tensor] : tensors_) {
+    if (tensor->in_use() || now - tensor->last_use < limits.ttl) continue;
+    unused.push_back(tensor);
+    after.Unreserve(tensor->places);
+  }
+  const auto fits_without = [&](std::size_t count, TensorHomes homes) {
+    return reserved - static_cast<std::int64_t>(count) < limits.tensors_max &&
+           homes.Reserve(shape, limits).ok();
+  };
+  if (unused.empty() || !fits_without(unused.size(), after)) return {};
+  std::stable_sort(unused.begin(), unused.end(), [](const SharedTensor& a, const SharedTensor& b) {
+    return a->last_use < b->last_use;
+  });
+  std::size_t count = 0;
+  for (after = homes_; !fits_without(count, after); ++count) after.Unreserve(unused[count]->places);
+  unused.resize(count);
+  for (const SharedTensor& tensor : unused) {
+    tensors_.erase(tensor->id);
+    NoteEnd(*tensor, TensorEnd::kMadeRoom);
+  }
+  return unused;
+}
+
 absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
   for (const TensorPlace& place : tensor.places) {
     const DeviceInfo& device = place.executor->info();
@@ -103,10 +132,14 @@ absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
   auto tensor = std::make_shared<ResidentTensor>();
   tensor->shape = std::move(shape);
   absl::StatusOr<std::vector<TensorPlace>> places;
-  {
+  std::vector<SharedTensor> gone;
+  do {
+    for (const SharedTensor& other : gone) Free(*other);
+    gone.clear();
     absl::MutexLock lock(&mutex_);
     places = Reserve(tensor->shape);
-  }
+    if (absl::IsResourceExhausted(places.status())) gone = MakeRoom(tensor->shape);
+  } while (!gone.empty());
   absl::Status made = places.status();
   if (made.ok()) {
     tensor->places = *std::move(places);

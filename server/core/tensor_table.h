@@ -2,9 +2,9 @@
 // them, and when they go.
 //
 // Step of a request: 2, decide. A tensor is made with its memory counted, then taken; a lease keeps
-// it while a reduction reads it or a write fills it; deleting it, consuming it, its time to live or
-// its device's loss end it, and its memory goes with the last lease. The statuses are those of
-// proto/warpfold/v1/tensor.proto.
+// it while a reduction reads it or a write fills it; deleting it, consuming it, its time to live,
+// its device's loss, or another tensor's need of room end it, and its memory goes with the last
+// lease. The statuses are those of proto/warpfold/v1/tensor.proto.
 //
 // Safe from any thread. Nothing waits, but Create for the device's memory. Leases must not outlive
 // the table, nor the table the executors.
@@ -34,8 +34,8 @@
 namespace warpfold {
 
 // Why a tensor ended.
-enum class TensorEnd { kDeleted, kConsumed, kExpired, kDeviceLost };
-inline constexpr std::size_t kTensorEndCount = 4;
+enum class TensorEnd { kDeleted, kConsumed, kExpired, kDeviceLost, kMadeRoom };
+inline constexpr std::size_t kTensorEndCount = 5;
 
 struct TensorCount {
   std::int64_t tensors = 0;
@@ -77,9 +77,10 @@ class TensorTable {
     std::string id;
     std::chrono::milliseconds ttl{0};
   };
-  // Takes memory on the device that has the most room, or on several (tensor_homes.h). A `ttl` of 0
-  // is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a delay or never
-  // fitting; UNAVAILABLE: no device is left.
+  // Takes memory on the device that has the most room, or on several (tensor_homes.h). Where none
+  // has, tensors that nobody has used for the default ttl end, the longest unused first, if that
+  // makes room. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED,
+  // with a delay or never fitting; UNAVAILABLE: no device is left.
   absl::StatusOr<Created> Create(TensorShape shape, std::chrono::milliseconds ttl)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -118,6 +119,10 @@ class TensorTable {
   absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unreserve(const std::vector<TensorPlace>& places) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes the end of those that have to go for `shape` to fit, for the caller to Free. None: it
+  // does not fit even so.
+  std::vector<SharedTensor> MakeRoom(const TensorShape& shape)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the devices of its places.
   absl::Status TakeMemory(ResidentTensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<SharedTensor> Make(TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);

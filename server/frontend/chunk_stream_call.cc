@@ -168,7 +168,7 @@ absl::Status ChunkStreamCall::NoHeader() {
 
 absl::StatusOr<std::int64_t> ChunkStreamCall::ReadHeader(grpc::ByteBuffer* message) {
   if (message == nullptr) {
-    if (IsBroken()) return absl::CancelledError("the client cancelled the request");
+    if (IsBroken()) return call_services().drain_end.WhyCancelled();
     return InvalidField(Field::kHeader, "the stream ended without one");
   }
   absl::StatusOr<WireMessage> wire = WireMessage::Split(message, kChunkField);
@@ -184,9 +184,7 @@ absl::StatusOr<std::int64_t> ChunkStreamCall::ReadHeader(grpc::ByteBuffer* messa
 
 void ChunkStreamCall::OnChunkMessage(grpc::ByteBuffer* message) {
   if (message == nullptr) {
-    if (IsBroken()) {
-      chunks_.Fail(absl::CancelledError("the client cancelled the request"));
-    }
+    if (IsBroken()) chunks_.Fail(call_services().drain_end.WhyCancelled());
     return chunks_.OnEnd();
   }
   absl::StatusOr<WireMessage> wire = WireMessage::Split(message, kChunkField);

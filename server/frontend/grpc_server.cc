@@ -105,8 +105,17 @@ class GrpcServerImpl final : public GrpcServer {
       : limits_(options.limits),
         watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
-        services_{limits_,   admission, scheduler,  tensors,  regions,
-                  watchdog_, metrics,   access_log, uploads_, options.piece_bytes},
+        services_{limits_,
+                  admission,
+                  scheduler,
+                  tensors,
+                  regions,
+                  watchdog_,
+                  metrics,
+                  access_log,
+                  uploads_,
+                  drain_end_,
+                  options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, serving_) {}
@@ -171,7 +180,9 @@ class GrpcServerImpl final : public GrpcServer {
 
   void Shutdown(std::chrono::milliseconds grace) override {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + grace);
+    const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
+    drain_end_.Set(end);
+    server_->Shutdown(end);
     server_->Wait();
     server_ = nullptr;
   }
@@ -193,6 +204,7 @@ class GrpcServerImpl final : public GrpcServer {
   std::atomic<bool> serving_{false};
   Watchdog watchdog_;
   UploadPlaces uploads_;
+  DrainEnd drain_end_;
   const Services services_;
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;

@@ -152,6 +152,7 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
   record.method = method_;
   record.plan = accepted_ ? &request_.plan : nullptr;
   record.code = status.code();
+  record.client_timed_out = IsClientTimeout(status);
   record.total = now - arrival_;
   if (report.outcome.ok()) {
     const DeviceTimes& times = report.outcome->times;

@@ -11,6 +11,7 @@
 #include "server/core/tensor_table.h"
 #include "server/core/upload_places.h"
 #include "server/core/watchdog.h"
+#include "server/frontend/drain_end.h"
 #include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
@@ -27,6 +28,7 @@ struct Services {
   Metrics& metrics;
   AccessLog& access_log;
   UploadPlaces& uploads;
+  const DrainEnd& drain_end;
   std::int64_t piece_bytes;  // that a lane takes at a time
 };
 

@@ -36,7 +36,7 @@ absl::Status Submission::MayBegin(std::chrono::nanoseconds waited) {
 }
 
 bool Submission::Withdraw() {
-  token().Cancel(absl::CancelledError("the client cancelled the request"));
+  token().Cancel(services_.drain_end.WhyCancelled());
   return services_.scheduler.Withdraw(this);
 }
 

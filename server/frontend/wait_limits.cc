@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "server/core/refusal.h"
 #include "server/frontend/plain_call.h"
 
 namespace warpfold {
@@ -9,9 +10,9 @@ namespace {
 
 absl::Status NothingCame(Services& services, Field field) {
   services.metrics.CountTimeout(Timeout::kStreamIdle);
-  return FieldStatus(
+  return AsClientTimeout(FieldStatus(
       field, absl::DeadlineExceededError(absl::StrCat(
-                 "nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms")));
+                 "nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms"))));
 }
 
 std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes) {
@@ -33,9 +34,9 @@ void LogUnread(Services& services, Method method, const std::string& peer,
 
 absl::Status MessageOverdue(Services& services) {
   services.metrics.CountTimeout(Timeout::kMessage);
-  return absl::DeadlineExceededError(absl::StrCat("message: is not whole after ",
-                                                  services.limits.Get().message_timeout.count(),
-                                                  " ms (--message-timeout-ms)"));
+  return AsClientTimeout(absl::DeadlineExceededError(
+      absl::StrCat("message: is not whole after ", services.limits.Get().message_timeout.count(),
+                   " ms (--message-timeout-ms)")));
 }
 
 absl::Status HeaderOverdue(Services& services) { return NothingCame(services, Field::kHeader); }
@@ -44,9 +45,10 @@ absl::Status ChunkOverdue(Services& services) { return NothingCame(services, Fie
 
 absl::Status ChunksTooSlow(Services& services) {
   services.metrics.CountTimeout(Timeout::kRate);
-  return FieldStatus(Field::kChunk, absl::DeadlineExceededError(absl::StrCat(
-                                        "slower than ", services.limits.Get().min_bytes_per_s,
-                                        " bytes/s for too long (--min-bytes-per-s)")));
+  return AsClientTimeout(
+      FieldStatus(Field::kChunk, absl::DeadlineExceededError(absl::StrCat(
+                                     "slower than ", services.limits.Get().min_bytes_per_s,
+                                     " bytes/s for too long (--min-bytes-per-s)"))));
 }
 
 std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes) {

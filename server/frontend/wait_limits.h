@@ -16,10 +16,10 @@
 
 namespace warpfold {
 
-// Counts a message that was not whole in time. DEADLINE_EXCEEDED `message`.
+// Counts a message that was not whole in time. DEADLINE_EXCEEDED `message`, AsClientTimeout.
 absl::Status MessageOverdue(Services& services);
 
-// Each counts what it says. DEADLINE_EXCEEDED `header`, `chunk`.
+// Each counts what it says. DEADLINE_EXCEEDED `header`, `chunk`, AsClientTimeout.
 absl::Status HeaderOverdue(Services& services);
 absl::Status ChunkOverdue(Services& services);
 absl::Status ChunksTooSlow(Services& services);

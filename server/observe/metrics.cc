@@ -133,28 +133,33 @@ void Metrics::AddRequestSeries(Method method) {
   MethodSeries& series = methods_[Index(method)];
   const std::string name = Name(method);
   series.duration = &request_durations_->Add({{"method", name}}, LatencyBuckets());
-  for (const absl::StatusCode code : kRequestCodes) {
-    series.refused_undecoded[Index(code)] = &requests_->Add(
-        {{"method", name}, {"op", "none"}, {"dtype", "none"}, {"code", CodeName(code)}});
-  }
+  const auto add_undecoded = [this, &series, &name](std::size_t end) {
+    series.refused_undecoded[end] = &requests_->Add(
+        {{"method", name}, {"op", "none"}, {"dtype", "none"}, {"code", EndName(end)}});
+  };
+  for (const absl::StatusCode code : kRequestCodes) add_undecoded(Index(code));
+  add_undecoded(kClientTimeout);
   for (std::size_t o = 0; o < kOpLabelCount; ++o) {
     for (std::size_t d = 0; d < kDTypeCount; ++d) {
-      LazyRequestCounter(method, o, d, absl::StatusCode::kOk);
+      LazyRequestCounter(method, o, d, Index(absl::StatusCode::kOk));
     }
   }
 }
 
+const char* Metrics::EndName(std::size_t end) {
+  return end == kClientTimeout ? "ClientTimeout" : CodeName(static_cast<absl::StatusCode>(end));
+}
+
 prometheus::Counter& Metrics::LazyRequestCounter(Method method, std::size_t op, std::size_t dtype,
-                                                 absl::StatusCode code) {
-  std::atomic<prometheus::Counter*>& known =
-      methods_[Index(method)].requests[op][dtype][Index(code)];
+                                                 std::size_t end) {
+  std::atomic<prometheus::Counter*>& known = methods_[Index(method)].requests[op][dtype][end];
   if (prometheus::Counter* counter = known.load(std::memory_order_acquire)) return *counter;
   // Two threads may come here at once: the family gives both the same counter.
   prometheus::Counter& made =
       requests_->Add({{"method", Name(method)},
                       {"op", op < kOpCount ? Name(kAllOps[op]) : "multiple"},
                       {"dtype", Name(kAllDTypes[dtype])},
-                      {"code", CodeName(code)}});
+                      {"code", EndName(end)}});
   known.store(&made, std::memory_order_release);
   return made;
 }
@@ -244,13 +249,13 @@ void Metrics::AddTimeoutSeries() {
 }
 
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {
-  const ByCode& refused = methods_[Index(record.method)].refused_undecoded;
+  const ByEnd& refused = methods_[Index(record.method)].refused_undecoded;
+  std::size_t end = record.client_timed_out ? kClientTimeout : Index(record.code);
   // What no request ends with has no series.
-  const bool is_known = Index(record.code) < kCodeCount && refused[Index(record.code)] != nullptr;
-  const absl::StatusCode code = is_known ? record.code : absl::StatusCode::kUnknown;
-  if (record.plan == nullptr) return *refused[Index(code)];
+  if (end >= kEndCount || refused[end] == nullptr) end = Index(absl::StatusCode::kUnknown);
+  if (record.plan == nullptr) return *refused[end];
   const std::size_t op = record.plan->ops.size() == 1 ? Index(record.plan->ops.front()) : kOpCount;
-  return LazyRequestCounter(record.method, op, Index(record.plan->dtype), code);
+  return LazyRequestCounter(record.method, op, Index(record.plan->dtype), end);
 }
 
 void Metrics::CountRequest(const RequestRecord& record) {

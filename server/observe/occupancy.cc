@@ -27,7 +27,8 @@ void AddResident(const ResidentOccupancy& now, std::vector<MetricFamily>& famili
                               {{"deleted", now.deleted},
                                {"consumed", now.consumed},
                                {"expired", now.expired},
-                               {"device_lost", now.device_lost}}));
+                               {"device_lost", now.device_lost},
+                               {"made_room", now.made_room}}));
 }
 
 struct WorkFamily {

@@ -32,6 +32,7 @@ struct ResidentOccupancy {
   double consumed = 0;
   double expired = 0;
   double device_lost = 0;
+  double made_room = 0;
 };
 
 // Regions of clients' memory.

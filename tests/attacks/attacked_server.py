@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 from running_server import server_process
@@ -93,8 +94,14 @@ class AttackedServer:
 
     def reductions(self):
         """How many tensors it has answered."""
-        counts = re.findall(r"^warpfold_requests_total{.*} (\S+)$", self.page(), re.MULTILINE)
-        return sum(map(float, counts))
+        return sum(self.requests_by_code().values())
+
+    def requests_by_code(self):
+        pattern = r'^warpfold_requests_total{.*\bcode="(\w+)".*} (\S+)$'
+        counts = Counter()
+        for code, count in re.findall(pattern, self.page(), re.MULTILINE):
+            counts[code] += float(count)
+        return counts
 
     def await_log_line(self, part):
         """The first line with `part` in it."""

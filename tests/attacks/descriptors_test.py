@@ -43,6 +43,12 @@ def says_ready(server):
     return server.sample("warpfold_ready") == 1
 
 
+def test_the_fewest_descriptors_that_a_start_takes_serve_a_client(attack):
+    """As many as `--check` asks for (tests/e2e/check_test.cc)."""
+    with attack(run_by=descriptor_limit(32, 32)) as server:
+        assert serves(server)
+
+
 def test_the_hard_limit_of_descriptors_is_used(attack):
     with attack(run_by=descriptor_limit(FEW, ENOUGH)) as server:
         findings = Findings(server)

@@ -45,6 +45,20 @@ def test_a_drain_ends_at_its_timeout(attack):
         assert server.exit_code(GUARD_S) == 0
 
 
+def test_the_log_says_that_the_drain_ended_what_ran(attack):
+    header = ReduceStreamRequest(header=request((1 << 20,), "float32")).SerializeToString()
+    drain = f"--drain-timeout-ms={DRAIN_MS}"
+    with attack(drain, log_level="info") as server, RawConnection(server.port) as peer:
+        peer.send(peer.open(REDUCE_STREAM_METHOD), message(header))
+        peer.open(REDUCE_STREAM_METHOD)
+        peer.ping()
+        server.signal(signal.SIGTERM)
+        assert server.exit_code(GUARD_S) == 0
+        log = server.log().decode()
+    assert log.count("the drain ended the request (--drain-timeout-ms)") == 2, log
+    assert "the client cancelled" not in log, log
+
+
 def unread_bytes(peer):
     return struct.unpack("i", fcntl.ioctl(peer, termios.FIONREAD, bytes(4)))[0]
 

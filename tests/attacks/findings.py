@@ -47,6 +47,15 @@ class Findings:
         self.expect(not left, f"{left} of {len(connection.streams)} calls go on")
         self.expect(connection.codes() <= set(codes), f"calls ended by {connection.codes()}")
 
+    def expect_no_fault(self):
+        """That no request is counted as what WarpfoldErrors takes for the server's fault."""
+        faults = {
+            code: count
+            for code, count in self._server.requests_by_code().items()
+            if count and code in ("Internal", "Unknown", "Unavailable", "DeadlineExceeded")
+        }
+        self.expect(not faults, f"requests are counted as the server's faults: {faults}")
+
     def expect_honest(self, honest):
         self.expect(not honest.failures, honest.verdict())
 

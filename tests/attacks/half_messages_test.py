@@ -47,5 +47,6 @@ def test_half_messages_end(attack, method):
             findings.expect_ends(client, DEADLINE_EXCEEDED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED)
         findings.expect_honest(honest)
         findings.expect_memory(**HELD)
+        findings.expect_no_fault()
         findings.expect_recovered()
         findings.report()

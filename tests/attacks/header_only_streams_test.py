@@ -47,6 +47,7 @@ def test_header_only_streams_hold_no_request_in_flight(attack):
             findings.expect_ends(client, DEADLINE_EXCEEDED)
         findings.expect_honest(honest)
         findings.expect_memory(headers=2 * IN_FLIGHT * HEADER_BYTES_MAX)
+        findings.expect_no_fault()
         findings.expect_recovered()
         findings.report()
 

@@ -55,6 +55,37 @@ PAYLOADS = {
 }
 
 
+INFER_BYTES = 38 * MIB // 10  # what typed elements may have
+
+
+def field(number, content):
+    """A protobuf field of type bytes."""
+    length = len(content)
+    varint = b""
+    while length >= 0x80:
+        varint += bytes([length & 0x7F | 0x80])
+        length >>= 7
+    return bytes([number << 3 | 2]) + varint + bytes([length]) + content
+
+
+def empties(number):
+    return field(number, b"") * (INFER_BYTES // 2)
+
+
+# ModelInferRequest: parameters 4, inputs 5, of which parameters are 4 and contents 5, outputs 6.
+NO_ELEMENTS = {
+    "outputs": empties(6),
+    "parameters": empties(4),
+    "inputs": empties(5),
+    "parameters_of_an_input": field(5, empties(4)),
+    "contents_of_an_input": field(5, empties(5)),
+    "contents_of_bytes": field(5, field(5, empties(8))),
+    "contents_of_no_elements": field(5, field(5, empties(6))),
+    "unknown_contents": field(5, field(5, UNKNOWN_NUMBER * (INFER_BYTES // 2))),
+    "an_id": field(3, b"i" * INFER_BYTES),
+}
+
+
 def begin(client):
     client.call("/" + METHODS[0], PAYLOADS["empty_states"])
 
@@ -75,3 +106,22 @@ def test_messages_are_checked_before_they_are_parsed(attack, kind):
             findings.expect_recovered()
             faults += [f"{method}: {fault}" for fault in findings.found]
     assert not faults, f"{len(faults)} faults of {len(methods)} methods:\n" + "\n".join(faults)
+
+
+def test_only_elements_have_more_than_64_kib_of_a_model_infer_message(attack):
+    """What is parsed is refused by what is in it: there is no model of that name, no such input."""
+    kinds = NO_ELEMENTS | {f"{name}_beside_elements": rest for name, rest in NO_ELEMENTS.items()}
+    with attack(*FLAGS) as server, RawConnection(server.port) as client:
+        findings = Findings(server)
+        with beside(server) as honest:
+            for name, payload in kinds.items():
+                elements = field(7, bytes(MIB)) if name.endswith("_beside_elements") else b""
+                code, text = client.call(f"/{INFERENCE}ModelInfer", payload + elements)
+                findings.expect(
+                    code == RESOURCE_EXHAUSTED and "above the limit of 65536" in text,
+                    f"{name} is parsed: {code} {text}",
+                )
+        findings.expect_honest(honest)
+        findings.expect_memory(received=INFER_BYTES + MIB, parsed=64 << 10)
+        findings.expect_recovered()
+        findings.report()

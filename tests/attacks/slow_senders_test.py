@@ -48,5 +48,6 @@ def test_slow_senders_keep_no_worker(attack):
         findings.expect(client.codes() <= {DEADLINE_EXCEEDED}, f"they ended by {client.codes()}")
         findings.expect_honest(honest)
         findings.expect_memory(streams=SENDERS * HELD_BYTES)
+        findings.expect_no_fault()
         findings.expect_recovered()
         findings.report()

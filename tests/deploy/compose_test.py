@@ -4,6 +4,7 @@ Prometheus, Grafana and the image on ports.
 Usage: compose_test.py WARPFOLD_SERVER WARPFOLD_CLI DEPLOY_FOLDER [unittest's arguments]
 """
 
+import math
 import re
 import subprocess
 import sys
@@ -12,7 +13,14 @@ import unittest
 from pathlib import Path
 
 import yaml
-from memory import GIB, most_on_cuda, most_on_the_cpu
+from memory import (
+    GIB,
+    MIB,
+    default,
+    limit_for_cuda,
+    limit_for_the_cpu,
+    set_aside_on_the_cpu,
+)
 from processes import Server
 from stack import prometheus_configuration
 
@@ -55,13 +63,33 @@ class Compose(unittest.TestCase):
     def example(self):
         return dict(re.findall(r"^(\w+)=(.*)$", read(".env.example"), re.MULTILINE))
 
+    def comments(self):
+        return " ".join(read(".env.example").replace("\n#", "").split())
+
     def test_the_memory_holds_what_the_servers_limits_let_it_take(self):
         gib = re.fullmatch(r"(\d+)g", self.example()["WARPFOLD_MEMORY"])[1]
         enough = rf"{gib}g is enough for (\d+) processors"
-        self.assertRegex(read(".env.example"), enough)
-        processors = int(re.search(enough, read(".env.example"))[1])
-        self.assertGreater(int(gib) * GIB, most_on_the_cpu(DEPLOY, processors))
-        self.assertGreater(int(gib) * GIB, most_on_cuda(DEPLOY))
+        self.assertRegex(self.comments(), enough)
+        processors = int(re.search(enough, self.comments())[1])
+        self.assertGreater(int(gib) * GIB, limit_for_the_cpu(DEPLOY, processors))
+        self.assertLess(int(gib) * GIB, limit_for_the_cpu(DEPLOY, processors + 1))
+        self.assertGreater(int(gib) * GIB, limit_for_cuda(DEPLOY))
+
+    def test_the_example_says_what_the_server_says(self):
+        streams = 4
+        command = [SERVER, "--check", "--backend=cpu", f"--streams={streams}"]
+        ports = ["--listen-address=127.0.0.1:0", "--metrics-address=none"]
+        said = subprocess.run(command + ports, capture_output=True, text=True, timeout=60).stdout
+        set_aside = int(re.search(r"host +memory: .* = (\d+) MiB, ", said)[1])
+        self.assertEqual(set_aside, set_aside_on_the_cpu(DEPLOY, streams) // MIB)
+        more = limit_for_the_cpu(DEPLOY, streams + 1) - limit_for_the_cpu(DEPLOY, streams)
+        stream = sum(
+            default(DEPLOY, field) for field in ("slab_bytes", "scratch_bytes", "max_result_bytes")
+        )
+        text = self.comments()
+        self.assertIn(f"{set_aside} MiB on the CPU backend with {streams} streams", text)
+        self.assertIn(f"each takes up to {stream // MIB} MiB", text)
+        self.assertIn(f"one more takes {math.ceil(more / MIB)} MiB of limit", text)
 
     def test_a_gpu_server_never_falls_back_and_a_cpu_server_is_asked_for(self):
         backends = {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import yaml
-from memory import GIB, default, most_on_cuda, most_on_the_cpu
+from memory import GIB, default, limit_for_cuda, limit_for_the_cpu
 
 DEPLOY = Path(".")
 OVERLAYS = ("cpu", "gpu")
@@ -200,8 +200,8 @@ class TheServer(unittest.TestCase):
         streams = int(variables["WARPFOLD_STREAMS"])
         base = self.server["resources"]["limits"]
         for limits, most in (
-            (base, most_on_cuda(DEPLOY)),
-            ({**base, **cpu["resources"]["limits"]}, most_on_the_cpu(DEPLOY, streams)),
+            (base, limit_for_cuda(DEPLOY)),
+            ({**base, **cpu["resources"]["limits"]}, limit_for_the_cpu(DEPLOY, streams)),
         ):
             self.assertRegex(limits["memory"], r"^\d+Gi$")
             self.assertGreater(int(limits["memory"][:-2]) * GIB, most)

@@ -1,9 +1,13 @@
-"""The host memory that the server's limits let it take, by docs/operations.md (Memory)."""
+"""The memory limit that the server's options want, by docs/operations.md (Memory)."""
 
 import re
 from pathlib import Path
 
+MIB = 1 << 20
 GIB = 1 << 30
+SHARE = 0.85  # of the limit, which the server plans with
+PROCESS = 256 * MIB
+BESIDE_RECEIVED = 64 * MIB
 CUDA_STREAMS = 8  # the default there
 
 
@@ -16,18 +20,29 @@ def default(deploy: Path, field: str) -> int:
     return int(value)
 
 
-def most_on_cuda(deploy: Path) -> int:
-    """Without the CUDA runtime. Scratch and resident tensors are in the GPU's memory."""
+def _received(deploy: Path) -> int:
+    return 2 * default(deploy, "max_bytes_in_flight") + BESIDE_RECEIVED
+
+
+def _reduction_on_the_cpu(deploy: Path) -> int:
+    return default(deploy, "scratch_bytes") + default(deploy, "max_result_bytes")
+
+
+def set_aside_on_the_cpu(deploy: Path, streams: int) -> int:
+    """Without which the server does not start."""
+    slabs = streams * default(deploy, "slab_bytes")
+    return PROCESS + slabs + _received(deploy) + _reduction_on_the_cpu(deploy)
+
+
+def limit_for_the_cpu(deploy: Path, streams: int) -> float:
+    """With which no reduction is refused for want of memory, though all tensors are resident."""
+    requests = (streams - 1) * _reduction_on_the_cpu(deploy) + default(deploy, "max_resident_bytes")
+    return (set_aside_on_the_cpu(deploy, streams) + requests) / SHARE
+
+
+def limit_for_cuda(deploy: Path) -> float:
+    """The same of one GPU, in whose memory scratch and resident tensors are."""
     slabs = default(deploy, "slab_bytes") * default(deploy, "slabs_per_stream")
-    return 2 * default(deploy, "max_bytes_in_flight") + CUDA_STREAMS * slabs
-
-
-def most_on_the_cpu(deploy: Path, streams: int) -> int:
-    lane = default(deploy, "slab_bytes") * default(deploy, "slabs_per_stream")
-    lane += default(deploy, "scratch_bytes")
-    # As many lanes again for small requests.
-    return (
-        2 * default(deploy, "max_bytes_in_flight")
-        + default(deploy, "max_resident_bytes")
-        + 2 * streams * lane
-    )
+    batches = default(deploy, "batch_lanes") * default(deploy, "max_batch_bytes")
+    results = (CUDA_STREAMS + 1) * default(deploy, "max_result_bytes")
+    return (PROCESS + CUDA_STREAMS * slabs + batches + _received(deploy) + results) / SHARE

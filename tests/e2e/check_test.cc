@@ -112,6 +112,19 @@ TEST(CheckTest, EveryDtypeHasALineAndTheCodeIsZero) {
   EXPECT_TRUE(Has(run, "ready to serve on cpu, 1 device")) << run.output;
 }
 
+TEST(CheckTest, TooFewOpenFilesForAStartFailTheCheck) {
+  const Ran few = RunServer("prlimit --nofile=32", kCpuCheck);
+  EXPECT_EQ(few.code, 0) << few.output;
+  EXPECT_TRUE(Has(few, "warn host     open files: up to 32; ")) << few.output;
+  const Ran fewer = RunServer("prlimit --nofile=31", kCpuCheck);
+  EXPECT_EQ(fewer.code, 1);
+  EXPECT_TRUE(Has(fewer, "FAIL host     open files: up to 31; ")) << fewer.output;
+  const Ran start = RunServer("prlimit --nofile=31", "--backend=cpu " + kPorts);
+  EXPECT_EQ(start.code, 1);
+  EXPECT_TRUE(Has(start, "open files: the system lets this process have up to 31, and it needs 32"))
+      << start.output;
+}
+
 TEST(CheckTest, APortThatAServerHoldsIsAWarningThatNamesIt) {
   const auto server = ServerProcess::Start({"--backend=cpu"});
   ASSERT_NE(server, nullptr);

@@ -205,6 +205,22 @@ TEST(StartTest, TooFewThreadsExitWithOneAndOneLineThatSaysSo) {
       << errors;
 }
 
+TEST(StartTest, ThreadsThatTheAddressSpaceHoldsNoStacksForNameItsLimit) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes all addresses at once";
+#endif
+  const std::vector<std::string> flags{"--backend=cpu", "--listen-address=127.0.0.1:0",
+                                       "--metrics-address=none", "--streams=1024"};
+  std::string errors;
+  EXPECT_EQ(RunServerBinaryBy({"prlimit", "--as=2147483648"}, flags, &errors), 1);
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+  EXPECT_NE(errors.find("threads: the system lets this process start"), std::string::npos)
+      << errors;
+  EXPECT_NE(errors.find("raise the limit of the address space, 2048 MiB (ulimit -v)"),
+            std::string::npos)
+      << errors;
+}
+
 TEST(DrainTest, SigtermFinishesWhatRunsRefusesTheRestAndExitsWithZero) {
   const auto server = ServerProcess::Start();
   ASSERT_NE(server, nullptr);

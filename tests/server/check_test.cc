@@ -229,13 +229,14 @@ TEST_F(CheckPartsTest, TheMemoryLimitTheSumAndWhatIsLeftAreShown) {
 
 TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {
   CheckReport report;
-  for (const std::int64_t files : {std::numeric_limits<std::int64_t>::max(), std::int64_t{65536},
-                                   std::int64_t{65535}, std::int64_t{256}, std::int64_t{255}}) {
+  for (const std::int64_t files :
+       {std::numeric_limits<std::int64_t>::max(), std::int64_t{65536}, std::int64_t{65535},
+        std::int64_t{64}, std::int64_t{32}, std::int64_t{31}}) {
     CheckOpenFiles(files, report);
   }
   EXPECT_EQ(Lines(report),
             "ok host open files\nok host open files\nwarn host open files\nwarn host open files\n"
-            "FAIL host open files\n");
+            "warn host open files\nFAIL host open files\n");
   EXPECT_EQ(report.findings[0].text, "unlimited");
   ExpectRemedies(report);
 }

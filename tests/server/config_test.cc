@@ -97,12 +97,34 @@ TEST(ConfigTest, UnknownKeysInTheFileAreRefusedByName) {
   const UniqueTempFolder folder;
   for (const auto& [text, key] :
        {std::pair("streams = 5\nstrems = 3\n", "strems"), std::pair("check = true\n", "check"),
-        std::pair("foo bar = = 3\n[x\n", "foo bar"),
-        std::pair("[server]\nstreams = 3\n", "server")}) {
+        std::pair("foo bar = = 3\n", "foo bar")}) {
     const std::string file = folder.Write("config.toml", text);
     const std::string refusal = Refusal({"--config", file.c_str()});
     EXPECT_EQ(refusal.rfind(file + ": '" + key, 0), 0U) << refusal;
   }
+}
+
+TEST(ConfigTest, ALineThatIsNoneIsRefusedByFileAndNumber) {
+  const UniqueTempFolder folder;
+  for (const auto& [text, problem] :
+       {std::pair("[server]\nstreams = 3\n",
+                  ", line 1: there are no sections, and [server] is one"),
+        std::pair("streams = 3\n\n  [[a.b]]  # x\n",
+                  ", line 3: there are no sections, and [[a.b]]"),
+        std::pair("streams = 3\nlisten-address = \"127.0.0.1:0\n",
+                  ", line 2: \"127.0.0.1:0 has no closing quote"),
+        std::pair("log-format='text\r\n", ", line 1: 'text has no closing quote"),
+        std::pair("port-file = \"a#b\"\n",
+                  ", line 1: \"a has no closing quote; # begins a comment, in quotes too"),
+        std::pair("port-file = \"\nstreams = 3\n", ", line 1: \" has no closing quote"),
+        std::pair("listen-address = [::1]:7\nstreams = 3\n", ", line 1: [::1]:7 needs quotes")}) {
+    const std::string file = folder.Write("config.toml", text);
+    const std::string refusal = Refusal({"--config", file.c_str()});
+    EXPECT_EQ(refusal.rfind(file + problem, 0), 0U) << refusal;
+  }
+  const std::string good = folder.Write(
+      "config.toml", "# [none]\n;'\nlog-format = 'json' # it's\nlisten-address = \"[::1]:7\"\r\n");
+  EXPECT_TRUE(Read({"--config", good.c_str()}).ok());
 }
 
 TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {

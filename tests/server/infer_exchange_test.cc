@@ -37,6 +37,29 @@ std::string Example(std::size_t payload_bytes) {
   return request.SerializeAsString();
 }
 
+absl::Status Read(const std::string& bytes, std::size_t slice_bytes = 1 << 14) {
+  grpc::ByteBuffer buffer = Sliced(bytes, slice_bytes);
+  ModelCounts counts;
+  RegionTable regions({}, {});
+  TensorMessage message;
+  return InferExchange(counts, regions).Read(&buffer, &message);
+}
+
+// A field of type bytes.
+std::string Field(int number, const std::string& bytes) {
+  std::string field(1, static_cast<char>(number << 3 | 2));
+  std::size_t length = bytes.size();
+  for (; length >= 0x80; length >>= 7) field += static_cast<char>(0x80 | (length & 0x7f));
+  field += static_cast<char>(length);
+  return field + bytes;
+}
+
+std::string Times(std::size_t count, const std::string& bytes) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += bytes;
+  return all;
+}
+
 // Whatever the bytes: no crash, and what is accepted is what protobuf accepts, with the same
 // payload.
 TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
@@ -70,6 +93,80 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
     ASSERT_EQ(payload, theirs.raw_input_contents(0)) << testing::PrintToString(bytes);
   }
   EXPECT_GT(accepted, 1000);
+}
+
+TEST(InferExchangeTest, ElementsMayHaveWhatTheRestMayNot) {
+  constexpr int kCount = 3 << 18;
+  inference::ModelInferRequest request;
+  request.set_model_name("sum");
+  inference::ModelInferRequest::InferInputTensor* input = request.add_inputs();
+  input->set_name("INPUT");
+  input->set_datatype("FP32");
+  input->add_shape(kCount);
+  const std::string header = request.SerializeAsString();
+  input->mutable_contents()->mutable_fp32_contents()->Resize(kCount, 1);
+  EXPECT_TRUE(Read(request.SerializeAsString()).ok());
+  EXPECT_TRUE(Read(request.SerializeAsString(), 7).ok());
+  // Packed by nobody: a tag for each, as a parser has to take them.
+  input->clear_contents();
+  const std::string one_by_one = Times(kCount, std::string("\x35\0\0\x80\x3f", 5));
+  input->GetReflection()->MutableUnknownFields(input)->AddLengthDelimited(5, one_by_one);
+  EXPECT_TRUE(Read(request.SerializeAsString()).ok());
+  // As long, of anything else, on its own or around elements and payload.
+  const std::string large(kHeaderBytesMax, 'x');
+  const std::string fields = Times(kHeaderBytesMax / 2, std::string("\x32\0", 2));
+  for (const std::string& rest : {
+           fields,
+           Field(3, large),
+           Field(4, large),
+           Field(15, large),
+           Field(5, Field(1, large)),
+           Field(5, Field(4, large)),
+           Field(5, Field(5, Field(8, large))),
+           Field(5, Field(5, fields)),
+           Field(5, Field(5, Times(kHeaderBytesMax / 2, std::string("\x42\0", 2)))),
+           Field(5, Times(kHeaderBytesMax / 2, std::string("\x2a\0", 2))),
+       }) {
+    for (const std::string& bytes :
+         {header + rest, rest + header, header + Field(7, std::string(1 << 20, '\1')) + rest,
+          rest + header + Field(7, std::string(1 << 20, '\1')), request.SerializeAsString() + rest,
+          rest + request.SerializeAsString()}) {
+      const absl::Status read = Read(bytes);
+      EXPECT_EQ(read.code(), absl::StatusCode::kResourceExhausted) << read;
+      EXPECT_EQ(read.message(),
+                "message: what is neither raw_input_contents nor elements of inputs.contents is "
+                "above the limit of 65536 bytes");
+    }
+  }
+}
+
+TEST(InferExchangeTest, WhatIsNoElementMayBeAsLongAsTheLimit) {
+  for (const std::size_t above : {0, 1}) {
+    for (const std::string& around : {Field(7, std::string(1 << 20, '\1')),
+                                      Field(5, Field(5, Field(6, std::string(1 << 20, '\1'))))}) {
+      const std::size_t element_bytes = std::size_t{1} << 20;
+      const std::string id(kHeaderBytesMax + above - (around.size() - element_bytes) - 4, 'i');
+      const std::string bytes = around + Field(3, id);
+      ASSERT_EQ(bytes.size(), element_bytes + kHeaderBytesMax + above);
+      EXPECT_EQ(Read(bytes).code(), above == 0 ? absl::StatusCode::kNotFound  // the model
+                                               : absl::StatusCode::kResourceExhausted);
+    }
+  }
+}
+
+TEST(InferExchangeTest, ALargeMessageThatIsMalformedIsRefusedAsSuch) {
+  const std::string payload = Field(7, std::string(1 << 20, '\1'));
+  for (const std::string& bytes : {
+           Example(100) + std::string("\x80"),
+           payload.substr(0, payload.size() - 1),
+           Field(5, Field(5, Field(6, std::string(1 << 20, '\1'))) + "\x2a\x7f"),
+           Field(5, Field(5, Field(6, std::string(1 << 20, '\1')) + "\x32\x7f")),
+           std::string("\x07") + payload,
+           payload + payload,
+       }) {
+    const absl::Status read = Read(bytes);
+    EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument) << read;
+  }
 }
 
 TEST(InferExchangeTest, ARefusedRequestKeepsItsIdForTheLog) {

@@ -137,6 +137,17 @@ TEST(MetricsTest, ACodeThatNoRequestEndsWithIsCountedAsUnknown) {
   EXPECT_EQ(Counted(metrics, "none", "Unknown"), 1);
 }
 
+TEST(MetricsTest, AClientThatWasTooSlowIsNoDeadlineExceeded) {
+  Metrics metrics({});
+  EXPECT_EQ(Counted(metrics, "none", "ClientTimeout"), 0);
+  const absl::StatusCode code = absl::StatusCode::kDeadlineExceeded;
+  metrics.CountRequest({.plan = nullptr, .code = code, .client_timed_out = true});
+  metrics.CountRequest({.plan = nullptr, .code = code});
+  metrics.CountRequest({.plan = nullptr, .code = code});
+  EXPECT_EQ(Counted(metrics, "none", "ClientTimeout"), 1);
+  EXPECT_EQ(Counted(metrics, "none", "DeadlineExceeded"), 2);
+}
+
 TEST(MetricsServerTest, ATakenPortIsAnErrorThatNamesIt) {
   const Metrics metrics({});
   auto first = MetricsServer::Start("127.0.0.1:0", {metrics.registry()});

@@ -235,6 +235,66 @@ TEST_F(TensorTableTest, ExpiredTensorsMakeRoomForNewOnes) {
   Create(80);
 }
 
+std::uint64_t MadeRoom(const TensorTable& table) {
+  return table.state().ended[static_cast<std::size_t>(TensorEnd::kMadeRoom)];
+}
+
+TEST_F(TensorTableTest, ALongTimeToLiveHoldsWhileThereIsRoom) {
+  const std::string first = Create(0, milliseconds(5000));
+  now_ += milliseconds(1);
+  const std::string second = Create(0, milliseconds(5000));
+  now_ += milliseconds(1);
+  const std::string third = Create(0, milliseconds(5000));
+  now_ += milliseconds(997);
+  EXPECT_EQ(table_->Create(Bytes(0), milliseconds(0)).status().code(),
+            StatusCode::kResourceExhausted)
+      << "the first was used 999 ms ago";
+  now_ += milliseconds(1);
+  EXPECT_TRUE(Exists(first));  // a use
+  EXPECT_EQ(table_->Create(Bytes(0), milliseconds(0)).status().code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Exists(second) && Exists(third) &&
+              table_->state().ended == decltype(TensorTableState::ended){})
+      << "used again";
+  now_ += milliseconds(1000);
+  EXPECT_TRUE(Exists(third));
+  const std::string fourth = Create(0);
+  EXPECT_EQ(MadeRoom(*table_), 1U);
+  EXPECT_TRUE(Exists(third) && Exists(fourth));
+  EXPECT_NE(Exists(first), Exists(second)) << "one was enough";
+}
+
+TEST_F(TensorTableTest, TheLongestUnusedMakeRoomAndNoMoreThanItTakes) {
+  const std::string in_use = CreateWhole(20, milliseconds(5000));
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(in_use);
+  now_ += milliseconds(1);
+  const std::string longest = CreateWhole(50, milliseconds(5000));
+  now_ += milliseconds(1);
+  const std::string later = CreateWhole(30, milliseconds(5000));
+  now_ += milliseconds(2000);
+  Create(50);
+  EXPECT_FALSE(Exists(longest));
+  EXPECT_TRUE(Exists(later));
+  EXPECT_EQ(MadeRoom(*table_), 1U);
+  EXPECT_EQ(device_->tensor_bytes(), 100) << "its memory was given back first";
+}
+
+TEST_F(TensorTableTest, NobodyMakesRoomInVain) {
+  const std::string in_use = CreateWhole(30, milliseconds(5000));
+  absl::StatusOr<TensorReadLease> lease = table_->Read(in_use);
+  const std::string unused = CreateWhole(50, milliseconds(5000));
+  now_ += milliseconds(2000);
+  const absl::Status status = table_->Create(Bytes(80), milliseconds(0)).status();
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
+  EXPECT_TRUE(Exists(unused));
+  EXPECT_EQ(MadeRoom(*table_), 0U);
+  // A use of one starts its time anew, the end of the other's makes it free to go.
+  lease->Release();
+  now_ += milliseconds(1000);
+  Create(80);
+  EXPECT_EQ(MadeRoom(*table_), 2U);
+}
+
 TEST_F(TensorTableTest, IdsDoNotRepeat) {
   std::set<std::string> ids;
   for (int i = 0; i < 100; ++i) {

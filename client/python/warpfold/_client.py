@@ -131,8 +131,8 @@ class Client(
         [3. 5. 7.] 5.0 ['sum', 'mean', 'std', 'min', 'max']
 
         `ttl`: seconds without use after which the server lets it go; its own
-        `info().limits.resident_ttl_ms` unless said otherwise. Raises ResourceExhaustedError when
-        the server has no room.
+        `info().limits.resident_ttl_ms` unless said otherwise. Of more than that the rest is kept
+        while nobody else needs the room. Raises ResourceExhaustedError when the server has none.
         """
         check_words("put", call)
         array = as_tensor(x)

@@ -8,6 +8,7 @@
 #include "server/frontend/encode.h"
 #include "server/frontend/kserve/datatype.h"
 #include "server/frontend/kserve/field_names.h"
+#include "server/frontend/kserve/infer_message.h"
 #include "server/frontend/kserve/typed_contents.h"
 
 namespace warpfold::kserve {
@@ -28,6 +29,7 @@ const char* NameOf(v1::DType dtype) {
 }  // namespace
 
 absl::Status InferExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* message) {
+  if (absl::Status fits = CheckInferMessage(buffer); !fits.ok()) return fits;
   absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, kRawInputField);
   if (!wire.ok()) return wire.status();
   inference::ModelInferRequest request;

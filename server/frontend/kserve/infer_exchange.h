@@ -19,7 +19,8 @@
 
 namespace warpfold::kserve {
 
-// What is around it has the elements of typed contents, which are for small tensors therefore.
+// Around it are the elements of typed contents, which are for small tensors therefore; of the rest
+// CheckInferMessage leaves kHeaderBytesMax.
 inline constexpr PayloadField kRawInputField{
     .name = "raw_input_contents", .number = 7, .header_bytes_max = std::size_t{4} << 20};
 
