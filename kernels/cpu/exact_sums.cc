@@ -15,43 +15,11 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/highway.h"
+#include "kernels/cpu/exact_grids-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace warpfold::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::ScalableTag<double>;
-using V = hn::Vec<D>;
-constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
-constexpr int kLanesLog2 = std::countr_zero(static_cast<unsigned>(kLanes));
-
-HWY_INLINE double PowerOfTwo(int exponent) {  // of a normal number
-  return BitCast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
-}
-
-// The lanes of `x`, which are integers below 2^53, added up.
-HWY_INLINE std::int64_t SumOfIntegers(V x) {
-  double lanes[kLanes];
-  hn::StoreU(x, D(), lanes);
-  std::int64_t sum = 0;
-  for (const double lane : lanes) sum += static_cast<std::int64_t>(lane);
-  return sum;
-}
-
-// Whether every lane is -0.0.
-HWY_INLINE bool IsNegativeZero(V x) {
-  const hn::RebindToUnsigned<D> bits;
-  return hn::AllTrue(bits, hn::Eq(hn::BitCast(bits, x), hn::BitCast(bits, hn::Set(D(), -0.0))));
-}
-
-template <class Tag>
-HWY_INLINE hn::TFromD<Tag> Largest(Tag d, hn::Vec<Tag> x) {
-  return hn::GetLane(hn::MaxOfLanes(d, x));
-}
-template <class Tag>
-HWY_INLINE hn::TFromD<Tag> Smallest(Tag d, hn::Vec<Tag> x) {
-  return hn::GetLane(hn::MinOfLanes(d, x));
-}
 
 // The exponent fields of a tile's largest element and of its smallest that is not zero, subnormal
 // ones as 1.
@@ -99,6 +67,9 @@ struct NarrowTile {
   static constexpr int kWindow =
       53 - (kStored + 1) - (std::countr_zero(static_cast<unsigned>(kTile)) - kLanesLog2);
   static constexpr bool kAlwaysFits = kWindow >= kExponentMask - 2;
+
+  // Of the last place of an element with this exponent field.
+  static int ExponentOfLast(int field) { return field - 1 + exact::kLowestExponent<T>; }
 
   // Elements [0, kLanes) from `from` on.
   static HWY_INLINE V Load(const T* from) {
@@ -181,14 +152,19 @@ struct NarrowTile {
       if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
     } else {
       exponents = ExponentsOf(largest, smallest_less_one);
-      if (exponents.largest == kExponentMask || exponents.largest - exponents.smallest > kWindow) {
+      if (exponents.largest == kExponentMask) {
         return AddSlowly<T, kOmitsNan>(tile, kTile, words);
       }
+      if (exponents.largest - exponents.smallest > kWindow) {
+        const auto load = [tile](int i) { return Load(tile + i); };
+        AddOnGrids<T>(load, kTile, ExponentOfLast(exponents.largest) + kStored + 1,
+                      ExponentOfLast(exponents.smallest), words);
+        return exact::kHasOtherThanNegativeZero;
+      }
     }
-    const int lowest = std::max(exponents.largest - kWindow, 1);
-    const int bit = lowest - 1 + exact::kLowestExponent<T> - exact::DigitLayout<T, 1>::kUnit;
-    const double scale = PowerOfTwo(-(lowest - 1 + exact::kLowestExponent<T>));
-    exact::AddAt(words, SumOfIntegers(hn::Mul(sum, hn::Set(d, scale))), bit);
+    const int lowest = ExponentOfLast(std::max(exponents.largest - kWindow, 1));
+    exact::AddAt(words, SumOfIntegers(hn::Mul(sum, hn::Set(d, PowerOfTwo(-lowest)))),
+                 lowest - exact::DigitLayout<T, 1>::kUnit);
     return IsNegativeZero(sum) ? 0u : std::uint32_t{exact::kHasOtherThanNegativeZero};
   }
 };
@@ -214,7 +190,15 @@ class DoubleTile {
         if (largest < guess_ - 2 && largest >= kLowestGuess) guess_ = largest;
         return exact::kHasOtherThanNegativeZero;
       }
-      if (largest - smallest > kWindow || largest < kLowestGuess || largest > kHighestGuess) break;
+      if (largest - smallest > kWindow || largest < kLowestGuess || largest > kHighestGuess) {
+        const auto load = [tile](int i) { return Load(tile + i); };
+        constexpr int kUnit = exact::DigitLayout<double, 1>::kUnit;
+        if (largest == 0x7ff || !AddOnGrids<double>(load, kTile, largest - 1 + kUnit + 53,
+                                                    smallest - 1 + kUnit, words)) {
+          break;
+        }
+        return exact::kHasOtherThanNegativeZero;
+      }
       guess_ = largest;
     }
     return AddSlowly<double, kOmitsNan>(tile, kTile, words);
@@ -238,6 +222,11 @@ class DoubleTile {
     bool is_finite;
   };
 
+  static HWY_INLINE V Load(const double* from) {
+    const V x = hn::LoadU(D(), from);
+    return kOmitsNan ? hn::IfThenElseZero(hn::Eq(x, x), x) : x;
+  }
+
   static int ExponentOf(double magnitude) {
     return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
   }
@@ -256,8 +245,7 @@ class DoubleTile {
     }
     for (int i = 0; i < kTile; i += kRunning * kLanes) {
       for (int r = 0; r < kRunning; ++r) {
-        V x = hn::LoadU(d, tile + i + r * kLanes);
-        if constexpr (kOmitsNan) x = hn::IfThenElseZero(hn::Eq(x, x), x);
+        const V x = Load(tile + i + r * kLanes);
         const V sum = hn::Add(sums.on_grid[r], x);
         const V rest = hn::Sub(x, hn::Sub(sum, sums.on_grid[r]));
         sums.below[r] = hn::Add(sums.below[r], rest);
