@@ -62,16 +62,16 @@ HWY_INLINE hn::TFromD<Tag> Smallest(Tag d, hn::Vec<Tag> x) {
 
 // A wide tile, of numbers that all are below 2^top and multiples of 2^lowest: a grid at a time,
 // from the coarsest to the finest. Each takes of every number what reaches it and leaves the rest
-// to the next. False, and nothing is added, where a grid's constants would overflow.
-template <typename T, class Load>
-HWY_NOINLINE bool AddOnGrids(const Load& load, int count, int top, int lowest,
+// to the next. The words are in units of 2^unit. False, and nothing is added, where a grid's
+// constants would overflow.
+template <class Load>
+HWY_NOINLINE bool AddOnGrids(const Load& load, int count, int top, int lowest, int unit,
                              std::int64_t* words) {
   const D d;
   constexpr int kBlock = 1024;  // whose rests stay in the first-level cache
   constexpr int kRunning = 4;
   constexpr int kDepth = std::countr_zero(static_cast<unsigned>(kBlock / kRunning)) - kLanesLog2;
   constexpr int kGridBits = 51 - kDepth;
-  constexpr int kUnit = exact::DigitLayout<T, 1>::kUnit;
   if (top - kGridBits + 53 > 1023) return false;
   alignas(64) double rests[kBlock];
   for (int begin = 0; begin < count; begin += kBlock) {
@@ -93,7 +93,7 @@ HWY_NOINLINE bool AddOnGrids(const Load& load, int count, int top, int lowest,
       }
       std::int64_t total = 0;
       for (const V& sum : sums) total += SumOfIntegers(ScaleBy(hn::Sub(sum, anchor), -grid));
-      exact::AddAt(words, total, grid - kUnit);
+      exact::AddAt(words, total, grid - unit);
     } while (grid > lowest);
   }
   return true;

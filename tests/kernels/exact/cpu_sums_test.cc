@@ -73,16 +73,39 @@ class ExactCpuSumsTest : public ::testing::Test {
                      testing::PowerOfTwo(-testing::UnitExponent<T>()));
   }
 
+  // What a row adds up to.
+  struct Sums {
+    mpz_class sum, absolute_sum, squares;
+    std::uint32_t specials = 0;
+
+    void Add(T x) {
+      if (BitsOf(x) != FormatOf<T>().SignBit()) specials |= exact::kHasOtherThanNegativeZero;
+      const mpz_class units = UnitsOf(x);
+      sum += units;
+      absolute_sum += abs(units);
+      squares += units * units;
+    }
+  };
+
+  // By the loops of sums and of statistics.
   template <bool kOmitsNan>
-  static void ExpectSum(const std::vector<T>& row, const mpz_class& sum, std::uint32_t specials,
-                        const std::string& target) {
-    exact::WideSum<Layout> words;
-    ASSERT_EQ((GetExactSumLoops<T, kOmitsNan>().add(
-                  row.data(), static_cast<std::int64_t>(row.size()), words.words)),
-              specials)
+  static void ExpectSums(const std::vector<T>& row, const Sums& want, const std::string& target) {
+    const auto count = static_cast<std::int64_t>(row.size());
+    exact::WideSum<Layout> sum, statistics_sum, absolute_sum;
+    exact::WideSum<exact::DigitLayout<T, 2>> squares;
+    ASSERT_EQ((GetExactSumLoop<T, kOmitsNan>()(row.data(), count, {.sum = sum.words})),
+              want.specials)
         << target;
-    if ((specials & exact::kNotFinite) != 0) return;
-    ASSERT_EQ(testing::FromMagnitude(exact::MagnitudeOf(words)), sum) << target;
+    ASSERT_EQ((GetExactStatisticsLoop<T, kOmitsNan>()(
+                  row.data(), count, {statistics_sum.words, absolute_sum.words, squares.words})),
+              want.specials)
+        << target;
+    if ((want.specials & exact::kNotFinite) != 0) return;
+    using testing::FromMagnitude;
+    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(sum)), want.sum) << target;
+    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(statistics_sum)), want.sum) << target;
+    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(absolute_sum)), want.absolute_sum) << target;
+    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(squares)), want.squares) << target;
   }
 
   Numbers numbers_{kSeed};
@@ -96,15 +119,11 @@ TYPED_TEST(ExactCpuSumsTest, RowsOfAnyExponentsAreSummedExactly) {
   for (int round = 0; round < testing::Rounds(40); ++round) {
     const std::vector<T> row =
         this->RandomRow(static_cast<std::size_t>(this->numbers_.Between(1, 20'000)));
-    mpz_class sum;
-    std::uint32_t specials = 0;
-    for (const T x : row) {
-      sum += this->UnitsOf(x);
-      if (BitsOf(x) != FormatOf<T>().SignBit()) specials = exact::kHasOtherThanNegativeZero;
-    }
+    typename TestFixture::Sums sums;
+    for (const T x : row) sums.Add(x);
     this->OnEachTarget([&](const std::string& target) {
-      this->template ExpectSum<false>(row, sum, specials, target);
-      this->template ExpectSum<true>(row, sum, specials, target);
+      this->template ExpectSums<false>(row, sums, target);
+      this->template ExpectSums<true>(row, sums, target);
     });
   }
 }
@@ -119,15 +138,15 @@ TYPED_TEST(ExactCpuSumsTest, TheEdgesOfAWindow) {
     for (long apart = 0; apart < std::min(64l, largest); ++apart) {
       for (const bool negative : {false, true}) {
         std::vector<T> row(8192);
-        mpz_class sum;
+        typename TestFixture::Sums sums;
         for (std::size_t i = 0; i < row.size(); ++i) {
           const long exponent = i % 1000 == 999 ? largest - apart : largest;
           row[i] = FromBits<T>(static_cast<std::uint64_t>(exponent) << (format.precision - 1) |
                                stored | (negative ? format.SignBit() : 0));
-          sum += this->UnitsOf(row[i]);
+          sums.Add(row[i]);
         }
         this->OnEachTarget([&](const std::string& target) {
-          this->template ExpectSum<false>(row, sum, exact::kHasOtherThanNegativeZero, target);
+          this->template ExpectSums<false>(row, sums, target);
         });
       }
     }
@@ -154,13 +173,17 @@ TYPED_TEST(ExactCpuSumsTest, SpecialValuesAnywhereInATile) {
       {infinity | format.SignBit() | (infinity >> 1), exact::kHasNan | kOther, 0},
   };
   for (const auto& one : cases) {
-    const mpz_class sum = one.bits == 1 ? this->UnitsOf(FromBits<T>(1)) : mpz_class(0);
+    typename TestFixture::Sums kept;
+    if (one.bits == 1) kept.Add(FromBits<T>(1));
+    typename TestFixture::Sums omitted = kept;
+    kept.specials = one.kept;
+    omitted.specials = one.omitted;
     for (const std::size_t place : {0, 1, 17, 1023, 1024, 5000, 8999}) {
       std::vector<T> row = zeros;
       row[place] = FromBits<T>(one.bits);
       this->OnEachTarget([&](const std::string& target) {
-        this->template ExpectSum<false>(row, sum, one.kept, target);
-        this->template ExpectSum<true>(row, sum, one.omitted, target);
+        this->template ExpectSums<false>(row, kept, target);
+        this->template ExpectSums<true>(row, omitted, target);
       });
     }
   }
