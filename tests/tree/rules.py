@@ -227,11 +227,14 @@ def time_of_build(tree: Tree, path: str):
 
 
 def header_guards(tree: Tree, path: str):
-    """A header's guard is its path."""
+    """A header's guard is its path. Highway's, `-inl.h`, lets each SIMD target in once."""
     if PurePosixPath(path).suffix not in HEADERS:
         return
     guard = "WARPFOLD_" + re.sub(r"[^A-Z0-9]", "_", path.upper()) + "_"
-    if not re.search(rf"^#ifndef {guard}\n#define {guard}$", tree.files[path], re.MULTILINE):
+    opened = rf"^#ifndef {guard}\n#define {guard}$"
+    if path.endswith("-inl.h"):
+        opened = rf"^#if defined\({guard}\) == defined\(HWY_TARGET_TOGGLE\)$"
+    if not re.search(opened, tree.files[path], re.MULTILINE):
         yield f"its include guard is not {guard}"
     elif not re.search(rf"^#endif  // {guard}\n?\Z", tree.files[path], re.MULTILINE):
         yield f"does not end in '#endif  // {guard}'"

@@ -177,6 +177,15 @@ class OtherRules(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertTrue(found(rules.header_guards, {"server/core/a_b.h": text}))
 
+    def test_a_header_of_each_simd_target_has_a_guard_of_its_own(self):
+        path = "kernels/cpu/a-inl.h"
+        toggled = guarded(path).replace(
+            "#ifndef WARPFOLD_KERNELS_CPU_A_INL_H_\n",
+            "#if defined(WARPFOLD_KERNELS_CPU_A_INL_H_) == defined(HWY_TARGET_TOGGLE)\n",
+        )
+        self.assertFalse(found(rules.header_guards, {path: toggled}))
+        self.assertTrue(found(rules.header_guards, {path: guarded(path)}))
+
     def test_a_long_file_is_found(self):
         self.assertFalse(found(rules.file_length, {"server/a.cc": "\n" * rules.SOURCE_LINES_MAX}))
         self.assertTrue(

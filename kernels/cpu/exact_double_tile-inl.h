@@ -1,0 +1,142 @@
+// The exact sum of a tile of f64. Of Highway's kind: included once for each SIMD target, after
+// foreach_target.h.
+#if defined(WARPFOLD_KERNELS_CPU_EXACT_DOUBLE_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WARPFOLD_KERNELS_CPU_EXACT_DOUBLE_TILE_INL_H_
+#undef WARPFOLD_KERNELS_CPU_EXACT_DOUBLE_TILE_INL_H_
+#else
+#define WARPFOLD_KERNELS_CPU_EXACT_DOUBLE_TILE_INL_H_
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/exact_elements-inl.h"
+#include "kernels/cpu/exact_grids-inl.h"
+#include "kernels/cpu/exact_sums.h"
+#include "kernels/element.h"
+#include "kernels/exact/state.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace warpfold::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// f64, which leaves float64 no bits to spare: each addition is split into what reaches a grid that
+// the largest element's exponent fixes, and the rest below it. The exponent is guessed from the
+// tile before; the pass that adds tells whether the guess was right.
+template <bool kOmitsNan>
+class DoubleTile {
+ public:
+  static constexpr int kTile = 2048;
+
+  std::uint32_t Add(const double* tile, const ExactWords& words) {
+    if (guess_ == 0) guess_ = 1023;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const Sums sums = AddOnGrid(tile, guess_);
+      if (!sums.is_finite) break;
+      if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, kTile, words);  // signs
+      const int largest = ExponentOf(sums.largest);
+      const int smallest = std::min(largest, ExponentOf(sums.smallest));
+      if (largest <= guess_ && smallest >= guess_ - kWindow) {
+        Put(sums, guess_, words.sum);
+        if (largest < guess_ - 2 && largest >= kLowestGuess) guess_ = largest;
+        return exact::kHasOtherThanNegativeZero;
+      }
+      if (largest - smallest > kWindow || largest < kLowestGuess || largest > kHighestGuess) {
+        const auto load = [tile](int i) { return LoadDoubles<kOmitsNan>(tile + i); };
+        constexpr int kUnit = exact::DigitLayout<double, 1>::kUnit;
+        if (largest == 0x7ff || !AddOnGrids(load, kTile, largest - 1 + kUnit + 53,
+                                            smallest - 1 + kUnit, kUnit, words.sum)) {
+          break;
+        }
+        return exact::kHasOtherThanNegativeZero;
+      }
+      guess_ = largest;
+    }
+    return AddSlowly<double, kOmitsNan>(tile, kTile, words);
+  }
+
+ private:
+  static constexpr int kRunning = 4;
+  // log2 of the additions to a lane of a running sum.
+  static constexpr int kDepth =
+      std::countr_zero(static_cast<unsigned>(kTile / kRunning)) - kLanesLog2;
+  static constexpr int kWindow = 52 - 2 * kDepth;
+  // Where the grid's constants and scales are normal numbers.
+  static constexpr int kLowestGuess = 130;
+  static constexpr int kHighestGuess = 2000;
+
+  struct Sums {
+    V on_grid[kRunning];  // with the grid's anchor
+    V below[kRunning];
+    double largest;
+    double smallest;  // but of zeros
+    bool is_finite;
+  };
+
+  static int ExponentOf(double magnitude) {
+    return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
+  }
+  // The exponent of the grid's unit, so that the sums of a lane stay below half of the anchor.
+  static int GridOf(int largest) { return largest - 1022 + kDepth - 51; }
+
+  static Sums AddOnGrid(const double* tile, int guess) {
+    const D d;
+    const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + GridOf(guess)));
+    Sums sums;
+    V largest[2] = {hn::Zero(d), hn::Zero(d)};
+    V smallest[2] = {hn::Set(d, kInfinity<double>), hn::Set(d, kInfinity<double>)};
+    for (int r = 0; r < kRunning; ++r) {
+      sums.on_grid[r] = anchor;
+      sums.below[r] = hn::Zero(d);
+    }
+    for (int i = 0; i < kTile; i += kRunning * kLanes) {
+      for (int r = 0; r < kRunning; ++r) {
+        const V x = LoadDoubles<kOmitsNan>(tile + i + r * kLanes);
+        const V sum = hn::Add(sums.on_grid[r], x);
+        const V rest = hn::Sub(x, hn::Sub(sum, sums.on_grid[r]));
+        sums.below[r] = hn::Add(sums.below[r], rest);
+        sums.on_grid[r] = sum;
+        const V magnitude = hn::Abs(x);
+        largest[r & 1] = hn::Max(magnitude, largest[r & 1]);
+        const V nonzero =
+            hn::IfThenElse(hn::Eq(magnitude, hn::Zero(d)), smallest[r & 1], magnitude);
+        smallest[r & 1] = hn::Min(nonzero, smallest[r & 1]);
+      }
+    }
+    sums.largest = Largest(d, hn::Max(largest[0], largest[1]));
+    sums.smallest = Smallest(d, hn::Min(smallest[0], smallest[1]));
+    // A NaN or an infinity stays in the sums, whatever the maxima make of it.
+    const V all = hn::Add(hn::Add(sums.on_grid[0], sums.on_grid[1]),
+                          hn::Add(sums.on_grid[2], sums.on_grid[3]));
+    sums.is_finite = hn::AllTrue(d, hn::IsFinite(all));
+    return sums;
+  }
+
+  static void Put(const Sums& sums, int guess, std::int64_t* words) {
+    const D d;
+    constexpr int kUnit = exact::DigitLayout<double, 1>::kUnit;
+    const int grid = GridOf(guess);
+    const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + grid));
+    const V to_grid = hn::Set(d, PowerOfTwo(-grid));
+    // The last place of the smallest element that the window admits.
+    const int lowest = std::max(guess - kWindow, 1) - 1 + kUnit;
+    const V to_lowest = hn::Set(d, PowerOfTwo(-lowest));
+    std::int64_t on_grid = 0;
+    std::int64_t below = 0;
+    for (int r = 0; r < kRunning; ++r) {
+      on_grid += SumOfIntegers(hn::Mul(hn::Sub(sums.on_grid[r], anchor), to_grid));
+      below += SumOfIntegers(hn::Mul(sums.below[r], to_lowest));
+    }
+    exact::AddAt(words, on_grid, grid - kUnit);
+    exact::AddAt(words, below, lowest - kUnit);
+  }
+
+  int guess_ = 0;
+};
+
+}  // namespace warpfold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // WARPFOLD_KERNELS_CPU_EXACT_DOUBLE_TILE_INL_H_

@@ -1,0 +1,246 @@
+// The sums of elements, of their absolute values and of their squares, in one go.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cpu/each_loop.h"
+#include "kernels/cpu/exact_sums.h"
+#include "kernels/element.h"
+#include "kernels/exact/state.h"
+
+// Compiled once for each SIMD target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/exact_statistics.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/highway.h"
+#include "kernels/cpu/exact_double_tile-inl.h"
+#include "kernels/cpu/exact_elements-inl.h"
+#include "kernels/cpu/exact_grids-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace warpfold::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// f32, bf16 and f16, whose squares are float64 numbers. A window for the sums; of a square what
+// reaches a grid and, below it, the rest.
+template <typename T, bool kOmitsNan>
+struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
+  using N = NarrowElements<T, kOmitsNan>;
+  static constexpr int kTile = 1024;
+  static constexpr int kRunning = 2;
+  // log2 of the additions to a lane of a running sum.
+  static constexpr int kDepth =
+      std::countr_zero(static_cast<unsigned>(kTile / kRunning)) - kLanesLog2;
+  // Both running sums together, of numbers below 2^(precision + window), have 53 bits; the rests of
+  // squares, below half a grid of 51 - kDepth bits under the largest square, too.
+  static constexpr int kWindow =
+      std::min(53 - N::kPrecision - kDepth - 1, (105 - 2 * kDepth) / 2 - N::kPrecision);
+  static constexpr bool kAlwaysFits = kWindow >= N::kExponentMask - 2;
+  static constexpr int kUnit = exact::DigitLayout<T, 1>::kUnit;
+
+  // Exactly kTile elements.
+  std::uint32_t Add(const T* tile, const ExactWords& words) const {
+    Exponents exponents{N::kExponentMask - 1, 1};
+    if constexpr (!kAlwaysFits) exponents = N::Scan(tile, kTile);
+    if (exponents.largest == N::kExponentMask) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+    const int top = N::ExponentOfLast(exponents.largest) + N::kPrecision;
+    if (exponents.largest - exponents.smallest > (kAlwaysFits ? N::kExponentMask : kWindow)) {
+      AddWide(tile, top, N::ExponentOfLast(exponents.smallest), words);
+      return exact::kHasOtherThanNegativeZero;
+    }
+    const D d;
+    const int grid = 2 * top + kDepth - 51;
+    const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + grid));
+    V sums[kRunning], absolute_sums[kRunning], on_grid[kRunning], below[kRunning];
+    for (int r = 0; r < kRunning; ++r) {
+      sums[r] = hn::Set(d, -0.0);
+      absolute_sums[r] = hn::Zero(d);
+      on_grid[r] = anchor;
+      below[r] = hn::Zero(d);
+    }
+    for (int i = 0; i < kTile; i += kRunning * kLanes) {
+      for (int r = 0; r < kRunning; ++r) {
+        const V x = N::Load(tile + i + r * kLanes);
+        sums[r] = hn::Add(sums[r], x);
+        absolute_sums[r] = hn::Add(absolute_sums[r], hn::Abs(x));
+        const V square = hn::Mul(x, x);
+        const V sum = hn::Add(on_grid[r], square);
+        below[r] = hn::Add(below[r], hn::Sub(square, hn::Sub(sum, on_grid[r])));
+        on_grid[r] = sum;
+      }
+    }
+    const V sum = hn::Add(sums[0], sums[1]);
+    if constexpr (kAlwaysFits) {
+      // Nothing overflows float64: what is not finite was among the elements.
+      if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+    }
+    const int lowest =
+        N::ExponentOfLast(kAlwaysFits ? 1 : std::max(exponents.largest - kWindow, 1));
+    const V to_lowest = hn::Set(d, PowerOfTwo(-lowest));
+    exact::AddAt(words.sum, SumOfIntegers(hn::Mul(sum, to_lowest)), lowest - kUnit);
+    const V absolute_sum = hn::Add(absolute_sums[0], absolute_sums[1]);
+    exact::AddAt(words.absolute_sum, SumOfIntegers(hn::Mul(absolute_sum, to_lowest)),
+                 lowest - kUnit);
+    const V to_grid = hn::Set(d, PowerOfTwo(-grid));
+    const V to_squares = hn::Set(d, PowerOfTwo(-2 * lowest));
+    std::int64_t on_grid_total = 0;
+    std::int64_t below_total = 0;
+    for (int r = 0; r < kRunning; ++r) {
+      on_grid_total += SumOfIntegers(hn::Mul(hn::Sub(on_grid[r], anchor), to_grid));
+      below_total += SumOfIntegers(hn::Mul(below[r], to_squares));
+    }
+    // A grid finer than the squares' own unit has zeros there.
+    if (grid < 2 * kUnit) {
+      exact::AddAt(words.squares, on_grid_total >> (2 * kUnit - grid), 0);
+    } else {
+      exact::AddAt(words.squares, on_grid_total, grid - 2 * kUnit);
+    }
+    exact::AddAt(words.squares, below_total, 2 * (lowest - kUnit));
+    return IsNegativeZero(sum) ? 0u : std::uint32_t{exact::kHasOtherThanNegativeZero};
+  }
+
+ private:
+  static HWY_NOINLINE void AddWide(const T* tile, int top, int lowest, const ExactWords& words) {
+    const auto load = [tile](int i) { return N::Load(tile + i); };
+    const auto load_absolute = [&](int i) { return hn::Abs(load(i)); };
+    const auto load_square = [&](int i) {
+      const V x = load(i);
+      return hn::Mul(x, x);
+    };
+    AddOnGrids(load, kTile, top, lowest, kUnit, words.sum);
+    AddOnGrids(load_absolute, kTile, top, lowest, kUnit, words.absolute_sum);
+    AddOnGrids(load_square, kTile, 2 * top, 2 * lowest, 2 * kUnit, words.squares);
+  }
+};
+
+// x * x is product + rest.
+struct SquareParts {
+  V product;
+  V rest;
+};
+HWY_INLINE SquareParts SquareOf(V x) {
+  const V product = hn::Mul(x, x);
+#if HWY_NATIVE_FMA
+  return {product, hn::MulSub(x, x, product)};
+#else  // Dekker's: halves of 26 bits, whose products are exact
+  const V scaled = hn::Mul(x, hn::Set(D(), 134217729.0));  // 2^27 + 1
+  const V high = hn::Sub(scaled, hn::Sub(scaled, x));
+  const V low = hn::Sub(x, high);
+  const V cross = hn::Mul(high, low);
+  const V rest = hn::Add(hn::Sub(hn::Mul(high, high), product), hn::Add(cross, cross));
+  return {product, hn::Add(rest, hn::Mul(low, low))};
+#endif
+}
+
+// f64: the sum by its own tile; all else by grids, in three classes of elements of which each is
+// scaled to where no square overflows or loses bits.
+template <bool kOmitsNan>
+class DoubleStatistics {
+ public:
+  static constexpr int kTile = DoubleTile<kOmitsNan>::kTile;
+
+  std::uint32_t Add(const double* tile, const ExactWords& words) {
+    const D d;
+    V largest = hn::Zero(d);
+    V smallest = hn::Set(d, kInfinity<double>);
+    V all = hn::Zero(d);
+    for (int i = 0; i < kTile; i += kLanes) {
+      const V x = hn::Abs(LoadDoubles<kOmitsNan>(tile + i));
+      largest = hn::Max(largest, x);
+      smallest = hn::Min(smallest, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), smallest, x));
+      all = hn::Or(all, hn::VecFromMask(d, hn::Not(hn::IsFinite(x))));
+    }
+    const bool is_finite = hn::AllTrue(
+        hn::RebindToUnsigned<D>(),
+        hn::Eq(hn::BitCast(hn::RebindToUnsigned<D>(), all), hn::Zero(hn::RebindToUnsigned<D>())));
+    const double greatest = is_finite ? Largest(d, largest) : 0;
+    if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, kTile, words);
+    const double least = Smallest(d, smallest);
+    if (least >= kSmall && greatest < kLarge) {
+      AddClass<0, false>(tile, least, greatest, words);
+    } else {
+      if (least < kSmall) {
+        AddClass<kShift, true>(tile, least, std::min(greatest, kSmall), words);
+      }
+      if (greatest >= kSmall && least < kLarge) {
+        AddClass<0, true>(tile, std::max(least, kSmall), std::min(greatest, kLarge), words);
+      }
+      if (greatest >= kLarge) {
+        AddClass<-kShift, true>(tile, std::max(least, kLarge), greatest, words);
+      }
+    }
+    return sum_.Add(tile, {.sum = words.sum});
+  }
+
+ private:
+  static constexpr double kSmall = 0x1p-340;
+  static constexpr double kLarge = 0x1p+340;
+  static constexpr int kShift = 680;  // of small elements, up
+  static constexpr int kUnit = exact::DigitLayout<double, 1>::kUnit;
+
+  // Elements of `least` to `greatest`, which kMasked tells from others, scaled by 2^kScale.
+  template <int kScale, bool kMasked>
+  static HWY_NOINLINE void AddClass(const double* tile, double least, double greatest,
+                                    const ExactWords& words) {
+    const D d;
+    const auto load = [&](int i) {
+      V x = hn::Abs(LoadDoubles<kOmitsNan>(tile + i));
+      if constexpr (kMasked) {
+        const auto is_in =
+            kScale > 0   ? hn::Lt(x, hn::Set(d, kSmall))
+            : kScale < 0 ? hn::Ge(x, hn::Set(d, kLarge))
+                         : hn::And(hn::Ge(x, hn::Set(d, kSmall)), hn::Lt(x, hn::Set(d, kLarge)));
+        x = hn::IfThenElseZero(is_in, x);
+      }
+      return kScale == 0 ? x : hn::Mul(x, hn::Set(d, PowerOfTwo(kScale)));
+    };
+    const int top = ExponentOf(greatest) + kUnit + 52 + 1 + kScale;
+    const int lowest = ExponentOf(least) - 1 + kUnit + kScale;
+    AddOnGrids(load, kTile, top, lowest, kUnit + kScale, words.absolute_sum);
+    const int unit = 2 * (kUnit + kScale);
+    AddOnGrids([&](int i) { return SquareOf(load(i)).product; }, kTile, 2 * top, 2 * lowest, unit,
+               words.squares);
+    AddOnGrids([&](int i) { return SquareOf(load(i)).rest; }, kTile, 2 * top - 53, 2 * lowest, unit,
+               words.squares);
+  }
+
+  static int ExponentOf(double magnitude) {
+    return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
+  }
+
+  DoubleTile<kOmitsNan> sum_;
+};
+
+template <typename T, bool kOmitsNan>
+ExactSumLoop<T> ExactStatisticsLoopFor() {
+  using Tile = std::conditional_t<std::is_same_v<T, double>, DoubleStatistics<kOmitsNan>,
+                                  NarrowStatistics<T, kOmitsNan>>;
+  return &AddTiles<Tile, T>;
+}
+
+#define WARPFOLD_LOOP(T, name, omits_nan) \
+  ExactSumLoop<T> ExactStatisticsLoopFor##name() { return ExactStatisticsLoopFor<T, omits_nan>(); }
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
+#undef WARPFOLD_LOOP
+
+}  // namespace warpfold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace warpfold::cpu {
+
+#define WARPFOLD_LOOP(T, name, omits_nan)                        \
+  HWY_EXPORT(ExactStatisticsLoopFor##name);                      \
+  template <>                                                    \
+  ExactSumLoop<T> GetExactStatisticsLoop<T, omits_nan>() {       \
+    return HWY_DYNAMIC_DISPATCH(ExactStatisticsLoopFor##name)(); \
+  }
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
+WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
+#undef WARPFOLD_LOOP
+
+}  // namespace warpfold::cpu
+#endif  // HWY_ONCE

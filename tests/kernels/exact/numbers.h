@@ -1,0 +1,96 @@
+// Between GMP's integers and what kernels/exact takes, and numbers to try.
+#ifndef WARPFOLD_TESTS_KERNELS_EXACT_NUMBERS_H_
+#define WARPFOLD_TESTS_KERNELS_EXACT_NUMBERS_H_
+
+#include <gmpxx.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <type_traits>
+
+#include "kernels/element.h"
+#include "kernels/exact/rounding.h"
+#include "kernels/exact/state.h"
+#include "tests/kernels/exact/oracle.h"
+
+namespace warpfold::testing {
+
+template <typename T>
+const Format& FormatOf() {
+  if constexpr (std::is_same_v<T, Half>) return kFormats[0];
+  if constexpr (std::is_same_v<T, BFloat16>) return kFormats[1];
+  if constexpr (std::is_same_v<T, float>) return kFormats[2];
+  if constexpr (std::is_same_v<T, double>) return kFormats[3];
+}
+
+// What a type's exact sums are counted in: bf16's in f32's.
+template <typename T>
+long UnitExponent() {
+  return std::is_same_v<T, BFloat16> ? -149 : FormatOf<T>().lowest_exponent;
+}
+
+template <typename T>
+std::uint64_t BitsOf(T x) {
+  return BitCast<typename exact::FloatFormat<T>::Bits>(x);
+}
+
+template <typename T>
+T FromBits(std::uint64_t bits) {
+  return BitCast<T>(static_cast<typename exact::FloatFormat<T>::Bits>(bits));
+}
+
+template <class Layout>
+exact::Magnitude<Layout> ToMagnitude(const mpz_class& value) {
+  exact::Magnitude<Layout> magnitude = {};
+  magnitude.is_negative = value < 0;
+  mpz_export(magnitude.words, nullptr, -1, sizeof(std::uint64_t), 0, 0, value.get_mpz_t());
+  return magnitude;
+}
+
+template <class Layout>
+mpz_class FromMagnitude(const exact::Magnitude<Layout>& magnitude) {
+  mpz_class value;
+  mpz_import(value.get_mpz_t(), Layout::kMagnitudeWords, -1, sizeof(std::uint64_t), 0, 0,
+             magnitude.words);
+  return magnitude.is_negative ? mpz_class(-value) : value;
+}
+
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t seed) : random_(seed), gmp_(gmp_randinit_default) {
+    gmp_.seed(static_cast<unsigned long>(seed));
+  }
+
+  // In [low, high].
+  long Between(long low, long high) {
+    return std::uniform_int_distribution<long>(low, high)(random_);
+  }
+  bool OneIn(int n) { return Between(1, n) == 1; }
+  mpz_class Bits(long count) { return gmp_.get_z_bits(static_cast<mp_bitcnt_t>(count)); }
+
+  // From 1 to 2^62, of any size.
+  long Count() {
+    const long bits = Between(0, 61);
+    const long low = 1l << bits;
+    return OneIn(3) ? low : low + Between(0, low - 1);
+  }
+
+  // The bits of a finite element within `binades` of a random exponent.
+  std::uint64_t ElementBits(const Format& format, long first_binade, long binades) {
+    const long last = std::min(first_binade + binades, (1l << format.exponent_bits) - 2);
+    const auto exponent = static_cast<std::uint64_t>(Between(first_binade, last));
+    const std::uint64_t stored = random_() & ((std::uint64_t{1} << (format.precision - 1)) - 1);
+    return exponent << (format.precision - 1) | stored | (OneIn(2) ? format.SignBit() : 0);
+  }
+
+  std::mt19937_64& engine() { return random_; }
+
+ private:
+  std::mt19937_64 random_;
+  gmp_randclass gmp_;
+};
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_KERNELS_EXACT_NUMBERS_H_
