@@ -24,8 +24,6 @@ using testing::PowerOfTwo;
 using testing::ToMagnitude;
 using testing::UnitExponent;
 
-constexpr std::uint64_t kSeed = 20261125;
-
 mpz_class CeilOf(const mpq_class& value) {
   mpz_class ceil;
   mpz_cdiv_q(ceil.get_mpz_t(), value.get_num_mpz_t(), value.get_den_mpz_t());
@@ -65,7 +63,7 @@ class ExactFinishTest : public ::testing::Test {
     ASSERT_EQ(testing::BitsOf(got), want) << what << " of " << value << " * 2^" << unit;
   }
 
-  Numbers numbers_{kSeed};
+  Numbers numbers_;
 };
 
 using Floats = ::testing::Types<Half, BFloat16, float, double>;

@@ -24,8 +24,6 @@ using testing::NumberOf;
 using testing::Numbers;
 using testing::PowerOfTwo;
 
-constexpr std::uint64_t kSeed = 20261125;
-
 mpq_class Lowest(const PositiveProduct& product) {
   mpz_class mantissa = static_cast<unsigned long>(product.mantissa >> 64);
   mantissa = (mantissa << 64) + static_cast<unsigned long>(product.mantissa);
@@ -53,7 +51,7 @@ class ExactProductTest : public ::testing::Test {
     return factors;
   }
 
-  Numbers numbers_{kSeed};
+  Numbers numbers_;
 };
 
 using Floats = ::testing::Types<Half, BFloat16, float, double>;

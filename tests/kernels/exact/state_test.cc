@@ -21,8 +21,6 @@ using testing::FromBits;
 using testing::FromMagnitude;
 using testing::Numbers;
 
-constexpr std::uint64_t kSeed = 20261125;
-
 template <typename T>
 class ExactStateTest : public ::testing::Test {
  protected:
@@ -45,7 +43,7 @@ class ExactStateTest : public ::testing::Test {
     return elements;
   }
 
-  Numbers numbers_{kSeed};
+  Numbers numbers_;
 };
 
 using Floats = ::testing::Types<Half, BFloat16, float, double>;
