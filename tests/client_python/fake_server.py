@@ -3,6 +3,7 @@
 It sums float64 vectors, whatever is asked, from bytes that protobuf itself decoded.
 """
 
+import itertools
 import mmap
 import os
 import stat
@@ -42,6 +43,12 @@ def rpc_status(retry_info_ms):
     detail.type_url = "type.googleapis.com/google.rpc.RetryInfo"
     detail.value = info.SerializeToString()
     return status.SerializeToString()
+
+
+_ADDRESSES = (
+    f"127.{100 + os.getpid() % 100}.{os.getpid() // 100 % 250}.{1 + number % 250}"
+    for number in itertools.count()
+)
 
 
 class FakeServer:
@@ -94,12 +101,16 @@ class FakeServer:
                 grpc.method_handlers_generic_handler(TENSOR_SERVICE, tensor_handlers),
             )
         )
+        # On an address that no other fake has: a client that still calls one which is gone, or another
+        # process's, must not come here, as it would where a port is taken again.
         if self._credentials is None:
-            port = self._server.add_insecure_port("127.0.0.1:0")
+            host = next(_ADDRESSES)
+            port = self._server.add_insecure_port(f"{host}:0")
         else:
+            host = "localhost"  # which the certificate is for
             port = self._server.add_secure_port("127.0.0.1:0", self._credentials)
         self._server.start()
-        self.target = f"localhost:{port}"
+        self.target = f"{host}:{port}"
         return self
 
     def __exit__(self, *_):

@@ -100,8 +100,7 @@ def test_calls_of_many_threads_survive_a_replica_that_hangs(replicas):
 
 def test_calls_take_turns_and_what_lies_on_one_server_stays_with_it(either_client):
     with FakeServer() as one, FakeServer() as two:
-        ports = [server.target.rpartition(":")[2] for server in (one, two)]
-        client = either_client("ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports))
+        client = either_client(f"ipv4:{one.target},{two.target}")
         for values in (np.ones(512), np.ones(1 << 17)):  # small or not
             for _ in range(10_000):  # until it has connected to both
                 assert client.sum(values) == len(values)
