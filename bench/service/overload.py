@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What overload does to the answers: 4 KiB tensors at three times what the server can do.
 
-usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 2048] ...
+usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 256] ...
 
 Server and clients are on processors of their own where there are enough: clients need the more of
 them, as they have to send faster than the server can answer; the offered rate shows whether they
-did. First --capacity-clients clients, each with one request at a time, find the capacity; then
---clients of them send at --times that rate, at random times, whether the server keeps up or not.
-Both again for each round. Prints, and writes as JSON: answers a second that were OK, over the
+did. The server admits --requests-in-flight at a time, fewer than there are clients, and refuses
+the others. First --capacity-clients clients, each with one request at a time, find the capacity;
+then --clients of them send at --times that rate, at random times, whether the server keeps up or
+not. Both again for each round. Prints, and writes as JSON: answers a second that were OK, over the
 capacity (goodput); refused requests by code; and the p99 of the server's own time of those it
 admitted, an upper bound by its histogram.
 """
@@ -87,14 +88,16 @@ def measure(program, server, processors, options):
 def main():
     parser = bench_parser(__doc__, rounds=3, seconds=3)
     parser.add_argument("--times", type=float, default=3, help="of the capacity that is offered")
-    parser.add_argument("--clients", type=int, default=2048)
+    parser.add_argument("--clients", type=int, default=256)
     parser.add_argument("--capacity-clients", type=int, default=64)
     parser.add_argument("--server-processors", type=int, default=2)
+    parser.add_argument("--requests-in-flight", type=int, default=64)
     options = parser.parse_args()
     server_program, load_program = find_programs(options.build, (SERVER, LOAD))
     on_server, on_clients = split_processors(options.server_processors)
     with tempfile.TemporaryDirectory() as folder:
         command = [*pinned(on_server), str(server_program), f"--backend={options.backend}",
+                   f"--max-requests-in-flight={options.requests_in_flight}",
                    "--listen-address=127.0.0.1:0", "--log-level=error"]
         with Server("warpfold", command, pathlib.Path(folder)) as server:
             rounds = [measure(load_program, server, on_clients, options)
