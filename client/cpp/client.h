@@ -183,7 +183,8 @@ struct ReduceAnswer {
 class Client {
  public:
   // Connects and asks for the server's info, trying again as the policy allows. Blocks up to the
-  // timeout. A target without a port means port 50051. UNAVAILABLE when nothing answers there.
+  // timeout. A target without a port means port 50051. UNAVAILABLE when nothing answers there;
+  // INVALID_ARGUMENT `target` at once, when it is none (target.h).
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& target,
                                                          const ClientOptions& options);
 

@@ -48,7 +48,20 @@ TEST_F(CliTest, AnUnknownOptionNamesTheNearest) {
 TEST_F(CliTest, ATargetThatIsNoneIsRefused) {
   ExpectFailure("--server http://localhost:50051 info", 2,
                 "'http://localhost:50051' is a URL; a target has no http://: localhost:50051\n");
-  ExpectFailure("watch --target localhost:70000", 2, "port 70000 is above 65535\n");
+  ExpectFailure("watch --target localhost:70000", 2,
+                "warpfold: --target: 'localhost:70000': port 70000 is above 65535\n");
+  for (const char* target : {"localhost:39173abc", "localhost:39173\\ 0", "localhost:39173/foo",
+                             "localhost:5005x", "localhost:-1", "localhost:"}) {
+    ExpectFailure(absl::StrCat("health --server ", target), 2, "warpfold: --server: 'localhost:");
+    ExpectFailure(absl::StrCat("bench --server=", target), 2, "warpfold: --server: 'localhost:");
+    ExpectFailure(absl::StrCat("info --target ", target), 2, "warpfold: --target: 'localhost:");
+    const Outcome outcome = RunAt(absl::StrCat("WARPFOLD_TARGET=", target), "info");
+    EXPECT_EQ(outcome.exit_code, 2) << target;
+    EXPECT_THAT(outcome.err, HasSubstr("warpfold: WARPFOLD_TARGET: 'localhost:"));
+  }
+  ExpectFailure("--server '' info", 2, "warpfold: --server: is empty\n");
+  ExpectFailure("info --server=", 2, "warpfold: --server: is empty\n");
+  ExpectFailure("info --target ''", 2, "warpfold: --target: is empty\n");
   const Outcome outcome = RunAt("WARPFOLD_TARGET=https://a/", "info");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("'https://a/' is a URL; a target has no https://: a\n"));

@@ -68,7 +68,7 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
-      ->envname("WARPFOLD_TARGET")
+      ->envname(kTargetVariable)
       ->check(CLI::Validator(
           [](const std::string& text) { return std::string(CheckTarget(text).message()); }, ""))
       ->capture_default_str();

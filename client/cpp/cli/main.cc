@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/app.h"
 #include "client/cpp/cli/commands.h"
@@ -110,6 +111,13 @@ int Main(int argc, char** argv) {
     }
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
       return Flushed(Report(absl::InvalidArgumentError(UnexpectedText(*app))));
+    }
+    // CLI11 calls an option by the first of its names.
+    const std::string kTarget = "--target";
+    const std::string problem = error.what();
+    if (problem.starts_with(kTarget + ":")) {
+      return Flushed(Report(absl::InvalidArgumentError(
+          absl::StrCat(TargetGivenBy(argc, argv), problem.substr(kTarget.size())))));
     }
     return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,16 @@ std::string UnexpectedText(const CLI::App& app) {
                       meant.has_value() ? absl::StrCat("did you mean --", *meant, "?")
                                         : absl::StrCat("warpfold help", command.empty() ? "" : " ",
                                                        command, " lists the options"));
+}
+
+std::string TargetGivenBy(int argc, const char* const* argv) {
+  std::string given = kTargetVariable;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view argument = argv[i];
+    const std::string name(argument.substr(0, argument.find('=')));
+    if (name == "--server" || name == "--target") given = name;
+  }
+  return given;
 }
 
 }  // namespace warpfold::client

@@ -20,6 +20,10 @@ std::string UnknownCommand(const CLI::App& app);
 // or what else was not expected, in the order given.
 std::string UnexpectedText(const CLI::App& app);
 
+// Who gave the target: "--server", "--target" or, when neither is among main's arguments,
+// "WARPFOLD_TARGET".
+std::string TargetGivenBy(int argc, const char* const* argv);
+
 }  // namespace warpfold::client
 
 #endif  // WARPFOLD_CLIENT_CPP_CLI_USAGE_H_
