@@ -93,6 +93,23 @@ TEST_F(CliTest, AnOddMemberSpoilsNoNpz) {
   EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 2);
 }
 
+TEST_F(CliTest, AMemberThatIsNotNpyIsANoteInItsNpz) {
+  const std::string good = *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}});
+  const auto file = WriteFile("a.npz", ZipArchive({{"README.txt", "hi"}, {"w.npy", good}}));
+  const Outcome text = Run("describe " + file);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::ContainsRegex("README.txt +- +- +- .* is not a .npy file\n"));
+  EXPECT_EQ(Run("reduce --tensor w " + file + " --op sum").out, "7\n");
+  const auto other = WriteFile("b.npz", ZipArchive({{"README.txt", "ho"}, {"w.npy", good}}));
+  const Outcome diff = Run("diff " + file + " " + other);
+  EXPECT_EQ(diff.exit_code, 1) << diff.err;
+  EXPECT_THAT(diff.out, testing::ContainsRegex("README.txt +bytes .* is not a .npy file\n"));
+  EXPECT_THAT(diff.out, testing::HasSubstr("1 identical, 1 changed"));
+  EXPECT_EQ(Run("diff " + file + " " + file).exit_code, 0);
+  ExpectFailure("describe " + WriteFile("c.npz", ZipArchive({{"data.pkl", "x"}})), 2,
+                "c.npz: member 'data.pkl': is not .npy, so this is not a .npz file\n");
+}
+
 TEST_F(CliTest, NpzIsReadByItsNameAndFromStdin) {
   const std::string archive =
       ZipArchive({{"w.npy", *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}})}});
