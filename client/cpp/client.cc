@@ -37,7 +37,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
   constexpr int kAttemptsToConnect = 5;
   int& attempts_max = client->options_.retry.attempts_max;
   if (attempts_max == 0) attempts_max = kAttemptsToConnect;
+  client->options_.timeout = options.connect_timeout.value_or(options.timeout);
   absl::StatusOr<v1::GetServerInfoResponse> info = client->GetServerInfo();
+  client->options_.timeout = options.timeout;
   if (!info.ok()) return info.status();
   attempts_max = options.retry.attempts_max;
   client->info_ = *std::move(info);

@@ -201,6 +201,7 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str();
   command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
       ->transform(CLI::AsSizeValue(false))
+      ->check(IsPositive())
       ->capture_default_str();
   command->add_option("--dtype", flags.dtype, "Its element type")->capture_default_str();
   AddList(*command, "--op", flags.ops, "One or more ops, over all elements");
@@ -219,8 +220,10 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->check(IsNonNegative())
       ->capture_default_str();
   command
-      ->add_option("--give-up-after", flags.give_up_after_s,
-                   "End with exit status 3 when nobody has answered a client for so many seconds")
+      ->add_option(
+          "--give-up-after", flags.give_up_after_s,
+          "End with exit status 3 when nobody has answered a client for so many seconds, or "
+          "lets it connect")
       ->check(IsNonNegative())
       ->capture_default_str();
   command
