@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/cli/app.h"
 #include "client/cpp/cli/commands.h"
@@ -105,21 +104,8 @@ int Main(int argc, char** argv) {
   try {
     ParseFlags(*app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    const std::string word = error.get_exit_code() == 0 ? "" : UnknownCommand(*app);
-    if (!word.empty()) {
-      return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
-    }
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-      return Flushed(Report(absl::InvalidArgumentError(UnexpectedText(*app))));
-    }
-    // CLI11 calls an option by the first of its names.
-    const std::string kTarget = "--target";
-    const std::string problem = error.what();
-    if (problem.starts_with(kTarget + ":")) {
-      return Flushed(Report(absl::InvalidArgumentError(
-          absl::StrCat(TargetGivenBy(argc, argv), problem.substr(kTarget.size())))));
-    }
-    return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
+    if (error.get_exit_code() == 0) return Flushed(app->exit(error));  // --help, --version
+    return Flushed(Report(absl::InvalidArgumentError(UsageText(*app, error, argc, argv))));
   }
   return Flushed(RunSubcommand(*app, flags));
 }
