@@ -226,8 +226,9 @@ TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
   const auto b = npz("b.npz", npy("<U1", "b\0\0\0"s), "abcd");
   const Outcome bytes = Run("diff " + a + " " + b + " --tolerance 1e9");
   EXPECT_EQ(bytes.exit_code, 1) << bytes.err;
-  EXPECT_THAT(bytes.out, testing::ContainsRegex(
-                             "odd +bytes +- +- .*  descr: '<U1' is not a dtype that warpfold"));
+  EXPECT_THAT(bytes.out,
+              testing::ContainsRegex(
+                  "odd +bytes +- +- .*  descr: '<U1': the file holds text, not numbers"));
   const json odd = json::parse(Run("--json diff " + a + " " + b).out)["tensors"][0];
   EXPECT_EQ(odd["change"], "bytes");
   EXPECT_TRUE(odd["a"]["shape"].is_null());

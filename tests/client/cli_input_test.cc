@@ -1,6 +1,7 @@
 // What `warpfold` reads: every format, from files and from stdin.
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
 #include "tests/client/zip_archive.h"
 
@@ -52,7 +53,7 @@ TEST_F(CliTest, StdinIsReadWhateverItsFormat) {
   EXPECT_EQ(report["tensors"][1]["name"], "b");
   const json one = json::parse(Run("describe --json - < " + npy).out);
   EXPECT_EQ(one["tensors"][0]["name"], "stdin");
-  ExpectFailure("describe - < /dev/null", 2, "stdin: is no .npy");
+  ExpectFailure("describe - < /dev/null", 2, "warpfold: stdin: is empty\n");
 }
 
 TEST_F(CliTest, ALongPipeIsReadWhole) {
@@ -91,6 +92,13 @@ TEST_F(CliTest, AnOddMemberSpoilsNoNpz) {
   ExpectFailure("reduce --tensor odd " + file + " --op sum", 2,
                 "a.npz: tensor 'odd': descr: the file holds Python objects");
   EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 2);
+}
+
+TEST_F(CliTest, AFileOfNoBytesIsEmptyWhateverItsName) {
+  for (const char* name : {"a.npy", "a.npz", "a.safetensors", "a.bin"}) {
+    ExpectFailure("describe " + WriteFile(name, ""), 2, absl::StrCat(name, ": is empty\n"));
+    ExpectFailure("diff " + Path(name) + " " + Path(name), 2, absl::StrCat(name, ": is empty\n"));
+  }
 }
 
 TEST_F(CliTest, AMemberThatIsNotNpyIsANoteInItsNpz) {
