@@ -35,7 +35,7 @@ constexpr Statistic kStatistics[] = {
 
 // Of values alone, none of which differ by more than the tolerance.
 bool IsWithinTolerance(const TensorDiff& diff, std::optional<double> tolerance) {
-  return tolerance.has_value() && diff.difference.has_value() &&
+  return tolerance.has_value() && diff.change == Change::kValues && diff.difference.has_value() &&
          !IsMore(diff.difference->max_abs, *tolerance);
 }
 
@@ -96,6 +96,10 @@ void Compare(TensorDiff& diff) {
   }
   if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
     diff.change = a.dtype_name != b.dtype_name ? Change::kDType : Change::kShape;
+    const bool is_of_values = a.problem.empty() && b.problem.empty() &&
+                              a.view.shape == b.view.shape &&
+                              AreComparable(a.view.dtype, b.view.dtype);
+    if (is_of_values) diff.difference = DifferenceOf(a, b);
     return;
   }
   if (a.layout == b.layout && HasSameBytes(a.view.data, b.view.data)) {
@@ -103,7 +107,7 @@ void Compare(TensorDiff& diff) {
     return;
   }
   diff.change = Change::kValues;
-  if (ElementBytes(a.view.dtype) == 0) return;
+  if (!AreComparable(a.view.dtype, b.view.dtype)) return;
   const Difference difference = DifferenceOf(a, b);
   if (difference.changed > 0) {
     diff.difference = difference;
@@ -173,7 +177,9 @@ std::vector<std::string> DifferenceCells(const TensorDiff& diff) {
     return ElementShortText(v1::DTYPE_F64, reinterpret_cast<const char*>(&value));
   };
   return {absl::StrCat(diff.difference->changed), text(diff.difference->max_abs),
-          ShapeText(IndexOf(diff.difference->max_at, diff.a->view.shape)),
+          diff.difference->changed == 0
+              ? "-"
+              : ShapeText(IndexOf(diff.difference->max_at, diff.a->view.shape)),
           text(diff.difference->relative_l2)};
 }
 
@@ -184,7 +190,9 @@ nlohmann::ordered_json DifferenceJson(const TensorDiff& diff) {
   };
   return {{"changed", diff.difference->changed},
           {"max_abs", number(diff.difference->max_abs)},
-          {"max_at", IndexOf(diff.difference->max_at, diff.a->view.shape)},
+          {"max_at", diff.difference->changed == 0
+                         ? nlohmann::json()
+                         : nlohmann::json(IndexOf(diff.difference->max_at, diff.a->view.shape))},
           {"relative_l2", number(diff.difference->relative_l2)}};
 }
 
