@@ -118,6 +118,29 @@ TEST_F(CliTest, AMemberThatIsNotNpyIsANoteInItsNpz) {
                 "c.npz: member 'data.pkl': is not .npy, so this is not a .npz file\n");
 }
 
+TEST_F(CliTest, ANarrowTerminalHasNoLongerLines) {
+  const std::string good = *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}});
+  std::string odd = good;
+  odd.replace(odd.find("<i4"), 3, "|O8");
+  const auto file = WriteFile("a.npz", ZipArchive({{"odd.npy", odd}, {"w.npy", good}}));
+  const auto longest = [](const std::string& text) {
+    std::size_t most = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      most = std::max(most, line.substr(0, line.find('\r')).size());
+    }
+    return most;
+  };
+  const Outcome table = RunOnTerminal("--server " + server_.address() + " describe " + file, 70);
+  EXPECT_THAT(table.out, testing::HasSubstr("\n  descr: the file holds Python objects, not"));
+  EXPECT_LE(longest(table.out), 70u) << table.out;
+  for (const char* help : {"--help", "describe --help", "help bench", "help"}) {
+    const Outcome outcome = RunOnTerminal(help, 50);
+    EXPECT_LE(longest(outcome.out), 50u) << outcome.out;
+    EXPECT_GT(longest(outcome.out), 30u) << outcome.out;
+  }
+}
+
 TEST_F(CliTest, NpzIsReadByItsNameAndFromStdin) {
   const std::string archive =
       ZipArchive({{"w.npy", *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}})}});

@@ -284,7 +284,7 @@ bool Differs(const DiffReport& report) {
   });
 }
 
-std::string DiffText(const DiffReport& report, bool color) {
+std::string DiffText(const DiffReport& report, bool color, int terminal_columns) {
   std::vector<Column> columns = {{"NAME"},
                                  {"CHANGE"},
                                  {"SHAPE"},
@@ -300,7 +300,7 @@ std::string DiffText(const DiffReport& report, bool color) {
       std::any_of(report.tensors.begin(), report.tensors.end(), [](const TensorDiff& diff) {
         return diff.change != Change::kIdentical && !NoteOf(diff).empty();
       });
-  if (has_notes) columns.push_back({"NOTE"});
+  if (has_notes) columns.push_back({"NOTE", Align::kLeft, /*wraps=*/true});
   Table table(columns);
   const Totals totals = Count(report);
   for (const TensorDiff& diff : report.tensors) {
@@ -316,7 +316,7 @@ std::string DiffText(const DiffReport& report, bool color) {
                                  ? absl::StrCat(totals.within_tolerance, " within the tolerance, ")
                                  : std::string();
   return absl::StrCat(
-      totals.identical < report.tensors.size() ? table.Text() : "",
+      totals.identical < report.tensors.size() ? table.Text(terminal_columns) : "",
       absl::StrFormat("A: %s\nB: %s\n%d identical, %s%d changed, %d only in A, %d only in B\n",
                       Printable(report.a), Printable(report.b), totals.identical, within,
                       totals.changed, totals.only_in_a, totals.only_in_b));

@@ -60,7 +60,8 @@ bool Differs(const DiffReport& report);
 // could not be read. Where six digits hide a change the extremes have more, and mean and std a "≈":
 // they are rounded.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
-std::string DiffText(const DiffReport& report, bool color);
+// Notes are wrapped to `terminal_columns` (wrap.h).
+std::string DiffText(const DiffReport& report, bool color, int terminal_columns = 0);
 
 // {"a", "b", "tolerance", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}],
 // "total": {"identical", "within_tolerance", "changed", "only_in_a", "only_in_b"}}; SIDE is null or
