@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/exchange.h"
 #include "client/cpp/message.h"
 #include "client/cpp/small_call.h"
 #include "client/cpp/stripes.h"
+#include "client/cpp/target.h"
 
 namespace warpfold::client {
 
@@ -23,6 +25,9 @@ Client::Client(const std::string& target, const ClientOptions& options)
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& target,
                                                         const ClientOptions& options) {
+  if (absl::Status checked = CheckTarget(target); !checked.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("target: ", checked.message()));
+  }
   if (options.chunk_bytes == 0) return absl::InvalidArgumentError("chunk_bytes: is 0");
   if (options.connections < 1) return absl::InvalidArgumentError("connections: is less than 1");
   if (options.stripe_bytes_min < 1) {
@@ -32,7 +37,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
   constexpr int kAttemptsToConnect = 5;
   int& attempts_max = client->options_.retry.attempts_max;
   if (attempts_max == 0) attempts_max = kAttemptsToConnect;
+  client->options_.timeout = options.connect_timeout.value_or(options.timeout);
   absl::StatusOr<v1::GetServerInfoResponse> info = client->GetServerInfo();
+  client->options_.timeout = options.timeout;
   if (!info.ok()) return info.status();
   attempts_max = options.retry.attempts_max;
   client->info_ = *std::move(info);

@@ -95,6 +95,7 @@ struct ClientOptions {
   // Unless ReduceOptions says otherwise: how long a call may go without progress, retries included;
   // of a call of one message the time that it may take.
   std::chrono::milliseconds timeout{60'000};
+  std::optional<std::chrono::milliseconds> connect_timeout = {};  // of Connect, instead of timeout
   // Tensors above this many bytes travel by ReduceStream, and so does whatever would not fit the
   // server's Limits.max_message_bytes.
   std::int64_t stream_threshold_bytes = kDefaultStreamThresholdBytes;
@@ -183,7 +184,8 @@ struct ReduceAnswer {
 class Client {
  public:
   // Connects and asks for the server's info, trying again as the policy allows. Blocks up to the
-  // timeout. A target without a port means port 50051. UNAVAILABLE when nothing answers there.
+  // timeout. A target without a port means port 50051. UNAVAILABLE when nothing answers there;
+  // INVALID_ARGUMENT `target` at once, when it is none (target.h).
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& target,
                                                          const ClientOptions& options);
 

@@ -17,8 +17,9 @@ inline constexpr char kDefaultPort[] = "50051";  // gRPC's own is 443
 // target are as they were.
 std::string WithDefaultPort(const std::string& target);
 
-// Refuses what gRPC would take for something else: a URL's scheme, for a name to look up, and a
-// port above 65535, which it wraps around.
+// Refuses what gRPC would take for something else: a URL's scheme or a path, for a name to look up;
+// a port that is no number, for its first digits; one above 65535, which it wraps around; an empty
+// one, for 443.
 absl::Status CheckTarget(const std::string& target);
 
 }  // namespace warpfold::client

@@ -1,6 +1,12 @@
 // `warpfold bench` against the fake service; the paths that it lacks are tests/e2e/load_test.cc's.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/cli/bench_report.h"
 #include "tests/client/cli_fixture.h"
 
@@ -64,15 +70,50 @@ TEST_F(BenchCliTest, WhatCannotBeMeasuredIsSaid) {
   ExpectFailure("bench --dtype f32 --size 5", 2, "--size: 5 bytes are not whole elements of f32");
   ExpectFailure("bench --method smoke", 2, "--method");
   ExpectFailure("bench --duration 0 --op prod", 2, "ops: not in this server");
-  // After the answer of the warm-up and five more nobody is there.
-  server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
-  ExpectFailure("bench --warmup 0 --duration 3600 --give-up-after 0.2", 3,
-                "warpfold: gave up: no answer any longer, after 5 answers and ");
-  server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}}, 6);
-  ExpectFailure("bench --warmup 0 --duration 3600 --give-up-after 0", 3,
-                "after 5 answers and 1 failures of a client; the last: ");
+  ExpectFailure("bench --size 0", 2, "--size: 0 is not positive\n");
   server_.Stop();
   ExpectFailure("bench --timeout 1", 3, server_.address());
+}
+
+TEST_F(BenchCliTest, GivingUpPrintsTheFiguresThereAre) {
+  const auto dies_after = [this](int answers) {
+    server_.service().FailNext(1'000'000, {grpc::StatusCode::UNAVAILABLE, "planned", {}, {}},
+                               answers);
+  };
+  const std::string bench = "bench --warmup 0 --duration 3600 ";
+  dies_after(6);  // the answer of the warm-up and five more
+  const Outcome text = Run(bench + "--give-up-after 0.2");
+  EXPECT_EQ(text.exit_code, 3);
+  EXPECT_THAT(text.err, HasSubstr("warpfold: gave up: no answer any longer, after 5 answers and "));
+  EXPECT_THAT(text.out, testing::ContainsRegex("requests +5 in "));
+  EXPECT_THAT(text.out, HasSubstr("UNAVAILABLE"));
+  dies_after(6);
+  const Outcome outcome = Run(bench + "--give-up-after 0 --json");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("after 5 answers and 1 failures of a client; the last: "));
+  const json out = json::parse(outcome.out);
+  EXPECT_EQ(out["requests"], 5);
+  EXPECT_THAT(out["lost"].get<std::string>(), testing::StartsWith("gave up: "));
+  dies_after(1);
+  ExpectFailure(bench + "--give-up-after 0", 3, "gave up: no answer any longer, after 0 answers");
+}
+
+// The kernel accepts the connection of a server that is stopped, and nobody says a word on it.
+TEST_F(BenchCliTest, GivingUpIsOfConnectingToo) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(fd, 16), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string target = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  for (const char* method : {"unary", "infer"}) {
+    ExpectFailure(absl::StrCat("bench --give-up-after 0 --target ", target, " --method ", method),
+                  3, absl::StrCat("warpfold: gave up: ", target, " did not answer within 1 s\n"));
+  }
+  close(fd);
 }
 
 TEST_F(BenchCliTest, AServerThatIsLostBeforeTheEndIsExitCode3WithTheFiguresBeforeIt) {

@@ -1,5 +1,7 @@
 // `warpfold diff`: what is told apart, how it is told, and the exit codes.
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -226,8 +228,9 @@ TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
   const auto b = npz("b.npz", npy("<U1", "b\0\0\0"s), "abcd");
   const Outcome bytes = Run("diff " + a + " " + b + " --tolerance 1e9");
   EXPECT_EQ(bytes.exit_code, 1) << bytes.err;
-  EXPECT_THAT(bytes.out, testing::ContainsRegex(
-                             "odd +bytes +- +- .*  descr: '<U1' is not a dtype that warpfold"));
+  EXPECT_THAT(bytes.out,
+              testing::ContainsRegex(
+                  "odd +bytes +- +- .*  descr: '<U1': the file holds text, not numbers"));
   const json odd = json::parse(Run("--json diff " + a + " " + b).out)["tensors"][0];
   EXPECT_EQ(odd["change"], "bytes");
   EXPECT_TRUE(odd["a"]["shape"].is_null());
@@ -238,6 +241,47 @@ TEST_F(DiffCliTest, AnOddMemberOfAnNpzIsComparedByItsBytes) {
   EXPECT_THAT(read.out, testing::ContainsRegex("odd +dtype +- -> \\(1,\\) +- -> i32 "));
   EXPECT_EQ(Run("diff " + a + " " + WriteArray<float>("f.npy", v1::DTYPE_F32, {1}, {1})).exit_code,
             1);
+}
+
+TEST_F(DiffCliTest, FloatsOfTwoDTypesAreComparedByTheirValues) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto f64 =
+      WriteArray<double>("a.npy", v1::DTYPE_F64, {2, 3}, {0.5, 0.1, 3, NAN, infinity, -0.0});
+  const auto f32 =
+      WriteArray<float>("b.npy", v1::DTYPE_F32, {2, 3},
+                        {0.5f, 0.1f, 5, NAN, std::numeric_limits<float>::infinity(), 0});
+  const Outcome text = Run("diff " + f64 + " " + f32);
+  EXPECT_EQ(text.exit_code, 1) << text.err;
+  EXPECT_THAT(text.out,
+              testing::ContainsRegex("a +dtype +\\(2, 3\\) +f64 -> f32 +2 +2 +\\(0, 2\\) +0.65"));
+  const json difference =
+      json::parse(Run("diff --json " + f64 + " " + f32).out)["tensors"][0]["difference"];
+  EXPECT_EQ(difference["changed"], 2);
+  EXPECT_EQ(difference["max_abs"], 2.0);
+  EXPECT_EQ(difference["max_at"], json({0, 2}));
+  // Another dtype is a difference, whatever the tolerance.
+  EXPECT_EQ(Run("diff --tolerance 9 " + f64 + " " + f32).exit_code, 1);
+  const auto same = WriteArray<float>("c.npy", v1::DTYPE_F32, {2}, {0.5, 2});
+  const auto wide = WriteArray<double>("d.npy", v1::DTYPE_F64, {2}, {0.5, 2});
+  EXPECT_THAT(Run("diff " + same + " " + wide).out,
+              testing::ContainsRegex("c +dtype +\\(2,\\) +f32 -> f64 +0 +0 +- +0 "));
+  EXPECT_TRUE(
+      json::parse(Run("diff --json " + same + " " + wide).out)["tensors"][0]["difference"]["max_at"]
+          .is_null());
+  // Across the blocks that are compared at a time.
+  std::vector<float> many(5 << 20, 1);
+  std::vector<double> much(many.begin(), many.end());
+  much[many.size() - 1] = 3;
+  const json last =
+      json::parse(Run("diff --json " + WriteArray<float>("e.npy", v1::DTYPE_F32, {5 << 20}, many) +
+                      " " + WriteArray<double>("f.npy", v1::DTYPE_F64, {5 << 20}, much))
+                      .out)["tensors"][0]["difference"];
+  EXPECT_EQ(last["changed"], 1);
+  EXPECT_EQ(last["max_at"], json({(5 << 20) - 1}));
+  // Integers and floats are not.
+  const auto whole = WriteArray<std::int32_t>("g.npy", v1::DTYPE_I32, {2}, {1, 2});
+  EXPECT_TRUE(json::parse(Run("diff --json " + same + " " + whole).out)["tensors"][0]["difference"]
+                  .is_null());
 }
 
 TEST_F(DiffCliTest, TroubleIsNotADifference) {

@@ -1,6 +1,7 @@
 // What `warpfold` reads: every format, from files and from stdin.
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
 #include "tests/client/zip_archive.h"
 
@@ -52,7 +53,7 @@ TEST_F(CliTest, StdinIsReadWhateverItsFormat) {
   EXPECT_EQ(report["tensors"][1]["name"], "b");
   const json one = json::parse(Run("describe --json - < " + npy).out);
   EXPECT_EQ(one["tensors"][0]["name"], "stdin");
-  ExpectFailure("describe - < /dev/null", 2, "stdin: is no .npy");
+  ExpectFailure("describe - < /dev/null", 2, "warpfold: stdin: is empty\n");
 }
 
 TEST_F(CliTest, ALongPipeIsReadWhole) {
@@ -91,6 +92,53 @@ TEST_F(CliTest, AnOddMemberSpoilsNoNpz) {
   ExpectFailure("reduce --tensor odd " + file + " --op sum", 2,
                 "a.npz: tensor 'odd': descr: the file holds Python objects");
   EXPECT_EQ(Run("describe --fail-on nan " + file).exit_code, 2);
+}
+
+TEST_F(CliTest, AFileOfNoBytesIsEmptyWhateverItsName) {
+  for (const char* name : {"a.npy", "a.npz", "a.safetensors", "a.bin"}) {
+    ExpectFailure("describe " + WriteFile(name, ""), 2, absl::StrCat(name, ": is empty\n"));
+    ExpectFailure("diff " + Path(name) + " " + Path(name), 2, absl::StrCat(name, ": is empty\n"));
+  }
+}
+
+TEST_F(CliTest, AMemberThatIsNotNpyIsANoteInItsNpz) {
+  const std::string good = *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}});
+  const auto file = WriteFile("a.npz", ZipArchive({{"README.txt", "hi"}, {"w.npy", good}}));
+  const Outcome text = Run("describe " + file);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::ContainsRegex("README.txt +- +- +- .* is not a .npy file\n"));
+  EXPECT_EQ(Run("reduce --tensor w " + file + " --op sum").out, "7\n");
+  const auto other = WriteFile("b.npz", ZipArchive({{"README.txt", "ho"}, {"w.npy", good}}));
+  const Outcome diff = Run("diff " + file + " " + other);
+  EXPECT_EQ(diff.exit_code, 1) << diff.err;
+  EXPECT_THAT(diff.out, testing::ContainsRegex("README.txt +bytes .* is not a .npy file\n"));
+  EXPECT_THAT(diff.out, testing::HasSubstr("1 identical, 1 changed"));
+  EXPECT_EQ(Run("diff " + file + " " + file).exit_code, 0);
+  ExpectFailure("describe " + WriteFile("c.npz", ZipArchive({{"data.pkl", "x"}})), 2,
+                "c.npz: member 'data.pkl': is not .npy, so this is not a .npz file\n");
+}
+
+TEST_F(CliTest, ANarrowTerminalHasNoLongerLines) {
+  const std::string good = *NpyBytes({v1::DTYPE_I32, {1}, {"\7\0\0\0", 4}});
+  std::string odd = good;
+  odd.replace(odd.find("<i4"), 3, "|O8");
+  const auto file = WriteFile("a.npz", ZipArchive({{"odd.npy", odd}, {"w.npy", good}}));
+  const auto longest = [](const std::string& text) {
+    std::size_t most = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      most = std::max(most, line.substr(0, line.find('\r')).size());
+    }
+    return most;
+  };
+  const Outcome table = RunOnTerminal("--server " + server_.address() + " describe " + file, 70);
+  EXPECT_THAT(table.out, testing::HasSubstr("\n  descr: the file holds Python objects, not"));
+  EXPECT_LE(longest(table.out), 70u) << table.out;
+  for (const char* help : {"--help", "describe --help", "help bench", "help"}) {
+    const Outcome outcome = RunOnTerminal(help, 50);
+    EXPECT_LE(longest(outcome.out), 50u) << outcome.out;
+    EXPECT_GT(longest(outcome.out), 30u) << outcome.out;
+  }
 }
 
 TEST_F(CliTest, NpzIsReadByItsNameAndFromStdin) {

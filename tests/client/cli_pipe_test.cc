@@ -94,7 +94,10 @@ TEST_F(PipeCliTest, WhatIsNotWholeIsRefusedAsInAFile) {
                     "f32 (2,) is 8 bytes, but there are 4");
   ExpectPipeFailure("123456789", "reduce - --op sum --dtype f32 --shape 2",
                     "f32 (2,) is 8 bytes, but there are 9");
-  ExpectPipeFailure("", "describe -", "is no .npy, .npz or .safetensors file; raw bytes need");
+  ExpectPipeFailure("", "describe -", "is empty\n");
+  ExpectPipeFailure("nothing known", "describe -",
+                    "is no .npy, .npz or .safetensors file; raw bytes need");
+  ExpectPipeFailure(one_less, "describe -", "truncated: f32 (2,) is 8 bytes");
 }
 
 TEST_F(PipeCliTest, ALengthThatLiesTakesNoMemory) {
@@ -110,6 +113,16 @@ TEST_F(PipeCliTest, NothingIsAnArrayOfNoElements) {
       json::parse(RunPiped(nothing, "describe --json - --dtype f32").out)["tensors"][0];
   EXPECT_EQ(tensor["shape"], json::array({0}));
   EXPECT_EQ(tensor["sum"], 0.0);
+}
+
+TEST_F(PipeCliTest, AProcessSubstitutionHasTheNameThatTheShellGaveIt) {
+  const auto npy = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const Outcome outcome =
+      RunShell("WARPFOLD_TARGET=" + server_.address() +
+               " bash -c \"'" WARPFOLD_CLI "' describe --json <(cat '" + npy + "')\"");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(json::parse(outcome.out)["tensors"][0]["name"].get<std::string>(),
+              testing::StartsWith("/dev/fd/"));
 }
 
 TEST_F(PipeCliTest, ANpzArchiveIsToBeAFile) {

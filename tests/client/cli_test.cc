@@ -66,7 +66,7 @@ TEST_F(CliTest, BadArraysAreExitCode2AndNameTheFile) {
   ExpectFailure("reduce " + WriteFile("t.npy", bytes.substr(0, bytes.size() - 1)) + " --op sum", 2,
                 "t.npy: truncated");
   ExpectFailure("reduce " + broken("<f4", "|O8") + " --op sum", 2, "Python objects");
-  ExpectFailure("reduce " + WriteFile("e.npy", "") + " --op sum", 2, "e.npy: is not a .npy file");
+  ExpectFailure("reduce " + WriteFile("e.npy", "") + " --op sum", 2, "e.npy: is empty");
   ExpectFailure("reduce " + Path("missing.npy") + " --op sum", 2, "missing.npy");
   ExpectFailure("reduce " + folder_.path() + " --op sum", 2, "is not a regular file");
   const auto u8 = WriteArray<std::uint8_t>("u8.npy", v1::DTYPE_U8, {2}, {1, 2});
@@ -280,7 +280,7 @@ TEST_F(CliTest, BadCheckpointsAreExitCode2) {
     return SafetensorsFile(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + offsets + "}}",
                            "abcd");
   };
-  fails("", "truncated");
+  fails("", "is empty");
   fails(SafetensorsFile(R"({"a":{"dty)", ""), "header: ");
   fails(with_offsets("[0,8]"), "tensor 'a': data_offsets [0, 8] are outside");
   fails(with_offsets("[0,2]"), "tensor 'a': data_offsets span 2 bytes");

@@ -11,6 +11,7 @@
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -133,10 +134,60 @@ TEST(ProgressTest, TheLineSaysHowMuchHowFastAndHowLong) {
   EXPECT_EQ(BytesText(std::int64_t{3} << 40), "3.00 TiB");
 }
 
+TEST(TableTest, ALastColumnWrapsToItsTerminal) {
+  Table table({{"NAME"}, {"N", Align::kRight}, {"NOTE", Align::kLeft, /*wraps=*/true}});
+  table.AddRow({"w", "3", ""});
+  table.AddRow({"odd", "10", "the file holds objects, not numbers"});
+  EXPECT_EQ(table.Text(45),
+            "NAME   N  NOTE\n"
+            "w      3\n"
+            "odd   10  the file holds objects, not numbers\n");
+  EXPECT_EQ(table.Text(), table.Text(45));
+  EXPECT_EQ(table.Text(44),
+            "NAME   N  NOTE\n"
+            "w      3\n"
+            "odd   10  the file holds objects, not\n"
+            "          numbers\n");
+  EXPECT_EQ(table.Text(25),
+            "NAME   N\n"
+            "w      3\n"
+            "odd   10\n"
+            "  the file holds objects,\n"
+            "  not numbers\n");
+}
+
+TEST(WrapTest, AHelpLineGoesOnUnderItsText) {
+  const std::string help =
+      "Usage: warpfold\n\n  --jobs INT           Tensors in flight at a time\n  -h  Help\n";
+  EXPECT_EQ(WrappedHelp(help, 0), help);
+  EXPECT_EQ(WrappedHelp(help, 80), help);
+  EXPECT_EQ(WrappedHelp(help, 47),
+            "Usage: warpfold\n\n"
+            "  --jobs INT           Tensors in flight at a\n"
+            "                       time\n"
+            "  -h  Help\n");
+  EXPECT_EQ(WrappedHelp(help, 30),
+            "Usage: warpfold\n\n"
+            "  --jobs INT\n"
+            "      Tensors in flight at a\n"
+            "      time\n"
+            "  -h  Help\n");
+  for (const int columns : {1, 2, 5}) EXPECT_FALSE(WrappedHelp(help, columns).empty());
+}
+
 TEST(ProgressTest, ALineFitsItsTerminal) {
   EXPECT_EQ(Fitted("[==>]  50%  1 B of 2 B", 80), "[==>]  50%  1 B of 2 B");
   EXPECT_EQ(Fitted("[==>]  50%", 11), "[==>]  50%");
-  EXPECT_EQ(Fitted("[==>]  50%", 10), "[==>]  50");
+  const std::string line = "[==> ]  50%  171 MiB of 2.00 GiB  2.10 GB/s  0:12 left";
+  EXPECT_EQ(Fitted(line, 55), "[==> ]  50%  171 MiB of 2.00 GiB  2.10 GB/s  0:12 left");
+  EXPECT_EQ(Fitted(line, 54), "[==> ]  50%  171 MiB of 2.00 GiB  2.10 GB/s");
+  EXPECT_EQ(Fitted(line, 33), "[==> ]  50%  171 MiB of 2.00 GiB");
+  EXPECT_EQ(Fitted(line, 32), "[==> ]  50%");
+  EXPECT_EQ(Fitted(line, 12), "[==> ]  50%");
+  EXPECT_EQ(Fitted(line, 11), "50%");
+  EXPECT_EQ(Fitted(line, 4), "50%");
+  EXPECT_EQ(Fitted(line, 3), "");
+  EXPECT_EQ(Fitted("[==>   ]  50%", 8), "50%") << "not a piece of the bar";
   EXPECT_EQ(Fitted("[==>]  50%", 0), "");
 }
 

@@ -1,4 +1,8 @@
 // What `warpfold` makes of its arguments: help, wrong usage and what is said of it.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
 
@@ -9,7 +13,6 @@ using testing::HasSubstr;
 
 TEST_F(CliTest, WrongUsageIsExitCode2) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
-  ExpectFailure("", 2, "subcommand");
   ExpectFailure("reduce " + file, 2, "--op is required");
   ExpectFailure("reduce " + file + " --op average", 2, "op: 'average' is none of sum, min");
   ExpectFailure("reduce " + file + " --op sum --axis x", 2, "--axis");
@@ -21,6 +24,54 @@ TEST_F(CliTest, WrongUsageIsExitCode2) {
   ExpectFailure("describe " + WriteFile("a.bin", "x"), 2, "a.bin: is no .npy, .npz or .safetens");
 }
 
+// One line each, whoever finds the fault.
+TEST_F(CliTest, WrongUsageIsSaidInOneStyle) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  const std::string sum = "reduce " + file + " --op sum ";
+  for (const auto& [arguments, text] : std::vector<std::pair<std::string, std::string>>{
+           {"",
+            "a command is required, one of reduce, describe, diff, watch, bench, info, health, "
+            "help; warpfold help says more"},
+           {"--json",
+            "a command is required, one of reduce, describe, diff, watch, bench, info, "
+            "health, help; warpfold help says more"},
+           {"reduce " + file, "--op is required"},
+           {"describe", "FILE is required; - is stdin"},
+           {"diff", "A is required"},
+           {"diff " + file, "B is required"},
+           {"completion", "SHELL is required"},
+           {"completion tcsh", "SHELL: tcsh not in {bash,zsh,fish}"},
+           {"info --server", "--server: needs a value"},
+           {sum + "--axis", "--axis: needs a value"},
+           {sum + "--axis x", "--axis: 'x' is no number"},
+           {sum + "--axis 0.5", "--axis: '0.5' is not a whole number"},
+           {sum + "--ddof 1.5", "--ddof: '1.5' is not a whole number"},
+           {sum + "--ddof 1e300", "--ddof: 1e300 is out of range"},
+           {sum + "--ddof nan", "--ddof: 'nan' is no number"},
+           {"describe a --jobs 0", "--jobs: 0 is not 1 to 64"},
+           {"describe a --jobs x", "--jobs: 'x' is no number"},
+           {"describe a --jobs 99999999999999999999",
+            "--jobs: 99999999999999999999 is out of range"},
+           {"describe a --jobs=", "--jobs: is empty"},
+           {"bench --look-us -1", "--look-us: -1 is negative"},
+           {"bench --size 1KiB --size 2KiB", "--size: takes one value, and has several"},
+           {"info --timeout 0", "--timeout: 0 is not 0.001 to 1e+06"},
+           {"info --timeout nan", "--timeout: 'nan' is no number"},
+           {"info --tls=maybe", "--tls: does not take 'maybe'"},
+           {"--color purple info", "--color: purple not in {auto,always,never}"}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.err, "warpfold: " + text + "\n") << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+  }
+}
+
+TEST_F(CliTest, AWholeNumberMayHaveADecimalPoint) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(Run("reduce " + file + " --op sum --axis 1.0 --ddof=1.0").out, "[3. 7.]\n");
+  EXPECT_EQ(Run("describe --jobs 2.0 " + file).exit_code, 0);
+}
+
 TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
   ExpectFailure("desribe a.npy", 2, "warpfold: no command 'desribe'; did you mean describe?\n");
   // Also near enough to help, which comes later.
@@ -28,6 +79,7 @@ TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
   ExpectFailure("--server x:1 dif a b", 2, "no command 'dif'; did you mean diff?");
   ExpectFailure("frobnicate", 2,
                 "no command 'frobnicate'; the commands are reduce, describe, diff");
+  ExpectFailure("desc a.npy", 2, "no command 'desc'; did you mean describe?");
   ExpectFailure("help wtach", 2, "no command 'wtach'; did you mean watch?");
 }
 
@@ -42,13 +94,32 @@ TEST_F(CliTest, AnUnknownOptionNamesTheNearest) {
                 "warpfold: no option '--seconds'; warpfold help bench lists the options\n");
   ExpectFailure("--frobnicate info", 2, "no option '--frobnicate'; warpfold help");
   ExpectFailure("info -", 2, "no option '-'");
+  // Also where something is missing, or wrong, too.
+  ExpectFailure("reduce " + file + " --ops sum", 2,
+                "warpfold: no option '--ops'; did you mean --op?\n");
+  ExpectFailure("describe --omitnan", 2, "no option '--omitnan'; did you mean --omit-nan?\n");
+  ExpectFailure("describe a --jobs 0 --omitnan", 2, "no option '--omitnan'; did you mean");
+  ExpectFailure("diff a b --tol 1", 2, "warpfold: no option '--tol'; did you mean --tolerance?\n");
   ExpectFailure("bench one two", 2, "warpfold: not expected: one two\n");
 }
 
 TEST_F(CliTest, ATargetThatIsNoneIsRefused) {
   ExpectFailure("--server http://localhost:50051 info", 2,
                 "'http://localhost:50051' is a URL; a target has no http://: localhost:50051\n");
-  ExpectFailure("watch --target localhost:70000", 2, "port 70000 is above 65535\n");
+  ExpectFailure("watch --target localhost:70000", 2,
+                "warpfold: --target: 'localhost:70000': port 70000 is above 65535\n");
+  for (const char* target : {"localhost:39173abc", "localhost:39173\\ 0", "localhost:39173/foo",
+                             "localhost:5005x", "localhost:-1", "localhost:"}) {
+    ExpectFailure(absl::StrCat("health --server ", target), 2, "warpfold: --server: 'localhost:");
+    ExpectFailure(absl::StrCat("bench --server=", target), 2, "warpfold: --server: 'localhost:");
+    ExpectFailure(absl::StrCat("info --target ", target), 2, "warpfold: --target: 'localhost:");
+    const Outcome outcome = RunAt(absl::StrCat("WARPFOLD_TARGET=", target), "info");
+    EXPECT_EQ(outcome.exit_code, 2) << target;
+    EXPECT_THAT(outcome.err, HasSubstr("warpfold: WARPFOLD_TARGET: 'localhost:"));
+  }
+  ExpectFailure("--server '' info", 2, "warpfold: --server: is empty\n");
+  ExpectFailure("info --server=", 2, "warpfold: --server: is empty\n");
+  ExpectFailure("info --target ''", 2, "warpfold: --target: is empty\n");
   const Outcome outcome = RunAt("WARPFOLD_TARGET=https://a/", "info");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("'https://a/' is a URL; a target has no https://: a\n"));

@@ -122,7 +122,10 @@ TEST_F(WatchCliTest, TroubleHasItsExitCode) {
   ExpectFailure("watch --server dns:///a:1 --count 1", 2, "--metrics: is needed");
   ExpectFailure("watch --server ipv4:127.0.0.1:1,127.0.0.2:1 --count 1", 2, "--metrics: is needed");
   // Port 1 is nobody's.
-  ExpectFailure("watch --metrics http://127.0.0.1:1 --count 1", 3, "http://127.0.0.1:1/metrics: ");
+  ExpectFailure(
+      "watch --metrics http://127.0.0.1:1 --count 1", 3,
+      "warpfold: http://127.0.0.1:1/metrics: Connection refused, or no such host; was the "
+      "server started with --metrics-address=none? --metrics names the page\n");
 }
 
 }  // namespace

@@ -103,9 +103,28 @@ TEST(NpzTest, WhatIsNotAnArchiveIsRefused) {
   ExpectRefused(archive.substr(0, archive.size() - 1), "is not a .npz file");
 }
 
-TEST(NpzTest, AMemberThatIsNoArrayIsRefusedByName) {
-  ExpectRefused(ZipArchive({{"archive/data.pkl", "x"}}),
+TEST(NpzTest, AMemberThatIsNotNpySpoilsNoArray) {
+  const absl::StatusOr<NpzArchive> npz =
+      Read(ZipArchive({{"README.txt", "hello"}, {"a.npy", Floats({1, 2})}, {"notes/", ""}}));
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  ASSERT_EQ(npz->tensors.size(), 3u);
+  EXPECT_EQ(npz->tensors[0].name, "README.txt");
+  EXPECT_EQ(npz->tensors[0].problem, "is not a .npy file");
+  EXPECT_EQ(npz->tensors[0].unread.size(), 5u);
+  EXPECT_EQ(npz->tensors[1].name, "a");
+  EXPECT_EQ(npz->tensors[1].problem, "");
+  EXPECT_EQ(npz->tensors[2].name, "notes/");
+  // The tensor "a" would be two.
+  ExpectRefused(ZipArchive({{"a", "x"}, {"a.npy", Floats({1})}}),
+                "member 'a.npy': the name comes twice");
+}
+
+TEST(NpzTest, AnArchiveOfNoArrayIsRefusedByItsFirstMember) {
+  ExpectRefused(ZipArchive({{"archive/data.pkl", "x"}, {"archive/version", "3"}}),
                 "member 'archive/data.pkl': is not .npy, so this is not a .npz file");
+}
+
+TEST(NpzTest, AMemberThatIsNoArrayIsRefusedByName) {
   ExpectRefused(ZipArchive({{"a.npy", "x"}}), "member 'a.npy': is not a .npy file");
   const std::string array = Floats({1, 2, 3});
   ExpectRefused(ZipArchive({{"a.npy", array.substr(0, array.size() - 1)}}),

@@ -1,4 +1,4 @@
-// The port of a target that names none.
+// The port of a target that names none, and what is no target.
 #include "client/cpp/target.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cpp/client.h"
 #include "client/cpp/connection.h"
 
 namespace warpfold::client {
@@ -43,14 +44,47 @@ TEST(TargetTest, WhatHasNoPortOrIsNoTargetStays) {
   }
 }
 
-TEST(TargetTest, AUrlOrAPortThatIsNoneIsRefused) {
-  for (const char* target : {"http://a:1", "https://a", "grpc://a", "a:65536", "[::1]:70000",
-                             "dns:a:99999999999999999999", "ipv4:10.0.0.1:1,10.0.0.2:65536"}) {
-    EXPECT_EQ(CheckTarget(target).code(), absl::StatusCode::kInvalidArgument) << target;
+TEST(TargetTest, WhatGrpcWouldTakeForSomethingElseIsRefused) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "is empty"},
+      {"http://a:1", "'http://a:1' is a URL; a target has no http://: a:1"},
+      {"https://a", "'https://a' is a URL; a target has no https://: a"},
+      {"grpc://a", "'grpc://a' is a URL; a target has no grpc://: a"},
+      {"a:65536", "'a:65536': port 65536 is above 65535"},
+      {"[::1]:70000", "'[::1]:70000': port 70000 is above 65535"},
+      {"dns:a:99999999999999999999",
+       "'dns:a:99999999999999999999': port 99999999999999999999 is above 65535"},
+      {"ipv4:10.0.0.1:1,10.0.0.2:65536",
+       "'ipv4:10.0.0.1:1,10.0.0.2:65536': port 65536 is above 65535"},
+      {"a:39173abc", "'a:39173abc': port '39173abc' is not a number from 0 to 65535"},
+      {"a:39173 0", "'a:39173 0': port '39173 0' is not a number from 0 to 65535"},
+      {"a:5005x", "'a:5005x': port '5005x' is not a number from 0 to 65535"},
+      {"a:-1", "'a:-1': port '-1' is not a number from 0 to 65535"},
+      {"a:+1", "'a:+1': port '+1' is not a number from 0 to 65535"},
+      {"[::1]:x", "'[::1]:x': port 'x' is not a number from 0 to 65535"},
+      {"ipv4:10.0.0.1:1x", "'ipv4:10.0.0.1:1x': port '1x' is not a number from 0 to 65535"},
+      {"a:", "'a:': the port is empty; without the ':' it is 50051"},
+      {"dns:///a:", "'dns:///a:': the port is empty; without the ':' it is 50051"},
+      {"a:39173/b", "'a:39173/b': has the path '/b'; a target is host or host:port"},
+      {"a/", "'a/': has the path '/'; a target is host or host:port"},
+      {"dns:///a:1/b", "'dns:///a:1/b': has the path '/b'; a target is host or host:port"},
+      {":", "':': names no host"},
+      {":7", "':7': names no host"},
+      {"dns:", "'dns:': names no host"},
+      {"ipv4:10.0.0.1,", "'ipv4:10.0.0.1,': names no host"},
+  };
+  for (const auto& [target, problem] : cases) {
+    const absl::Status refused = CheckTarget(target);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_EQ(refused.message(), problem);
+    const absl::Status connected = Client::Connect(target, {}).status();
+    EXPECT_EQ(connected.code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_EQ(connected.message(), "target: " + problem);
   }
   for (const char* target :
-       {"", "a", "a:", "a:https", "a:65535", "::70000", "[::1]:65535", "[::1", "dns:///a:1",
-        "ipv4:10.0.0.1,10.0.0.2:1", "unix:/run/a:70000", "vsock:2:70000", "xds:///a", "http"}) {
+       {"a", "a:https", "a:65535", "::70000", "::1", "[::1]:65535", "[::1", "dns:///a:1",
+        "dns://8.8.8.8:53/a", "ipv4:10.0.0.1,10.0.0.2:1", "unix:/run/a:70000", "unix:///run/a",
+        "unix-abstract:a:b", "vsock:2:70000", "xds:///a", "xds:a", "google-c2p:///a", "http"}) {
     EXPECT_TRUE(CheckTarget(target).ok()) << target << ": " << CheckTarget(target);
   }
 }

@@ -1,7 +1,6 @@
 #include "client/cpp/cli/app.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,32 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cpp/cli/checks.h"
 #include "client/cpp/target.h"
 
 namespace warpfold::client {
 namespace {
 
 constexpr char kServiceFlag[] = "--service";
-
-// CLI11's own say where the range of a double ends, and take NaN.
-CLI::Validator IsNumber(bool (*is_in)(double), const char* problem, const char* description) {
-  return {[=](const std::string& text) -> std::string {
-            double number = 0;
-            if (!CLI::detail::lexical_cast(text, number) || !std::isfinite(number)) {
-              return absl::StrCat("'", text, "' is no number");
-            }
-            return is_in(number) ? "" : absl::StrCat(text, " is ", problem);
-          },
-          description};
-}
-
-CLI::Validator IsNonNegative() {
-  return IsNumber([](double number) { return number >= 0; }, "negative", "NONNEGATIVE");
-}
-
-CLI::Validator IsPositive() {
-  return IsNumber([](double number) { return number > 0; }, "not positive", "POSITIVE");
-}
 
 // A flag that takes a list by commas; `is_item` checks each item. CLI11's own lists leave empty
 // items out: "0,,1" would be 0 and 1. And they take whatever follows: in "--op sum FILE" the file.
@@ -68,14 +48,14 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
-      ->envname("WARPFOLD_TARGET")
+      ->envname(kTargetVariable)
       ->check(CLI::Validator(
           [](const std::string& text) { return std::string(CheckTarget(text).message()); }, ""))
       ->capture_default_str();
   app.add_option("--timeout", flags.timeout_s,
                  "Seconds that a request may go without progress, retries included; of one that "
                  "is a single message, that it may take")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(IsBetween(0.001, 1e6))
       ->capture_default_str();
   app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");
   app.add_option("--tls-ca", flags.tls_ca,
@@ -97,12 +77,13 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
 void AddRawFormat(CLI::App& command, std::string& dtype, std::vector<std::int64_t>& shape) {
   command.add_option("--dtype", dtype,
                      "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...");
-  AddList(command, "--shape", shape, "The shape of raw bytes: 3,4; default one axis of all");
+  AddList(command, "--shape", shape, "The shape of raw bytes: 3,4; default one axis of all",
+          IsWhole());
 }
 
 void AddJobs(CLI::App& command, int& jobs) {
   command.add_option("--jobs", jobs, "Tensors in flight at a time, each on its own connection")
-      ->check(CLI::Range(1, 64))
+      ->transform(IsWholeBetween(1, 64))
       ->capture_default_str();
 }
 
@@ -119,6 +100,7 @@ void AddInput(CLI::App& command, FilesFlags& flags) {
 void AddStatisticsFlags(CLI::App& command, StatisticsFlags& flags) {
   command.add_flag("--omit-nan", flags.omit_nan, "Leave NaNs out, as NumPy's nansum, nanmean, ...");
   command.add_option("--ddof", flags.ddof, "The divisor of std and var is the count less this")
+      ->transform(IsWhole())
       ->capture_default_str();
 }
 
@@ -129,7 +111,8 @@ void AddReduce(CLI::App& app, ReduceFlags& flags) {
   AddList(*command, "--op", flags.ops,
           "One or more ops (sum, min, max, mean, ...; info lists them), computed in one read")
       ->required();
-  AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all");
+  AddList(*command, "--axis", flags.axes, "The axes to reduce, -1 being the last; default all",
+          IsWhole());
   AddStatisticsFlags(*command, flags.statistics);
   command->add_flag("--keepdims", flags.keepdims, "Keep the reduced axes with length 1");
   command
@@ -172,10 +155,10 @@ void AddWatch(CLI::App& app, WatchFlags& flags) {
   command->add_option("--metrics", flags.metrics,
                       "The metrics page; default http://HOST:9464/metrics, HOST being --server's");
   command->add_option("--interval", flags.interval_s, "Seconds between readings")
-      ->check(CLI::Range(0.01, 86400.0))
+      ->check(IsBetween(0.01, 86400.0))
       ->capture_default_str();
   command->add_option("--count", flags.count, "End after so many reports; 0: when interrupted")
-      ->check(IsNonNegative())
+      ->transform(IsWholeNonNegative())
       ->capture_default_str();
 }
 
@@ -201,11 +184,12 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->capture_default_str();
   command->add_option("--size", flags.size_bytes, "Bytes of the tensor: 4KiB, 1MiB, 2GiB, ...")
       ->transform(CLI::AsSizeValue(false))
+      ->check(IsPositive())
       ->capture_default_str();
   command->add_option("--dtype", flags.dtype, "Its element type")->capture_default_str();
   AddList(*command, "--op", flags.ops, "One or more ops, over all elements");
   command->add_option("--clients", flags.clients, "Clients at a time, each on its own connection")
-      ->check(CLI::Range(1, 4096))
+      ->transform(IsWholeBetween(1, 4096))
       ->capture_default_str();
   command->add_option("--duration", flags.duration_s, "Seconds to measure")
       ->check(IsNonNegative())
@@ -216,11 +200,13 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option("--requests-min", flags.requests_min,
                    "At least so many requests of each client, however long they take")
-      ->check(IsNonNegative())
+      ->transform(IsWholeNonNegative())
       ->capture_default_str();
   command
-      ->add_option("--give-up-after", flags.give_up_after_s,
-                   "End with exit status 3 when nobody has answered a client for so many seconds")
+      ->add_option(
+          "--give-up-after", flags.give_up_after_s,
+          "End with exit status 3 when nobody has answered a client for so many seconds, or "
+          "lets it connect")
       ->check(IsNonNegative())
       ->capture_default_str();
   command
@@ -230,12 +216,12 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->check(IsNonNegative())
       ->capture_default_str();
   command->add_option("--window", flags.window, "Requests of a client on their way, of many")
-      ->check(CLI::Range(1, 4096))
+      ->transform(IsWholeBetween(1, 4096))
       ->capture_default_str();
   command
       ->add_option("--connections", flags.connections,
                    "Connections of a client at a time, of striped and of resident's upload")
-      ->check(CLI::Range(1, 64))
+      ->transform(IsWholeBetween(1, 64))
       ->capture_default_str();
   command->add_option("--stripe-size", flags.stripe_bytes_min, "Least bytes of a stripe")
       ->transform(CLI::AsSizeValue(false))
@@ -254,13 +240,13 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
   command
       ->add_option("--cuda-ordinal", flags.cuda_ordinal,
                    "Of cuda, its GPU: N of the server's device cuda:N")
-      ->check(IsNonNegative())
+      ->transform(IsWholeNonNegative())
       ->capture_default_str();
   command
       ->add_option("--look-us", flags.look_us,
                    "Microseconds for which a client looks for its answer before it sleeps, of "
                    "resident and shared; 0: not at all")
-      ->check(IsNonNegative())
+      ->transform(IsWholeNonNegative())
       ->capture_default_str();
   command->add_option("--chunk-size", flags.chunk_bytes, "Payload of a stream's message")
       ->transform(CLI::AsSizeValue(false))

@@ -29,6 +29,9 @@ struct Flags {
 // The value's type of a flag or an argument that takes a path: shells complete files there.
 inline constexpr char kPathType[] = "PATH";
 
+// Who names the server when no flag does.
+inline constexpr char kTargetVariable[] = "WARPFOLD_TARGET";
+
 inline constexpr const char* kExamples[] = {
     "warpfold describe model.safetensors --fail-on nan,inf",
     "warpfold describe a.npy b.npz c.safetensors",

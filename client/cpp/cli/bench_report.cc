@@ -7,6 +7,7 @@
 #include "client/cpp/cli/load_report.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -68,7 +69,9 @@ std::string BenchProgressLine(const BenchFlags& flags, std::int64_t answered, st
 std::string BenchText(const std::string& target, const BenchFlags& flags,
                       const LoadReport& report) {
   const LatencyHistogram& latencies = report.latencies;
-  Table table({{"SERVER"}, {Printable(absl::StrCat(target, " ", report.device))}});
+  Table table({{"SERVER"},
+               {Printable(absl::StrCat(target, " ", report.device)), Align::kLeft,
+                /*wraps=*/true}});
   table.AddRow({"load", LoadText(flags)});
   table.AddRow(
       {"requests", absl::StrFormat("%d in %.2f s", latencies.count(), report.elapsed.count())});
@@ -89,7 +92,7 @@ std::string BenchText(const std::string& target, const BenchFlags& flags,
   for (const auto& [code, count] : report.failures) {
     table.AddRow({"failed", absl::StrCat(count, " ", absl::StatusCodeToString(code))});
   }
-  return table.Text();
+  return table.Text(StdoutColumns());
 }
 
 nlohmann::ordered_json BenchJson(const std::string& target, const BenchFlags& flags,

@@ -115,8 +115,8 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
 absl::Status RunInfo(const ServerFlags& server);
 // Blocks for flags.count intervals. UNAVAILABLE when the metrics cannot be read.
 absl::Status RunWatch(const ServerFlags& server, const WatchFlags& flags);
-// Blocks for the warm-up and the duration. UNAVAILABLE or DEADLINE_EXCEEDED, after the figures,
-// when nobody answered at the end.
+// Blocks for the warm-up and the duration. UNAVAILABLE or DEADLINE_EXCEEDED, after the figures
+// if there are any, when nobody answered at the end.
 absl::Status RunBench(const ServerFlags& server, const BenchFlags& flags);
 absl::Status RunHealth(const ServerFlags& server, const HealthFlags& flags);
 

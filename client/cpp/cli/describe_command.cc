@@ -17,6 +17,7 @@
 #include "client/cpp/cli/finding.h"
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/summarize.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -109,7 +110,8 @@ std::vector<absl::StatusOr<Verdict>> RunDescribe(const ServerFlags& server,
   } else if (server.json && !reports.empty()) {
     std::cout << JsonText(ReportJson(reports[0])) << "\n";
   } else if (!reports.empty()) {
-    std::cout << ReportText(reports, !is_one, UseColor(server.color, STDOUT_FILENO));
+    std::cout << ReportText(reports, !is_one, UseColor(server.color, STDOUT_FILENO),
+                            StdoutColumns());
   }
   std::cout.flush();  // before what stderr says of it
   std::vector<absl::StatusOr<Verdict>> verdicts;

@@ -66,7 +66,8 @@ Total TotalOf(const std::vector<DescribeReport>& reports) {
 
 }  // namespace
 
-std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color) {
+std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color,
+                       int terminal_columns) {
   bool has_flags = false;
   bool has_notes = false;
   std::string device;
@@ -89,7 +90,7 @@ std::string ReportText(const std::vector<DescribeReport>& reports, bool name_fil
                                  {"INF", Align::kRight}};
   if (name_files) columns.insert(columns.begin(), {"FILE"});
   if (has_flags) columns.push_back({"FLAGS"});
-  if (has_notes) columns.push_back({"NOTE"});
+  if (has_notes) columns.push_back({"NOTE", Align::kLeft, /*wraps=*/true});
   Table table(columns);
   for (const DescribeReport& report : reports) {
     for (const TensorSummary& tensor : report.summaries.tensors) {
@@ -110,7 +111,7 @@ std::string ReportText(const std::vector<DescribeReport>& reports, bool name_fil
     }
   }
   const Total total = TotalOf(reports);
-  return absl::StrCat(table.Text(),
+  return absl::StrCat(table.Text(terminal_columns),
                       absl::StrFormat("%d tensor%s, %s in %.3f s, %.2f GB/s", total.tensors,
                                       total.tensors == 1 ? "" : "s", BytesText(total.bytes),
                                       total.seconds, total.gb_per_second),

@@ -18,8 +18,9 @@ struct DescribeReport {
 };
 
 // A row per tensor, with its file when `name_files`, then a line of totals. What the FLAGS column
-// has is red or yellow when `color`.
-std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color);
+// has is red or yellow when `color`. Notes are wrapped to `terminal_columns` (wrap.h).
+std::string ReportText(const std::vector<DescribeReport>& reports, bool name_files, bool color,
+                       int terminal_columns = 0);
 
 // {"file", "device", "tensors": [{"name", "dtype", "shape", "count", "bytes", "min", "max", "mean",
 // "std", "sum", "l1_norm", "l2_norm", "nan_count", "inf_count", "flags", "note"}],

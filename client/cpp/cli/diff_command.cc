@@ -13,6 +13,7 @@
 #include "client/cpp/cli/diff_report.h"
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/summarize.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -70,7 +71,7 @@ absl::StatusOr<Verdict> RunDiff(const ServerFlags& server, const DiffFlags& flag
   if (server.json) {
     std::cout << JsonText(DiffJson(report)) << "\n";
   } else {
-    std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO));
+    std::cout << DiffText(report, UseColor(server.color, STDOUT_FILENO), StdoutColumns());
   }
   return Differs(report) ? Verdict::kFound : Verdict::kClean;
 }

@@ -35,7 +35,7 @@ constexpr Statistic kStatistics[] = {
 
 // Of values alone, none of which differ by more than the tolerance.
 bool IsWithinTolerance(const TensorDiff& diff, std::optional<double> tolerance) {
-  return tolerance.has_value() && diff.difference.has_value() &&
+  return tolerance.has_value() && diff.change == Change::kValues && diff.difference.has_value() &&
          !IsMore(diff.difference->max_abs, *tolerance);
 }
 
@@ -96,6 +96,10 @@ void Compare(TensorDiff& diff) {
   }
   if (a.dtype_name != b.dtype_name || a.view.shape != b.view.shape) {
     diff.change = a.dtype_name != b.dtype_name ? Change::kDType : Change::kShape;
+    const bool is_of_values = a.problem.empty() && b.problem.empty() &&
+                              a.view.shape == b.view.shape &&
+                              AreComparable(a.view.dtype, b.view.dtype);
+    if (is_of_values) diff.difference = DifferenceOf(a, b);
     return;
   }
   if (a.layout == b.layout && HasSameBytes(a.view.data, b.view.data)) {
@@ -103,7 +107,7 @@ void Compare(TensorDiff& diff) {
     return;
   }
   diff.change = Change::kValues;
-  if (ElementBytes(a.view.dtype) == 0) return;
+  if (!AreComparable(a.view.dtype, b.view.dtype)) return;
   const Difference difference = DifferenceOf(a, b);
   if (difference.changed > 0) {
     diff.difference = difference;
@@ -173,7 +177,9 @@ std::vector<std::string> DifferenceCells(const TensorDiff& diff) {
     return ElementShortText(v1::DTYPE_F64, reinterpret_cast<const char*>(&value));
   };
   return {absl::StrCat(diff.difference->changed), text(diff.difference->max_abs),
-          ShapeText(IndexOf(diff.difference->max_at, diff.a->view.shape)),
+          diff.difference->changed == 0
+              ? "-"
+              : ShapeText(IndexOf(diff.difference->max_at, diff.a->view.shape)),
           text(diff.difference->relative_l2)};
 }
 
@@ -184,7 +190,9 @@ nlohmann::ordered_json DifferenceJson(const TensorDiff& diff) {
   };
   return {{"changed", diff.difference->changed},
           {"max_abs", number(diff.difference->max_abs)},
-          {"max_at", IndexOf(diff.difference->max_at, diff.a->view.shape)},
+          {"max_at", diff.difference->changed == 0
+                         ? nlohmann::json()
+                         : nlohmann::json(IndexOf(diff.difference->max_at, diff.a->view.shape))},
           {"relative_l2", number(diff.difference->relative_l2)}};
 }
 
@@ -276,7 +284,7 @@ bool Differs(const DiffReport& report) {
   });
 }
 
-std::string DiffText(const DiffReport& report, bool color) {
+std::string DiffText(const DiffReport& report, bool color, int terminal_columns) {
   std::vector<Column> columns = {{"NAME"},
                                  {"CHANGE"},
                                  {"SHAPE"},
@@ -292,7 +300,7 @@ std::string DiffText(const DiffReport& report, bool color) {
       std::any_of(report.tensors.begin(), report.tensors.end(), [](const TensorDiff& diff) {
         return diff.change != Change::kIdentical && !NoteOf(diff).empty();
       });
-  if (has_notes) columns.push_back({"NOTE"});
+  if (has_notes) columns.push_back({"NOTE", Align::kLeft, /*wraps=*/true});
   Table table(columns);
   const Totals totals = Count(report);
   for (const TensorDiff& diff : report.tensors) {
@@ -308,7 +316,7 @@ std::string DiffText(const DiffReport& report, bool color) {
                                  ? absl::StrCat(totals.within_tolerance, " within the tolerance, ")
                                  : std::string();
   return absl::StrCat(
-      totals.identical < report.tensors.size() ? table.Text() : "",
+      totals.identical < report.tensors.size() ? table.Text(terminal_columns) : "",
       absl::StrFormat("A: %s\nB: %s\n%d identical, %s%d changed, %d only in A, %d only in B\n",
                       Printable(report.a), Printable(report.b), totals.identical, within,
                       totals.changed, totals.only_in_a, totals.only_in_b));

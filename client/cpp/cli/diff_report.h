@@ -32,7 +32,9 @@ struct TensorDiff {
   Change change = Change::kIdentical;
   std::optional<NamedTensor> a, b;
   std::optional<TensorSummary> a_summary, b_summary;
-  std::optional<Difference> difference;  // of kValues, where this program knows the dtype
+  // Of kValues, where this program knows the dtype, and of kDType when both are floats of one
+  // shape.
+  std::optional<Difference> difference;
 };
 
 struct DiffReport {
@@ -58,13 +60,15 @@ bool Differs(const DiffReport& report);
 // could not be read. Where six digits hide a change the extremes have more, and mean and std a "≈":
 // they are rounded.
 // Coloured when `color`: what only one file has is red (a) or green (b), the rest yellow.
-std::string DiffText(const DiffReport& report, bool color);
+// Notes are wrapped to `terminal_columns` (wrap.h).
+std::string DiffText(const DiffReport& report, bool color, int terminal_columns = 0);
 
 // {"a", "b", "tolerance", "tensors": [{"name", "change", "difference", "a": SIDE, "b": SIDE}],
 // "total": {"identical", "within_tolerance", "changed", "only_in_a", "only_in_b"}}; SIDE is null or
 // {"dtype", "shape", "min", "max", "mean", "std", "nan_count", "note"}, shape and note null where
-// there is none. "difference" is null or {"changed", "max_abs", "max_at", "relative_l2"}. "change"
-// is identical, within_tolerance, values, dtype, shape, bytes, only_in_a or only_in_b.
+// there is none. "difference" is null or {"changed", "max_abs", "max_at", "relative_l2"}, max_at
+// null where no value changed (another dtype). "change" is identical, within_tolerance, values,
+// dtype, shape, bytes, only_in_a or only_in_b.
 nlohmann::ordered_json DiffJson(const DiffReport& report);
 
 }  // namespace warpfold::client

@@ -11,6 +11,7 @@
 #include "client/cpp/cli/json_text.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -56,7 +57,7 @@ nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerIn
 }
 
 std::string InfoText(const std::string& target, const v1::GetServerInfoResponse& info) {
-  Table table({{"SERVER"}, {target}});
+  Table table({{"SERVER"}, {target, Align::kLeft, /*wraps=*/true}});
   table.AddRow({"version", Printable(info.version())});
   table.AddRow({"backend", Printable(info.backend())});
   for (const v1::Device& device : info.devices()) {
@@ -70,7 +71,7 @@ std::string InfoText(const std::string& target, const v1::GetServerInfoResponse&
     table.AddRow(
         {name, bytes ? absl::StrCat(value, " (", BytesText(value), ")") : absl::StrCat(value)});
   }
-  return table.Text();
+  return table.Text(StdoutColumns());
 }
 
 }  // namespace

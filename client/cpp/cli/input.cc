@@ -133,6 +133,7 @@ absl::Status Input::ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
 }
 
 absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return absl::InvalidArgumentError("is empty");
   if (!format.has_value()) format = FormatOfBytes(bytes);
   const bool is_gzip =
       bytes.size() > 1 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
@@ -188,7 +189,11 @@ absl::Status Input::SetArray(const absl::StatusOr<NpyArray>& array) {
   return absl::OkStatus();
 }
 
-std::string Input::Stem() const { return std::filesystem::path(name_).stem().string(); }
+std::string Input::Stem() const {
+  // <(zcat f): a number says nothing.
+  if (name_.starts_with("/dev/fd/") || name_.starts_with("/proc/self/fd/")) return name_;
+  return std::filesystem::path(name_).stem().string();
+}
 
 absl::StatusOr<std::size_t> Input::Select(const std::string& name) const {
   if (name.empty()) {

@@ -64,7 +64,7 @@ class Input {
 
   // `status` with the file's name before its message.
   absl::Status Named(const absl::Status& status) const;
-  // The file's name without folder and suffix.
+  // The file's name without folder and suffix; "/dev/fd/63" whole.
   std::string Stem() const;
   absl::Status SetArray(const absl::StatusOr<NpyArray>& array);
   absl::Status ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,

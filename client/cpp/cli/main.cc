@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "client/cpp/cli/interface.h"
 #include "client/cpp/cli/man_page.h"
 #include "client/cpp/cli/usage.h"
+#include "client/cpp/cli/wrap.h"
 
 namespace warpfold::client {
 namespace {
@@ -60,14 +62,16 @@ int ReportWorst(const std::vector<Outcome>& outcomes) {
 absl::Status PrintHelp(const CLI::App& app, const std::string& command) {
   if (command.empty()) {
     // Not app.help(), which is that of the command that was parsed: this one's.
-    std::cout << app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+    std::cout << WrappedHelp(
+        app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal),
+        StdoutColumns());
     return absl::OkStatus();
   }
   const std::vector<std::string> names = CommandNames(app);
   if (std::find(names.begin(), names.end(), command) == names.end()) {
     return absl::InvalidArgumentError(UnknownCommandText(app, command));
   }
-  std::cout << app.get_subcommand(command)->help(app.get_name());
+  std::cout << WrappedHelp(app.get_subcommand(command)->help(app.get_name()), StdoutColumns());
   return absl::OkStatus();
 }
 
@@ -104,14 +108,13 @@ int Main(int argc, char** argv) {
   try {
     ParseFlags(*app, argc, argv);
   } catch (const CLI::ParseError& error) {
-    const std::string word = error.get_exit_code() == 0 ? "" : UnknownCommand(*app);
-    if (!word.empty()) {
-      return Flushed(Report(absl::InvalidArgumentError(UnknownCommandText(*app, word))));
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app->exit(error, text);
+      std::cout << WrappedHelp(text.str(), StdoutColumns());
+      return Flushed(0);
     }
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-      return Flushed(Report(absl::InvalidArgumentError(UnexpectedText(*app))));
-    }
-    return Flushed(app->exit(error) == 0 ? 0 : kExitBadInput);
+    return Flushed(Report(absl::InvalidArgumentError(UsageText(*app, error, argc, argv))));
   }
   return Flushed(RunSubcommand(*app, flags));
 }

@@ -24,6 +24,9 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> Nearest(std::string_view word, const std::vector<std::string>& names) {
+  const auto begins = [&](const std::string& name) { return name.starts_with(word); };
+  const auto longer = std::find_if(names.begin(), names.end(), begins);
+  if (!word.empty() && std::count_if(names.begin(), names.end(), begins) == 1) return *longer;
   std::optional<std::string> nearest;
   std::size_t least = (word.size() + 1) / 3 + 1;
   for (const std::string& name : names) {

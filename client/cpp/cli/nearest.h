@@ -11,8 +11,8 @@
 
 namespace warpfold::client {
 
-// The one of `names` that `word` becomes by the fewest changed, added and lost letters; none when
-// that takes more than some third of them.
+// The only one of `names` that begins with `word`; else the one that `word` becomes by the fewest
+// changed, added and lost letters; none when that takes more than some third of them.
 std::optional<std::string> Nearest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace warpfold::client

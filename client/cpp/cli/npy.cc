@@ -122,6 +122,22 @@ class HeaderParser : private TextCursor {
   Header header_;
 };
 
+// What NumPy's kinds of dtypes are that hold no numbers of the contract, and what to do.
+struct OtherKind {
+  char kind;
+  const char* text;
+};
+constexpr OtherKind kOtherKinds[] = {
+    {'c', "complex numbers; save a.real and a.imag by themselves"},
+    {'U', "text, not numbers"},
+    {'S', "text (bytes), not numbers"},
+    {'M', "dates; save a.astype('i8'), their ticks since 1970"},
+    {'m', "time differences; save a.astype('i8'), their ticks"},
+    {'V',
+     "bytes of a dtype that NumPy does not have; save a.view(...) or a.astype(...) of one that "
+     "it has"},
+};
+
 struct Element {
   DType dtype;
   bool is_big_endian;
@@ -136,6 +152,11 @@ absl::StatusOr<Element> ParseDescr(const std::string& descr) {
   }
   if (name.starts_with('O')) {
     return absl::UnimplementedError("descr: the file holds Python objects, not numbers");
+  }
+  for (const OtherKind& other : kOtherKinds) {
+    if (!name.starts_with(other.kind)) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("descr: '", descr, "': the file holds ", other.text));
   }
   const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
                                    [&](const NpyDType& d) { return name == d.descr; });

@@ -53,7 +53,6 @@ absl::Status InMember(const std::string& name, const std::string& problem) {
 }
 
 absl::Status CheckMember(const zip_stat_t& stat, const std::string& name) {
-  if (!name.ends_with(".npy")) return InMember(name, "is not .npy, so this is not a .npz file");
   const bool stored = stat.comp_method == ZIP_CM_STORE;
   if (!stored && stat.comp_method != ZIP_CM_DEFLATE) {
     return InMember(
@@ -64,6 +63,23 @@ absl::Status CheckMember(const zip_stat_t& stat, const std::string& name) {
                                        " in the archive"));
   }
   return absl::OkStatus();
+}
+
+bool IsArray(const std::string& name) { return name.ends_with(".npy"); }
+
+// A zip archive without any array is something else, as a PyTorch checkpoint is. Its members are
+// not read.
+absl::Status CheckHasArray(zip_t* archive) {
+  const zip_int64_t count = zip_get_num_entries(archive, 0);
+  std::string first;
+  for (zip_int64_t i = 0; i < count; ++i) {
+    const char* const name = zip_get_name(archive, static_cast<zip_uint64_t>(i), 0);
+    if (name == nullptr) continue;
+    if (IsArray(name)) return absl::OkStatus();
+    if (first.empty()) first = name;
+  }
+  if (count == 0) return absl::OkStatus();  // np.savez(file)
+  return InMember(first, "is not .npy, so this is not a .npz file");
 }
 
 // Reads the member into `bytes`, then past its end: only there is the CRC checked.
@@ -92,6 +108,7 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
   if (file.empty()) return absl::InvalidArgumentError("is not a .npz file: is empty");
   const absl::StatusOr<UniqueArchive> archive = OpenArchive(file);
   if (!archive.ok()) return archive.status();
+  if (absl::Status has = CheckHasArray(archive->get()); !has.ok()) return has;
   NpzArchive npz;
   std::set<std::string> names;
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive->get(), 0));
@@ -103,7 +120,8 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
     }
     const std::string name = stat.name;
     if (absl::Status checked = CheckMember(stat, name); !checked.ok()) return checked;
-    if (!names.insert(name).second) return InMember(name, "the name comes twice");
+    const std::string tensor_name(absl::StripSuffix(name, ".npy"));
+    if (!names.insert(tensor_name).second) return InMember(name, "the name comes twice");
     std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[stat.size]);
     if (bytes == nullptr) {
       return absl::ResourceExhaustedError(
@@ -111,14 +129,11 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
     }
     const std::span<std::byte> span(bytes.get(), stat.size);
     if (absl::Status read = ReadMember(archive->get(), i, name, span); !read.ok()) return read;
-    absl::StatusOr<NpyArray> array = ParseNpy(span);
-    if (absl::IsUnimplemented(array.status())) {  // an array, but none that can be reduced
-      npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")),
-                             "-",
-                             {},
-                             std::string(array.status().message()),
-                             {},
-                             span});
+    absl::StatusOr<NpyArray> array =
+        IsArray(name) ? ParseNpy(span) : absl::UnimplementedError("is not a .npy file");
+    if (absl::IsUnimplemented(array.status())) {  // nothing that can be reduced
+      npz.tensors.push_back(
+          {tensor_name, "-", {}, std::string(array.status().message()), {}, span});
       npz.members.push_back(std::move(bytes));
       continue;
     }
@@ -128,12 +143,7 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
       array->layout.is_big_endian = false;
     }
     const std::string dtype_name = Name(array->view.dtype);
-    npz.tensors.push_back({std::string(absl::StripSuffix(name, ".npy")),
-                           dtype_name,
-                           std::move(array->view),
-                           "",
-                           array->layout,
-                           {}});
+    npz.tensors.push_back({tensor_name, dtype_name, std::move(array->view), "", array->layout, {}});
     npz.members.push_back(std::move(bytes));
   }
   return npz;

@@ -2,9 +2,9 @@
 //
 // A member is stored or deflated; either way it is read into memory whole, and its CRC is checked.
 // A member named "w.npy" is the tensor "w". An array that cannot be reduced (objects, records,
-// text) has a problem and spoils no other. Refused with a reason: a member that is not .npy (a
-// PyTorch checkpoint is a zip archive too), encryption, other compressions, a name that comes
-// twice, a size that the compressed bytes cannot have.
+// text) has a problem and spoils no other, and so has a member that is not .npy. Refused with a
+// reason: an archive without any .npy (a PyTorch checkpoint is a zip archive too), encryption,
+// other compressions, a name that comes twice, a size that the compressed bytes cannot have.
 //
 // Thread safety: ReadNpz is pure; an NpzArchive is immutable. Failure: INVALID_ARGUMENT naming the
 // member; RESOURCE_EXHAUSTED when a member does not fit into memory.

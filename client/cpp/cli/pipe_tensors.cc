@@ -66,11 +66,10 @@ absl::StatusOr<std::unique_ptr<PipeTensors>> PipeTensors::OpenRaw(
 
 absl::StatusOr<std::unique_ptr<PipeTensors>> PipeTensors::Open(Pipe pipe,
                                                                std::optional<Format> format) {
-  if (!format.has_value()) {
-    const absl::StatusOr<std::span<const std::byte>> start = pipe.Peek(kFormatBytes);
-    if (!start.ok()) return start.status();
-    format = FormatOfBytes(*start);
-  }
+  const absl::StatusOr<std::span<const std::byte>> start = pipe.Peek(kFormatBytes);
+  if (!start.ok()) return start.status();
+  if (start->empty()) return absl::InvalidArgumentError("is empty");
+  if (!format.has_value()) format = FormatOfBytes(*start);
   if (!format.has_value()) {
     return absl::InvalidArgumentError(
         "is no .npy, .npz or .safetensors file; raw bytes need --dtype");

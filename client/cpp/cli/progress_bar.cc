@@ -55,7 +55,15 @@ std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
 }
 
 std::string Fitted(const std::string& line, int columns) {
-  return line.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
+  const auto most = static_cast<std::size_t>(std::max(columns - 1, 0));
+  if (line.size() <= most) return line;
+  const std::size_t bar_end = line.find('%') + 1;
+  std::size_t end = line.size();
+  while (end != line.npos && end > most && end > bar_end) end = line.rfind("  ", end - 1);
+  if (end != line.npos && end >= bar_end && end <= most) return line.substr(0, end);
+  const std::size_t begin = line.find_first_not_of("] ", std::min(line.find(']'), line.size()));
+  if (begin >= bar_end || bar_end - begin > most) return "";
+  return line.substr(begin, bar_end - begin);
 }
 
 int StderrColumns() {

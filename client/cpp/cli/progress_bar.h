@@ -28,8 +28,8 @@ std::string ProgressLine(std::int64_t done_bytes, std::int64_t total_bytes,
 // Back to the line's start, and wipes it.
 inline constexpr char kWipeLine[] = "\r\x1b[K";
 
-// As much of `line`, of ASCII, as a terminal of so many columns shows without a second line, which
-// nothing would wipe.
+// As many parts of `line`, which two spaces tell apart, as a terminal of so many columns shows
+// without a second line, which nothing would wipe; without room for the bar its percentage alone.
 std::string Fitted(const std::string& line, int columns);
 
 // Of the terminal that stderr is; 80 when it does not say.

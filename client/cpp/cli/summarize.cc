@@ -203,6 +203,8 @@ absl::StatusOr<Summaries> SummarizePipe(const ServerFlags& server, const Summary
     };
     absl::StatusOr<TensorSummary> summary =
         SummaryOf(tensors[i], pipe.BytesOf(i), info, options, {}, bar, ask, summaries.device);
+    // A nameless one has the name of the pipe, which the caller adds.
+    if (!summary.ok() && pipe.nameless() && IsInputFault(summary.status())) return summary.status();
     if (!summary.ok()) {
       return Prefixed(absl::StrCat("tensor '", tensors[i].name, "'"), summary.status());
     }

@@ -15,6 +15,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
+  bool wraps = false;  // of the last one: see Text
 };
 
 class Table {
@@ -24,8 +25,10 @@ class Table {
   // REQUIRES: one cell per column.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-  // The titles and rows, a line each; two spaces between columns, none at a line's end.
-  std::string Text() const;
+  // The titles and rows, a line each; two spaces between columns, none at a line's end. Of a
+  // terminal of `columns` a last column that wraps goes on below itself, or stands below its row
+  // where there is no room for it; 0: of none.
+  std::string Text(int columns = 0) const;
 
  private:
   std::vector<Column> columns_;

@@ -12,13 +12,11 @@ namespace warpfold::client {
 // "no command 'desribe'; did you mean describe?"
 std::string UnknownCommandText(const CLI::App& app, const std::string& word);
 
-// After a parse that failed because there is no command: the word that is none; empty when there is
-// no word at all.
-std::string UnknownCommand(const CLI::App& app);
-
-// After a parse that found more than it knows: "no option '--omitnan'; did you mean --omit-nan?",
-// or what else was not expected, in the order given.
-std::string UnexpectedText(const CLI::App& app);
+// What is wrong with main's arguments, after a parse of them that failed with `error`: "no option
+// '--omitnan'; did you mean --omit-nan?" comes before what is missing. Options have the name that
+// was given; the target may be WARPFOLD_TARGET's.
+std::string UsageText(const CLI::App& app, const CLI::ParseError& error, int argc,
+                      const char* const* argv);
 
 }  // namespace warpfold::client
 

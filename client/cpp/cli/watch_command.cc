@@ -35,12 +35,27 @@ struct Reading {
   steady_clock::time_point at;
 };
 
+// httplib's own are single words.
+std::string ErrorText(httplib::Error error) {
+  constexpr char kHint[] =
+      "; was the server started with --metrics-address=none? --metrics names the page";
+  switch (error) {
+    case httplib::Error::Connection:
+      return absl::StrCat("Connection refused, or no such host", kHint);
+    case httplib::Error::ConnectionTimeout:
+      return absl::StrCat("Connection timed out", kHint);
+    case httplib::Error::Read:
+      return "the answer could not be read, or took longer than --timeout";
+    default:
+      return httplib::to_string(error);
+  }
+}
+
 absl::StatusOr<Reading> Read(httplib::Client& http, const Url& url) {
   const httplib::Result answer = http.Get(url.path);
   const steady_clock::time_point at = steady_clock::now();
   if (!answer) {
-    return absl::UnavailableError(
-        absl::StrCat(url.text(), ": ", httplib::to_string(answer.error())));
+    return absl::UnavailableError(absl::StrCat(url.text(), ": ", ErrorText(answer.error())));
   }
   if (answer->status != kHttpOk) {
     return absl::UnavailableError(absl::StrCat(url.text(), ": HTTP status ", answer->status));

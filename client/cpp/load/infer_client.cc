@@ -63,15 +63,16 @@ class InferClient final : public LoadClient {
     ModelReadyRequest request;
     request.set_name(ModelOf(options_));
     ModelReadyResponse answer;
-    absl::Status status =
-        Call(RetryPolicy(), kModelReadyMethod, request.SerializeAsString(), {}, answer);
+    absl::Status status = Call(RetryPolicy(), ConnectTimeoutOf(options_), kModelReadyMethod,
+                               request.SerializeAsString(), {}, answer);
     if (!status.ok() || answer.ready()) return status;
     return absl::NotFoundError(absl::StrCat("the server has no model '", request.name(), "'"));
   }
 
   void Send(int slot) override {
     ModelInferResponse answer;
-    absl::Status status = Call({.attempts_max = 1}, kModelInferMethod, head_, payload_, answer);
+    absl::Status status =
+        Call({.attempts_max = 1}, options_.timeout, kModelInferMethod, head_, payload_, answer);
     if (status.ok() && answer.raw_output_contents_size() != std::ssize(options_.ops)) {
       status = absl::InternalError(absl::StrCat("the server answered ",
                                                 answer.raw_output_contents_size(), " outputs of ",
@@ -85,10 +86,11 @@ class InferClient final : public LoadClient {
   int in_flight_max() const override { return 1; }
 
  private:
-  absl::Status Call(const RetryPolicy& policy, const char* method, const std::string& head,
-                    std::span<const std::byte> payload, google::protobuf::MessageLite& answer) {
+  absl::Status Call(const RetryPolicy& policy, std::chrono::milliseconds timeout,
+                    const char* method, const std::string& head, std::span<const std::byte> payload,
+                    google::protobuf::MessageLite& answer) {
     Served served = CallWithRetries(
-        policy, options_.target, options_.timeout, {},
+        policy, options_.target, timeout, {},
         [&](const CallLimits& limits) { return connection_.Unary(method, head, payload, limits); });
     if (!served.status.ok()) return served.status;
     return Parse(served.response, answer);

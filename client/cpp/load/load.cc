@@ -27,6 +27,8 @@ constexpr std::chrono::milliseconds kPauseFirst(10);
 constexpr std::chrono::milliseconds kPauseMax(200);
 // A run that ends without an answer for so long has lost its server; a shorter one, for half of it.
 constexpr Seconds kLostAfter(1);
+// A server far away takes some time to connect to, whatever LoadOptions::give_up_after is.
+constexpr Seconds kConnectLeast(1);
 
 steady_clock::duration Ticks(Seconds seconds) {
   return std::chrono::duration_cast<steady_clock::duration>(seconds);
@@ -55,8 +57,10 @@ class Arrivals {
 
 // What one client measured.
 struct ClientResult {
-  absl::Status status;
+  absl::Status status;   // of connecting and of the warm-up
+  absl::Status gave_up;  // of what was measured
   LoadReport report;
+  steady_clock::time_point last_answer_at;
   steady_clock::time_point end;  // of the last request; closing the connection is not measured
   std::optional<steady_clock::time_point> silent_since;  // as Loop has it
   absl::Status last_failure;
@@ -104,6 +108,8 @@ class Loop {
   }
 
   const absl::Status& last_failure() const { return last_failure_; }
+
+  steady_clock::time_point last_answer_at() const { return last_answer_at_; }  // or the start
 
   // The last answer, or the start, when nobody has answered since: the last request failed with
   // UNAVAILABLE or DEADLINE_EXCEEDED.
@@ -193,6 +199,14 @@ absl::Status WarmUp(LoadClient& client, Seconds duration, Seconds give_up_after)
   return report.latencies.count() > 0 ? absl::OkStatus() : loop.last_failure();
 }
 
+// A deadline of connecting that is not LoadOptions::timeout is said to be that.
+absl::Status NotConnected(const absl::Status& status, const LoadOptions& options) {
+  const Seconds waited = ConnectTimeoutOf(options);
+  if (!absl::IsDeadlineExceeded(status) || waited >= options.timeout) return status;
+  return absl::DeadlineExceededError(
+      absl::StrFormat("gave up: %s did not answer within %.3g s", options.target, waited.count()));
+}
+
 void Join(ClientResult& from, steady_clock::time_point start, LoadReport& to) {
   to.elapsed = std::max<Seconds>(to.elapsed, from.end - start);
   to.latencies.Add(from.report.latencies);
@@ -218,7 +232,26 @@ void NoteLoss(const std::vector<ClientResult>& results, steady_clock::time_point
   report.elapsed = last_answer - start;
 }
 
+// A client gave up: what there is are the figures up to the last answer, unless there was none.
+absl::StatusOr<LoadReport> Abandoned(const std::vector<ClientResult>& results,
+                                     steady_clock::time_point start, absl::Status gave_up,
+                                     LoadReport report) {
+  if (report.latencies.count() == 0) return gave_up;
+  report.elapsed = {};
+  for (const ClientResult& result : results) {
+    report.elapsed = std::max<Seconds>(report.elapsed, result.last_answer_at - start);
+  }
+  report.lost = std::move(gave_up);
+  return report;
+}
+
 }  // namespace
+
+std::chrono::milliseconds ConnectTimeoutOf(const LoadOptions& options) {
+  const Seconds patience = std::max(options.give_up_after, Seconds(kConnectLeast));
+  return patience < options.timeout ? std::chrono::ceil<std::chrono::milliseconds>(patience)
+                                    : options.timeout;
+}
 
 void ServerTimes::Record(const v1::Timing& timing) {
   using std::chrono::nanoseconds;
@@ -252,16 +285,18 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
   });
   const auto run = [&](ClientResult& result, std::uint64_t index) {
     absl::StatusOr<std::unique_ptr<LoadClient>> client = LoadClient::Make(options, payload);
-    result.status = client.status();
+    result.status = NotConnected(client.status(), options);
     if (client.ok()) result.status = WarmUp(**client, options.warmup, options.give_up_after);
     if (!result.status.ok()) failed = true;
     warm.arrive_and_wait();
     if (failed) return;
     Loop loop(**client, &counters, result.report);
-    result.status = loop.Run(Arrivals(options.rate / options.clients, kArrivalsSeed + index, start),
-                             options.duration, options.requests_min, options.give_up_after, failed);
-    if (!result.status.ok()) failed = true;
+    result.gave_up =
+        loop.Run(Arrivals(options.rate / options.clients, kArrivalsSeed + index, start),
+                 options.duration, options.requests_min, options.give_up_after, failed);
+    if (!result.gave_up.ok()) failed = true;
     result.end = steady_clock::now();
+    result.last_answer_at = loop.last_answer_at();
     result.silent_since = loop.silent_since();
     result.last_failure = loop.last_failure();
   };
@@ -272,10 +307,13 @@ absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const s
     }
   }
   LoadReport report;
+  absl::Status gave_up;
   for (ClientResult& result : results) {
     if (!result.status.ok()) return result.status;
+    gave_up.Update(result.gave_up);
     Join(result, start, report);
   }
+  if (!gave_up.ok()) return Abandoned(results, start, std::move(gave_up), std::move(report));
   NoteLoss(results, start, report);
   return report;
 }

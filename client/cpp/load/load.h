@@ -13,8 +13,8 @@
 // of kInfer, sends as it does; with retries off: a refusal is counted, not hidden.
 //
 // Thread safety: RunLoad starts and joins its own threads, one per client. Failure: the status of
-// a client that cannot have its first request answered, or none for LoadOptions::give_up_after;
-// other failures are counted by code.
+// a client that cannot have its first request answered, or of one that gave up
+// (LoadOptions::give_up_after) when there was no answer at all; other failures are counted by code.
 #ifndef WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
 #define WARPFOLD_CLIENT_CPP_LOAD_LOAD_H_
 
@@ -66,9 +66,13 @@ struct LoadOptions {
   std::int64_t requests_min = 1;  // of each client: for requests that take longer than `duration`
   std::chrono::milliseconds timeout{120'000};  // of a request
   // A client that has had no answer for so long, only UNAVAILABLE and DEADLINE_EXCEEDED, ends the
-  // run.
+  // run. So does one that has found no server for so long, or a second if that is more, when it
+  // connects.
   std::chrono::duration<double> give_up_after{5};
 };
+
+// How long a client may take to connect.
+std::chrono::milliseconds ConnectTimeoutOf(const LoadOptions& options);
 
 // Of the requests measured so far, for whoever watches.
 struct LoadCounters {
@@ -89,8 +93,8 @@ struct ServerTimes {
 struct LoadReport {
   std::chrono::duration<double> elapsed{0};  // from the start to the last answer or failure
   // Not OK when the server was lost: every client's last requests failed with UNAVAILABLE or
-  // DEADLINE_EXCEEDED, and none had an answer for the last second or half of the run. `elapsed`
-  // ends with the last answer then.
+  // DEADLINE_EXCEEDED, and none had an answer for the last second or half of the run; or one gave
+  // up (LoadOptions::give_up_after) after answers. `elapsed` ends with the last answer then.
   absl::Status lost;
   LatencyHistogram latencies;  // of the requests that were answered
   ServerTimes server;          // of these

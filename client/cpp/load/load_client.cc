@@ -26,6 +26,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
   client.connection = options.connection;
   client.retry.attempts_max = 1;
   client.timeout = options.timeout;
+  client.connect_timeout = ConnectTimeoutOf(options);
   client.chunk_bytes = options.chunk_bytes;
   client.stripe_bytes_min = options.stripe_bytes_min;
   client.look_max = options.look_max;
