@@ -10,7 +10,7 @@ import numpy as np
 from ._cuda_array import CudaArray, cuda_array
 from ._dlpack import Exported
 from ._dtypes import dtype_number, dtype_refusal, on_wire
-from ._foreign import object_refusal, plain
+from ._foreign import object_refusal, of_numpy, plain
 
 try:
     from numpy.exceptions import AxisError
@@ -69,9 +69,9 @@ def _in_host_memory(x: Any) -> np.ndarray[Any, Any]:
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("cannot reduce a masked array; pass x.compressed(), or NaN and a nan* op")
-    if isinstance(x, (np.ndarray, np.generic)) or not hasattr(x, "__dlpack__"):
+    if isinstance(x, (np.ndarray, np.generic)):
         return np.asarray(x)
-    return Exported(x).on_host()
+    return Exported(x).on_host() if hasattr(x, "__dlpack__") else of_numpy(x)
 
 
 def whole(name: str, value: Whole) -> int:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ._contract import DTYPES
 from ._dtypes import dtype_refusal
-from ._tables import of_arrow, of_pandas
+from ._tables import of_arrow, of_pandas, of_polars
 
-__all__ = ["object_refusal", "plain"]
+__all__ = ["object_refusal", "of_numpy", "plain"]
 
 
 def plain(x: Any, *, whole: bool) -> Any:
@@ -29,6 +29,8 @@ def plain(x: Any, *, whole: bool) -> Any:
         return of_arrow(x, whole)
     if library == "pandas":
         return of_pandas(x, whole)
+    if library == "polars":
+        return of_polars(x, whole)
     if library == "awkward":
         return _of_awkward(x)
     if hasattr(type(x), "nnz"):  # SciPy's, CuPy's and those of the package sparse
@@ -43,6 +45,37 @@ def plain(x: Any, *, whole: bool) -> Any:
     if name.isidentifier() and name not in DTYPES:
         raise dtype_refusal(name)
     return x
+
+
+def of_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """`x` as NumPy reads it. TypeError where that could put NaN in the place of nulls."""
+    exports = hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+    may_miss = not isinstance(getattr(x, "dtype", None), np.dtype)  # xarray exports, too
+    of_pandas_itself = type(x).__module__.partition(".")[0] == "pandas"
+    if exports and may_miss and not of_pandas_itself:  # of_pandas knows its nulls
+        raise TypeError(
+            f"cannot reduce a {type(x).__name__}, whose nulls NumPy does not know; pass "
+            "pyarrow.chunked_array(x), or of a table pyarrow.table(x)"
+        )
+    array = np.asarray(x)
+    own = _name_of(getattr(x, "dtype", None))
+    if own in DTYPES and own != array.dtype.name:
+        raise TypeError(
+            f"cannot reduce a {type(x).__name__} of dtype {x.dtype}, which NumPy reads as "
+            f"{array.dtype}; pass it as an array of its own dtype, without nulls"
+        )
+    return array
+
+
+def _name_of(dtype: Any) -> str:
+    """NumPy's name of it, as far as it has one: of "Int64", too."""
+    if dtype is None:
+        return ""
+    try:
+        name: str = np.dtype(dtype).name
+    except TypeError:
+        name = str(getattr(dtype, "name", dtype)).lower()
+    return name
 
 
 def object_refusal(x: Any, array: np.ndarray[Any, Any]) -> TypeError:

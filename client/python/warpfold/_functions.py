@@ -104,8 +104,8 @@ class Functions(
         1.0 3.0 6.0
 
         Of a mapping, such as a PyTorch module's state_dict(), those of each of its tensors, by the
-        same names; so of the columns of pandas' DataFrame and of pyarrow's tables. `timeout` and
-        `progress` are each tensor's.
+        same names; so of the columns of pandas' and polars' DataFrames and of pyarrow's
+        tables. `timeout` and `progress` are each tensor's.
 
         >>> found = client.describe({"weight": np.ones((2, 3)), "bias": np.zeros(3)})
         >>> print(found["weight"]["sum"], found["bias"]["max"])
