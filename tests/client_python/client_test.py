@@ -190,6 +190,18 @@ def test_a_server_that_is_full_is_no_warning(fake, either_client, caplog):
     )
 
 
+def test_an_upload_that_waits_for_room_warns_and_says_what_makes_it(fake, either_client, caplog):
+    client = either_client(fake.target)
+    fake.failures = [Failure(CODE.RESOURCE_EXHAUSTED, "memory is full", pushback_ms=1)] * 2
+    client.put(ONES)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        f"retrying create_tensor of {fake.target}: memory is full; tensors that end make room: by "
+        "delete(), the end of their `with` block, or a shorter ttl="
+    )
+
+
 @pytest.mark.parametrize("seconds", ["60", b"1", [1], 1j])
 def test_a_time_that_is_no_number_names_its_argument(fake, either_client, seconds):
     client = either_client(fake.target)

@@ -34,7 +34,7 @@ def test_repr_tells_target_backend_and_devices(two_gpus):
     two_gpus.__exit__()
     assert repr(client) == shown(two_gpus)  # what it knows, without a call
     client.close()
-    assert repr(client) == shown(two_gpus)
+    assert repr(client) == shown(two_gpus)[:-1] + " closed>"
 
 
 def test_repr_of_the_asyncio_client(two_gpus):

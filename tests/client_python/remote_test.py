@@ -302,6 +302,18 @@ def test_the_end_of_a_block_does_not_wait_for_a_server_that_is_gone(either_clien
         leave_a_block(client, tensor, TheBlocksOwn())
 
 
+def test_delete_waits_little_for_a_server_that_is_gone(either_client):
+    with FakeServer() as fake:
+        retry = warpfold.RetryPolicy(refused_max_s=None, backoff_first_s=0.3, jitter=0)
+        client = either_client(fake.target, timeout=10_000, retry=retry)
+        tensor = client.put(X)
+    with pytest.raises(warpfold.UnavailableError) as caught:
+        ended = tensor.delete()
+        client._loop.run_until_complete(ended)
+    assert caught.value.attempts <= 3  # the waits between were 0.3 s and 0.6
+    assert "deleted" not in repr(tensor)
+
+
 def test_the_end_of_a_block_of_a_closed_client_says_so(fake):
     with warpfold.connect(fake.target) as client:
         tensor = client.put(X)

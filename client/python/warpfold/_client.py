@@ -131,8 +131,9 @@ class Client(
         [3. 5. 7.] 5.0 ['sum', 'mean', 'std', 'min', 'max']
 
         `ttl`: seconds without use after which the server lets it go; its own
-        `info().limits.resident_ttl_ms` unless said otherwise. Raises ResourceExhaustedError when
-        the server has no room.
+        `info().limits.resident_ttl_ms` unless said otherwise. While the server has no room, the
+        call waits for other tensors to end, by `delete`, the end of their `with` block or their
+        `ttl`, and the log `warpfold` warns of it; after its `timeout`, ResourceExhaustedError.
         """
         check_words("put", call)
         array = as_tensor(x)
@@ -246,7 +247,10 @@ class RemoteTensor(
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:
-        """Ends the tensor now, once the calls that use it are over. A second call does nothing."""
+        """Ends the tensor now, once the calls that use it are over. A second call does nothing.
+
+        Where nobody listens it is tried for a second: a server that starts again has no tensors.
+        """
         if not self._deleted:
             run(self._client._flows.delete(self._id, timeout))
             self._deleted = True

@@ -33,6 +33,8 @@ class Connected:
         if server is not None:
             devices = ", ".join(f"{device.name}: {device.model}" for device in server.devices)
             words += [f"backend={server.backend!r}", f"device={devices!r}"]
+        if self._flows.closed:
+            words.append("closed")
         return f"<{type(self).__name__} {' '.join(words)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:

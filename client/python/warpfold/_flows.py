@@ -11,6 +11,7 @@ import contextlib
 import logging
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -58,6 +59,7 @@ __all__ = ["Flows"]
 _log = logging.getLogger("warpfold")
 # For the end of a tensor that its time to live ends as well: nobody shall wait for it.
 _LEAVE_TIMEOUT_S = 1.0
+_REFUSED_MAX_S = 1.0  # of the waits of `delete`
 
 
 class Flows:
@@ -81,6 +83,10 @@ class Flows:
     @server.setter
     def server(self, info: ServerInfo) -> None:
         self._rpcs.info = info
+
+    @property
+    def closed(self) -> bool:
+        return self._rpcs.channels.closed
 
     async def connect(self) -> None:
         self.server = await self.info(self._rpcs.options.retry.to_connect())
@@ -215,8 +221,14 @@ class Flows:
         return created.tensor_id, created.ttl_ms / 1000
 
     async def delete(self, tensor_id: str, timeout: float | None) -> None:
-        """Nothing when it is gone already."""
-        await self._delete(tensor_id, self._rpcs.deadline(timeout))
+        """Nothing when it is gone already, and little patience where nobody listens.
+
+        A server that starts again has none of the tensors of the one before.
+        """
+        retry = self._rpcs.options.retry
+        patience_s = _REFUSED_MAX_S if retry.refused_max_s is None else retry.refused_max_s
+        hasty = replace(retry, refused_max_s=min(patience_s, _REFUSED_MAX_S))
+        await self._delete(tensor_id, self._rpcs.deadline(timeout), hasty)
 
     async def leave(self, tensor_id: str, *, failed: bool) -> bool:
         """Whether the tensor of a block is gone, or the block failed: one short attempt.
