@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 __all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
+
 async def connect(
     target: str | None = None,
     *,

@@ -71,6 +71,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
+
 class _Options(TypedDict, total=False):
     """What every function takes beside NumPy's arguments."""
 
