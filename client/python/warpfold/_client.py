@@ -221,7 +221,7 @@ class Client(
     def _leave(self, failed: bool) -> None:
         self.close()
 
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+    def _do(self, flow: Coroutine[Any, Any, Any], function: str) -> Any:
         return run(flow)
 
 

@@ -81,7 +81,7 @@ class Functions(
         """
         planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
         check_words("reduce", call)
-        reduction: ReductionT = self._do(self._flows.reduction(planned, **call))
+        reduction: ReductionT = self._do(self._flows.reduction(planned, **call), "reduce")
         return reduction
 
     @overload
@@ -112,7 +112,9 @@ class Functions(
         6.0 0.0
         """
         check_words("describe", call)
-        described: ReductionT | DescribedT = self._do(self._flows.describe(x, axis, **call))
+        described: ReductionT | DescribedT = self._do(
+            self._flows.describe(x, axis, **call), "describe"
+        )
         return described
 
     @overload

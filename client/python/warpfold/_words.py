@@ -81,8 +81,8 @@ def check_words(function: str, call: Mapping[str, object], words: Collection[str
 class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     _flows: Flows
 
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
-        """The outcome of a flow, or an awaitable of it."""
+    def _do(self, flow: Coroutine[Any, Any, Any], function: str) -> Any:
+        """The outcome of a flow of the function, or an awaitable of it."""
         raise NotImplementedError
 
     def _value(
@@ -95,7 +95,7 @@ class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, Describ
     ) -> ValueT:
         check_words(function, call)
         form = form_of(function, planned, dtype, out)
-        value: ValueT = self._do(self._flows.value(planned, form, **call))
+        value: ValueT = self._do(self._flows.value(planned, form, **call), function)
         return value
 
 

@@ -110,6 +110,8 @@ def server_itself(target: str) -> tuple[str, ...]:
 
 
 async def awaited(target: str, x: NDArray[np.float32]) -> None:
+    async with warpfold.aio.connect(target) as client:
+        (await client.sum(x)).shapes  # planted
     async with await warpfold.aio.connect(target) as client:
         total = await client.sum(x)
         answer = await client.reduce(x, ["sum"])
