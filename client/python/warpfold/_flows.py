@@ -52,7 +52,7 @@ from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
-from ._tables import columns_of
+from ._tables import columns_of, numbers_of
 
 __all__ = ["Flows"]
 
@@ -165,7 +165,7 @@ class Flows:
         tensors = columns_of(x)
         if tensors is None:
             return await self._described(x, axis, **options)
-        check_each(tensors, axis, self._rpcs.info)
+        check_each(tensors, axis, self._rpcs.info, numbers_of(x))
         return {name: await self._described(one, axis, **options) for name, one in tensors.items()}
 
     async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:

@@ -49,6 +49,10 @@ def plain(x: Any, *, whole: bool) -> Any:
 
 def of_numpy(x: Any) -> np.ndarray[Any, Any]:
     """`x` as NumPy reads it. TypeError where that could put NaN in the place of nulls."""
+    if isinstance(x, Mapping):
+        raise TypeError(
+            f"cannot reduce a {type(x).__name__}; pass its values one by one, or itself to describe"
+        )
     exports = hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
     may_miss = not isinstance(getattr(x, "dtype", None), np.dtype)  # xarray exports, too
     of_pandas_itself = type(x).__module__.partition(".")[0] == "pandas"
@@ -57,7 +61,15 @@ def of_numpy(x: Any) -> np.ndarray[Any, Any]:
             f"cannot reduce a {type(x).__name__}, whose nulls NumPy does not know; pass "
             "pyarrow.chunked_array(x), or of a table pyarrow.table(x)"
         )
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        if not isinstance(x, (list, tuple)) or "sequence" not in str(error):
+            raise
+        raise ValueError(
+            f"cannot reduce a ragged {type(x).__name__}: its items differ in length; pass them one "
+            "by one, a dict of them to describe, or all elements, as by numpy.concatenate(x)"
+        ) from None
     own = _name_of(getattr(x, "dtype", None))
     if own in DTYPES and own != array.dtype.name:
         raise TypeError(
@@ -84,9 +96,7 @@ def object_refusal(x: Any, array: np.ndarray[Any, Any]) -> TypeError:
         if isinstance(x, int):
             return TypeError(f"cannot reduce an int of {x.bit_length()} bits; pass up to 64")
         instead = "numbers, or an array of them"
-        if isinstance(x, Mapping):
-            instead = "its values one by one, or itself to describe"
-        elif hasattr(x, "state_dict"):
+        if hasattr(x, "state_dict"):
             instead = "the values of x.state_dict() one by one, or all to describe"
         elif isinstance(x, Iterable):
             instead = "list(x)"
@@ -98,6 +108,9 @@ def object_refusal(x: Any, array: np.ndarray[Any, Any]) -> TypeError:
             f"cannot reduce a {type(x).__name__} with {culprit} in it; pass numbers, such as "
             "numpy.array(x, float)"
         )
+    if any(isinstance(element, (str, bytes)) for element in array.flat):
+        dtype = getattr(x, "dtype", array.dtype)
+        return TypeError(f"cannot reduce dtype {dtype}; pass numbers, and no text")
     return dtype_refusal(array.dtype)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["columns_of", "of_arrow", "of_pandas", "of_polars"]
+__all__ = ["columns_of", "numbers_of", "of_arrow", "of_pandas", "of_polars"]
 
 
 def columns_of(x: Any) -> Mapping[Any, Any] | None:
@@ -35,6 +35,16 @@ def columns_of(x: Any) -> Mapping[Any, Any] | None:
     if len(by_name) < len(names):
         raise ValueError(f"columns of a {type(x).__name__} have the same name: {names}")
     return by_name
+
+
+def numbers_of(x: Any) -> str:
+    """What to pass instead of a table with columns that are no numbers; empty: `x` is none."""
+    instead = {
+        "pandas": "x.select_dtypes('number')",
+        "polars": "x.select(polars.selectors.numeric())",
+        "pyarrow": "x.select([names of the others])",
+    }
+    return instead.get(type(x).__module__.partition(".")[0], "")
 
 
 def of_arrow(x: Any, whole: bool) -> Any:
