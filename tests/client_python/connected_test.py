@@ -92,6 +92,11 @@ def test_another_process_takes_a_client(client):
     assert (total, maxima) == (7.0, 5.0)
 
 
+def test_other_credentials_are_named(fake, either_client):
+    with pytest.raises(TypeError, match="^credentials are 3, .*grpc.ssl_channel_credentials"):
+        either_client(fake.target, credentials=3)
+
+
 def test_credentials_do_not_travel():
     options = Options(1, FAST_RETRY, 1, 1)
     client = warpfold.Client("a:1", grpc.ssl_channel_credentials(), options)

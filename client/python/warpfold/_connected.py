@@ -21,6 +21,11 @@ class Connected:
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options, io: Io
     ) -> None:
+        if not isinstance(credentials, (grpc.ChannelCredentials, type(None))):
+            raise TypeError(
+                f"credentials are {credentials!r}, but must be grpc.ChannelCredentials, such as "
+                "grpc.ssl_channel_credentials()"
+            )
         self.target = target
         self._options = options
         self._has_credentials = credentials is not None

@@ -6,6 +6,7 @@ way to `_do` a flow: `Client` returns values, `aio.Client` awaitables of values.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -367,3 +368,9 @@ class Functions(
     ) -> FloatT | ValueT:
         """np.linalg.norm of vectors: `ord` None or 2, the root of the sum of squares, or 1."""
         return self._value("norm", plan(x, [norm_op(x, ord, axis)], axis, keepdims), call)
+
+
+# Python names them in its errors, and a pickle does: by a class that users have.
+for _name, _function in inspect.getmembers(Functions, inspect.isfunction):
+    if not _name.startswith("_"):
+        _function.__module__, _function.__qualname__ = "warpfold", f"Client.{_name}"

@@ -89,7 +89,7 @@ def _method(
     signature = inspect.signature(function)
     others = [p for p in signature.parameters.values() if p.name != "x"]
     method.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-    method.__qualname__ = f"OnServer.{name}"
+    method.__module__, method.__qualname__ = __name__, f"OnServer.{name}"
     return method
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, Whole, as_operand, normalized_axes, whole
+from ._arrays import Axis, Whole, as_operand, normalized_axes, truth, whole
 from ._cuda_array import CudaArray
 from ._dtypes import dtype_named, dtype_number, result_dtype
 from ._forms import Form, Out, widened
@@ -108,6 +108,7 @@ def plan(
     `whole_array`: no element may be missing, as for ops that say where one is.
     """
     names = checked_ops(ops)
+    keepdims = truth("keepdims", keepdims)
     remote = isinstance(x, Named)
     whole_array = whole_array or not _INDEX_OPS.isdisjoint(names)
     tensor = x if remote else as_operand(x, whole=whole_array)

@@ -76,6 +76,9 @@ def check_words(function: str, call: Mapping[str, object], words: Collection[str
             raise TypeError(f"{function}() has no {word}= yet")
         if word not in words:
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
+    progress = call.get("progress")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is {progress!r}, but must be a callable of two numbers of bytes")
 
 
 class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
