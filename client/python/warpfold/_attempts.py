@@ -93,7 +93,7 @@ class Attempts:
             failure.code(), pushback, self.time_left_s(), refused=was_refused(failure)
         )
         if delay is None:
-            raise self.error(failure) from failure
+            raise self.error(failure) from None  # which says as much
         if self._before is None and not self._quiet:
             reason = failure.details() or failure.code().name
             # A server that is full, and says until when, is no fault: room comes by itself, but in

@@ -104,7 +104,7 @@ class Flows:
                 rpcs.io, "get_info", b"", rpcs.deadline(None), retry=retry
             )
         except UnimplementedError as error:
-            raise wrong_server(self.target, error) from error
+            raise wrong_server(self.target, error) from None
         return parse_info(data, self.target)
 
     async def value(self, call: ReduceCall, form: Form | None, **options: Any) -> Any:
