@@ -13,6 +13,7 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
 from ._contexts import Context
+from ._contract import Op
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -159,7 +160,7 @@ class Client(
     def reduce_part(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ._arrays import Axis, Whole
+from ._contract import Op
 from ._forms import Out
 from ._nan_functions import NanFunctions
 from ._request import plan
@@ -62,7 +63,7 @@ class Functions(
     def reduce(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         keepdims: bool = False,
@@ -77,8 +78,10 @@ class Functions(
         >>> print(answer["min"], answer["mean"])
         [1. 3.] [1.5 4.5]
 
-        `info().ops` lists the ops that the server has. `omit_nan` is what tells nansum from sum;
-        `ddof` is for "var" and "std"; `request_id` is echoed and logged by the server.
+        `info().ops` lists the ops that the server has, and for type checkers `warpfold.Op` is any
+        of the contract's: a list that is named is a list[warpfold.Op]. `omit_nan` is what tells
+        nansum from sum; `ddof` is for "var" and "std"; `request_id` is echoed and logged by the
+        server.
         """
         planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
         check_words("reduce", call)

@@ -26,6 +26,7 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
 from ._contexts import AsyncContext
+from ._contract import Op
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -179,7 +180,7 @@ class Client(
     async def reduce_part(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],

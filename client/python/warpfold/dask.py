@@ -40,6 +40,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict
 
 from ._arrays import Axis
+from ._contract import Op
 from ._dask import Connect, Servers, reduce
 from ._words import check_words
 
@@ -90,7 +91,7 @@ _WORDS = frozenset(_Options.__annotations__)
 
 def _one(
     x: Any,
-    op: str,
+    op: Op,
     axis: Axis,
     options: _Options,
     ddof: SupportsIndex = 0,
