@@ -6,6 +6,7 @@ same calls (conftest.either_client).
 
 import re
 import threading
+import traceback
 
 import grpc
 import numpy as np
@@ -178,6 +179,30 @@ def test_a_client_says_at_connecting_where_a_server_is_missing(either_client):
         either_client(fake.target)
 
 
+def test_the_traceback_of_an_error_is_one(fake, either_client, other_service):
+    client = either_client(fake.target, stream_threshold_bytes=8)
+    fake.failures = [Failure(CODE.INVALID_ARGUMENT, "axes: planned")] * 2
+
+    def missing():
+        with FakeServer() as gone:
+            pass
+        either_client(gone.target)
+
+    for use in (
+        lambda: client.sum(ONES[:1]),
+        lambda: client.sum(ONES),
+        lambda: either_client(other_service),
+        missing,
+    ):
+        with pytest.raises(warpfold.WarpfoldError) as caught:
+            use()
+        text = "".join(traceback.format_exception(None, caught.value, caught.value.__traceback__))
+        assert text.count("Traceback") == 1
+        assert "RpcError" not in text
+        assert isinstance(caught.value.code, grpc.StatusCode)
+    assert fake.failures == []
+
+
 def test_a_server_that_is_full_is_no_warning(fake, either_client, caplog):
     caplog.set_level("INFO", "warpfold")
     client = either_client(fake.target)
@@ -187,6 +212,18 @@ def test_a_server_that_is_full_is_no_warning(fake, either_client, caplog):
     assert (record.levelname, record.getMessage()) == (
         "INFO",
         f"retrying reduce of {fake.target}: planned",
+    )
+
+
+def test_an_upload_that_waits_for_room_warns_and_says_what_makes_it(fake, either_client, caplog):
+    client = either_client(fake.target)
+    fake.failures = [Failure(CODE.RESOURCE_EXHAUSTED, "memory is full", pushback_ms=1)] * 2
+    client.put(ONES)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        f"retrying create_tensor of {fake.target}: memory is full; tensors that end make room: by "
+        "delete(), the end of their `with` block, or a shorter ttl="
     )
 
 

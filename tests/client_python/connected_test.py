@@ -34,7 +34,7 @@ def test_repr_tells_target_backend_and_devices(two_gpus):
     two_gpus.__exit__()
     assert repr(client) == shown(two_gpus)  # what it knows, without a call
     client.close()
-    assert repr(client) == shown(two_gpus)
+    assert repr(client) == shown(two_gpus)[:-1] + " closed>"
 
 
 def test_repr_of_the_asyncio_client(two_gpus):
@@ -90,6 +90,11 @@ def test_another_process_takes_a_client(client):
         total = pool.apply(client.sum, ([1.0, 2.0, 4.0],))
         (maxima,) = pool.map(client.max, [np.arange(6.0)])
     assert (total, maxima) == (7.0, 5.0)
+
+
+def test_other_credentials_are_named(fake, either_client):
+    with pytest.raises(TypeError, match="^credentials are 3, .*grpc.ssl_channel_credentials"):
+        either_client(fake.target, credentials=3)
 
 
 def test_credentials_do_not_travel():

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import typing
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,10 @@ def test_the_descriptors_are_those_of_the_proto(tmp_path):
     read = descriptor_pb2.FileDescriptorSet.FromString
     carried = (PACKAGE / "contract.binpb").read_bytes()
     assert read(made.read_bytes()) == read(carried), f"run: {' '.join(MAKE)}"
+
+
+def test_the_names_for_type_checkers_are_the_contracts():
+    assert typing.get_args(warpfold.Op) == tuple(_contract.OPS)
 
 
 def test_the_limits_are_the_contracts():

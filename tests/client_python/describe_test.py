@@ -95,9 +95,40 @@ def test_columns_of_one_name_are_not_mixed_up(fake, fake_client):
 
 def test_a_column_that_is_no_number_is_named(fake, fake_client):
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(TypeError, match="^name: cannot reduce"):
-        fake_client.describe(pandas.DataFrame({"size": [1], "name": ["a"]}))
+    arrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    columns = {"size": [1], "name": ["a"]}
+    for table, instead in [
+        (pandas.DataFrame(columns), r": x\.select_dtypes\('number'\)"),
+        (pandas.DataFrame(columns).astype({"name": object}), r": x\.select_dtypes\('number'\)"),
+        (arrow.table(columns), r": x\.select\("),
+        (polars.DataFrame(columns), r": x\.select\(polars\.selectors\.numeric\(\)\)"),
+        (columns, "$"),
+    ]:
+        with pytest.raises(TypeError, match=f"^name: cannot reduce .*; or leave it out{instead}"):
+            fake_client.describe(table)
+        with pytest.raises(TypeError, match="^name: (?!.*astype)"):
+            fake_client.describe(table)
+    with pytest.raises(TypeError, match="^size: (?!.*leave it out)"):
+        fake_client.describe({"size": [1]}, axis="rows")
     assert fake.calls == []
+
+
+def test_ragged_lists_say_what_to_pass(fake, fake_client):
+    for x in ([[1, 2], [3]], ([1], [2, 3]), [np.ones(2), np.ones(3)], [[1], 2]):
+        for use in (fake_client.sum, fake_client.describe, fake_client.put):
+            words = f"^cannot reduce a ragged {type(x).__name__}: .* a dict of them to describe"
+            with pytest.raises(ValueError, match=words):
+                use(x)
+    assert fake.calls == []
+
+
+def test_a_dataset_of_xarray_is_described_by_its_names(client):
+    xarray = pytest.importorskip("xarray")
+    dataset = xarray.Dataset({"a": ("x", [1.0, 2.0]), "b": ("y", [3.0])})
+    assert client.describe(dataset)["a"]["sum"] == 3
+    with pytest.raises(TypeError, match="^cannot reduce a Dataset; .* itself to describe"):
+        client.sum(dataset)
 
 
 def test_the_state_of_a_pytorch_module(client):

@@ -52,6 +52,42 @@ def test_with_closes(fake):
     asyncio.run(use())
 
 
+def test_a_block_of_asyncio_connects_and_closes_without_await(fake):
+    async def use():
+        connecting = warpfold.aio.connect(fake.target)
+        assert asyncio.iscoroutine(connecting)
+        async with connecting as client:
+            assert await client.sum([1.0]) == 1.0
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.sum([1.0])
+        with pytest.raises(ZeroDivisionError):
+            async with warpfold.aio.connect(fake.target) as client:
+                raise ZeroDivisionError
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.sum([1.0])
+        async with await asyncio.create_task(warpfold.aio.connect(fake.target)) as client:
+            assert await client.sum([1.0]) == 1.0
+        with pytest.raises(ValueError, match="^target is"):
+            async with warpfold.aio.connect("a:0"):
+                pass
+
+    asyncio.run(use())
+    asyncio.run(asyncio.run(warpfold.aio.connect(fake.target)).close())
+
+
+def test_what_is_not_awaited_is_called_by_its_functions_name(fake):
+    async def use():
+        async with warpfold.aio.connect(fake.target) as client:
+            for function in ("sum", "nanmax", "describe"):
+                awaited = getattr(client, function)([1.0])
+                assert f"Client.{function}" in repr(awaited)
+                awaited.close()
+
+    asyncio.run(use())
+    connecting = warpfold.aio.connect(fake.target)
+    connecting.close()
+
+
 @pytest.mark.parametrize("x", [np.ones(1), LARGE], ids=["unary", "stream"])
 def test_closing_ends_calls_in_progress(fake, x):
     client = warpfold.connect(fake.target, retry=FAST_RETRY)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import warpfold
+import warpfold.aio
 
 FOLDER = Path(warpfold.__file__).parent
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -37,6 +38,10 @@ def test_a_module_names_what_is_for_others(name):
     assert (defined | imported_from(name)) <= set(named)
     if "dask" not in name:  # which is not in every environment
         assert set(named) <= set(vars(importlib.import_module(f"warpfold.{name}")))
+
+
+def test_what_users_import_lists_nothing_else():  # tests/dask has the same of warpfold.dask
+    assert [n for n in dir(warpfold.aio) if not n.startswith("_")] == warpfold.aio.__all__
 
 
 def test_the_package_does_too():

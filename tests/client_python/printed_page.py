@@ -36,6 +36,8 @@ class Block:
         for node in self._nodes:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node.name
             elif isinstance(node, ast.arg):
                 yield node.arg
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -1,6 +1,7 @@
 """Tensors that stay on the server: what they answer, how they end, and that nothing is left."""
 
 import asyncio
+import re
 
 import grpc
 import numpy as np
@@ -112,6 +113,46 @@ def test_what_would_compare_the_elements_is_a_type_error(client, call):
     with client.put(X) as tensor:
         with pytest.raises(TypeError, match="the elements of a RemoteTensor stay on the server: "):
             call(tensor)
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [(getattr(np, name), f"np.{name}") for name in "median ptp average cumsum sort".split()]
+    + [
+        (lambda t: np.dot(t, t), "np.dot"),
+        (lambda t: np.quantile(t, 0.5), "np.quantile"),
+        (lambda t: np.linalg.det(t), "np.linalg.det"),
+        (len, "__len__()"),
+        (lambda t: t[0], "__getitem__()"),
+        (lambda t: t + 1, "__add__()"),
+        (lambda t: 1 - t, "__rsub__()"),
+        (lambda t: t < 1, "__lt__()"),
+        (lambda t: -t, "__neg__()"),
+        (float, "__float__()"),
+        (int, "__int__()"),
+        (list, "__iter__()"),
+        (lambda t: 1 in t, "__contains__()"),
+    ],
+)
+def test_what_would_need_the_elements_says_so(client, call, name):
+    words = f"the elements of a RemoteTensor stay on the server: {name} would need them; call it"
+    with client.put(X) as tensor, pytest.raises(TypeError, match=f"^{re.escape(words)}"):
+        call(tensor)
+
+
+class Another:
+    def __array_function__(self, function, types, arguments, options):
+        return "another's"
+
+
+def test_another_librarys_array_has_its_turn(client):
+    with client.put(X) as tensor:
+        assert np.dot(tensor, Another()) == "another's"
+
+
+def test_the_size_of_a_tensor_needs_no_elements(client):
+    with client.put(X) as tensor:
+        assert (np.size(tensor), np.size(tensor, 1), np.size(tensor, axis=-1)) == (120, 5, 4)
 
 
 def test_containers_tell_tensors_apart(client):
@@ -300,6 +341,18 @@ def test_the_end_of_a_block_does_not_wait_for_a_server_that_is_gone(either_clien
         tensor = client.put(X)
     with pytest.raises(TheBlocksOwn):
         leave_a_block(client, tensor, TheBlocksOwn())
+
+
+def test_delete_waits_little_for_a_server_that_is_gone(either_client):
+    with FakeServer() as fake:
+        retry = warpfold.RetryPolicy(refused_max_s=None, backoff_first_s=0.3, jitter=0)
+        client = either_client(fake.target, timeout=10_000, retry=retry)
+        tensor = client.put(X)
+    with pytest.raises(warpfold.UnavailableError) as caught:
+        ended = tensor.delete()
+        client._loop.run_until_complete(ended)
+    assert caught.value.attempts <= 3  # the waits between were 0.3 s and 0.6
+    assert "deleted" not in repr(tensor)
 
 
 def test_the_end_of_a_block_of_a_closed_client_says_so(fake):

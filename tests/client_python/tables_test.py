@@ -1,4 +1,4 @@
-"""pandas' and pyarrow's arrays and tables, with nulls and without, where they are installed."""
+"""pandas', polars' and pyarrow's arrays and tables, with and without nulls, where installed."""
 
 import numpy as np
 import pytest
@@ -144,4 +144,94 @@ def test_nulls_of_tables_say_what_to_pass(fake, fake_client, pandas, arrow):
         for use in (fake_client.sum, fake_client.nanmax, fake_client.put):
             with pytest.raises(TypeError, match=f"1 nulls of column 'b' .*x.'b'., or {instead}"):
                 use(x)
+    assert fake.calls == []
+
+
+@pytest.fixture(scope="module")
+def polars():
+    return pytest.importorskip("polars")
+
+
+@pytest.mark.parametrize("type", ["Int64", "UInt64", "Float32", "Int8"])
+def test_nulls_of_polars_are_missing_and_the_rest_is_exact(client, polars, type):
+    large = 100 if type == "Int8" else 2**24 if type == "Float32" else LARGE
+    x = polars.Series([large, None, 1], dtype=getattr(polars, type))
+    there = np.array([large, 1], type.lower())
+    for name in "sum mean min max prod std any count_nonzero nansum nanmax".split():
+        got = getattr(client, name)(x)
+        assert got == getattr(client, name)(there)
+        assert got.dtype == getattr(client, name)(there).dtype
+    assert client.describe(x) == client.describe(there)
+    for use in (client.argmax, client.put):
+        with pytest.raises(TypeError, match=r"the 1 nulls of a polars Series .*x.drop_nulls\(\)"):
+            use(x)
+    assert client.argmax(x.drop_nulls()) == 0
+
+
+def test_booleans_and_nan_of_polars(client, polars):
+    assert client.all(polars.Series([True, None])) and client.sum(polars.Series([True, None])) == 1
+    x = polars.Series([1.0, float("nan"), None])
+    assert np.isnan(client.sum(x)) and client.nansum(x) == 1.0
+    assert client.sum(polars.Series([], dtype=polars.Int32)) == 0
+
+
+def test_dataframes_of_polars(client, polars):
+    frame = polars.DataFrame({"a": [LARGE, 3], "b": [1, 2]})
+    np.testing.assert_array_equal(client.max(frame, axis=0), [LARGE, 2])
+    assert client.sum(polars.DataFrame()) == 0
+    found = client.describe(polars.DataFrame({"small": [1, 2], "large": [LARGE, None]}))
+    assert (found["small"]["sum"], found["large"]["max"]) == (3, LARGE)
+
+
+def test_what_polars_has_that_is_no_number_says_what_to_pass(fake, fake_client, polars):
+    frame = polars.DataFrame({"a": [1, 2], "b": [LARGE, None]})
+    for x, message in [
+        (polars.Series(["a"]), r"dtype String of polars; .*x.cast\(polars.Float64\)"),
+        (polars.Series([[1], [2, 3]]), r"dtype List\(.*\) of polars; .*x.explode\(\)"),
+        (polars.Series([1], dtype=polars.Date), r"dtype Date of polars; .*x.to_physical\(\)"),
+        (polars.Series([None]), "dtype Null of polars"),
+        (frame.lazy(), r"a LazyFrame of polars; pass x.collect\(\)"),
+        (polars.col("a"), "a Expr; pass numbers"),
+    ]:
+        with pytest.raises(TypeError, match=f"^cannot reduce {message}"):
+            fake_client.sum(x)
+    for use in (fake_client.sum, fake_client.put):
+        with pytest.raises(TypeError, match=r"1 nulls of column 'b' .*x.'b'., or x.drop_nulls\(\)"):
+            use(frame)
+    assert fake.calls == []
+
+
+def test_an_array_of_xarray_has_no_nulls(client):
+    xarray = pytest.importorskip("xarray")
+    assert client.sum(xarray.DataArray(X)) == X.sum()
+
+
+class Column:
+    """Another library's, which NumPy reads with NaN in the place of nulls."""
+
+    dtype = "Int64"
+
+    def __init__(self, values):
+        self._values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+
+class Exported(Column):
+    dtype = None
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise NotImplementedError
+
+
+def test_what_numpy_reads_as_another_dtype_does_not_pass_silently(fake, fake_client):
+    assert fake_client.sum(Column(np.array([1, 2]))) is not None
+    fake.calls.clear()
+    for x, message in [
+        (Column(np.array([1, np.nan])), "a Column of dtype Int64, which NumPy reads as float64"),
+        (Exported(np.array([1, np.nan])), r"a Exported, .*pass pyarrow.chunked_array\(x\)"),
+    ]:
+        with pytest.raises(TypeError, match=f"^cannot reduce {message}"):
+            fake_client.sum(x)
     assert fake.calls == []

@@ -93,6 +93,20 @@ def test_a_port_that_no_address_has_is_not_taken_for_another(either_client, form
         either_client(form.format(port))
 
 
+@pytest.mark.parametrize("form", ["a:{}", "[::1]:{}", "dns:///a:{}", "ipv4:10.0.0.1:7,10.0.0.2:{}"])
+@pytest.mark.parametrize("port", ["7abc", "7 0", "-1", "+1", " 7", "", "1.5", "\u0667", "7/path"])
+def test_what_is_no_port_names_the_target(either_client, form, port):
+    target = form.format(port)
+    words = f"^target is {target!r}, but a port is from 1 to 65535, not {port or 'nothing'}$"
+    with pytest.raises(ValueError, match=re.escape(words).replace(r"\^", "^").replace(r"\$", "$")):
+        either_client(target)
+
+
+@pytest.mark.parametrize("target", ["unix:1/a", "vsock:2:7", "xds:///a:b", "dns:a", "a:http-alt"])
+def test_what_is_no_address_with_a_port_is_none(target):
+    assert chosen_target(target) == with_default_port(target)
+
+
 @pytest.mark.parametrize("target", ["a:1", "a:65535", "::99999", "a:https", "unix:/a:99999"])
 def test_other_targets_are_left_to_grpc(target):
     assert chosen_target(target) == with_default_port(target)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -87,6 +88,49 @@ def test_axis_of_no_axes_of_a_tensor_without_an_axis_of_one_says_so(fake, fake_c
     with fake_client.put(np.ones((2, 3))) as tensor:
         with pytest.raises(ValueError, match=r"^axis is \(\), but .*\(2, 3\) .* pass the array"):
             tensor.sum(axis=())
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ({"keepdims": "no"}, "keepdims is 'no', but must be True or False"),
+        ({"keepdims": None}, "keepdims is None"),
+        ({"axis": 1.0}, "axis is 1.0, a float, but must be an integer, a tuple"),
+        ({"axis": [0, 1]}, r"axis is \[0, 1\], a list, but must be"),
+        ({"axis": np.array([0, 1])}, r"axis is array\(\[0, 1\]\), a ndarray, but must be"),
+        ({"axis": (0, "1")}, "axis is '1', a str"),
+        ({"progress": 3}, "progress is 3, but must be a callable"),
+    ],
+)
+def test_a_wrong_argument_is_named(fake, fake_client, words, message):
+    uses = [fake_client.sum, fake_client.nanmax, lambda x, **o: fake_client.reduce(x, ["sum"], **o)]
+    for use in uses:
+        with pytest.raises(TypeError, match=f"^{message}"):
+            use(np.ones((2, 3)), **words)
+    assert fake.calls == []
+
+
+def test_keepdims_may_be_an_integer_as_in_numpy(call):
+    for keepdims in (1, np.True_, np.int8(1)):
+        assert call("sum", X, axis=2, keepdims=keepdims).shape == (3, 1, 1)
+    assert call("sum", X, axis=2, keepdims=0).shape == (3, 1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_argument_that_is_not_there_is_one_of_the_clients_function(fake_client, name):
+    with pytest.raises(TypeError, match=r"^(Client\.)?\w+\(\) missing 1 .*'x'|missing 2 .*'x'"):
+        getattr(fake_client, name)()
+    method = getattr(warpfold.Client, name)
+    assert method.__qualname__ == f"Client.{name}"
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+def test_the_dtype_of_a_result_that_is_not_held_is_told(fake_client):
+    words = r"^dtype is float64, which .* int64, .*; leave dtype out, and convert it: .astype\('f"
+    with pytest.raises(TypeError, match=words):
+        fake_client.sum(np.ones(3, np.int32), dtype="f8")
+    with pytest.raises(TypeError, match="leave dtype out, and round it"):
+        fake_client.sum(np.ones(3), dtype="f4")
 
 
 @pytest.mark.parametrize("one", [1, 1.0, np.float32(1), np.int8(1), True])

@@ -33,6 +33,10 @@ def assert_same_bits(got, expected):
     assert np.asarray(computed).dtype == np.asarray(expected).dtype == got.dtype
 
 
+def test_the_module_lists_what_it_offers_alone():
+    assert [name for name in dir(wd) if not name.startswith("_")] == wd.__all__
+
+
 FUNCTIONS = [name for name in wd.__all__ if name != "reduce"]
 
 

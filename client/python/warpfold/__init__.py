@@ -29,6 +29,7 @@ The modules are layers. Each imports from those below it, and within one imports
 
 from ._answer import Reduction, Timing
 from ._client import Client, RemoteTensor, SharedTensor, connect
+from ._contract import Op
 from ._errors import (
     DeadlineExceededError,
     InternalError,
@@ -54,6 +55,7 @@ __all__ = [
     "InvalidArgumentError",
     "Limits",
     "NotFoundError",
+    "Op",
     "OutOfRangeError",
     "Reduction",
     "RemoteTensor",

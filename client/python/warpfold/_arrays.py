@@ -10,14 +10,23 @@ import numpy as np
 from ._cuda_array import CudaArray, cuda_array
 from ._dlpack import Exported
 from ._dtypes import dtype_number, dtype_refusal, on_wire
-from ._foreign import object_refusal, plain
+from ._foreign import object_refusal, of_numpy, plain
 
 try:
     from numpy.exceptions import AxisError
 except ImportError:  # NumPy before 1.25
     from numpy import AxisError  # type: ignore[attr-defined, no-redef, unused-ignore]
 
-__all__ = ["Axis", "Whole", "as_operand", "as_tensor", "normalized_axes", "shareable", "whole"]
+__all__ = [
+    "Axis",
+    "Whole",
+    "as_operand",
+    "as_tensor",
+    "normalized_axes",
+    "shareable",
+    "truth",
+    "whole",
+]
 
 Whole = Union[SupportsIndex, float]  # a float only if it is a whole number
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
@@ -69,9 +78,9 @@ def _in_host_memory(x: Any) -> np.ndarray[Any, Any]:
 def _from_other(x: Any) -> np.ndarray[Any, Any]:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("cannot reduce a masked array; pass x.compressed(), or NaN and a nan* op")
-    if isinstance(x, (np.ndarray, np.generic)) or not hasattr(x, "__dlpack__"):
+    if isinstance(x, (np.ndarray, np.generic)):
         return np.asarray(x)
-    return Exported(x).on_host()
+    return Exported(x).on_host() if hasattr(x, "__dlpack__") else of_numpy(x)
 
 
 def whole(name: str, value: Whole) -> int:
@@ -84,10 +93,24 @@ def whole(name: str, value: Whole) -> int:
         raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
 
 
+def truth(name: str, value: Any) -> bool:
+    """Integers are taken, as by NumPy."""
+    try:
+        return bool(value if isinstance(value, np.bool_) else operator.index(value))
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, but must be True or False") from None
+
+
 def _axis_number(axis: SupportsIndex) -> int:
     if isinstance(axis, bool):  # NumPy takes none, though Python does
         raise TypeError(f"axis is {axis}, but must be an integer")
-    return operator.index(axis)
+    try:
+        return operator.index(axis)
+    except TypeError:
+        kind = type(axis).__name__
+        raise TypeError(
+            f"axis is {axis!r}, a {kind}, but must be an integer, a tuple of integers or None"
+        ) from None
 
 
 def normalized_axes(

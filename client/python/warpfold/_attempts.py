@@ -17,6 +17,8 @@ __all__ = ["Attempts", "Deadline", "Silence"]
 
 
 _log = logging.getLogger("warpfold")
+_KEEPS = "create_tensor"  # the RPC
+_ROOM = "tensors that end make room: by delete(), the end of their `with` block, or a shorter ttl="
 
 
 class Deadline:
@@ -91,11 +93,14 @@ class Attempts:
             failure.code(), pushback, self.time_left_s(), refused=was_refused(failure)
         )
         if delay is None:
-            raise self.error(failure) from failure
+            raise self.error(failure) from None  # which says as much
         if self._before is None and not self._quiet:
-            # A server that is full, and says until when, is no fault.
-            level = logging.WARNING if pushback is None else logging.INFO
             reason = failure.details() or failure.code().name
+            # A server that is full, and says until when, is no fault: room comes by itself, but in
+            # its memory for tensors, where someone has to make it.
+            level = logging.WARNING if pushback is None else logging.INFO
+            if self._name == _KEEPS and failure.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                level, reason = logging.WARNING, f"{reason}; {_ROOM}"
             _log.log(level, "retrying %s of %s: %s", self._name, self._target, reason)
         self._before = failure
         return delay

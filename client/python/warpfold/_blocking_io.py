@@ -119,7 +119,7 @@ class BlockingIo:
                 try:
                     error = _taken_from(outcomes, deadline)
                 except Silence as late:
-                    raise error_of(late) from late
+                    raise error_of(late) from None
                 if error is not None:
                     raise error
         except BaseException:

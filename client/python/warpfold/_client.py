@@ -13,6 +13,7 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
 from ._contexts import Context
+from ._contract import Op
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -132,7 +133,9 @@ class Client(
 
         `ttl`: seconds without use after which the server lets it go; its own
         `info().limits.resident_ttl_ms` unless said otherwise. Of more than that the rest is kept
-        while nobody else needs the room. Raises ResourceExhaustedError when the server has none.
+        while nobody else needs the room. While the server has no room, the call waits for other
+        tensors to end, by `delete`, the end of their `with` block or their `ttl`, and the log
+        `warpfold` warns of it; after its `timeout`, ResourceExhaustedError.
         """
         check_words("put", call)
         array = as_tensor(x)
@@ -158,7 +161,7 @@ class Client(
     def reduce_part(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],
@@ -220,7 +223,7 @@ class Client(
     def _leave(self, failed: bool) -> None:
         self.close()
 
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+    def _do(self, flow: Coroutine[Any, Any, Any], function: str) -> Any:
         return run(flow)
 
 
@@ -246,7 +249,10 @@ class RemoteTensor(
     __doc__ = Remote.__doc__
 
     def delete(self, *, timeout: float | None = None) -> None:
-        """Ends the tensor now, once the calls that use it are over. A second call does nothing."""
+        """Ends the tensor now, once the calls that use it are over. A second call does nothing.
+
+        Where nobody listens it is tried for a second: a server that starts again has no tensors.
+        """
         if not self._deleted:
             run(self._client._flows.delete(self._id, timeout))
             self._deleted = True

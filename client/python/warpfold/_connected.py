@@ -21,6 +21,11 @@ class Connected:
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None, options: Options, io: Io
     ) -> None:
+        if not isinstance(credentials, (grpc.ChannelCredentials, type(None))):
+            raise TypeError(
+                f"credentials are {credentials!r}, but must be grpc.ChannelCredentials, such as "
+                "grpc.ssl_channel_credentials()"
+            )
         self.target = target
         self._options = options
         self._has_credentials = credentials is not None
@@ -33,6 +38,8 @@ class Connected:
         if server is not None:
             devices = ", ".join(f"{device.name}: {device.model}" for device in server.devices)
             words += [f"backend={server.backend!r}", f"device={devices!r}"]
+        if self._flows.closed:
+            words.append("closed")
         return f"<{type(self).__name__} {' '.join(words)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:

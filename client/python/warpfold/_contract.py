@@ -10,7 +10,7 @@ copy.
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from google.protobuf import descriptor_pb2, message_factory
 
@@ -31,6 +31,7 @@ __all__ = [
     "NAN_POLICY_OMIT",
     "OPS",
     "OP_NAMES",
+    "Op",
     "PartialState",
     "REDUCE_METHOD",
     "REDUCE_STREAM_METHOD",
@@ -106,6 +107,25 @@ def _numbers(enum: str, prefix: str) -> dict[str, int]:
 
 
 OPS = _numbers("Op", "OP_")
+# Their names for type checkers.
+Op = Literal[
+    "sum",
+    "min",
+    "max",
+    "mean",
+    "prod",
+    "var",
+    "std",
+    "l1_norm",
+    "l2_norm",
+    "argmin",
+    "argmax",
+    "count_nonzero",
+    "any",
+    "all",
+    "nan_count",
+    "inf_count",
+]
 OP_NAMES = {number: name for name, number in OPS.items()}
 NAN_POLICY_OMIT = _numbers("NanPolicy", "NAN_POLICY_")["omit"]
 

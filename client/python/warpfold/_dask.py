@@ -20,6 +20,7 @@ from . import _contract
 from ._answer import Reduction
 from ._arrays import Axis, normalized_axes
 from ._client import Client, connect
+from ._contract import Op
 from ._dask_chunks import Blocks, blocks_of
 from ._dtypes import dtype_number, result_dtype
 from ._errors import UnavailableError, WarpfoldError
@@ -45,7 +46,7 @@ _OBJECTS = np.dtype(object)
 
 def reduce(
     x: da.Array,
-    ops: Sequence[str],
+    ops: Sequence[Op],
     axis: Axis = None,
     *,
     keepdims: bool = False,
@@ -134,7 +135,7 @@ def _mapped(function: Callable[..., Any], x: da.Array, **options: Any) -> da.Arr
 def _state(
     blocks: Blocks,
     somewhere: Somewhere,
-    ops: tuple[str, ...],
+    ops: tuple[Op, ...],
     x: np.ndarray[Any, Any],
     block_info: Any = None,
     **options: Any,

@@ -41,8 +41,12 @@ def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, Re
     )
 
 
-def check_each(tensors: Mapping[Any, Any], axis: Axis, info: ServerInfo) -> None:
+def check_each(
+    tensors: Mapping[Any, Any], axis: Axis, info: ServerInfo, instead: str = ""
+) -> None:
     """TypeError and ValueError name the tensor that cannot be described, before one is sent.
+
+    `instead`: what to pass to describe the others.
 
     Nothing is kept, so that copies of the tensors never lie beside each other.
     """
@@ -50,6 +54,9 @@ def check_each(tensors: Mapping[Any, Any], axis: Axis, info: ServerInfo) -> None
         try:
             describe_calls(x, axis, info)
         except TypeError as error:
-            raise TypeError(f"{name}: {error}") from error
+            words = f"{name}: {error}"
+            if str(error).startswith("cannot reduce"):
+                words += "; or leave it out" + (f": {instead}" if instead else "")
+            raise TypeError(words) from None
         except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
+            raise ValueError(f"{name}: {error}") from None

@@ -33,6 +33,8 @@ def _instead_of(dtype: np.dtype[Any] | str) -> str:
         return "it is not there yet, so pass x as float32, which holds each of its values"
     if kind in ("m", "M"):
         return "pass what it counts: x.view(numpy.int64)"
+    if kind in ("S", "T", "U"):
+        return "pass numbers, and no text"
     if kind == "V" and not isinstance(dtype, str) and dtype.names:
         return f"pass one of its fields: x[{dtype.names[0]!r}]"
     return "pass numbers of one that it has, such as x.astype(numpy.float64)"

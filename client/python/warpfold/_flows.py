@@ -11,6 +11,7 @@ import contextlib
 import logging
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -51,13 +52,14 @@ from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
 from ._stripes import Stripes, stripes_of
-from ._tables import columns_of
+from ._tables import columns_of, numbers_of
 
 __all__ = ["Flows"]
 
 _log = logging.getLogger("warpfold")
 # For the end of a tensor that its time to live ends as well: nobody shall wait for it.
 _LEAVE_TIMEOUT_S = 1.0
+_REFUSED_MAX_S = 1.0  # of the waits of `delete`
 
 
 class Flows:
@@ -82,6 +84,10 @@ class Flows:
     def server(self, info: ServerInfo) -> None:
         self._rpcs.info = info
 
+    @property
+    def closed(self) -> bool:
+        return self._rpcs.channels.closed
+
     async def connect(self) -> None:
         self.server = await self.info(self._rpcs.options.retry.to_connect())
 
@@ -98,7 +104,7 @@ class Flows:
                 rpcs.io, "get_info", b"", rpcs.deadline(None), retry=retry
             )
         except UnimplementedError as error:
-            raise wrong_server(self.target, error) from error
+            raise wrong_server(self.target, error) from None
         return parse_info(data, self.target)
 
     async def value(self, call: ReduceCall, form: Form | None, **options: Any) -> Any:
@@ -159,7 +165,7 @@ class Flows:
         tensors = columns_of(x)
         if tensors is None:
             return await self._described(x, axis, **options)
-        check_each(tensors, axis, self._rpcs.info)
+        check_each(tensors, axis, self._rpcs.info, numbers_of(x))
         return {name: await self._described(one, axis, **options) for name, one in tensors.items()}
 
     async def _described(self, x: Any, axis: Axis, **options: Any) -> Reduction:
@@ -215,8 +221,14 @@ class Flows:
         return created.tensor_id, created.ttl_ms / 1000
 
     async def delete(self, tensor_id: str, timeout: float | None) -> None:
-        """Nothing when it is gone already."""
-        await self._delete(tensor_id, self._rpcs.deadline(timeout))
+        """Nothing when it is gone already, and little patience where nobody listens.
+
+        A server that starts again has none of the tensors of the one before.
+        """
+        retry = self._rpcs.options.retry
+        patience_s = _REFUSED_MAX_S if retry.refused_max_s is None else retry.refused_max_s
+        hasty = replace(retry, refused_max_s=min(patience_s, _REFUSED_MAX_S))
+        await self._delete(tensor_id, self._rpcs.deadline(timeout), hasty)
 
     async def leave(self, tensor_id: str, *, failed: bool) -> bool:
         """Whether the tensor of a block is gone, or the block failed: one short attempt.

@@ -41,9 +41,10 @@ def widened(
 def _check(function: str, own: np.dtype[Any], name: str, wanted: np.dtype[Any]) -> None:
     if not _holds(wanted, own):
         of = "" if name == "dtype" else "of dtype "
+        yourself = "round" if own.kind == "f" and wanted.kind == "f" else "convert"
         raise TypeError(
-            f"{name} is {of}{wanted}, which does not hold every {own}, the result of {function}(); "
-            f"round it yourself: .astype({str(wanted)!r})"
+            f"{name} is {of}{wanted}, which does not hold every {own}, the dtype of the result of "
+            f"{function}(); leave {name} out, and {yourself} it: .astype({str(wanted)!r})"
         )
 
 

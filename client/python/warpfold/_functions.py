@@ -6,10 +6,12 @@ way to `_do` a flow: `Client` returns values, `aio.Client` awaitables of values.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ._arrays import Axis, Whole
+from ._contract import Op
 from ._forms import Out
 from ._nan_functions import NanFunctions
 from ._request import plan
@@ -61,7 +63,7 @@ class Functions(
     def reduce(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         keepdims: bool = False,
@@ -76,12 +78,14 @@ class Functions(
         >>> print(answer["min"], answer["mean"])
         [1. 3.] [1.5 4.5]
 
-        `info().ops` lists the ops that the server has. `omit_nan` is what tells nansum from sum;
-        `ddof` is for "var" and "std"; `request_id` is echoed and logged by the server.
+        `info().ops` lists the ops that the server has, and for type checkers `warpfold.Op` is any
+        of the contract's: a list that is named is a list[warpfold.Op]. `omit_nan` is what tells
+        nansum from sum; `ddof` is for "var" and "std"; `request_id` is echoed and logged by the
+        server.
         """
         planned = plan(x, ops, axis, keepdims, omit_nan=omit_nan, ddof=ddof, request_id=request_id)
         check_words("reduce", call)
-        reduction: ReductionT = self._do(self._flows.reduction(planned, **call))
+        reduction: ReductionT = self._do(self._flows.reduction(planned, **call), "reduce")
         return reduction
 
     @overload
@@ -104,15 +108,17 @@ class Functions(
         1.0 3.0 6.0
 
         Of a mapping, such as a PyTorch module's state_dict(), those of each of its tensors, by the
-        same names; so of the columns of pandas' DataFrame and of pyarrow's tables. `timeout` and
-        `progress` are each tensor's.
+        same names; so of the columns of pandas' and polars' DataFrames and of pyarrow's
+        tables. `timeout` and `progress` are each tensor's.
 
         >>> found = client.describe({"weight": np.ones((2, 3)), "bias": np.zeros(3)})
         >>> print(found["weight"]["sum"], found["bias"]["max"])
         6.0 0.0
         """
         check_words("describe", call)
-        described: ReductionT | DescribedT = self._do(self._flows.describe(x, axis, **call))
+        described: ReductionT | DescribedT = self._do(
+            self._flows.describe(x, axis, **call), "describe"
+        )
         return described
 
     @overload
@@ -365,3 +371,9 @@ class Functions(
     ) -> FloatT | ValueT:
         """np.linalg.norm of vectors: `ord` None or 2, the root of the sum of squares, or 1."""
         return self._value("norm", plan(x, [norm_op(x, ord, axis)], axis, keepdims), call)
+
+
+# Python names them in its errors, and a pickle does: by a class that users have.
+for _name, _function in inspect.getmembers(Functions, inspect.isfunction):
+    if not _name.startswith("_"):
+        _function.__module__, _function.__qualname__ = "warpfold", f"Client.{_name}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from google.protobuf.message import DecodeError
 
 from . import _contract
+from ._contract import Op
 from ._errors import WrongServerError
 
 __all__ = ["Device", "Limits", "ServerInfo", "parse_info"]
@@ -47,7 +48,7 @@ class ServerInfo(NamedTuple):
     backend: str  # "cuda" or "cpu"
     devices: tuple[Device, ...]
     limits: Limits
-    ops: tuple[str, ...]  # names that Client.reduce takes
+    ops: tuple[Op, ...]  # names that Client.reduce takes
     dtypes: tuple[str, ...]  # NumPy's names
     shared_memory_prefix: str  # of segments that it takes; empty: none
 
@@ -63,7 +64,10 @@ def parse_info(data: bytes, target: str) -> ServerInfo:
         devices=tuple(Device(d.name, d.model, d.memory_bytes) for d in message.devices),
         limits=Limits(*(getattr(message.limits, name) for name in Limits._fields)),
         # A newer server may list what this client has no name for.
-        ops=tuple(_contract.OP_NAMES.get(op, f"op {op}") for op in message.ops),
+        ops=cast(
+            "tuple[Op, ...]",
+            tuple(_contract.OP_NAMES.get(op, f"op {op}") for op in message.ops),
+        ),
         dtypes=tuple(_contract.DTYPE_NAMES.get(d, f"dtype {d}") for d in message.dtypes),
         shared_memory_prefix=message.shared_memory_prefix,
     )

@@ -39,7 +39,7 @@ async def in_pieces(
                 deadline.went_on()
             except OutOfRangeError as error:  # of results, which parts have none of
                 before = sum(math.prod(piece.result_shape) for piece in stripes.calls[:place])
-                raise moved(error, before) from error
+                raise moved(error, before) from None
 
     await rpcs.io.parallel([partial(work, send) for send in senders], deadline)
     if not stripes.are_parts:

@@ -59,7 +59,12 @@ _INSTEAD: dict[np.ufunc, str] = {
     np.logical_or: "np.any",
     np.logical_and: "np.all",
 }
-_ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim"}
+_ATTRIBUTES: dict[Callable[..., Any], str] = {np.shape: "shape", np.ndim: "ndim", np.size: "size"}
+# What Python's own words would need the elements for, beside those that OnServer has itself.
+_OPERATORS = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+_OPERATORS += [f"r{name}" for name in _OPERATORS] + "lt le gt ge neg pos abs invert".split()
+_OPERATORS += "len iter getitem setitem contains int float complex".split()
+
 
 
 def _method(
@@ -89,7 +94,7 @@ def _method(
     signature = inspect.signature(function)
     others = [p for p in signature.parameters.values() if p.name != "x"]
     method.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-    method.__qualname__ = f"OnServer.{name}"
+    method.__module__, method.__qualname__ = __name__, f"OnServer.{name}"
     return method
 
 
@@ -146,14 +151,19 @@ class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, Reduction
         arguments: tuple[Any, ...],
         options: dict[str, Any],
     ) -> Any:
-        if function in _ATTRIBUTES and arguments[0] is self:
-            return getattr(self, _ATTRIBUTES[function])
-        name = _METHODS.get(function)
-        if name is None:
-            return NotImplemented
-        given = _given(function, arguments, options)
-        if given.pop("a", given.pop("x", None)) is not self:
-            return NotImplemented
+        name = _METHODS.get(function) or _ATTRIBUTES.get(function)
+        given = _given(function, arguments, options) if name else {}
+        if name is None or given.pop("a", given.pop("x", None)) is not self:
+            if not all(issubclass(kind, (OnServer, np.ndarray)) for kind in types):
+                return NotImplemented  # the other's turn
+            module = function.__module__.replace("numpy", "np", 1)
+            raise self._refusal(
+                f"{module}.{function.__name__} would need them; call it of the array itself"
+            )
+        if function is np.size and given:
+            return self.shape[given["axis"]]
+        if function in _ATTRIBUTES:
+            return getattr(self, name)
         return getattr(self._client, name)(self, **given)
 
     def describe(self, axis: Axis = None, **call: Unpack[CallOptions]) -> ReductionT:
@@ -210,6 +220,18 @@ class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, Reduction
     nanargmax = _method(
         Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
     )
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Any, *_: Any) -> Any:
+        raise self._refusal(f"{name}() would need them; call it of the array itself")
+
+    method.__name__, method.__qualname__ = name, f"OnServer.{name}"
+    return method
+
+
+for _name in _OPERATORS:  # not in the class, where type checkers would believe in them
+    setattr(OnServer, f"__{_name}__", _refused(f"__{_name}__"))
 
 
 class Remote(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):

@@ -11,12 +11,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, cast
 
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, Whole, as_operand, normalized_axes, whole
+from ._arrays import Axis, Whole, as_operand, normalized_axes, truth, whole
+from ._contract import Op
 from ._cuda_array import CudaArray
 from ._dtypes import dtype_named, dtype_number, result_dtype
 from ._forms import Form, Out, widened
@@ -108,6 +109,7 @@ def plan(
     `whole_array`: no element may be missing, as for ops that say where one is.
     """
     names = checked_ops(ops)
+    keepdims = truth("keepdims", keepdims)
     remote = isinstance(x, Named)
     whole_array = whole_array or not _INDEX_OPS.isdisjoint(names)
     tensor = x if remote else as_operand(x, whole=whole_array)
@@ -223,7 +225,7 @@ def payload_of(array: Any) -> Any:
     return array if isinstance(array, CudaArray) else array.reshape(-1).view(np.uint8).data
 
 
-def checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
+def checked_ops(ops: Sequence[str]) -> tuple[Op, ...]:
     if isinstance(ops, str):
         raise TypeError(f"ops is a list of names, not the string {ops!r}")
     names = tuple(ops)
@@ -232,7 +234,7 @@ def checked_ops(ops: Sequence[str]) -> tuple[str, ...]:
             raise ValueError(f"op {name!r} is none of {', '.join(_contract.OPS)}")
     if not names or len(set(names)) < len(names):
         raise ValueError(f"ops must be one or more, none twice: {list(names)}")
-    return names
+    return cast("tuple[Op, ...]", names)
 
 
 def result_shape(

@@ -161,7 +161,7 @@ class Rpcs:
                 return await send(deadline.time_left_s()), attempts.count
             except grpc.RpcError as failure:
                 if self.channels.closed:  # that ended it
-                    raise attempts.error(failure) from failure
+                    raise attempts.error(failure) from None
                 delay_s = attempts.delay_after_s(failure)
             except ValueError:  # gRPC's, when the client was closed after the check above
                 self.channels.check()

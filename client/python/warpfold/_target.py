@@ -11,7 +11,12 @@ TARGET_VARIABLE = "WARPFOLD_TARGET"
 DEFAULT_PORT = 50051  # gRPC's own is 443
 _PORT_MAX = 65535  # gRPC takes the rest of a division by one more
 _URL = re.compile(r"(https?|grpcs?|tcp)://([^/]*)", re.IGNORECASE)
-_PORT = re.compile(r"(?:[^:]*|\[.*\]):(\d+)")
+# Behind a host's name, its IPv4 address or an IPv6 address in brackets. An IPv6 address without
+# brackets has more colons, and no port.
+_PORT = re.compile(r"(?:[^:\[]+|\[.*\]):([^:]*)")
+_PATH = re.compile(r"(?:[^/:]+|\[[^/]*\]):(\d[^/]*/.*)")
+_PATHS = ("unix:", "unix-abstract:", "vsock:")
+_SERVICE = re.compile(r"[a-z][a-z0-9-]*", re.IGNORECASE)  # such as "https", as the system has it
 
 
 def chosen_target(target: str | None) -> str:
@@ -30,19 +35,23 @@ def chosen_target(target: str | None) -> str:
             f"{with_default_port(url[2])!r}; for TLS add credentials=grpc.ssl_channel_credentials()"
         )
     for port in _ports(target):
-        if not 0 < port <= _PORT_MAX:
+        number = port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX
+        if not number and not _SERVICE.fullmatch(port):
+            named = port or "nothing"
             raise ValueError(
-                f"target is {target!r}, but a port is from 1 to {_PORT_MAX}, not {port}"
+                f"target is {target!r}, but a port is from 1 to {_PORT_MAX}, not {named}"
             )
     return with_default_port(target)
 
 
-def _ports(target: str) -> list[int]:
-    """Those that the target names by numbers."""
+def _ports(target: str) -> list[str]:
+    """Those that the target names, or what stands in the place of one."""
     begin = _addresses_begin(target)
-    addresses = [] if begin is None else target[begin:].split(",")
-    found = (_PORT.fullmatch(address) for address in addresses)
-    return [int(match[1]) for match in found if match]
+    if begin is None:
+        path = None if target.startswith(_PATHS) else _PATH.fullmatch(target)
+        return [] if path is None else [path[1]]
+    found = (_PORT.fullmatch(address) for address in target[begin:].split(","))
+    return [match[1] for match in found if match]
 
 
 def with_default_port(target: str) -> str:
@@ -67,7 +76,7 @@ def _addresses_begin(target: str) -> int | None:
             return len(scheme)
         authority_end = target.find("/", len(scheme) + 2)  # "dns://8.8.8.8/a"
         return None if authority_end < 0 else authority_end + 1
-    if "/" in target or target.startswith(("unix:", "unix-abstract:", "vsock:")):
+    if "/" in target or target.startswith(_PATHS):
         return None
     return 0
 

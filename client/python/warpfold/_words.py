@@ -76,13 +76,16 @@ def check_words(function: str, call: Mapping[str, object], words: Collection[str
             raise TypeError(f"{function}() has no {word}= yet")
         if word not in words:
             raise TypeError(f"{function}() got an unexpected keyword argument {word!r}")
+    progress = call.get("progress")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is {progress!r}, but must be a callable of two numbers of bytes")
 
 
 class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
     _flows: Flows
 
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
-        """The outcome of a flow, or an awaitable of it."""
+    def _do(self, flow: Coroutine[Any, Any, Any], function: str) -> Any:
+        """The outcome of a flow of the function, or an awaitable of it."""
         raise NotImplementedError
 
     def _value(
@@ -95,7 +98,7 @@ class Calls(Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, Describ
     ) -> ValueT:
         check_words(function, call)
         form = form_of(function, planned, dtype, out)
-        value: ValueT = self._do(self._flows.value(planned, form, **call))
+        value: ValueT = self._do(self._flows.value(planned, form, **call), function)
         return value
 
 

@@ -3,17 +3,19 @@
 >>> import asyncio
 >>> import warpfold.aio
 >>> async def total(x):
-...     async with await warpfold.aio.connect(server) as client:  # server: "host:port"
+...     async with warpfold.aio.connect(server) as client:  # server: "host:port"
 ...         return await client.sum(x)
 >>> print(asyncio.run(total([1, 2, 3])))
 6
 
+What `connect` returns is awaited, too, for a client without a block: `client = await connect()`.
 `progress` is called on another thread than the event loop's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Generator, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
@@ -24,6 +26,7 @@ from ._arrays import Axis, Whole, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
 from ._contexts import AsyncContext
+from ._contract import Op
 from ._functions import Functions
 from ._info import ServerInfo
 from ._options import (
@@ -48,10 +51,14 @@ if TYPE_CHECKING:
 
     from ._words import CallOptions
 
-__all__ = ["Client", "RemoteTensor", "SharedTensor", "connect"]
+__all__ = ["Client", "Connecting", "RemoteTensor", "SharedTensor", "connect"]
 
 
-async def connect(
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
+
+def connect(
     target: str | None = None,
     *,
     credentials: grpc.ChannelCredentials | None = None,
@@ -63,25 +70,66 @@ async def connect(
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
-) -> Client:
-    """warpfold.connect, for the running event loop."""
-    options = Options(
-        timeout,
-        retry,
-        stream_threshold_bytes,
-        chunk_bytes,
-        connections,
-        shared_memory_mode,
-        ping_after,
-        ping_timeout,
-    )
-    client = Client(chosen_target(target), credentials, options)
-    try:
-        await client._flows.connect()
-    except BaseException:
-        await client.close()
-        raise
-    return client
+) -> Connecting:
+    """warpfold.connect, for the running event loop.
+
+    `async with connect() as client` closes the client, `client = await connect()` leaves it open.
+    """
+
+    async def connected() -> Client:
+        options = Options(
+            timeout,
+            retry,
+            stream_threshold_bytes,
+            chunk_bytes,
+            connections,
+            shared_memory_mode,
+            ping_after,
+            ping_timeout,
+        )
+        client = Client(chosen_target(target), credentials, options)
+        try:
+            await client._flows.connect()
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    connected.__qualname__ = "connect"
+    return Connecting(connected())
+
+
+class Connecting(Coroutine[Any, Any, "Client"]):
+    """What `connect` returns: a coroutine whose outcome is the client, and a block's client."""
+
+    def __init__(self, flow: Coroutine[Any, Any, Client]) -> None:
+        self._flow = flow
+        self._client: Client | None = None
+
+    def __await__(self) -> Generator[Any, Any, Client]:
+        return self._flow.__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._flow.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._flow.throw(*error)
+
+    def close(self) -> None:
+        self._flow.close()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._client is not None
+        await self._client.__aexit__(kind, error, traceback)
 
 
 class Client(
@@ -132,7 +180,7 @@ class Client(
     async def reduce_part(
         self,
         x: Any,
-        ops: Sequence[str],
+        ops: Sequence[Op],
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],
@@ -176,7 +224,9 @@ class Client(
     async def _leave(self, failed: bool) -> None:
         await self.close()
 
-    def _do(self, flow: Coroutine[Any, Any, Any]) -> Any:
+    def _do(self, flow: Coroutine[Any, Any, Any], function: str) -> Any:
+        # What Python calls it when nobody awaits it.
+        flow.__qualname__ = f"{type(self).__name__}.{function}"  # type: ignore[attr-defined]
         return flow
 
 

@@ -40,6 +40,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict
 
 from ._arrays import Axis
+from ._contract import Op
 from ._dask import Connect, Servers, reduce
 from ._words import check_words
 
@@ -71,6 +72,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+
+
 class _Options(TypedDict, total=False):
     """What every function takes beside NumPy's arguments."""
 
@@ -86,7 +91,7 @@ _WORDS = frozenset(_Options.__annotations__)
 
 def _one(
     x: Any,
-    op: str,
+    op: Op,
     axis: Axis,
     options: _Options,
     ddof: SupportsIndex = 0,

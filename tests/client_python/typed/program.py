@@ -68,7 +68,12 @@ def several(client: warpfold.Client, x: NDArray[np.float32]) -> int:
     answer["min"].shap  # planted
     answer[0]  # planted
     answer.timing.kernel_ms  # planted
+    ops: list[warpfold.Op] = ["sum", "l2_norm"]
+    print(client.reduce(x, ops), client.reduce(x, client.info().ops), client.reduce(x, ("sum",)))
     client.reduce(x, 3)  # planted
+    client.reduce(x, "sum")  # planted
+    client.reduce(x, ["sum", "medain"])  # planted
+    client.reduce_part(x, ["medain"], whole_shape=(4,), offset=0)  # planted
     client.reduce_part(x, ["sum"], whole_shape=(4,), offset=0).shape  # planted
     client.merge(["state"])  # planted
     return answer.attempts
@@ -91,6 +96,7 @@ def on_server(client: warpfold.Client, x: NDArray[np.float32]) -> None:
         tensor.sum()[0]  # planted
         tensor.describe().timings  # planted
         tensor.reduce(["sum"])["sum"].tolst()  # planted
+        tensor.reduce("sum")  # planted
         tensor.mean(axis="rows")  # planted
         tensor.elements  # planted
     client.put(x, ttl="60")  # planted
@@ -110,6 +116,8 @@ def server_itself(target: str) -> tuple[str, ...]:
 
 
 async def awaited(target: str, x: NDArray[np.float32]) -> None:
+    async with warpfold.aio.connect(target) as client:
+        (await client.sum(x)).shapes  # planted
     async with await warpfold.aio.connect(target) as client:
         total = await client.sum(x)
         answer = await client.reduce(x, ["sum"])
@@ -120,6 +128,7 @@ async def awaited(target: str, x: NDArray[np.float32]) -> None:
         (await client.mean(x))[0]  # planted
         (await client.mean(x, axis=0)).mena()  # planted
         answer.timings  # planted
+        await client.reduce(x, ["medain"])  # planted
         (await client.describe({"x": x})).attempts  # planted
         async with await client.put(x) as tensor:
             print((await tensor.max()).tolist())
