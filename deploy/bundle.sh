@@ -52,7 +52,7 @@ for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binp
   examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload}.py \
+chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload,beside}.py \
   "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py \
   "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py" \
   "$destination/bench/service/pays.py"

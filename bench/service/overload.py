@@ -5,14 +5,16 @@ usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 25
 
 Server and clients are on processors of their own where there are enough: clients need the more of
 them, as they have to send faster than the server can answer; the offered rate shows whether they
-did. The server admits --requests-in-flight at a time, fewer than there are clients, and refuses
-the others. First --capacity-clients clients, each with one request at a time, find the capacity;
-then --clients of them send at --times that rate, at random times, whether the server keeps up or
-not. Both again for each round. Prints, and writes as JSON: answers a second that were OK, over the
-capacity (goodput); refused requests by code; and the p99 of the server's own time of those it
-admitted, an upper bound by its histogram.
+did. --burners processes take time of the server's processors, where the clients could not offer
+enough otherwise. The server admits --requests-in-flight at a time, fewer than there are clients,
+and refuses the others. First --capacity-clients clients, each with one request at a time, find the
+capacity; then --clients of them send at --times that rate, at random times, whether the server
+keeps up or not. Both again for each round. Prints, and writes as JSON: answers a second that were
+OK, over the capacity (goodput); refused requests by code; and the p99 of the server's own time of
+those it admitted, an upper bound by its histogram.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -92,10 +94,14 @@ def main():
     parser.add_argument("--capacity-clients", type=int, default=64)
     parser.add_argument("--server-processors", type=int, default=2)
     parser.add_argument("--requests-in-flight", type=int, default=64)
+    parser.add_argument("--burners", type=int, default=0, help="busy loops beside the server")
     options = parser.parse_args()
     server_program, load_program = find_programs(options.build, (SERVER, LOAD))
     on_server, on_clients = split_processors(options.server_processors)
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        for _ in range(options.burners):
+            burner = subprocess.Popen([*pinned(on_server), sys.executable, "-c", "while True: pass"])
+            stack.callback(burner.kill)
         command = [*pinned(on_server), str(server_program), f"--backend={options.backend}",
                    f"--max-requests-in-flight={options.requests_in_flight}",
                    "--listen-address=127.0.0.1:0", "--log-level=error"]
@@ -105,6 +111,7 @@ def main():
     results = {
         "gpu": nvidia_smi("name"),
         "processors": {"server": len(on_server), "clients": len(on_clients)},
+        "burners": options.burners,
         "times": options.times,
         "clients": options.clients,
         "rounds": rounds,

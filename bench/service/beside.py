@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Two builds of the server side by side: what a change costs, or gains, small and large requests.
+
+usage: beside.py OLD NEW [--build BUILD] [--backend BACKEND] [--rounds 7] [--only TEXT]...
+
+OLD and NEW are server binaries. Each round starts a process of each, as two processes of one binary
+differ by up to a tenth, and measures each case three times of each in turns, as machines drift.
+Prints, and writes as JSON, NEW over OLD: of the medians over all rounds, the median of the rounds'
+own ratios, and each of those. taskset gives all of it fewer processors.
+"""
+
+import contextlib
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from arguments import bench_parser
+from cases import CASES, is_wanted, write_results
+from servers import LOAD, Server, find_programs, nvidia_smi
+
+NAMES = ("4 KiB unary, 1 client", "4 KiB unary, 64 clients", "4 KiB many, 1 client",
+         "4 KiB many, 8 clients", "256 MiB stream, 1 client")
+TURNS = 3
+
+
+def rate(program, server, case, seconds):
+    """Answers a second."""
+    command = [program, "--json", "bench", "--target", server.address, "--method", case.method,
+               "--size", str(case.size), "--clients", str(case.clients), f"--duration={seconds}",
+               f"--warmup={seconds / 4}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)["rps"]
+
+
+def measure_round(number, binaries, program, cases, options):
+    """{case: (median of OLD, of NEW)} of one process of each."""
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        order = [0, 1] if number % 2 == 0 else [1, 0]
+        servers = {}
+        for which in order:
+            command = [str(binaries[which]), f"--backend={options.backend}", "--log-level=error",
+                       "--listen-address=127.0.0.1:0", "--metrics-address=none"]
+            servers[which] = stack.enter_context(Server(f"server{which}", command, folder))
+        medians = {}
+        for case in cases:
+            rates = ([], [])
+            for turn in range(TURNS):
+                for which in order if turn % 2 == 0 else order[::-1]:
+                    rates[which].append(rate(program, servers[which], case, options.seconds))
+            medians[case.name] = tuple(statistics.median(of) for of in rates)
+        return medians
+
+
+def main():
+    parser = bench_parser(__doc__, rounds=7, seconds=0.4)
+    parser.add_argument("binaries", nargs=2, type=pathlib.Path, metavar=("OLD", "NEW"))
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="cases whose name holds it; may be given several times")
+    options = parser.parse_args()
+    (program,) = find_programs(options.build, (LOAD,))
+    cases = [case for case in CASES if case.name in NAMES and is_wanted(case, options.only)]
+    rounds = [measure_round(number, options.binaries, program, cases, options)
+              for number in range(options.rounds)]
+    results = {"gpu": nvidia_smi("name"), "cases": {}}
+    for case in cases:
+        old, new = zip(*(one[case.name] for one in rounds))
+        ratios = [after / before for before, after in zip(old, new)]
+        of_medians = statistics.median(new) / statistics.median(old)
+        results["cases"][case.name] = {"old_rps": old, "new_rps": new, "of_medians": of_medians,
+                                       "of_rounds": statistics.median(ratios), "ratios": ratios}
+        print(f"{case.name:26} {of_medians:.3f} of medians, {statistics.median(ratios):.3f} of "
+              f"rounds {[round(ratio, 2) for ratio in ratios]}")
+    if options.output:
+        write_results(options.output, results)
+
+
+if __name__ == "__main__":
+    main()
