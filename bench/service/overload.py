@@ -100,7 +100,8 @@ def main():
     on_server, on_clients = split_processors(options.server_processors)
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         for _ in range(options.burners):
-            burner = subprocess.Popen([*pinned(on_server), sys.executable, "-c", "while True: pass"])
+            loop = [*pinned(on_server), sys.executable, "-c", "while True: pass"]
+            burner = subprocess.Popen(loop)
             stack.callback(burner.kill)
         command = [*pinned(on_server), str(server_program), f"--backend={options.backend}",
                    f"--max-requests-in-flight={options.requests_in_flight}",

@@ -101,8 +101,8 @@ class FakeServer:
                 grpc.method_handlers_generic_handler(TENSOR_SERVICE, tensor_handlers),
             )
         )
-        # On an address that no other fake has: a client that still calls one which is gone, or another
-        # process's, must not come here, as it would where a port is taken again.
+        # On an address that no other fake has: a client that still calls one which is gone, or
+        # another process's, must not come here, as it would where a port is taken again.
         if self._credentials is None:
             host = next(_ADDRESSES)
             port = self._server.add_insecure_port(f"{host}:0")
