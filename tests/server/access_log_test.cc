@@ -15,7 +15,7 @@ using absl::StatusCode;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-class AccessLogTest : public testing::Test {
+class AccessLogTest : public ::testing::Test {
  protected:
   void Make(const AccessLogOptions& options, LogLevel level = LogLevel::kInfo) {
     log_ = std::make_unique<Log>(LogOptions{.level = level, .format = LogFormat::kJson},

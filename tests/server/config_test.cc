@@ -208,7 +208,7 @@ TEST(ConfigTest, TheTwoAddressesCannotShareAPort) {
 }
 
 TEST(ConfigTest, AnUnreadableFileIsRefusedByName) {
-  for (const std::string& file : {std::string("/no/such/file"), testing::TempDir()}) {
+  for (const std::string& file : {std::string("/no/such/file"), ::testing::TempDir()}) {
     const absl::Status status = Read({"--config", file.c_str()}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << file;
     EXPECT_NE(std::string(status.message()).find(file), std::string::npos) << status;

@@ -96,7 +96,7 @@ TEST_P(GoneClientTest, InMidKernelOfAnItemOfMany) {
   ExpectNextIsServed();
 }
 
-INSTANTIATE_TEST_SUITE_P(, GoneClientTest, testing::Values(Way::kCancels, Way::kDeadline),
+INSTANTIATE_TEST_SUITE_P(, GoneClientTest, ::testing::Values(Way::kCancels, Way::kDeadline),
                          [](const testing::TestParamInfo<Way>& info) {
                            return info.param == Way::kCancels ? "Cancels" : "DeadlinePasses";
                          });

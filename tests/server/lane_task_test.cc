@@ -13,7 +13,7 @@
 namespace warpfold {
 namespace {
 
-class LaneTaskTest : public testing::Test {
+class LaneTaskTest : public ::testing::Test {
  protected:
   LaneTaskTest() {
     devices_.push_back(std::make_unique<FakeDevice>("fake:0"));

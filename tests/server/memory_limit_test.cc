@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kLimitMiB = std::int64_t{1} << 20;
 
 // A kernel's files in a folder of the test's own.
-class MemoryLimitTest : public testing::Test {
+class MemoryLimitTest : public ::testing::Test {
  protected:
   MemoryLimitTest() {
     Put("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:            1024 kB\n");

@@ -80,7 +80,7 @@ TEST(MemoryWatchTest, ItsEndDoesNotWaitForTheNextLook) {
 }
 
 // From the kernel's files to admission's answers.
-class WatchedGroupTest : public testing::Test {
+class WatchedGroupTest : public ::testing::Test {
  protected:
   WatchedGroupTest() {
     Put("proc/self/cgroup", "0::/pod\n");

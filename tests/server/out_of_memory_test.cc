@@ -27,7 +27,7 @@ void LimitMemory() {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-class OutOfMemoryDeathTest : public testing::Test {
+class OutOfMemoryDeathTest : public ::testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -42,7 +42,7 @@ class PartWork final : public Work {
   FakePayload payload_;
 };
 
-class PartRunTest : public testing::Test {
+class PartRunTest : public ::testing::Test {
  protected:
   absl::StatusOr<Outcome> Run() {
     return RunOnLane(*lane_, work_, std::chrono::steady_clock::now()).outcome;

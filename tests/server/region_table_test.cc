@@ -31,7 +31,7 @@ std::string Numbers(std::int64_t count) {
   return bytes;
 }
 
-class RegionTableTest : public testing::Test {
+class RegionTableTest : public ::testing::Test {
  protected:
   RegionTableTest() {
     devices_.push_back(std::make_unique<FakeDevice>("fake:0"));

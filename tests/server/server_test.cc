@@ -19,7 +19,7 @@
 namespace warpfold {
 namespace {
 
-class ServerTest : public testing::Test {
+class ServerTest : public ::testing::Test {
  protected:
   ServerTest() {
     config_.listen_address = "127.0.0.1:0";

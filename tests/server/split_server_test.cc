@@ -17,7 +17,7 @@
 namespace warpfold {
 namespace {
 
-class SplitServerTest : public testing::Test {
+class SplitServerTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kRows = 96;
   static constexpr std::int64_t kColumns = 1024;

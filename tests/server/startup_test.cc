@@ -81,7 +81,7 @@ constexpr bool kServesMetrics = true;
 #endif
 constexpr int kDTypes = static_cast<int>(std::size(kAllDTypes));
 
-class StartupTest : public testing::Test {
+class StartupTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Config config;

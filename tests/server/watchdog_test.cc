@@ -32,7 +32,7 @@ class Waiting final : public Watched {
   }
 };
 
-class WatchdogTest : public testing::Test {
+class WatchdogTest : public ::testing::Test {
  protected:
   std::shared_ptr<Waiting> Add() {
     auto waiting = std::make_shared<Waiting>();
