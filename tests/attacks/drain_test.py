@@ -50,6 +50,8 @@ def test_the_log_says_that_the_drain_ended_what_ran(attack):
     drain = f"--drain-timeout-ms={DRAIN_MS}"
     with attack(drain, log_level="info") as server, RawConnection(server.port) as peer:
         peer.send(peer.open(REDUCE_STREAM_METHOD), message(header))
+        # One that is not admitted yet when the drain begins is refused.
+        until(lambda: server.sample("warpfold_requests_expected"), "the stream's header read")
         peer.open(REDUCE_STREAM_METHOD)
         peer.ping()
         server.signal(signal.SIGTERM)
