@@ -10,16 +10,13 @@ own ratios, and each of those. taskset gives all of it fewer processors.
 """
 
 import contextlib
-import json
 import pathlib
 import statistics
-import subprocess
-import sys
 import tempfile
 
 from arguments import bench_parser
 from cases import CASES, is_wanted, write_results
-from servers import LOAD, Server, find_programs, nvidia_smi
+from servers import LOAD, Server, find_programs, load_report, nvidia_smi
 
 NAMES = ("4 KiB unary, 1 client", "4 KiB unary, 64 clients", "4 KiB many, 1 client",
          "4 KiB many, 8 clients", "256 MiB stream, 1 client")
@@ -28,13 +25,9 @@ TURNS = 3
 
 def rate(program, server, case, seconds):
     """Answers a second."""
-    command = [program, "--json", "bench", "--target", server.address, "--method", case.method,
-               "--size", str(case.size), "--clients", str(case.clients), f"--duration={seconds}",
-               f"--warmup={seconds / 4}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)["rps"]
+    return load_report(program, server, "--method", case.method, "--size", str(case.size),
+                       "--clients", str(case.clients), f"--duration={seconds}",
+                       f"--warmup={seconds / 4}")["rps"]
 
 
 def measure_round(number, binaries, program, cases, options):

@@ -15,7 +15,6 @@ those it admitted, an upper bound by its histogram.
 """
 
 import contextlib
-import json
 import os
 import pathlib
 import re
@@ -27,7 +26,7 @@ import urllib.request
 
 from arguments import bench_parser
 from cases import write_results
-from servers import LOAD, SERVER, Server, find_programs, nvidia_smi
+from servers import LOAD, SERVER, Server, find_programs, load_report, nvidia_smi
 
 BUCKET = re.compile(
     r'^warpfold_request_duration_seconds_bucket\{method="Reduce",le="([^"]+)"\} (\d+)$', re.M)
@@ -60,14 +59,9 @@ def p99_bound_s(before, after):
 
 
 def load(program, server, processors, clients, seconds, rate=0):
-    """What `warpfold bench` reports."""
-    command = [*pinned(processors), program, "--json", "bench", "--target", server.address,
-               "--size=4KiB", f"--clients={clients}", f"--duration={seconds}",
-               f"--warmup={seconds / 5}", f"--rate={rate}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout)
+    return load_report(program, server, "--size=4KiB", f"--clients={clients}",
+                       f"--duration={seconds}", f"--warmup={seconds / 5}", f"--rate={rate}",
+                       run_by=pinned(processors))
 
 
 def measure(program, server, processors, options):

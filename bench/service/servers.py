@@ -1,8 +1,10 @@
 """Servers under test: processes on free ports of this machine, and where they may run."""
 
 import contextlib
+import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -71,6 +73,15 @@ class Server:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return int(fields["VmRSS"].split()[0]), int(fields["VmHWM"].split()[0])
+
+
+def load_report(program, server, *flags, run_by=()):
+    """What `warpfold bench` with these flags reports of the server; run by `run_by`, as taskset."""
+    command = [*run_by, str(program), "--json", "bench", "--target", server.address, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)}: exit {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
 
 
 @contextlib.contextmanager

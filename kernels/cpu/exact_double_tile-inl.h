@@ -75,9 +75,6 @@ class DoubleTile {
     bool is_finite;
   };
 
-  static int ExponentOf(double magnitude) {
-    return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
-  }
   // The exponent of the grid's unit, so that the sums of a lane stay below half of the anchor.
   static int GridOf(int largest) { return largest - 1022 + kDepth - 51; }
 

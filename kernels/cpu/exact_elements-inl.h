@@ -156,6 +156,11 @@ HWY_INLINE V LoadDoubles(const double* from) {
   return kOmitsNan ? hn::IfThenElse(hn::IsNaN(x), hn::Set(D(), -0.0), x) : x;
 }
 
+// The exponent field of an f64, of a subnormal one 1.
+HWY_INLINE int ExponentOf(double magnitude) {
+  return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
+}
+
 // `Tile::Add` of each tile of a row, the last filled up with -0.0, which adds nothing.
 template <class Tile, typename T>
 std::uint32_t AddTiles(const T* elements, std::int64_t count, const ExactWords& words) {

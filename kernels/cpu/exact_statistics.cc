@@ -206,10 +206,6 @@ class DoubleStatistics {
                words.squares);
   }
 
-  static int ExponentOf(double magnitude) {
-    return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
-  }
-
   DoubleTile<kOmitsNan> sum_;
 };
 
