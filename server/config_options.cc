@@ -82,7 +82,8 @@ constexpr ConfigOption kOptions[] = {
      "Requests admitted at a time whose answer is not made yet", 1, 1 << 20},
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
      "Payload and results held by admitted requests, and answers until they are read, of which "
-     "those above 64KiB may hold half; what is on its way in may hold as much again",
+     "those above 64KiB may hold half, and those above 4KiB come in while all hold less than three "
+     "quarters; what is on its way in may hold as much again",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for one device", 1, 1 << 20},

@@ -13,7 +13,7 @@ namespace {
 // Of the stays that the retry delay is made of: the clock is read for no more.
 constexpr std::uint64_t kSampleOf = 16;
 
-// What counts against the answers' half.
+// What counts against the large answers' half.
 std::int64_t LargeAnswerBytes(std::int64_t bytes) { return bytes > kSmallAnswerBytes ? bytes : 0; }
 
 absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
@@ -133,18 +133,33 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
   return CheckBytes(held);
 }
 
+absl::Status AdmissionController::CheckShares(std::int64_t answer_bytes) {
+  const std::int64_t large_bytes = LargeAnswerBytes(answer_bytes);
+  // One that is alone may be larger.
+  const bool is_alone = (large_bytes > 0 ? state_.large_answer_bytes : state_.answer_bytes) == 0;
+  if (answer_bytes <= kTinyAnswerBytes || is_alone) return absl::OkStatus();
+  const std::int64_t large_above =
+      large_bytes > 0 ? state_.large_answer_bytes + large_bytes - LargeAnswersMax() : 0;
+  const std::int64_t above =
+      std::max(large_above, state_.answer_bytes + answer_bytes - AllAnswersMax());
+  if (above <= 0) return absl::OkStatus();
+  ++state_.refused_answers;
+  missing_bytes_ = std::max(missing_bytes_, above);
+  if (large_above > 0) {
+    return RefusalStatus(Later(), absl::StrCat("the limit of ", LargeAnswersMax(),
+                                               " bytes of answers in flight is reached"));
+  }
+  return RefusalStatus(Later(), absl::StrCat("the limit of ", AllAnswersMax(),
+                                             " bytes of all answers in flight is reached "
+                                             "(--max-bytes-in-flight)"));
+}
+
 absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
   const std::int64_t above =
       state_.bytes_in_flight + held.payload + held.results - options_.max_bytes_in_flight;
-  const std::int64_t answers_max = options_.max_bytes_in_flight / 2;
-  const std::int64_t large_bytes = LargeAnswerBytes(held.results);
-  const std::int64_t large_above = state_.large_answer_bytes + large_bytes - answers_max;
-  // One that is alone may be larger.
-  if (large_bytes > 0 && large_above > 0 && state_.large_answer_bytes > 0) {
-    ++state_.refused_answers;
-    missing_bytes_ = std::max({missing_bytes_, above, large_above});
-    return RefusalStatus(Later(), absl::StrCat("the limit of ", answers_max,
-                                               " bytes of answers in flight is reached"));
+  if (absl::Status room = CheckShares(held.results); !room.ok()) {
+    missing_bytes_ = std::max(missing_bytes_, above);
+    return room;
   }
   if (above <= 0) return absl::OkStatus();
   ++state_.refused_bytes;
@@ -176,8 +191,10 @@ void AdmissionController::Hold(const HeldBytes& held, AdmissionTicket* ticket) {
   const std::int64_t bytes = held.payload + held.results;
   const std::int64_t large_bytes = LargeAnswerBytes(held.results);
   state_.bytes_in_flight += bytes;
+  state_.answer_bytes += held.results;
   state_.large_answer_bytes += large_bytes;
   ticket->has_.bytes += bytes;
+  ticket->has_.answer_bytes += held.results;
   ticket->has_.large_answer_bytes += large_bytes;
 }
 
@@ -203,7 +220,11 @@ void AdmissionController::SetPressure(Pressure pressure) {
 
 std::int64_t AdmissionController::TakeMissingBytes() {
   absl::MutexLock lock(&mutex_);
-  return std::exchange(missing_bytes_, 0);
+  // One large answer alone may hold more than the half.
+  const std::int64_t allowed_above =
+      std::max(std::int64_t{0}, state_.large_answer_bytes - LargeAnswersMax());
+  return std::max(std::exchange(missing_bytes_, 0),
+                  state_.answer_bytes - allowed_above - AllAnswersMax());
 }
 
 absl::Status AdmissionController::StartingError() const {
@@ -265,8 +286,9 @@ void AdmissionController::Answered(AdmissionTicket* ticket, std::int64_t answer_
   has.stage = AdmissionTicket::Stage::kAnswered;
   ++state_.answers_unwritten;
   state_.bytes_in_flight += bytes - has.bytes;
+  state_.answer_bytes += bytes - has.answer_bytes;
   state_.large_answer_bytes += large_bytes - has.large_answer_bytes;
-  has.bytes = bytes;
+  has.bytes = has.answer_bytes = bytes;
   has.large_answer_bytes = large_bytes;
 }
 
@@ -275,6 +297,7 @@ void AdmissionController::Return(AdmissionTicket* ticket) {
   absl::MutexLock lock(&mutex_);
   --CountOf(*ticket);
   state_.bytes_in_flight -= ticket->has_.bytes;
+  state_.answer_bytes -= ticket->has_.answer_bytes;
   state_.large_answer_bytes -= ticket->has_.large_answer_bytes;
 }
 

@@ -1,7 +1,12 @@
 // Who may come in: requests in flight, and the bytes of payload and results that they hold, counted
 // and bounded. A request's place ends when its answer is made; its bytes stay held until that is
-// written. Answers above kSmallAnswerBytes hold half of the bytes at most, one alone more if it has
-// to, so that a client that does not read leaves room for those that ask for little.
+// written.
+//
+// A client that does not read leaves room for those that ask for little, and for payload: answers
+// above kSmallAnswerBytes hold half of the bytes at most, and one above kTinyAnswerBytes comes in
+// while all answers hold three quarters at most; one large answer alone may hold more if it has to.
+// Tiny ones are refused only when all bytes are held: beyond three quarters those that nobody reads
+// are missed (TakeMissingBytes) as if others had been refused.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
@@ -32,6 +37,9 @@ class AdmissionController;
 
 // What a stream's window takes, whether its client reads or not.
 inline constexpr std::int64_t kSmallAnswerBytes = std::int64_t{64} << 10;
+
+// What is no more than the call that it answers holds itself.
+inline constexpr std::int64_t kTinyAnswerBytes = std::int64_t{4} << 10;
 
 // What one request holds.
 struct HeldBytes {
@@ -77,7 +85,8 @@ class AdmissionTicket {
     // Of one in kSampleOf, whose stay is measured.
     std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
     std::int64_t bytes = 0;
-    std::int64_t large_answer_bytes = 0;  // of them
+    std::int64_t answer_bytes = 0;        // of them
+    std::int64_t large_answer_bytes = 0;  // of these
   };
 
   explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
@@ -106,7 +115,8 @@ struct AdmissionState {
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t answers_unwritten = 0;
   std::int64_t bytes_in_flight = 0;
-  std::int64_t large_answer_bytes = 0;  // of them, of answers above kSmallAnswerBytes
+  std::int64_t answer_bytes = 0;        // of them: results, and answers with their calls
+  std::int64_t large_answer_bytes = 0;  // of these, of answers above kSmallAnswerBytes
   std::uint64_t refused_requests = 0;   // too many requests in flight
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_answers = 0;    // too many of them of answers
@@ -148,7 +158,8 @@ class AdmissionController {
   void SetPressure(Pressure pressure) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // How many bytes were missing, since it was last asked, to whoever was refused for want of them:
-  // of several requests those of the one that missed most.
+  // of several requests those of the one that missed most. Or, if that is more, what answers hold
+  // beyond their three quarters.
   std::int64_t TakeMissingBytes() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Admits nothing until Open: the server is starting, and now at `stage`.
@@ -170,6 +181,14 @@ class AdmissionController {
   absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether answers stay within their shares with another of `answer_bytes`; counts it if not.
+  absl::Status CheckShares(std::int64_t answer_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t LargeAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return options_.max_bytes_in_flight / 2;
+  }
+  std::int64_t AllAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return options_.max_bytes_in_flight - options_.max_bytes_in_flight / 4;
+  }
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t& CountOf(const AdmissionTicket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

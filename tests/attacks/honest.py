@@ -87,8 +87,8 @@ class Honest:
         asked = request(x.shape, "float32", (SUM, MAX), (1,), x.tobytes())
         self._check(self._reduce(asked.SerializeToString(), timeout=GUARD_S), x)
 
-    def reduce_stream(self):
-        x = self._matrix(16, 4096)
+    def reduce_stream(self, rows=16):
+        x = self._matrix(rows, 4096)
         header = request(x.shape, "float32", (SUM, MAX), (1,))
         messages = [_contract.ReduceStreamRequest(header=header)]
         data = x.tobytes()

@@ -183,6 +183,27 @@ def too_many_answer_bytes():
         call.await_end()
 
 
+def too_many_answers():
+    """Once answers hold three quarters of the bytes in flight none above 4 KiB comes in."""
+    columns = 2000
+    spec = f"tensor {{ dtype: DTYPE_U8 shape: [2, {columns}] }} axes: 0 ops: OP_SUM "
+    sums = v1("ReduceRequest", spec)
+    sums.data = bytes(2 * columns)
+    held_bytes = (2 + SUM_BYTES) * columns
+    with held_server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
+        with running.lanes_held():
+            calls = [client.begin("Reduce", sums).half_close() for _ in range(3)]
+            running.await_metric("warpfold_bytes_in_flight", 3 * held_bytes)
+            for method, message in {
+                "Reduce": sums,
+                "ReduceMany": sums,
+                "ReduceStream": f"header {{ {spec} }}",
+            }.items():
+                yield method, client.ask(method, message)
+        for call in calls:
+            call.await_end()
+
+
 def too_large_answers():
     """Results are held, as payload is; those of nothing can be many."""
     with server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
@@ -324,6 +345,7 @@ SCENES = [
     queued_too_long,
     too_many_bytes,
     too_many_answer_bytes,
+    too_many_answers,
     reduced_meanwhile,
     too_late,
     silent,

@@ -261,6 +261,49 @@ TEST(AdmissionTest, WhoIsRefusedForWantOfBytesMissesThem) {
   EXPECT_EQ(admission.TakeMissingBytes(), 0) << "no bytes help whom places, or limits, refuse";
 }
 
+constexpr std::int64_t kSmall = kTinyAnswerBytes + 1;
+
+TEST(AdmissionTest, AllAnswersHoldThreeQuartersOfTheBytesBeforeOneThatIsNotTiny) {
+  AdmissionController admission(Options(100, 8 * kSmall));
+  AdmissionTicket alone = *admission.Admit({.results = 7 * kSmall});
+  EXPECT_FALSE(admission.Admit({.results = kSmall}).ok());
+  alone.Answered(kTinyAnswerBytes, /*call_bytes=*/1 + 4 * kSmall);
+  AdmissionTicket sixth = *admission.Admit({.results = kSmall});
+  const absl::Status seventh = admission.Admit({.results = kSmall}).status();
+  EXPECT_TRUE(MayRetry(seventh));
+  EXPECT_EQ(seventh.message(),
+            "the limit of 24582 bytes of all answers in flight is reached (--max-bytes-in-flight)");
+  EXPECT_EQ(admission.state().refused_answers, 2U);
+  EXPECT_EQ(admission.TakeMissingBytes(), 2 * kSmall) << "the first of them missed most";
+  EXPECT_TRUE(admission.Admit({.payload = 2 * kSmall}).ok()) << "a quarter is payload's";
+  EXPECT_TRUE(admission.Admit({.payload = kSmall, .results = kTinyAnswerBytes}).ok());
+  sixth.Release();
+  EXPECT_TRUE(admission.Admit({.results = kSmall}).ok());
+  alone.Release();
+  EXPECT_EQ(admission.state().answer_bytes, 0);
+}
+
+TEST(AdmissionTest, SmallAnswersCountAgainstLargeOnesButForOneAlone) {
+  AdmissionController admission(Options(100, 8 * kLarge));
+  AdmissionTicket small = *admission.Admit({});
+  small.Answered(/*answer_bytes=*/4, /*call_bytes=*/5 * kLarge);
+  AdmissionTicket first = *admission.Admit({.results = 2 * kLarge});
+  EXPECT_FALSE(admission.Admit({.results = kLarge}).ok()) << "8 of 8 would be answers";
+  small.Release();
+  EXPECT_TRUE(admission.Admit({.results = kLarge}).ok());
+}
+
+TEST(AdmissionTest, BeyondThreeQuartersAnswersAreMissedThoughNobodyIsRefused) {
+  AdmissionController admission(Options(100, 8 * kLarge));
+  AdmissionTicket alone = *admission.Admit({.results = 7 * kLarge});
+  EXPECT_LE(admission.TakeMissingBytes(), 0) << "one large answer may hold more";
+  AdmissionTicket tiny = *admission.Admit({.results = 1});
+  tiny.Answered(/*answer_bytes=*/1, /*call_bytes=*/2 * kLarge + 4);
+  EXPECT_EQ(admission.TakeMissingBytes(), 5) << "beside its half";
+  alone.Release();
+  EXPECT_LE(admission.TakeMissingBytes(), 0);
+}
+
 TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {
   AdmissionController admission({});
   const absl::Status refused = admission.RefuseQueued(std::chrono::milliseconds(5));
