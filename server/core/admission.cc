@@ -52,6 +52,14 @@ absl::Status AdmissionTicket::TryHold(const HeldBytes& held) {
   return room;
 }
 
+absl::Status AdmissionTicket::TryHoldAnswer(std::int64_t answer_bytes) {
+  if (has_.controller == nullptr || answer_bytes <= kTinyAnswerBytes) return absl::OkStatus();
+  absl::MutexLock lock(&has_.controller->mutex_);
+  absl::Status room = has_.controller->CheckAnswer(has_.bytes, answer_bytes);
+  if (room.ok()) has_.controller->Hold({.results = answer_bytes}, this);
+  return room;
+}
+
 void AdmissionTicket::Drop(std::int64_t bytes) {
   if (has_.controller == nullptr) return;
   has_.bytes -= bytes;
@@ -101,6 +109,25 @@ absl::Status AdmissionController::Admit(const HeldBytes& held, AdmissionTicket* 
   return room;
 }
 
+absl::StatusOr<AdmissionTicket> AdmissionController::AdmitCall(std::int64_t call_bytes) {
+  absl::MutexLock lock(&mutex_);
+  const std::int64_t above =
+      call_bytes + std::max(state_.bytes_in_flight - options_.max_bytes_in_flight,
+                            state_.answer_bytes - AllAnswersMax());
+  if (above > 0 && state_.calls_without_tensor >= kCallsWithoutRoomMax) {
+    ++state_.refused_bytes;
+    missing_bytes_ = std::max(missing_bytes_, above);
+    return NoRoomForAnswer();
+  }
+  AdmissionTicket ticket(this);
+  ticket.has_.stage = AdmissionTicket::Stage::kAnswered;
+  ticket.has_.is_without_tensor = true;
+  ++state_.answers_unwritten;
+  ++state_.calls_without_tensor;
+  Hold({.results = call_bytes}, &ticket);
+  return ticket;
+}
+
 absl::Status AdmissionController::CheckOpen() {
   if (closed_) {
     ++state_.refused_closed;
@@ -118,19 +145,38 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
     ++state_.refused_too_large;
     return fits;
   }
-  if (pressure_ == Pressure::kCritical ||
-      (pressure_ == Pressure::kHigh &&
-       held.payload + held.results > options_.high_pressure_bytes_max)) {
-    ++state_.refused_pressure;
-    return RefusalStatus(RetryLater{options_.pressure_retry_delay},
-                         "the server is short of memory");
-  }
+  if (absl::Status room = CheckPressure(held); !room.ok()) return room;
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
     return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_requests_in_flight,
                                                " requests in flight is reached"));
   }
   return CheckBytes(held);
+}
+
+absl::Status AdmissionController::CheckPressure(const HeldBytes& held) {
+  const bool is_refused = pressure_ == Pressure::kCritical ||
+                          (pressure_ == Pressure::kHigh &&
+                           held.payload + held.results > options_.high_pressure_bytes_max);
+  if (!is_refused) return absl::OkStatus();
+  ++state_.refused_pressure;
+  return RefusalStatus(RetryLater{options_.pressure_retry_delay}, "the server is short of memory");
+}
+
+absl::Status AdmissionController::CheckAnswer(std::int64_t call_bytes, std::int64_t answer_bytes) {
+  const HeldBytes held{.results = answer_bytes};
+  if (call_bytes + answer_bytes > AllAnswersMax()) {
+    ++state_.refused_too_large;
+    return RefusalStatus(
+        NeverFits{}, absl::StrCat("the answer is above the ", AllAnswersMax(),
+                                  " bytes that answers hold at a time (--max-bytes-in-flight)"));
+  }
+  if (absl::Status room = CheckPressure(held); !room.ok()) return room;
+  return CheckBytes(held).ok() ? absl::OkStatus() : NoRoomForAnswer();
+}
+
+absl::Status AdmissionController::NoRoomForAnswer() const {
+  return RefusalStatus(Later(), "the answer has no room now (--max-bytes-in-flight)");
 }
 
 absl::Status AdmissionController::CheckShares(std::int64_t answer_bytes) {
@@ -296,6 +342,7 @@ void AdmissionController::Return(AdmissionTicket* ticket) {
   NoteStay(ticket);
   absl::MutexLock lock(&mutex_);
   --CountOf(*ticket);
+  if (ticket->has_.is_without_tensor) --state_.calls_without_tensor;
   state_.bytes_in_flight -= ticket->has_.bytes;
   state_.answer_bytes -= ticket->has_.answer_bytes;
   state_.large_answer_bytes -= ticket->has_.large_answer_bytes;

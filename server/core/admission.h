@@ -41,6 +41,10 @@ inline constexpr std::int64_t kSmallAnswerBytes = std::int64_t{64} << 10;
 // What is no more than the call that it answers holds itself.
 inline constexpr std::int64_t kTinyAnswerBytes = std::int64_t{4} << 10;
 
+// Calls without a tensor that come in although there is no room: an operator asks a full server.
+// What bounds them: each holds its call_bytes and a tiny answer.
+inline constexpr std::int64_t kCallsWithoutRoomMax = 1024;
+
 // What one request holds.
 struct HeldBytes {
   std::int64_t payload = 0;
@@ -59,6 +63,9 @@ class AdmissionTicket {
   // Counts `bytes` more as held, refused as Admit refuses, or fewer.
   absl::Status TryHold(std::int64_t bytes) { return TryHold(HeldBytes{.payload = bytes}); }
   absl::Status TryHold(const HeldBytes& held);
+  // The same for the answer of a call without a tensor, which always has room if it is tiny, and
+  // never if it is above what all answers may hold.
+  absl::Status TryHoldAnswer(std::int64_t answer_bytes);
   void Drop(std::int64_t bytes);
   // As AdmissionController::RefuseBeyond.
   absl::Status RefuseBeyond(std::int64_t bytes_max);
@@ -84,6 +91,7 @@ class AdmissionTicket {
     Stage stage = Stage::kExpected;
     // Of one in kSampleOf, whose stay is measured.
     std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
+    bool is_without_tensor = false;
     std::int64_t bytes = 0;
     std::int64_t answer_bytes = 0;        // of them
     std::int64_t large_answer_bytes = 0;  // of these
@@ -114,6 +122,7 @@ struct AdmissionState {
   std::int64_t requests_in_flight = 0;
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t answers_unwritten = 0;
+  std::int64_t calls_without_tensor = 0;  // of them
   std::int64_t bytes_in_flight = 0;
   std::int64_t answer_bytes = 0;        // of them: results, and answers with their calls
   std::int64_t large_answer_bytes = 0;  // of these, of answers above kSmallAnswerBytes
@@ -144,6 +153,11 @@ class AdmissionController {
   // Makes an expected request one in flight that holds `held` beside what its ticket holds. Refused
   // as above, but not for Close.
   absl::Status Admit(const HeldBytes& held, AdmissionTicket* expected) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For a call without a tensor, which is no request in flight: from now on its answer is
+  // unwritten, and holds `call_bytes`. RESOURCE_EXHAUSTED with RetryLater: neither is there room
+  // nor are such calls fewer than kCallsWithoutRoomMax.
+  absl::StatusOr<AdmissionTicket> AdmitCall(std::int64_t call_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -179,8 +193,12 @@ class AdmissionController {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a request that holds `held` more has room; counts it if it is refused.
   absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckPressure(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckAnswer(std::int64_t call_bytes, std::int64_t answer_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoRoomForAnswer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether answers stay within their shares with another of `answer_bytes`; counts it if not.
   absl::Status CheckShares(std::int64_t answer_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t LargeAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -1,6 +1,8 @@
 #include "server/frontend/small_call.h"
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "server/frontend/decode.h"
 #include "server/frontend/plain_call.h"
@@ -30,7 +32,12 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     if (!status.ok()) End(status);
     return;
   }
-  request_.run(&answer_, [this](const absl::Status& ended) {
+  absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
+  if (!admitted.ok()) return End(admitted.status());
+  ticket() = *std::move(admitted);
+  // It has the request, which a client that does not read its answer is not to hold.
+  const auto run = std::exchange(request_.run, nullptr);
+  run(&answer_, [this](const absl::Status& ended) {
     const bool is_refused = ended.ok() && !AnswersWhileStarting(method());
     End(is_refused ? call_services().admission.CheckStarted() : ended);
   });
@@ -45,7 +52,16 @@ LaneTask SmallCall::task() {
   }};
 }
 
-void SmallCall::End(const absl::Status& status) {
+void SmallCall::Done(WorkReport report) {
+  request_.run = nullptr;  // as above
+  End(report.outcome.status());
+}
+
+void SmallCall::End(absl::Status status) {
+  if (status.ok()) {
+    status = ticket().TryHoldAnswer(static_cast<std::int64_t>(answer_.Length()));
+    if (!status.ok()) answer_.Clear();
+  }
   LogCall(call_services().access_log, method(), status, record().elapsed(), request_.id,
           PeerName());
   Send(status, answer_, std::move(ticket()));

@@ -1,6 +1,8 @@
 // A call without a tensor: one that is answered where it comes in, one that begins there and is
 // answered by another thread, or one whose work is the system's, may take its time, and runs on a
-// lane's thread, where it is admitted, queued and bounded as all work is.
+// lane's thread, where it is admitted, queued and bounded as all work is. The others need room for
+// their answers alone (AdmissionController::AdmitCall), and are not refused once they have done
+// something: what does something has a tiny answer.
 //
 // Step of a request: 1. The reaction that brings the message parses, and answers or queues.
 #ifndef WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
@@ -57,14 +59,14 @@ class SmallCall final : public UnaryCall, private Submission {
                                      ParseRequest parse);
   void Serve(grpc::ByteBuffer* request) override;
   void Refuse(const absl::Status& status) override { End(status); }
-  // Counts, logs and sends.
-  void End(const absl::Status& status);
+  // Counts, logs and sends; refuses an answer that has no room.
+  void End(absl::Status status);
 
   LaneTask task() override;
   const Plan& plan() const override { return no_plan_; }
   PayloadSource& payload() override { return no_payload_; }
   bool waits_for_client() const override { return false; }
-  void Done(WorkReport report) override { End(report.outcome.status()); }
+  void Done(WorkReport report) override;
 
   const Where where_;
   const ParseRequest& parse_;

@@ -191,6 +191,8 @@ def too_many_answers():
     sums.data = bytes(2 * columns)
     held_bytes = (2 + SUM_BYTES) * columns
     with held_server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
+        for _ in range(100):
+            upload(client, "DTYPE_U8", [0])
         with running.lanes_held():
             calls = [client.begin("Reduce", sums).half_close() for _ in range(3)]
             running.await_metric("warpfold_bytes_in_flight", 3 * held_bytes)
@@ -198,10 +200,18 @@ def too_many_answers():
                 "Reduce": sums,
                 "ReduceMany": sums,
                 "ReduceStream": f"header {{ {spec} }}",
+                "ListTensors": "",
             }.items():
                 yield method, client.ask(method, message)
         for call in calls:
             call.await_end()
+
+
+def too_large_lists():
+    with server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
+        for _ in range(1000):
+            upload(client, "DTYPE_U8", [0])
+        yield "ListTensors", client.ask("ListTensors", "")
 
 
 def too_large_answers():
@@ -351,6 +361,7 @@ SCENES = [
     silent,
     not_whole,
     too_large_answers,
+    too_large_lists,
     costly_to_parse,
     no_room_for_tensors,
     no_room_for_pieces,

@@ -304,6 +304,69 @@ TEST(AdmissionTest, BeyondThreeQuartersAnswersAreMissedThoughNobodyIsRefused) {
   EXPECT_LE(admission.TakeMissingBytes(), 0);
 }
 
+// A call without a tensor, such as GetServerInfo.
+TEST(AdmissionTest, ACallWithoutATensorHoldsItsAnswerAndNoPlace) {
+  AdmissionController admission(Options(1, 8 * kSmall));
+  AdmissionTicket request = *admission.Admit({});
+  AdmissionTicket call = *admission.AdmitCall(/*call_bytes=*/7);
+  EXPECT_EQ(admission.state().requests_in_flight, 1);
+  EXPECT_EQ(admission.state().answers_unwritten, 1);
+  EXPECT_EQ(admission.state().bytes_in_flight, 7);
+  EXPECT_TRUE(call.TryHoldAnswer(kSmall).ok());
+  EXPECT_EQ(admission.state().bytes_in_flight, 7 + kSmall);
+  call.Answered(kSmall, /*call_bytes=*/7);
+  EXPECT_EQ(admission.state().answer_bytes, 7 + kSmall);
+  AdmissionTicket second = *admission.AdmitCall(/*call_bytes=*/7);
+  const absl::Status full = second.TryHoldAnswer(5 * kSmall);
+  EXPECT_TRUE(MayRetry(full));
+  EXPECT_EQ(full.message(), "the answer has no room now (--max-bytes-in-flight)");
+  const absl::Status never = second.TryHoldAnswer(6 * kSmall);
+  EXPECT_EQ(never.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(MayRetry(never));
+  EXPECT_EQ(never.message(),
+            "the answer is above the 24582 bytes that answers hold at a time "
+            "(--max-bytes-in-flight)");
+  EXPECT_EQ(admission.state().refused_answers, 1U);
+  EXPECT_EQ(admission.state().refused_too_large, 1U);
+  EXPECT_EQ(admission.state().bytes_in_flight, 14 + kSmall) << "what is refused holds nothing";
+  call.Release();
+  second.Release();
+  EXPECT_EQ(admission.state().answers_unwritten, 0);
+  EXPECT_EQ(admission.state().bytes_in_flight, 0);
+}
+
+TEST(AdmissionTest, SomeCallsWithoutATensorComeInThoughAllIsFull) {
+  AdmissionController admission(Options(1, 1000));
+  AdmissionTicket request = *admission.Admit({.payload = 1000});
+  std::vector<AdmissionTicket> calls;
+  for (int i = 0; i < kCallsWithoutRoomMax; ++i) calls.push_back(*admission.AdmitCall(1));
+  EXPECT_TRUE(calls[0].TryHoldAnswer(kTinyAnswerBytes).ok());
+  const absl::Status refused = admission.AdmitCall(1).status();
+  EXPECT_TRUE(MayRetry(refused));
+  EXPECT_EQ(refused.message(), "the answer has no room now (--max-bytes-in-flight)");
+  EXPECT_EQ(admission.TakeMissingBytes(), kCallsWithoutRoomMax + 1);
+  calls[0].Answered(/*answer_bytes=*/1, /*call_bytes=*/1);
+  EXPECT_FALSE(admission.AdmitCall(1).ok()) << "it is not written yet";
+  calls[0].Release();
+  EXPECT_TRUE(admission.AdmitCall(1).ok());
+}
+
+TEST(AdmissionTest, WhileThereIsRoomAnyNumberOfCallsWithoutATensorComesIn) {
+  AdmissionController admission(Options(1, 4 * kCallsWithoutRoomMax));
+  std::vector<AdmissionTicket> calls;
+  for (int i = 0; i < 3 * kCallsWithoutRoomMax; ++i) calls.push_back(*admission.AdmitCall(1));
+  EXPECT_FALSE(admission.AdmitCall(1).ok()) << "a quarter is payload's";
+}
+
+TEST(AdmissionTest, ShortOfMemoryItRefusesAnswersThatAreNotTiny) {
+  AdmissionController admission({});
+  admission.SetPressure(Pressure::kCritical);
+  AdmissionTicket call = *admission.AdmitCall(1);
+  EXPECT_TRUE(call.TryHoldAnswer(kTinyAnswerBytes).ok());
+  EXPECT_TRUE(MayRetry(call.TryHoldAnswer(kSmall)));
+  EXPECT_EQ(admission.state().refused_pressure, 1U);
+}
+
 TEST(AdmissionTest, WhoWaitedTooLongIsRefusedForNow) {
   AdmissionController admission({});
   const absl::Status refused = admission.RefuseQueued(std::chrono::milliseconds(5));
