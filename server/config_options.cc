@@ -55,7 +55,7 @@ constexpr ConfigOption kOptions[] = {
     {"reflection", &Config::reflection, "", kAtStart,
      "gRPC server reflection, by which grpcurl and others learn the services"},
     {"max-reflection-streams", &Config::max_reflection_streams, "calls", kAtStart,
-     "Calls of reflection at a time; each has a thread", 1, 1024},
+     "Calls of reflection at a time", 1, 1024},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: the GPUs, and the CPU only where no GPU is present"},
     {"streams", &Config::streams, "requests", kAtStart,

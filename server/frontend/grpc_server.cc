@@ -8,13 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/health/v1/health.pb.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/resource_quota.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/kserve/inference_service.h"
+#include "server/frontend/reflection_service.h"
 #include "server/frontend/service.h"
 #include "server/frontend/stream_payload.h"
 #include "server/frontend/tensor_service.h"
@@ -26,6 +25,7 @@ namespace {
 // The names that Kubernetes' documentation gives to the services of its gRPC probes.
 constexpr char kLivenessName[] = "liveness";
 constexpr char kReadinessName[] = "readiness";
+constexpr char kHealthService[] = "grpc.health.v1.Health";  // gRPC's own
 
 // How exactly the limits on clients are kept.
 constexpr std::chrono::milliseconds kWatchdogTurn{50};
@@ -86,23 +86,13 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
   }
 }
 
-// Its library adds itself to every builder.
-class WithoutReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    std::erase_if(*plugins, [](const std::unique_ptr<grpc::ServerBuilderPlugin>& plugin) {
-      return plugin->name() == "proto_server_reflection";
-    });
-  }
-};
-
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
+        reflection_places_(options.reflection_streams_max),
         watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
         services_{limits_,
@@ -118,19 +108,18 @@ class GrpcServerImpl final : public GrpcServer {
                   options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
-        inference_(services_, options.version, serving_) {}
+        inference_(services_, options.version, serving_),
+        reflection_(services_, reflection_places_,
+                    {kReductionService, kTensorService, kInferenceService, kReflectionService,
+                     kHealthService}) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
-    // Both before the builder, which copies what it finds.
+    // Before the builder, which copies what it finds.
     grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     // gRPC's own health service brings no descriptor, and reflection describes what is linked.
     google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
     grpc::ServerBuilder builder;
-    if (options.reflection_streams_max == 0) {
-      builder.SetOption(std::make_unique<WithoutReflection>());
-    }
     SetConnectionLimits(options.connections, builder);
     // Two servers on one port would share its connections silently.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -140,9 +129,6 @@ class GrpcServerImpl final : public GrpcServer {
     // read, and is as fast as before (256 MiB by one and by four streams, loopback).
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     received_.Resize(ReceivedBytesMax(options.limits));
-    // Only reflection's calls take threads of it: one each, beside the one that takes the next
-    // call.
-    received_.SetMaxThreads(1 + options.reflection_streams_max);
     builder.SetResourceQuota(received_);
     builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
     // gRPC would decompress a whole message before it looks at its size: a thousand times what was
@@ -150,10 +136,6 @@ class GrpcServerImpl final : public GrpcServer {
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, options.takes_compressed);
     }
-    // Only reflection uses the synchronous API.
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
     builder.AddListeningPort(
         options.listen_address,
         options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
@@ -161,6 +143,7 @@ class GrpcServerImpl final : public GrpcServer {
     builder.RegisterService(&reductions_);
     builder.RegisterService(&tensors_);
     builder.RegisterService(&inference_);
+    if (options.reflection_streams_max > 0) builder.RegisterService(&reflection_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
@@ -201,6 +184,8 @@ class GrpcServerImpl final : public GrpcServer {
 
   LimitsInForce limits_;
   grpc::ResourceQuota received_{"received"};
+  // Calls, which the watchdog may hold for longer than gRPC, give their places back to it.
+  ReflectionPlaces reflection_places_;
   std::atomic<bool> serving_{false};
   Watchdog watchdog_;
   UploadPlaces uploads_;
@@ -209,6 +194,7 @@ class GrpcServerImpl final : public GrpcServer {
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
   kserve::InferenceServiceImpl inference_;
+  ReflectionServiceImpl reflection_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
