@@ -56,6 +56,8 @@ constexpr ConfigOption kOptions[] = {
      "gRPC server reflection, by which grpcurl and others learn the services"},
     {"max-reflection-streams", &Config::max_reflection_streams, "calls", kAtStart,
      "Calls of reflection at a time", 1, 1024},
+    {"max-health-watches", &Config::max_health_watches, "calls", kAtStart,
+     "Calls of grpc.health.v1.Health/Watch at a time", 1, 1 << 20},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: the GPUs, and the CPU only where no GPU is present"},
     {"streams", &Config::streams, "requests", kAtStart,

@@ -1,17 +1,15 @@
 #include "server/frontend/grpc_server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "grpc/health/v1/health.pb.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/health_service.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/reflection_service.h"
 #include "server/frontend/service.h"
@@ -21,11 +19,6 @@
 
 namespace warpfold {
 namespace {
-
-// The names that Kubernetes' documentation gives to the services of its gRPC probes.
-constexpr char kLivenessName[] = "liveness";
-constexpr char kReadinessName[] = "readiness";
-constexpr char kHealthService[] = "grpc.health.v1.Health";  // gRPC's own
 
 // How exactly the limits on clients are kept.
 constexpr std::chrono::milliseconds kWatchdogTurn{50};
@@ -92,6 +85,7 @@ class GrpcServerImpl final : public GrpcServer {
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
+        health_board_(options.health_watches_max),
         reflection_places_(options.reflection_streams_max),
         watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
@@ -108,17 +102,14 @@ class GrpcServerImpl final : public GrpcServer {
                   options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
-        inference_(services_, options.version, serving_),
+        inference_(services_, options.version, health_board_.serving()),
+        health_(services_, health_board_),
         reflection_(services_, reflection_places_,
                     {kReductionService, kTensorService, kInferenceService, kReflectionService,
                      kHealthService}) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
-    // Before the builder, which copies what it finds.
-    grpc::EnableDefaultHealthCheckService(true);
-    // gRPC's own health service brings no descriptor, and reflection describes what is linked.
-    google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
     grpc::ServerBuilder builder;
     SetConnectionLimits(options.connections, builder);
     // Two servers on one port would share its connections silently.
@@ -143,13 +134,13 @@ class GrpcServerImpl final : public GrpcServer {
     builder.RegisterService(&reductions_);
     builder.RegisterService(&tensors_);
     builder.RegisterService(&inference_);
+    builder.RegisterService(&health_);
     if (options.reflection_streams_max > 0) builder.RegisterService(&reflection_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
           absl::StrCat("listen-address: cannot listen on ", options.listen_address));
     }
-    SetServing(false);
     return absl::OkStatus();
   }
 
@@ -158,35 +149,25 @@ class GrpcServerImpl final : public GrpcServer {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
-  void StartServing() override { SetServing(true); }
-  void StopServing() override { SetServing(false); }
+  void StartServing() override { health_board_.SetServing(true); }
+  void StopServing() override { health_board_.SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
     if (server_ == nullptr) return;
     const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
     drain_end_.Set(end);
+    health_board_.Close();
     server_->Shutdown(end);
     server_->Wait();
     server_ = nullptr;
   }
 
  private:
-  void SetServing(bool serving) {
-    serving_ = serving;
-    grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-    if (health == nullptr) return;
-    health->SetServingStatus(kLivenessName, true);
-    for (const char* name :
-         {kReadinessName, kReductionService, kTensorService, kInferenceService, ""}) {
-      health->SetServingStatus(name, serving);
-    }
-  }
-
   LimitsInForce limits_;
   grpc::ResourceQuota received_{"received"};
-  // Calls, which the watchdog may hold for longer than gRPC, give their places back to it.
+  // Calls, which the watchdog may hold for longer than gRPC, give their places back to these.
+  HealthBoard health_board_;
   ReflectionPlaces reflection_places_;
-  std::atomic<bool> serving_{false};
   Watchdog watchdog_;
   UploadPlaces uploads_;
   DrainEnd drain_end_;
@@ -194,6 +175,7 @@ class GrpcServerImpl final : public GrpcServer {
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
   kserve::InferenceServiceImpl inference_;
+  HealthServiceImpl health_;
   ReflectionServiceImpl reflection_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;

@@ -46,6 +46,11 @@ void StreamedCall::WriteAnswer(const google::protobuf::MessageLite& answer) {
   Write(bytes);
 }
 
+void StreamedCall::HurryAnswer(std::chrono::milliseconds time) {
+  is_hurried_ = true;
+  OverdueIn(time);
+}
+
 void StreamedCall::OnWritten(bool ok) {
   absl::MutexLock lock(&mutex_);
   EndWait();
@@ -72,7 +77,7 @@ void StreamedCall::OnWaitOverdue() {
       break;
   }
   const std::optional<std::string> peer = Abort();
-  if (!peer.has_value()) return;
+  if (!peer.has_value() || is_hurried_) return;
   CountWriteOverdue(call_services(), method(), *peer, write_timeout_, writing_bytes_);
 }
 

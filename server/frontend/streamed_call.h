@@ -1,4 +1,5 @@
-// A call with any number of answers, written one at a time.
+// A call with any number of answers, written one at a time: what reflection and Health's Watch have
+// in common.
 //
 // Step of a request: 1, and the way back. There are so many calls of a kind at a time; one more is
 // refused before it is read. Messages are read one at a time, when the call asks for the next, and
@@ -37,6 +38,8 @@ class StreamedCall : public AnsweredCall {
   void AwaitRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteAnswer(const google::protobuf::MessageLite& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The client has no more than `time` to read the answer that is being written.
+  void HurryAnswer(std::chrono::milliseconds time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // REQUIRES: the call has not ended, and writes nothing.
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -54,6 +57,7 @@ class StreamedCall : public AnsweredCall {
 
   Doing doing_ ABSL_GUARDED_BY(mutex_) = Doing::kNothing;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_hurried_ ABSL_GUARDED_BY(mutex_) = false;
   // Of the answer that is being written.
   std::size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};

@@ -153,7 +153,7 @@ class Units(unittest.TestCase):
 
 
 # Methods whose calls take as long as their clients want.
-LASTING = ("ServerReflectionInfo",)
+LASTING = ("Watch", "ServerReflectionInfo")
 
 
 def selects(selections, series):

@@ -22,7 +22,7 @@ CASES = [Path(__file__).with_name(name) for name in ("alerts_test.yml", "error_b
 # Of the tensors that a method reduces, and of the calls of any method.
 REQUESTS, CALLS = "warpfold_request_duration_seconds", "grpc_server_handling_seconds"
 # Methods whose calls take as long as their clients want.
-LASTING = ("ServerReflectionInfo",)
+LASTING = ("Watch", "ServerReflectionInfo")
 PROMTOOL_SECONDS = 170  # it takes 15, on a machine that does nothing else
 
 

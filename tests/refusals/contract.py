@@ -12,6 +12,7 @@ FILES = (
     "warpfold/v1/reduction.proto",
     "warpfold/v1/tensor.proto",
     "inference/grpc_service.proto",
+    "grpc/health/v1/health.proto",
     "grpc/reflection/v1alpha/reflection.proto",
     "google/rpc/error_details.proto",
 )

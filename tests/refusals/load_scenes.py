@@ -320,10 +320,11 @@ def compressed_messages():
 
 def no_place_for_calls():
     """Calls that last as long as their client wants: so many of a kind, and no more."""
-    with server("--max-reflection-streams=1") as running, running.client() as client:
-        method = "ServerReflectionInfo"
-        client.begin(method, "").next_message()
-        yield method, client.ask(method, "")
+    flags = ("--max-health-watches=1", "--max-reflection-streams=1")
+    with server(*flags) as running, running.client() as client:
+        for method in ("Watch", "ServerReflectionInfo"):
+            client.begin(method, "").next_message()
+            yield method, client.ask(method, "")
 
 
 SCENES = [

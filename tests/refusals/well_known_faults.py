@@ -1,4 +1,4 @@
-"""What reflection says of what is not there."""
+"""What health and reflection say of what is not there."""
 
 REFLECTION = {
     "file": "file_by_filename: 'no/such.proto'",
@@ -11,5 +11,6 @@ REFLECTION = {
 
 
 def well_known(client):
+    yield "name/Check", client.ask("Check", "service: 'other'")
     for name, asked in REFLECTION.items():
         yield f"{name}/ServerReflectionInfo", client.ask("ServerReflectionInfo", asked)
