@@ -47,6 +47,7 @@ struct Config {
 
   Switch reflection = Switch::kOn;
   int max_reflection_streams = 16;
+  int max_health_watches = 1024;
 
   // The device.
   Backend backend = Backend::kAuto;

@@ -244,6 +244,7 @@ absl::Status Server::StartGrpc() {
                             .tls = tls_.get(),
                             .takes_compressed = config_.compression == Compression::kTaken,
                             .connections = ConnectionLimitsOf(config_),
+                            .health_watches_max = config_.max_health_watches,
                             .reflection_streams_max = config_.reflection == Switch::kOn
                                                           ? config_.max_reflection_streams
                                                           : 0,

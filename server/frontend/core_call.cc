@@ -60,6 +60,9 @@ CoreCall::CoreCall(ArrivedCall arrived)
       close_(MakeBatch([](grpc_completion_queue_functor* batch, int /*ok*/) {
         static_cast<Batch*>(batch)->call->OnClosed();
       })),
+      write_(MakeBatch([](grpc_completion_queue_functor* batch, int ok) {
+        static_cast<Batch*>(batch)->call->OnWrite(ok != 0);
+      })),
       finish_(MakeBatch([](grpc_completion_queue_functor* batch, int /*ok*/) {
         static_cast<Batch*>(batch)->call->EndBatch();
       })) {
@@ -118,15 +121,33 @@ void CoreCall::OnClosed() {
   EndBatch();
 }
 
+std::vector<grpc_op> CoreCall::Sending(const grpc::ByteBuffer* answer) {
+  std::vector<grpc_op> ops;
+  if (!has_sent_headers_) ops.push_back(Operation(GRPC_OP_SEND_INITIAL_METADATA));
+  has_sent_headers_ = true;
+  if (answer == nullptr) return ops;
+  sent_ = ToCore(*answer);
+  grpc_op send = Operation(GRPC_OP_SEND_MESSAGE);
+  send.data.send_message.send_message = sent_;
+  ops.push_back(send);
+  return ops;
+}
+
+void CoreCall::Write(const grpc::ByteBuffer& answer) {
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  Perform(Sending(&answer), write_);
+}
+
+void CoreCall::OnWrite(bool ok) {
+  grpc_byte_buffer_destroy(std::exchange(sent_, nullptr));
+  OnWritten(ok);
+  EndBatch();
+}
+
 void CoreCall::Finish(const absl::Status& status, const grpc::ByteBuffer& answer) {
   status_ = ToWireStatus(status);
-  std::vector<grpc_op> ops = {Operation(GRPC_OP_SEND_INITIAL_METADATA)};
-  if (status.ok()) {
-    sent_ = ToCore(answer);
-    grpc_op send = Operation(GRPC_OP_SEND_MESSAGE);
-    send.data.send_message.send_message = sent_;
-    ops.push_back(send);
-  }
+  const bool has_answer = status.ok() && answer.Valid();
+  std::vector<grpc_op> ops = Sending(has_answer ? &answer : nullptr);
   for (const auto& [key, value] : status_.trailers) {
     grpc_metadata trailer{};
     trailer.key = Borrow(key);

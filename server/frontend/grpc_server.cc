@@ -1,20 +1,17 @@
 #include "server/frontend/grpc_server.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "grpc/health/v1/health.pb.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/resource_quota.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/health_service.h"
 #include "server/frontend/kserve/inference_service.h"
+#include "server/frontend/reflection_service.h"
 #include "server/frontend/service.h"
 #include "server/frontend/stream_payload.h"
 #include "server/frontend/tensor_service.h"
@@ -22,10 +19,6 @@
 
 namespace warpfold {
 namespace {
-
-// The names that Kubernetes' documentation gives to the services of its gRPC probes.
-constexpr char kLivenessName[] = "liveness";
-constexpr char kReadinessName[] = "readiness";
 
 // How exactly the limits on clients are kept.
 constexpr std::chrono::milliseconds kWatchdogTurn{50};
@@ -86,23 +79,14 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
   }
 }
 
-// Its library adds itself to every builder.
-class WithoutReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    std::erase_if(*plugins, [](const std::unique_ptr<grpc::ServerBuilderPlugin>& plugin) {
-      return plugin->name() == "proto_server_reflection";
-    });
-  }
-};
-
 class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
                  Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
                  AccessLog& access_log)
       : limits_(options.limits),
+        health_board_(options.health_watches_max),
+        reflection_places_(options.reflection_streams_max),
         watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
         services_{limits_,
@@ -118,19 +102,15 @@ class GrpcServerImpl final : public GrpcServer {
                   options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
-        inference_(services_, options.version, serving_) {}
+        inference_(services_, options.version, health_board_.serving()),
+        health_(services_, health_board_),
+        reflection_(services_, reflection_places_,
+                    {kReductionService, kTensorService, kInferenceService, kReflectionService,
+                     kHealthService}) {}
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
-    // Both before the builder, which copies what it finds.
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    // gRPC's own health service brings no descriptor, and reflection describes what is linked.
-    google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
     grpc::ServerBuilder builder;
-    if (options.reflection_streams_max == 0) {
-      builder.SetOption(std::make_unique<WithoutReflection>());
-    }
     SetConnectionLimits(options.connections, builder);
     // Two servers on one port would share its connections silently.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -140,9 +120,6 @@ class GrpcServerImpl final : public GrpcServer {
     // read, and is as fast as before (256 MiB by one and by four streams, loopback).
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     received_.Resize(ReceivedBytesMax(options.limits));
-    // Only reflection's calls take threads of it: one each, beside the one that takes the next
-    // call.
-    received_.SetMaxThreads(1 + options.reflection_streams_max);
     builder.SetResourceQuota(received_);
     builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
     // gRPC would decompress a whole message before it looks at its size: a thousand times what was
@@ -150,10 +127,6 @@ class GrpcServerImpl final : public GrpcServer {
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, options.takes_compressed);
     }
-    // Only reflection uses the synchronous API.
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MIN_POLLERS, 1);
-    builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, 1);
     builder.AddListeningPort(
         options.listen_address,
         options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
@@ -161,12 +134,13 @@ class GrpcServerImpl final : public GrpcServer {
     builder.RegisterService(&reductions_);
     builder.RegisterService(&tensors_);
     builder.RegisterService(&inference_);
+    builder.RegisterService(&health_);
+    if (options.reflection_streams_max > 0) builder.RegisterService(&reflection_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0) {
       return absl::UnavailableError(
           absl::StrCat("listen-address: cannot listen on ", options.listen_address));
     }
-    SetServing(false);
     return absl::OkStatus();
   }
 
@@ -175,33 +149,25 @@ class GrpcServerImpl final : public GrpcServer {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
-  void StartServing() override { SetServing(true); }
-  void StopServing() override { SetServing(false); }
+  void StartServing() override { health_board_.SetServing(true); }
+  void StopServing() override { health_board_.SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
     if (server_ == nullptr) return;
     const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
     drain_end_.Set(end);
+    health_board_.Close();
     server_->Shutdown(end);
     server_->Wait();
     server_ = nullptr;
   }
 
  private:
-  void SetServing(bool serving) {
-    serving_ = serving;
-    grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-    if (health == nullptr) return;
-    health->SetServingStatus(kLivenessName, true);
-    for (const char* name :
-         {kReadinessName, kReductionService, kTensorService, kInferenceService, ""}) {
-      health->SetServingStatus(name, serving);
-    }
-  }
-
   LimitsInForce limits_;
   grpc::ResourceQuota received_{"received"};
-  std::atomic<bool> serving_{false};
+  // Calls, which the watchdog may hold for longer than gRPC, give their places back to these.
+  HealthBoard health_board_;
+  ReflectionPlaces reflection_places_;
   Watchdog watchdog_;
   UploadPlaces uploads_;
   DrainEnd drain_end_;
@@ -209,6 +175,8 @@ class GrpcServerImpl final : public GrpcServer {
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
   kserve::InferenceServiceImpl inference_;
+  HealthServiceImpl health_;
+  ReflectionServiceImpl reflection_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

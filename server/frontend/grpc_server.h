@@ -1,10 +1,6 @@
 // The gRPC server: our services, the Open Inference Protocol's, health checking and reflection on
 // one port.
 //
-// grpc.health.v1.Health knows six names. "liveness" is SERVING for as long as the process answers;
-// "readiness", the three services' own names and "" (the server as a whole) while it wants
-// requests: from StartServing to StopServing.
-//
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
 #define WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
@@ -48,6 +44,7 @@ struct GrpcServerOptions {
   TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
   bool takes_compressed = false;  // messages, whose memory is bounded by nothing then
   ConnectionLimits connections;
+  int health_watches_max = 1024;
   int reflection_streams_max = 16;                   // 0: no reflection
   std::int64_t piece_bytes = std::int64_t{4} << 20;  // of a stream, before it waits for a lane
   Limits limits;
@@ -60,8 +57,8 @@ class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
 
-  // Listens; health says SERVING for "liveness" and, until StartServing, NOT_SERVING for the other
-  // names. `admission`, `scheduler`,
+  // Listens; health (health_service.h) says SERVING for "liveness" and, until StartServing,
+  // NOT_SERVING for the other names. `admission`, `scheduler`,
   // `tensors`, `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming
   // the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
@@ -81,8 +78,8 @@ class GrpcServer {
   // served.
   virtual void StopServing() = 0;
 
-  // Takes no new calls, lets the running ones end for `grace`, then cancels what is left. Returns
-  // when all are gone.
+  // Takes no new calls, ends those that watch health, lets the others end for `grace`, then cancels
+  // what is left. Returns when all are gone.
   virtual void Shutdown(std::chrono::milliseconds grace) = 0;
 };
 

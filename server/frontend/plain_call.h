@@ -19,7 +19,8 @@ namespace warpfold {
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
              std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer);
 
-// What the Open Inference Protocol's clients ask to learn whether there is a server.
+// What clients ask, of Health or in the Open Inference Protocol, to learn whether there is a
+// server.
 bool AnswersWhileStarting(Method method);
 
 }  // namespace warpfold

@@ -31,7 +31,7 @@ class RawService : public grpc::Service {
   using BeginCall = std::function<void(ArrivedCall)>;
   using BeginStream = std::function<RawReactor*(grpc::CallbackServerContext*)>;
 
-  // A method with one answer.
+  // A method whose calls are CoreCalls.
   struct Served {
     Method method;
     BeginCall begin;
@@ -40,7 +40,7 @@ class RawService : public grpc::Service {
  protected:
   // Before the service is registered; each method once.
   void Serve(Served served);
-  // A method with any number of answers.
+  // A method whose calls are gRPC's reactors.
   void ServeStream(Method method, BeginStream begin);
 
  private:

@@ -40,11 +40,16 @@ enum class Method {
   kCudaSharedMemoryStatus,
   kCudaSharedMemoryRegister,
   kCudaSharedMemoryUnregister,
+  kHealthCheck,
+  kHealthWatch,
+  kServerReflectionInfo,
 };
 
 inline constexpr char kReductionService[] = "warpfold.v1.ReductionService";
 inline constexpr char kTensorService[] = "warpfold.v1.TensorService";
 inline constexpr char kInferenceService[] = "inference.GRPCInferenceService";
+inline constexpr char kHealthService[] = "grpc.health.v1.Health";
+inline constexpr char kReflectionService[] = "grpc.reflection.v1alpha.ServerReflection";
 
 struct MethodFacts {
   Method method;
@@ -85,6 +90,9 @@ inline constexpr MethodFacts kMethods[] = {
     {Method::kCudaSharedMemoryStatus, "CudaSharedMemoryStatus", "unary", kInferenceService},
     {Method::kCudaSharedMemoryRegister, "CudaSharedMemoryRegister", "unary", kInferenceService},
     {Method::kCudaSharedMemoryUnregister, "CudaSharedMemoryUnregister", "unary", kInferenceService},
+    {Method::kHealthCheck, "Check", "unary", kHealthService},
+    {Method::kHealthWatch, "Watch", "server_stream", kHealthService},
+    {Method::kServerReflectionInfo, "ServerReflectionInfo", "bidi_stream", kReflectionService},
 };
 inline constexpr std::size_t kMethodCount = std::size(kMethods);
 inline constexpr std::size_t kTensorMethodCount = 5;  // the first five reduce tensors

@@ -9,7 +9,7 @@ import termios
 
 from findings import Findings
 from honest import REDUCE_MANY_METHOD, request
-from raw_http2 import RawConnection, message
+from raw_http2 import UNAVAILABLE, RawConnection, message
 from waiting import until
 
 from warpfold._contract import REDUCE_METHOD, REDUCE_STREAM_METHOD, ReduceStreamRequest
@@ -20,6 +20,8 @@ GUARD_S = 10
 ANSWERS = 8  # of 8 MiB
 UNREAD = 65536
 WATCH_METHOD = "/grpc.health.v1.Health/Watch"
+WATCHES = 50
+STATE_BYTES = 7  # of a HealthCheckResponse and its prefix
 REFLECTION_METHOD = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 
@@ -59,6 +61,32 @@ def test_the_log_says_that_the_drain_ended_what_ran(attack):
         log = server.log().decode()
     assert log.count("the drain ended the request (--drain-timeout-ms)") == 2, log
     assert "the client cancelled" not in log, log
+
+
+def test_a_drain_waits_for_no_call_that_watches_health(attack):
+    """Such a call has no end of its own: the server says the last state, and ends it.
+
+    That of a client which takes no answer, too; both answer the PING that goes with GOAWAY.
+    """
+    with (
+        attack("--drain-timeout-ms=600000") as server,
+        RawConnection(server.port) as reader,
+        RawConnection(server.port, window=0) as unread,
+    ):
+        Findings(server)
+        for peer in (reader, unread):
+            for _ in range(WATCHES):
+                peer.send(peer.open(WATCH_METHOD), message(b""), end=True)
+            peer.open(WATCH_METHOD)  # its message never comes
+            peer.ping()
+        server.signal(signal.SIGTERM)
+        for peer in (reader, unread):
+            while not peer.closed:
+                assert peer.read(), "the server keeps the connection"
+        *watching, silent = reader.streams.values()
+        assert {(s.code, s.received) for s in watching} == {(UNAVAILABLE, 2 * STATE_BYTES)}
+        assert (silent.code, silent.received) == (UNAVAILABLE, 0)
+        assert server.exit_code() == 0
 
 
 def unread_bytes(peer):

@@ -27,6 +27,10 @@ def reflection_streams_max(count):
     return f"--max-reflection-streams={count}"
 
 
+def health_watches_max(count):
+    return f"--max-health-watches={count}"
+
+
 def log_malformed_per_s(rate):
     """Lines for messages that are none."""
     return f"--log-malformed-per-s={rate}"

@@ -21,6 +21,8 @@ DOCS_URL = "http://127.0.0.1:3000/public/warpfold"
 CASES = [Path(__file__).with_name(name) for name in ("alerts_test.yml", "error_budget_test.yml")]
 # Of the tensors that a method reduces, and of the calls of any method.
 REQUESTS, CALLS = "warpfold_request_duration_seconds", "grpc_server_handling_seconds"
+# Methods whose calls take as long as their clients want.
+LASTING = ("Watch", "ServerReflectionInfo")
 PROMTOOL_SECONDS = 170  # it takes 15, on a machine that does nothing else
 
 
@@ -85,7 +87,7 @@ class Slow(unittest.TestCase):
             name = f'{metric}_bucket{{job="warpfold", {label}="{method}", le="{le}"}}'
             yield {"series": name, "values": f"0+{calls}x{self.MINUTES}"}
 
-    def test_goes_off_for_each_method(self):
+    def test_goes_off_for_each_method_that_is_to_end(self):
         header = (DEPLOY / "../server/observe/method.h").read_text(encoding="utf-8")
         methods = re.findall(r'\{Method::k\w+, "(\w+)"', header)
         tensors = int(re.search(r"kTensorMethodCount = (\d+);", header)[1])
@@ -100,7 +102,11 @@ class Slow(unittest.TestCase):
                 {
                     "expr": f"count by (method) ({firing})",
                     "eval_time": f"{self.MINUTES}m",
-                    "exp_samples": [{"labels": f'{{method="{m}"}}', "value": 1} for m in methods],
+                    "exp_samples": [
+                        {"labels": f'{{method="{m}"}}', "value": 1}
+                        for m in methods
+                        if m not in LASTING
+                    ],
                 }
             ],
         }

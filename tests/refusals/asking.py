@@ -43,10 +43,13 @@ def answer_of_call(call):
 
 
 def answer_of_item(method, message):
-    """What one message of ReduceMany or ModelStreamInfer says about its item."""
+    """What one message of ReduceMany, ModelStreamInfer or reflection says about its item."""
     item = method.response.FromString(message)
     if method.name == "ModelStreamInfer":
         return Answer("ITEM" if item.error_message else "OK", "", item.error_message)
+    if method.name == "ServerReflectionInfo":
+        error = item.error_response
+        return Answer(CODES[error.error_code], "", error.error_message)
     later = "" if retry_delay_ms(item.status) is None else "later"
     return Answer(CODES[item.status.code], later, item.status.message)
 

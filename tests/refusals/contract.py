@@ -1,4 +1,4 @@
-"""The messages and methods of both protocols, as protoc reads them from proto/."""
+"""The messages and methods of all services, as protoc reads them from proto/."""
 
 import string
 import subprocess
@@ -12,6 +12,8 @@ FILES = (
     "warpfold/v1/reduction.proto",
     "warpfold/v1/tensor.proto",
     "inference/grpc_service.proto",
+    "grpc/health/v1/health.proto",
+    "grpc/reflection/v1alpha/reflection.proto",
     "google/rpc/error_details.proto",
 )
 

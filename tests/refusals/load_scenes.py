@@ -349,7 +349,17 @@ def compressed_messages():
                 yield f"{name}/{method}", client.end(call, method)
 
 
+def no_place_for_calls():
+    """Calls that last as long as their client wants: so many of a kind, and no more."""
+    flags = ("--max-health-watches=1", "--max-reflection-streams=1")
+    with server(*flags) as running, running.client() as client:
+        for method in ("Watch", "ServerReflectionInfo"):
+            client.begin(method, "").next_message()
+            yield method, client.ask(method, "")
+
+
 SCENES = [
+    no_place_for_calls,
     too_many_requests,
     queue_full,
     queued_too_long,

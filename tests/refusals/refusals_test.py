@@ -16,6 +16,7 @@ import region_faults
 import region_scenes
 import source_faults
 import stream_faults
+import well_known_faults
 from contract import METHODS
 
 # Asked of one server, one after another.
@@ -33,6 +34,7 @@ FAULTS = [
     stream_faults.order,
     stream_faults.tensor,
     stream_faults.write,
+    well_known_faults.well_known,
 ]
 # Each with servers of its own.
 SCENES = [*drain_scenes.SCENES, *load_scenes.SCENES, *region_scenes.SCENES]
@@ -76,7 +78,7 @@ def test_the_golden_file_has_no_other_cases():
     assert {name.split("/")[0] for name in golden.read()} == groups
 
 
-def test_every_method_of_both_protocols_refuses_something():
+def test_every_method_refuses_something():
     asked = {part for name in golden.read() for part in name.split("/")}
     assert METHODS.keys() <= asked
 

@@ -1,0 +1,65 @@
+// grpc.health.v1.Health: what the server says of itself, to who asks and to who watches.
+//
+// It knows six names. "liveness" is SERVING for as long as the process answers; "readiness", the
+// three services' own names and "" (the server as a whole) while it wants requests. Check is
+// answered whatever is full: nothing admits it. Calls of Watch have a number of their own, of which
+// one that nobody reads holds its place until it is let go, as every unread answer is.
+//
+// Step of a request: 1, and the way back.
+#ifndef WARPFOLD_SERVER_FRONTEND_HEALTH_SERVICE_H_
+#define WARPFOLD_SERVER_FRONTEND_HEALTH_SERVICE_H_
+
+#include <atomic>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/frontend/raw_service.h"
+#include "server/frontend/services.h"
+
+namespace warpfold {
+
+class WatchCall;
+
+// The server's state, and the calls that watch it, which it outlives. Safe from any thread.
+class HealthBoard {
+ public:
+  explicit HealthBoard(int watches_max) : watches_max_(watches_max) {}
+
+  // Whether the server wants requests. Tells who watches.
+  void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+  const std::atomic<bool>& serving() const { return serving_; }
+
+  // The server ends: so do the calls that watch, now and later, each with the last state said.
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class WatchCall;
+
+  // From Join to Leave a call is told. RESOURCE_EXHAUSTED with RetryLater: too many watch.
+  // UNAVAILABLE: closed.
+  absl::Status Join(WatchCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(WatchCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<WatchCall>> Calls() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int watches_max_;
+  std::atomic<bool> serving_{false};
+  absl::Mutex mutex_;
+  std::unordered_set<WatchCall*> calls_ ABSL_GUARDED_BY(mutex_);
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class HealthServiceImpl final : public RawService {
+ public:
+  HealthServiceImpl(Services services, HealthBoard& board);
+
+ private:
+  Services services_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_HEALTH_SERVICE_H_
