@@ -4,6 +4,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/edge_cases.h"
+#include "tests/device/golden_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
 #include "tests/device/suspend_cases.h"
@@ -23,6 +24,7 @@ class CpuLaneTest : public ::testing::Test {
 TEST_F(CpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
   testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
 }
+TEST_F(CpuLaneTest, AnswersAsEver) { testing::AnswersAsEver(*lane_); }
 TEST_F(CpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
 TEST_F(CpuLaneTest, CountsWhatItDid) {
   testing::CountsWhatItDid(*devices_.executors[0], *lane_, false);

@@ -59,6 +59,7 @@ class GuardedResults {
   GuardedResults& operator=(const GuardedResults&) = delete;
 
   const Output& output() const { return output_; }
+  const Overflow& overflow() const { return overflow_; }
   std::vector<std::string> Arrays() const { return *layout_.Extract(memory_.data()); }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/edge_cases.h"
+#include "tests/device/golden_cases.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
 #include "tests/device/suspend_cases.h"
@@ -36,6 +37,7 @@ class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
 TEST_P(GpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
   testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
 }
+TEST_P(GpuLaneTest, AnswersAsEver) { testing::AnswersAsEver(*lane_); }
 TEST_P(GpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
 TEST_P(GpuLaneTest, CountsWhatItDid) {
   testing::CountsWhatItDid(*devices_.executors[0], *lane_, true);
