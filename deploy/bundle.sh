@@ -40,6 +40,7 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/warpfold_bench_kernels" \
   "$build/bench/kernels/warpfold_bench_shapes" \
   "$build/bench/kernels/warpfold_bench_batch" \
+  "$build/bench/kernels/warpfold_bench_exact" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/kernels/libwarpfold_bench_cpu.so" \
   "$build/bench/kernels/libwarpfold_bench_cuda.so" \

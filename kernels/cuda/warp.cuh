@@ -56,6 +56,9 @@ template <typename Int>
 __device__ __forceinline__ Int MaxOverWarp(Int mine) {
   return __reduce_max_sync(kFullWarp, mine);
 }
+__device__ __forceinline__ std::uint32_t OrOverWarp(std::uint32_t mine) {
+  return __reduce_or_sync(kFullWarp, mine);
+}
 #else
 template <typename Int, class Join>
 __device__ __forceinline__ Int FoldOverWarp(Int mine, const Join& join) {
@@ -77,6 +80,9 @@ __device__ __forceinline__ Int MinOverWarp(Int mine) {
 template <typename Int>
 __device__ __forceinline__ Int MaxOverWarp(Int mine) {
   return FoldOverWarp(mine, [](Int a, Int b) { return a > b ? a : b; });
+}
+__device__ __forceinline__ std::uint32_t OrOverWarp(std::uint32_t mine) {
+  return FoldOverWarp(mine, [](std::uint32_t a, std::uint32_t b) { return a | b; });
 }
 #endif
 

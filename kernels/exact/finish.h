@@ -45,11 +45,14 @@ WARPFOLD_HD bool IsNegativeZero(const Participants& of) {
 
 }  // namespace internal
 
+template <typename R>
+WARPFOLD_HD R FinishSum(const Leading& sum, bool is_negative, const Participants& of) {
+  if ((of.specials & kNotFinite) != 0) return internal::NotFiniteSum<R>(of.specials);
+  return Round<R>(sum, sum.top == 0 ? internal::IsNegativeZero(of) : is_negative);
+}
 template <typename R, class Layout>
 WARPFOLD_HD R FinishSum(const Magnitude<Layout>& sum, const Participants& of) {
-  if ((of.specials & kNotFinite) != 0) return internal::NotFiniteSum<R>(of.specials);
-  const Leading value = LeadingOf(sum.View(), Layout::kUnit);
-  return Round<R>(value, value.top == 0 ? internal::IsNegativeZero(of) : sum.is_negative);
+  return FinishSum<R>(LeadingOf(sum.View(), Layout::kUnit), sum.is_negative, of);
 }
 
 template <typename R, class Layout>

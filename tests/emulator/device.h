@@ -31,7 +31,17 @@ int LaunchesWithSharedMemory();
 void AwaitBlock();
 // Waits until all lanes of the warp are in a call of the same `place`, each with a word. Returns
 // their words, valid until the next call.
-enum class Place { kSyncWarp, kShuffle, kAny, kBallot, kReduceMin, kReduceMax, kReduceAdd };
+enum class Place {
+  kSyncWarp,
+  kShuffle,
+  kAny,
+  kAll,
+  kBallot,
+  kReduceMin,
+  kReduceMax,
+  kReduceAdd,
+  kReduceOr
+};
 const std::uint32_t* Exchange(Place place, std::uint32_t word);
 int Lane();
 

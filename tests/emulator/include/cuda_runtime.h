@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "cuda_runtime_api.h"
 #include "tests/emulator/device.h"
@@ -16,6 +18,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __shared__ static  // one block at a time
@@ -82,6 +85,31 @@ inline std::uint32_t __shfl_xor_sync(unsigned, std::uint32_t word, int mask) {
       warpfold::emulator::Exchange(warpfold::emulator::Place::kShuffle, word);
   return words[warpfold::emulator::Lane() ^ mask];
 }
+inline std::uint32_t ShuffledFrom(int lane, std::uint32_t word) {
+  return warpfold::emulator::Exchange(warpfold::emulator::Place::kShuffle, word)[lane];
+}
+template <class T>
+T ShuffledWords(int lane, T value) {
+  std::uint32_t words[sizeof(T) / sizeof(std::uint32_t)];
+  std::memcpy(words, &value, sizeof(value));
+  for (std::uint32_t& word : words) word = ShuffledFrom(lane, word);
+  std::memcpy(&value, words, sizeof(value));
+  return value;
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return ShuffledWords(lane & (warpfold::emulator::kWarpThreads - 1), value);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, int distance) {
+  const int from = warpfold::emulator::Lane() - distance;
+  return ShuffledWords(from < 0 ? warpfold::emulator::Lane() : from, value);
+}
+inline bool __all_sync(unsigned, bool is) {
+  const std::uint32_t* words = warpfold::emulator::Exchange(warpfold::emulator::Place::kAll, is);
+  return std::all_of(words, words + warpfold::emulator::kWarpThreads,
+                     [](std::uint32_t word) { return word != 0; });
+}
 inline bool __any_sync(unsigned, bool is) {
   const std::uint32_t* words = warpfold::emulator::Exchange(warpfold::emulator::Place::kAny, is);
   return std::any_of(words, words + warpfold::emulator::kWarpThreads,
@@ -121,13 +149,31 @@ T __reduce_add_sync(unsigned, T value) {
                   [](std::uint32_t a, std::uint32_t b) { return a + b; });
   return std::bit_cast<T>(sum);
 }
+inline std::uint32_t __reduce_or_sync(unsigned, std::uint32_t value) {
+  return ReduceLanes(warpfold::emulator::Place::kReduceOr, value,
+                     [](std::uint32_t a, std::uint32_t b) { return a | b; });
+}
 
 // Memory.
 
 template <class T>
+T __ldcg(const T* address) {
+  return *address;
+}
+template <class T>
+void __stcg(T* address, std::type_identity_t<T> value) {
+  *address = value;
+}
+template <class T>
 T __ldcs(const T* address) {
   warpfold::emulator::CheckAligned(address, sizeof(T));
   return *address;
+}
+template <class T>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+  const T old = *address;
+  *address = old + value;
+  return old;
 }
 template <class T>
 T atomicMin(T* address, T value) {
@@ -155,9 +201,24 @@ inline unsigned atomicInc(unsigned* address, unsigned last) {
 inline void __threadfence() {}
 inline void __threadfence_system() {}
 
+// Numbers.
+
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline long long __double2ll_rn(double x) { return std::llrint(x); }
+inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+inline int __double2hiint(double x) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32);
+}
+inline int __double2loint(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x)); }
+inline double __hiloint2double(int high, int low) {
+  return std::bit_cast<double>(std::uint64_t{static_cast<std::uint32_t>(high)} << 32 |
+                               static_cast<std::uint32_t>(low));
+}
+
 // Bits and bytes.
 
 inline int __popc(unsigned word) { return std::popcount(word); }
+inline int __clz(int word) { return std::countl_zero(static_cast<unsigned>(word)); }
 inline int __ffs(int word) { return __builtin_ffs(word); }
 inline std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
   const std::uint64_t bytes = low | std::uint64_t{high} << 32;
@@ -180,6 +241,9 @@ std::uint32_t ForEachPart(std::uint32_t a, std::uint32_t b, const Join& join) {
 }
 inline std::uint32_t __vmins2(std::uint32_t a, std::uint32_t b) {
   return ForEachPart<std::int16_t>(a, b, [](auto x, auto y) { return std::min(x, y); });
+}
+inline std::uint32_t __vmaxu2(std::uint32_t a, std::uint32_t b) {
+  return ForEachPart<std::uint16_t>(a, b, [](auto x, auto y) { return std::max(x, y); });
 }
 inline std::uint32_t __vmaxs2(std::uint32_t a, std::uint32_t b) {
   return ForEachPart<std::int16_t>(a, b, [](auto x, auto y) { return std::max(x, y); });

@@ -1,0 +1,189 @@
+// Measures the exact sums against CUB's and against the sums that are served, in one run: of data
+// that one window holds and of data that none does, which may cost a little more and no more than
+// that.
+//
+//   warpfold_bench_exact [--max-log2 N] [--json FILE] [--commit SHA] [--date DATE]
+//
+// Timed as bench_kernels.cu times. That the sums are right is the tests' business (GpuSumTest).
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "bench/kernels/contestants.cuh"
+#include "bench/kernels/report.h"
+#include "bench/kernels/timing.h"
+#include "kernels/cuda/exact_sum.h"
+#include "kernels/types.h"
+
+namespace warpfold::bench {
+namespace {
+
+enum class Data : std::uint8_t {
+  kNormal,
+  kEightyBinades,
+  k270Binades,
+  kSubnormal,
+  kOneHugeATile,
+  kFarApart,  // 2^100 and 2^-100 in turns, or what the type has
+  kRelu,
+  kNan
+};
+struct NamedData {
+  Data data;
+  const char* name;
+};
+constexpr NamedData kAllData[] = {{Data::kNormal, "normal"},
+                                  {Data::kEightyBinades, "80 binades"},
+                                  {Data::k270Binades, "270 binades"},
+                                  {Data::kSubnormal, "subnormal"},
+                                  {Data::kOneHugeATile, "one huge a tile"},
+                                  {Data::kFarApart, "far apart"},
+                                  {Data::kRelu, "half zeros"},
+                                  {Data::kNan, "all NaN"}};
+
+// SplitMix64.
+__device__ std::uint64_t Mixed(std::uint64_t x) {
+  x = (x + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+
+template <typename T>
+__device__ double Element(std::uint64_t i, Data data) {
+  constexpr bool kIsHalf = std::is_same_v<T, Half>;
+  const std::uint64_t bits = Mixed(i);
+  const std::uint64_t others = Mixed(~i);
+  const double uniform = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+  const double angle = static_cast<double>(others >> 11) * 0x1p-52;
+  const double normal = sqrt(-2 * log(uniform)) * cospi(angle);
+  const auto spread = [&](int binades, int lowest) {
+    return ldexp(uniform - 0.5, static_cast<int>(others % static_cast<unsigned>(binades)) + lowest);
+  };
+  switch (data) {
+    case Data::kNormal:
+      return normal;
+    case Data::kEightyBinades:
+      return kIsHalf ? spread(30, -20) : spread(80, -60);
+    case Data::k270Binades:
+      return kIsHalf ? spread(38, -24) : spread(270, -145);
+    case Data::kSubnormal:
+      return ldexp(normal, sizeof(T) == 8 ? -1040 : kIsHalf ? -18 : -132);
+    case Data::kOneHugeATile:
+      return i % 256 == 37 ? ldexp(normal, kIsHalf ? 12 : 60) : normal;
+    case Data::kFarApart:
+      return ldexp(1.0, (i % 2 == 0 ? 1 : -1) * (kIsHalf ? 14 : 100));
+    case Data::kRelu:
+      return normal > 0 ? normal : 0;
+    case Data::kNan:
+      return NAN;
+  }
+  return 0;
+}
+
+template <typename T>
+__global__ void FillWith(T* elements, std::int64_t count, Data data) {
+  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::int64_t{gridDim.x} * blockDim.x) {
+    elements[i] = RoundFromDouble<T>(Element<T>(static_cast<std::uint64_t>(i), data));
+  }
+}
+
+template <typename T>
+class ExactContestant {
+ public:
+  ExactContestant(std::int64_t count, const cuda::DeviceShape& device)
+      : count_(count), device_(device) {
+    Check(cudaMemset(scratch_.data, 0, cuda::ExactSumScratchBytes<T>()));
+  }
+  void Enqueue(const T* d_in, cudaStream_t stream) const {
+    Check(cuda::ExactSum(d_in, count_, device_, scratch_.data, static_cast<T*>(result_.data),
+                         stream));
+  }
+
+ private:
+  std::int64_t count_;
+  cuda::DeviceShape device_;
+  DeviceBuffer scratch_{cuda::ExactSumScratchBytes<T>()};
+  DeviceBuffer result_{sizeof(T)};
+};
+
+template <typename T>
+void Measure(const NamedData& data, int log2_bytes, const cuda::DeviceShape& device,
+             Report& report) {
+  const std::int64_t count = (std::int64_t{1} << log2_bytes) / static_cast<std::int64_t>(sizeof(T));
+  const std::size_t bytes = std::size_t{1} << log2_bytes;
+  const Rotation rotation(bytes);
+  const DeviceBuffer buffer(bytes * static_cast<std::size_t>(rotation.inputs));
+  T* const d_elements = static_cast<T*>(buffer.data);
+  FillWith<<<1024, 256>>>(d_elements, count * rotation.inputs, data.data);
+  Check(cudaGetLastError());
+  Check(cudaDeviceSynchronize());
+  cudaStream_t stream;
+  Check(cudaStreamCreate(&stream));
+  const ExactContestant<T> exact(count, device);
+  const Warpfold<T> served({Op::kSum}, {1, count, 1}, device);
+  const Cub<T> cub(Op::kSum, count);
+  const auto input = [&](int i) { return d_elements + i * count; };
+  exact.Enqueue(input(0), stream);
+  served.Enqueue(input(0), stream);
+  cub.Enqueue(input(0), stream);
+  Check(cudaStreamSynchronize(stream));
+  const std::vector<double> seconds =
+      MedianSeconds({[&](int i, cudaStream_t s) { exact.Enqueue(input(i), s); },
+                     [&](int i, cudaStream_t s) { served.Enqueue(input(i), s); },
+                     [&](int i, cudaStream_t s) { cub.Enqueue(input(i), s); }},
+                    rotation, stream);
+  Check(cudaStreamDestroy(stream));
+  const char* dtype = Name(kDType<T>);
+  std::printf(
+      "%-4s %-15s %11zu B  exact %9.2f us %5.0f GB/s  served %9.2f us  cub %9.2f us x%.3f\n", dtype,
+      data.name, bytes, seconds[0] * 1e6, bytes / seconds[0] * 1e-9, seconds[1] * 1e6,
+      seconds[2] * 1e6, seconds[2] / seconds[0]);
+  std::fflush(stdout);
+  report.results.push_back({{"dtype", dtype},
+                            {"data", data.name},
+                            {"bytes", bytes},
+                            {"exact_us", seconds[0] * 1e6},
+                            {"served_us", seconds[1] * 1e6},
+                            {"cub_us", seconds[2] * 1e6},
+                            {"ratio", seconds[2] / seconds[0]}});
+}
+
+template <typename T>
+void MeasureAll(int max_log2, const cuda::DeviceShape& device, Report& report) {
+  for (const NamedData& data : kAllData) {
+    for (const int log2_bytes : {12, 16, 20, 22, 24, 26, 28, 30}) {
+      // What a window costs is seen of every size, and what wide data do of the large ones.
+      if (log2_bytes > max_log2 || (data.data != Data::kNormal && log2_bytes < 26)) continue;
+      Measure<T>(data, log2_bytes, device, report);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpfold::bench
+
+int main(int argc, char** argv) {
+  using namespace warpfold;
+  using namespace warpfold::bench;
+  Report report;
+  int max_log2 = 28;
+  CLI::App app{"Measures the exact sums of floats against CUB's."};
+  app.add_option("--max-log2", max_log2, "the largest tensor's bytes, as a power of two")
+      ->capture_default_str()
+      ->check(CLI::Range(12, 34));
+  report.AddFlags(app);
+  CLI11_PARSE(app, argc, argv);
+  const cudaDeviceProp gpu = RequireGpu();
+  const cuda::DeviceShape device = ShapeOfGpu();
+  std::printf("%s\n", gpu.name);
+  MeasureAll<float>(max_log2, device, report);
+  MeasureAll<double>(max_log2, device, report);
+  MeasureAll<Half>(max_log2, device, report);
+  MeasureAll<BFloat16>(max_log2, device, report);
+  report.Write(gpu, argc, argv);
+  return 0;
+}

@@ -1,0 +1,27 @@
+// The exact sum of a tensor of floats on a GPU: the real sum, rounded once, whatever the order in
+// which it was added. For tests and benches yet; no request comes here.
+#ifndef WARPFOLD_KERNELS_CUDA_EXACT_SUM_H_
+#define WARPFOLD_KERNELS_CUDA_EXACT_SUM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/launch_plan.h"
+
+namespace warpfold::cuda {
+
+// Bytes of scratch, on a multiple of 16 and zeroed before the first sum: each leaves it so.
+template <typename T>
+std::size_t ExactSumScratchBytes();
+
+// Enqueues the sum of `count` >= 1 elements, T any of the four float types, to *d_result. Two sums
+// may share scratch if one is behind the other in a stream.
+template <typename T>
+[[nodiscard]] cudaError_t ExactSum(const T* d_data, std::int64_t count, const DeviceShape& device,
+                                   void* d_scratch, T* d_result, cudaStream_t stream);
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_EXACT_SUM_H_

@@ -1,0 +1,89 @@
+// Rows of floats that are hard to sum, and what the CPU's exact sums, which GMP has judged, make of
+// them.
+#ifndef WARPFOLD_TESTS_KERNELS_EXACT_HARD_ROWS_H_
+#define WARPFOLD_TESTS_KERNELS_EXACT_HARD_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/cpu/exact_sums.h"
+#include "kernels/element.h"
+#include "kernels/exact/finish.h"
+#include "kernels/exact/state.h"
+#include "kernels/types.h"
+#include "tests/kernels/exact/adversarial.h"
+
+namespace warpfold::testing {
+
+template <typename T>
+inline constexpr DType kFloatDType = std::is_same_v<T, Half>       ? DType::kF16
+                                     : std::is_same_v<T, BFloat16> ? DType::kBF16
+                                     : std::is_same_v<T, float>    ? DType::kF32
+                                                                   : DType::kF64;
+
+template <typename T>
+std::vector<T> HardRow(HardFloat kind, std::size_t count, std::mt19937_64& random) {
+  std::vector<T> row;
+  row.reserve(count);
+  for (const std::uint64_t bits : HardFloats(kFloatDType<T>, kind, count, random)) {
+    row.push_back(BitCast<T>(static_cast<typename exact::FloatFormat<T>::Bits>(bits)));
+  }
+  return row;
+}
+
+// Runs of kinds one after another, each of up to `run` elements.
+template <typename T>
+std::vector<T> MixedHardRow(std::size_t count, std::size_t run, std::mt19937_64& random) {
+  std::vector<T> row;
+  while (row.size() < count) {
+    const HardFloat kind = kHardFloats[random() % std::size(kHardFloats)];
+    // They would be all that is to be seen of the sum.
+    if (kind == HardFloat::kSpecials || kind == HardFloat::kHuge) continue;
+    const std::size_t length = std::min(count - row.size(), 1 + random() % run);
+    const std::vector<T> part = HardRow<T>(kind, length, random);
+    row.insert(row.end(), part.begin(), part.end());
+  }
+  return row;
+}
+
+// As many elements of one sign as of the other, all of the largest mantissa and with the exponent
+// field `field`, but for one of them, which is `apart` binades below and so is the sum: a bit that
+// is lost on the way is missing in it.
+template <typename T>
+std::vector<T> RowApart(std::size_t count, int field, int apart, bool negative) {
+  using Format = exact::FloatFormat<T>;
+  using Bits = typename Format::Bits;
+  constexpr Bits kStored = (Bits{1} << (Format::kPrecision - 1)) - 1;
+  const auto element = [](int exponent, bool is_negative) {
+    const auto sign =
+        static_cast<Bits>(Bits{is_negative} << (Format::kPrecision - 1 + Format::kExponentBits));
+    return BitCast<T>(static_cast<Bits>(
+        sign | static_cast<Bits>(static_cast<Bits>(exponent) << (Format::kPrecision - 1)) |
+        kStored));
+  };
+  std::vector<T> row(count, element(field, negative));
+  std::fill(row.begin() + static_cast<std::ptrdiff_t>(count / 2), row.end(),
+            element(field, !negative));
+  row[count / 4] = element(field - apart, negative);
+  row.back() = RoundFromDouble<T>(0);
+  return row;
+}
+
+template <typename T>
+T ExactCpuSum(const std::vector<T>& row) {
+  using Layout = exact::DigitLayout<T, 1>;
+  exact::WideSum<Layout> sum;
+  const auto count = static_cast<std::int64_t>(row.size());
+  const std::uint32_t specials =
+      cpu::GetExactSumLoop<T, false>()(row.data(), count, {.sum = sum.words});
+  return exact::FinishSum<T>(exact::MagnitudeOf(sum), {.count = count, .specials = specials});
+}
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_KERNELS_EXACT_HARD_ROWS_H_
