@@ -117,7 +117,7 @@ constexpr ConfigOption kOptions[] = {
     {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
      "Registered regions of clients' memory", 0, 1 << 16},
     {"queue-timeout-ms", &Config::queue_timeout_ms, "ms", kOnReload,
-     "Time that a request may wait for its turn before it is refused", 1, kDayMs},
+     "Time that a request may wait for its turns, all in all, before it is refused", 1, kDayMs},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
      "Silence after which a ReduceStream or WriteTensor is ended; their chunks, all in all, may "
      "take as long beside the time of their bytes at --min-bytes-per-s",

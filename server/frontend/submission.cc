@@ -30,9 +30,10 @@ absl::Status Submission::Expect(const HeldBytes& held) {
   return absl::OkStatus();
 }
 
-absl::Status Submission::MayBegin(std::chrono::nanoseconds waited) {
+absl::Status Submission::MayRun(std::chrono::nanoseconds waited) {
   const std::chrono::milliseconds limit = services_.limits.Get().queue_timeout;
-  return waited <= limit ? absl::OkStatus() : services_.admission.RefuseQueued(limit);
+  return queued_before_ + waited <= limit ? absl::OkStatus()
+                                          : services_.admission.RefuseQueued(limit);
 }
 
 bool Submission::Withdraw() {

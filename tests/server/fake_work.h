@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +17,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/core/work.h"
+#include "server/core/work_fifo.h"
 
 namespace warpfold {
 
@@ -109,6 +112,34 @@ class FakeWork final : public Work {
   std::thread::id done_by_;
   absl::Notification done_;
 };
+
+// A work that counts its ends.
+class CountedWork final : public Work {
+ public:
+  CountedWork(std::int64_t count, bool waits_for_client, bool has_more_behind = false)
+      : payload_(count, nullptr),
+        waits_for_client_(waits_for_client),
+        has_more_behind_(has_more_behind) {
+    plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+  }
+  const Plan& plan() const override { return plan_; }
+  PayloadSource& payload() override { return payload_; }
+  bool waits_for_client() const override { return waits_for_client_; }
+  bool may_run_inline() const override { return !waits_for_client_; }
+  bool has_more_behind() const override { return has_more_behind_; }
+  void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
+  int ends() const { return ends_; }
+
+ private:
+  Plan plan_;
+  FakePayload payload_;
+  const bool waits_for_client_;
+  const bool has_more_behind_;
+  std::atomic<int> ends_{0};
+};
+
+// Begins to wait now.
+inline QueuedWork Queued(Work& work) { return {&work, std::chrono::steady_clock::now()}; }
 
 // The one int64 of its results.
 inline std::int64_t Sum(const WorkReport& report) {
