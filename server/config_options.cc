@@ -79,13 +79,16 @@ constexpr ConfigOption kOptions[] = {
      "Largest results of one request; gRPC clients take 4MiB unless told otherwise", 8,
      kMaxMessageBytes},
     {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kOnReload,
-     "Requests admitted at a time whose answer is not made yet", 1, 1 << 20},
+     "Requests admitted at a time whose answer is not made yet, of which those that need a lane "
+     "may be three quarters",
+     1, 1 << 20},
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
      "Payload and results held by admitted requests, and answers until they are read, of which "
      "those above 64KiB may hold half; what is on its way in may hold as much again",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
-     "Requests waiting for one device", 1, 1 << 20},
+     "Requests waiting for the lanes of one device, and as many small ones for its batches", 1,
+     1 << 20},
     {"batch-lanes", &Config::batch_lanes, "batches", kAtStart,
      "Batches of small tensors under way at a time on one GPU", 1, 64},
     {"max-batch-requests", &Config::max_batch_requests, "requests", kAtStart,

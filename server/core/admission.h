@@ -1,7 +1,9 @@
 // Who may come in: requests in flight, and the bytes of payload and results that they hold, counted
 // and bounded. A request's place ends when its answer is made; its bytes stay held until that is
 // written. Answers above kSmallAnswerBytes hold half of the bytes at most, one alone more if it has
-// to, so that a client that does not read leaves room for those that ask for little.
+// to, so that a client that does not read leaves room for those that ask for little. Those that
+// need a lane hold three quarters of the places at most, so that however many wait for one there is
+// room for small requests, which do not.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
@@ -54,6 +56,8 @@ class AdmissionTicket {
   void Drop(std::int64_t bytes);
   // As AdmissionController::RefuseBeyond.
   absl::Status RefuseBeyond(std::int64_t bytes_max);
+  // The request, which is admitted, needs a lane: refused as AdmissionController::CheckLanes.
+  absl::Status TakeLane();
 
   // The request has its answer of `answer_bytes`, which is about to be written: gives its place
   // back. From now on, and instead of what it held, it holds them and `call_bytes` beside them,
@@ -78,6 +82,7 @@ class AdmissionTicket {
     std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
     std::int64_t bytes = 0;
     std::int64_t large_answer_bytes = 0;  // of them
+    bool needs_lane = false;
   };
 
   explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
@@ -103,11 +108,13 @@ struct AdmissionOptions {
 
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
+  std::int64_t lane_requests = 0;      // of them, those that need a lane
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t answers_unwritten = 0;
   std::int64_t bytes_in_flight = 0;
   std::int64_t large_answer_bytes = 0;  // of them, of answers above kSmallAnswerBytes
   std::uint64_t refused_requests = 0;   // too many requests in flight
+  std::uint64_t refused_lanes = 0;      // too many of them need a lane
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_answers = 0;    // too many of them of answers
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
@@ -134,6 +141,10 @@ class AdmissionController {
   // Makes an expected request one in flight that holds `held` beside what its ticket holds. Refused
   // as above, but not for Close.
   absl::Status Admit(const HeldBytes& held, AdmissionTicket* expected) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
+  // many as may be.
+  absl::Status CheckLanes() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -170,9 +181,11 @@ class AdmissionController {
   absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckLanesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::int64_t& CountOf(const AdmissionTicket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The place in the counts that it has, which ends or becomes another.
+  void LeavePlace(AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteStay(AdmissionTicket* ticket);
   RetryLater Later() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

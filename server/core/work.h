@@ -129,6 +129,10 @@ class Work {
   // Done waits for a device: only a lane's thread calls it with an outcome that is OK.
   virtual bool done_waits() const { return false; }
 
+  // Asked by Submit, once, of a work that needs a lane, perhaps with the scheduler's lock held:
+  // RESOURCE_EXHAUSTED where too many do.
+  virtual absl::Status MayQueue() { return absl::OkStatus(); }
+
   // Asked in each of its turns while it is still wanted; until then it has waited for lanes for
   // `waited`, all in all: RESOURCE_EXHAUSTED where that is too long.
   virtual absl::Status MayRun(std::chrono::nanoseconds /*waited*/) { return absl::OkStatus(); }

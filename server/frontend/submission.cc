@@ -25,7 +25,9 @@ absl::Status Submission::Admit(const HeldBytes& held) {
 absl::Status Submission::Expect(const HeldBytes& held) {
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held);
   if (!ticket.ok()) return ticket.status();
-  if (absl::Status room = services_.scheduler.CheckRoom(*this); !room.ok()) return room;
+  absl::Status room = services_.scheduler.CheckRoom(*this);
+  if (room.ok()) room = services_.admission.CheckLanes();
+  if (!room.ok()) return room;
   ticket_ = *std::move(ticket);
   return absl::OkStatus();
 }

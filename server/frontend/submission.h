@@ -45,6 +45,7 @@ class Submission : public Work {
   // Before Start: it has waited for its turn already.
   void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
 
+  absl::Status MayQueue() override { return ticket_.TakeLane(); }
   absl::Status MayRun(std::chrono::nanoseconds waited) override;
 
   Services& services() { return services_; }

@@ -75,6 +75,7 @@ class FakeWork final : public Work {
   void LeaveToLanes() { may_run_inline_ = false; }
   void HaveMoreBehind() { has_more_behind_ = true; }
   void WaitInDone() { done_waits_ = true; }
+  void RefuseToQueue() { queues_ = absl::ResourceExhaustedError("too many"); }
   FakePayload& fake_payload() { return payload_; }
   // Waits for Done and returns what it brought.
   const WorkReport& Await() {
@@ -93,6 +94,7 @@ class FakeWork final : public Work {
   bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
   bool has_more_behind() const override { return has_more_behind_; }
   bool done_waits() const override { return done_waits_; }
+  absl::Status MayQueue() override { return queues_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
@@ -108,6 +110,7 @@ class FakeWork final : public Work {
   bool may_run_inline_ = true;
   bool has_more_behind_ = false;
   bool done_waits_ = false;
+  absl::Status queues_;
   WorkReport report_;
   std::thread::id done_by_;
   absl::Notification done_;
