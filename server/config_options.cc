@@ -81,14 +81,17 @@ constexpr ConfigOption kOptions[] = {
      "Largest results of one request; gRPC clients take 4MiB unless told otherwise", 8,
      kMaxMessageBytes},
     {"max-requests-in-flight", &Config::max_requests_in_flight, "requests", kOnReload,
-     "Requests admitted at a time whose answer is not made yet", 1, 1 << 20},
+     "Requests admitted at a time whose answer is not made yet, of which those that need a lane "
+     "may be three quarters",
+     1, 1 << 20},
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
      "Payload and results held by admitted requests, and answers until they are read, of which "
      "those above 64KiB may hold half, and those above 4KiB come in while all hold less than three "
      "quarters; what is on its way in may hold as much again",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
-     "Requests waiting for one device", 1, 1 << 20},
+     "Requests waiting for the lanes of one device, and as many small ones for its batches", 1,
+     1 << 20},
     {"batch-lanes", &Config::batch_lanes, "batches", kAtStart,
      "Batches of small tensors under way at a time on one GPU", 1, 64},
     {"max-batch-requests", &Config::max_batch_requests, "requests", kAtStart,
@@ -120,7 +123,7 @@ constexpr ConfigOption kOptions[] = {
     {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
      "Registered regions of clients' memory", 0, 1 << 16},
     {"queue-timeout-ms", &Config::queue_timeout_ms, "ms", kOnReload,
-     "Time that a request may wait for its turn before it is refused", 1, kDayMs},
+     "Time that a request may wait for its turns, all in all, before it is refused", 1, kDayMs},
     {"stream-idle-timeout-ms", &Config::stream_idle_timeout_ms, "ms", kOnReload,
      "Silence after which a ReduceStream or WriteTensor is ended; their chunks, all in all, may "
      "take as long beside the time of their bytes at --min-bytes-per-s",

@@ -63,6 +63,7 @@ Occupancy Probe(const ProbedParts& parts) {
   now.answers_unwritten = static_cast<double>(admitted.answers_unwritten);
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);
+  now.refusals_lanes = static_cast<double>(admitted.refused_lanes);
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_answers = static_cast<double>(admitted.refused_answers);
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);

@@ -76,6 +76,17 @@ absl::Status AdmissionTicket::RefuseBeyond(std::int64_t bytes_max) {
   return has_.controller == nullptr ? absl::OkStatus() : has_.controller->RefuseBeyond(bytes_max);
 }
 
+absl::Status AdmissionTicket::TakeLane() {
+  if (has_.controller == nullptr) return absl::OkStatus();
+  absl::MutexLock lock(&has_.controller->mutex_);
+  absl::Status room = has_.controller->CheckLanesLocked();
+  if (room.ok()) {
+    has_.needs_lane = true;
+    ++has_.controller->state_.lane_requests;
+  }
+  return room;
+}
+
 void AdmissionTicket::Release() {
   if (has_.controller == nullptr) return;
   has_.controller->Return(this);
@@ -214,6 +225,22 @@ absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
                                              " payload bytes in flight is reached"));
 }
 
+absl::Status AdmissionController::CheckLanes() {
+  absl::MutexLock lock(&mutex_);
+  return CheckLanesLocked();
+}
+
+absl::Status AdmissionController::CheckLanesLocked() {
+  const std::int64_t requests_max = options_.max_requests_in_flight;
+  const std::int64_t lane_requests_max = requests_max - requests_max / 4;
+  if (state_.lane_requests < lane_requests_max) return absl::OkStatus();
+  ++state_.refused_lanes;
+  return RefusalStatus(Later(),
+                       absl::StrCat("the limit of ", lane_requests_max,
+                                    " requests in flight that need a lane is reached (three "
+                                    "quarters of --max-requests-in-flight)"));
+}
+
 RetryLater AdmissionController::Later() const {
   return {sojourn_.RetryDelay(options_.retry_delay)};
 }
@@ -303,16 +330,19 @@ AdmissionState AdmissionController::state() const {
   return state_;
 }
 
-std::int64_t& AdmissionController::CountOf(const AdmissionTicket& ticket) {
-  switch (ticket.has_.stage) {
+void AdmissionController::LeavePlace(AdmissionTicket* ticket) {
+  if (std::exchange(ticket->has_.needs_lane, false)) --state_.lane_requests;
+  switch (ticket->has_.stage) {
     case AdmissionTicket::Stage::kExpected:
-      return state_.requests_expected;
+      --state_.requests_expected;
+      break;
     case AdmissionTicket::Stage::kAdmitted:
-      return state_.requests_in_flight;
+      --state_.requests_in_flight;
+      break;
     case AdmissionTicket::Stage::kAnswered:
+      --state_.answers_unwritten;
       break;
   }
-  return state_.answers_unwritten;
 }
 
 void AdmissionController::NoteStay(AdmissionTicket* ticket) {
@@ -328,7 +358,7 @@ void AdmissionController::Answered(AdmissionTicket* ticket, std::int64_t answer_
   const std::int64_t bytes = answer_bytes + call_bytes;
   const std::int64_t large_bytes = LargeAnswerBytes(answer_bytes);
   absl::MutexLock lock(&mutex_);
-  --CountOf(*ticket);
+  LeavePlace(ticket);
   has.stage = AdmissionTicket::Stage::kAnswered;
   ++state_.answers_unwritten;
   state_.bytes_in_flight += bytes - has.bytes;
@@ -341,7 +371,7 @@ void AdmissionController::Answered(AdmissionTicket* ticket, std::int64_t answer_
 void AdmissionController::Return(AdmissionTicket* ticket) {
   NoteStay(ticket);
   absl::MutexLock lock(&mutex_);
-  --CountOf(*ticket);
+  LeavePlace(ticket);
   if (ticket->has_.is_without_tensor) --state_.calls_without_tensor;
   state_.bytes_in_flight -= ticket->has_.bytes;
   state_.answer_bytes -= ticket->has_.answer_bytes;

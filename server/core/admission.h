@@ -8,6 +8,9 @@
 // Tiny ones are refused only when all bytes are held: beyond three quarters those that nobody reads
 // are missed (TakeMissingBytes) as if others had been refused.
 //
+// Requests that need a lane hold three quarters of the places at most, so that however many wait for
+// one there is room for small ones, which do not.
+//
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out
 // only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
@@ -69,6 +72,8 @@ class AdmissionTicket {
   void Drop(std::int64_t bytes);
   // As AdmissionController::RefuseBeyond.
   absl::Status RefuseBeyond(std::int64_t bytes_max);
+  // The request, which is admitted, needs a lane: refused as AdmissionController::CheckLanes.
+  absl::Status TakeLane();
 
   // The request has its answer of `answer_bytes`, which is about to be written: gives its place
   // back. From now on, and instead of what it held, it holds them and `call_bytes` beside them,
@@ -95,6 +100,7 @@ class AdmissionTicket {
     std::int64_t bytes = 0;
     std::int64_t answer_bytes = 0;        // of them
     std::int64_t large_answer_bytes = 0;  // of these
+    bool needs_lane = false;
   };
 
   explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
@@ -120,6 +126,7 @@ struct AdmissionOptions {
 
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
+  std::int64_t lane_requests = 0;      // of them, those that need a lane
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t answers_unwritten = 0;
   std::int64_t calls_without_tensor = 0;  // of them
@@ -127,6 +134,7 @@ struct AdmissionState {
   std::int64_t answer_bytes = 0;        // of them: results, and answers with their calls
   std::int64_t large_answer_bytes = 0;  // of these, of answers above kSmallAnswerBytes
   std::uint64_t refused_requests = 0;   // too many requests in flight
+  std::uint64_t refused_lanes = 0;      // too many of them need a lane
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_answers = 0;    // too many of them of answers
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
@@ -158,6 +166,10 @@ class AdmissionController {
   // unwritten, and holds `call_bytes`. RESOURCE_EXHAUSTED with RetryLater: neither is there room
   // nor are such calls fewer than kCallsWithoutRoomMax.
   absl::StatusOr<AdmissionTicket> AdmitCall(std::int64_t call_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
+  // many as may be.
+  absl::Status CheckLanes() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -207,9 +219,11 @@ class AdmissionController {
   std::int64_t AllAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return options_.max_bytes_in_flight - options_.max_bytes_in_flight / 4;
   }
+  absl::Status CheckLanesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::int64_t& CountOf(const AdmissionTicket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The place in the counts that it has, which ends or becomes another.
+  void LeavePlace(AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteStay(AdmissionTicket* ticket);
   RetryLater Later() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartingError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

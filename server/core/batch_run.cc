@@ -45,7 +45,7 @@ void BatchRun::StageAll() {
     report.queue = start_ - works_[next_].since;
     Work& work = *works_[next_].work;
     absl::Status staged = work.token().CheckCancelled();
-    if (staged.ok()) staged = work.MayBegin(report.queue);
+    if (staged.ok()) staged = work.MayRun(report.queue);
     if (staged.ok()) {
       std::optional<absl::Span<std::byte>> buffer = lane_.Add(work.plan());
       if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch

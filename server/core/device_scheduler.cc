@@ -100,8 +100,8 @@ absl::Status DeviceScheduler::CheckServes() const {
   return absl::OkStatus();
 }
 
-absl::Status DeviceScheduler::CheckQueue() {
-  if (waiting() < static_cast<std::size_t>(queue_depth_max_)) return absl::OkStatus();
+absl::Status DeviceScheduler::CheckQueue(std::int64_t waiting) {
+  if (waiting < queue_depth_max_) return absl::OkStatus();
   ++refused_;
   return RefusalStatus(RetryLater{sojourn_.RetryDelay(options_.retry_delay)},
                        absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
@@ -110,7 +110,7 @@ absl::Status DeviceScheduler::CheckQueue() {
 absl::Status DeviceScheduler::CheckRoom() {
   absl::MutexLock lock(&mutex_);
   absl::Status serves = CheckServes();
-  return serves.ok() ? CheckQueue() : serves;
+  return serves.ok() ? CheckQueue(workers_->state().waiting) : serves;
 }
 
 absl::Status DeviceScheduler::Submit(Work* work) {
@@ -127,11 +127,16 @@ absl::Status DeviceScheduler::Submit(Work* work) {
     if (!batches) inline_lane = TakeInlineLane(*work);
     if (inline_lane == nullptr) {
       const bool launches = batches && LaunchesBatch(*work);
-      if (!launches) {
-        if (absl::Status room = CheckQueue(); !room.ok()) return room;
+      absl::Status queues;
+      if (!batches) {
+        queues = CheckQueue(workers_->state().waiting);
+      } else if (!launches) {
+        queues = CheckQueue(batcher_.waiting());
       }
       // Under the lock: who has ceased to want it is either seen here, or finds it in the queue.
-      if (absl::Status why = work->token().CheckCancelled(); !why.ok()) return why;
+      if (queues.ok()) queues = work->token().CheckCancelled();
+      if (queues.ok() && !batches) queues = work->MayQueue();
+      if (!queues.ok()) return queues;
       if (!batches) {
         workers_->Push(arrived);
       } else {
@@ -213,10 +218,6 @@ void DeviceScheduler::Drain() {
   absl::MutexLock lock(&mutex_);
   draining_ = true;
   workers_->Drain();
-}
-
-std::size_t DeviceScheduler::waiting() const {
-  return batcher_.waiting() + static_cast<std::size_t>(workers_->state().waiting);
 }
 
 SchedulerState DeviceScheduler::state() const {

@@ -92,7 +92,7 @@ class DeviceScheduler {
   // says, if nobody wants it any more and it would have to queue.
   absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What Submit would say now, because of the device or the queue.
+  // What Submit would say now of a work for a lane, because of the device or the queue.
   absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes `work` back if it has not begun: then it is the caller's again and Done will not come.
@@ -126,7 +126,8 @@ class DeviceScheduler {
   DeviceScheduler(Executor& executor, const SchedulerOptions& options, Lanes lanes);
   bool Batches(Work& work) const;
   absl::Status CheckServes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one more may wait where so many do. Works for lanes do not fill the batches' queue.
+  absl::Status CheckQueue(std::int64_t waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A lane for `work` on the caller's thread; null when it has to queue.
   Lane* TakeInlineLane(Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether who brings `work`, which batches, is to launch the batch.
@@ -134,7 +135,6 @@ class DeviceScheduler {
   // The next batch, if there is one; calls another thread for what it leaves.
   std::unique_ptr<BatchRun> FormBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<BatchRun> NextBatch() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::size_t waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs a batch on the caller's thread, for a moment, then hands it on.
   void RunByCaller(std::unique_ptr<BatchRun> batch, Clock::duration wait_max)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,12 +7,12 @@
 namespace warpfold {
 
 bool LaneRun::Turn(Lane& lane, Patience patience) {
+  const Clock::time_point now = Clock::now();
+  const Clock::duration waited = now - waits_since_;
+  start_ = start_ == Clock::time_point{} ? now : start_ + waited;
+  report_.queue += waited;
   absl::Status may_run = work_.token().CheckCancelled();
-  if (start_ == Clock::time_point{}) {
-    start_ = Clock::now();
-    report_.queue = start_ - queued_since_;
-    if (may_run.ok()) may_run = work_.MayBegin(report_.queue);
-  }
+  if (may_run.ok()) may_run = work_.MayRun(report_.queue);
   if (!may_run.ok()) {
     report_.outcome = may_run;
     return true;

@@ -25,8 +25,11 @@ class LaneRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Of `work`, which must outlive it. `queued_since` starts the queue stage.
-  LaneRun(Work& work, Clock::time_point queued_since) : work_(work), queued_since_(queued_since) {}
+  // Of `work`, which must outlive it and has waited for its first turn since `queued_since`.
+  LaneRun(Work& work, Clock::time_point queued_since) : work_(work), waits_since_(queued_since) {}
+
+  // Before each turn but the first: since when it has waited for this one.
+  void WaitsSince(Clock::time_point since) { waits_since_ = since; }
 
   // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the work is over, and so is
   // the device with it. False: its next bytes were not here for as long as `patience` allows;
@@ -54,8 +57,8 @@ class LaneRun {
                                       absl::FunctionRef<absl::Status()> begin, Patience patience);
 
   Work& work_;
-  const Clock::time_point queued_since_;
-  Clock::time_point start_{};  // of the first turn
+  Clock::time_point waits_since_;
+  Clock::time_point start_{};  // of the first turn, later by what it has waited for others
   std::optional<Staging> staging_;
   std::unique_ptr<PartRun> part_;
   std::size_t awaited_bytes_ = 0;

@@ -83,6 +83,7 @@ DeviceScheduler& Scheduler::LeastLoaded() const {
 }
 
 absl::Status Scheduler::SubmitSplit(Work* work, std::unique_ptr<SplitWork> split) {
+  if (absl::Status room = work->MayQueue(); !room.ok()) return room;
   SplitWork& submitted = *split;
   {
     absl::MutexLock lock(&mutex_);

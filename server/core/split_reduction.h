@@ -40,8 +40,8 @@ class SplitReduction final : public SplitWork {
     const Plan& plan() const override { return all_.work_.plan(); }
     PayloadSource& payload() override { return all_.work_.payload(); }
     bool waits_for_client() const override { return false; }
-    absl::Status MayBegin(std::chrono::nanoseconds waited) override {
-      return all_.work_.MayBegin(waited);
+    absl::Status MayRun(std::chrono::nanoseconds waited) override {
+      return all_.work_.MayRun(waited);
     }
     void Done(WorkReport report) override { all_.ShardDone(index_, std::move(report)); }
 

@@ -28,7 +28,9 @@ class SplitWrite final : public SplitWork, private Work, private PayloadSource {
   const Plan& plan() const override { return work_.plan(); }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return work_.waits_for_client(); }
-  absl::Status MayBegin(std::chrono::nanoseconds waited) override { return work_.MayBegin(waited); }
+  absl::Status MayRun(std::chrono::nanoseconds waited) override {
+    return work_.MayRun(report_.queue + waited);
+  }
   void Done(WorkReport report) override;
 
   // The work's own payload, of which the end comes with the last shard's.

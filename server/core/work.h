@@ -88,8 +88,8 @@ using SplitTask = std::variant<ForOneDevice, ReduceShards, WriteShards>;
 
 struct WorkReport {
   absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
-  std::chrono::nanoseconds queue{0};    // from Submit until a lane took it
-  std::chrono::nanoseconds receive{0};  // from then until the last payload byte was staged
+  std::chrono::nanoseconds queue{0};    // waiting for a lane, each time
+  std::chrono::nanoseconds receive{0};  // the rest, from the first lane to the last payload byte
   const DeviceInfo* device = nullptr;   // null when no device was asked
 };
 
@@ -129,9 +129,13 @@ class Work {
   // Done waits for a device: only a lane's thread calls it with an outcome that is OK.
   virtual bool done_waits() const { return false; }
 
-  // Asked once, when its turn has come after `waited` and it is still wanted: RESOURCE_EXHAUSTED
-  // where that is too long.
-  virtual absl::Status MayBegin(std::chrono::nanoseconds /*waited*/) { return absl::OkStatus(); }
+  // Asked by Submit, once, of a work that needs a lane, perhaps with the scheduler's lock held:
+  // RESOURCE_EXHAUSTED where too many do.
+  virtual absl::Status MayQueue() { return absl::OkStatus(); }
+
+  // Asked in each of its turns while it is still wanted; until then it has waited for lanes for
+  // `waited`, all in all: RESOURCE_EXHAUSTED where that is too long.
+  virtual absl::Status MayRun(std::chrono::nanoseconds /*waited*/) { return absl::OkStatus(); }
 
   // The end: called once, by a lane's thread or the submitter's, with no lock held. The work may
   // delete itself in here.

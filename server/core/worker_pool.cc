@@ -64,23 +64,28 @@ WorkerPool::State WorkerPool::state() const {
 }
 
 std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
-  WorkFifo* oldest = here_.empty() ? nullptr : &here_;
+  WorkFifo* next = here_.empty() ? nullptr : &here_;
   if (client_threads_ < client_threads_max_) {
-    for (WorkFifo* const fifo : {&clients_, &resumed_}) {
-      if (fifo->empty()) continue;
-      if (oldest == nullptr || fifo->front().since < oldest->front().since) oldest = fifo;
+    if (!clients_.empty() && (next == nullptr || clients_.front().since < next->front().since)) {
+      next = &clients_;
     }
+    if (!resumed_.empty() && (next == nullptr || !last_was_resumed_)) next = &resumed_;
   }
-  if (oldest == nullptr) return std::nullopt;
-  const QueuedWork queued = oldest->Pop();
+  if (next == nullptr) return std::nullopt;
+  const QueuedWork queued = next->Pop();
   ++running_;
   Taken taken{.work = queued.work};
-  if (oldest != &here_) {
+  if (next != &here_) {
     ++client_threads_;
     if (!has_clients()) taken.patience = Patience::kNobodyWaits;
   }
-  taken.run = oldest == &resumed_ ? std::move(begun_.extract(queued.work).mapped())
-                                  : std::make_unique<LaneRun>(*queued.work, queued.since);
+  last_was_resumed_ = next == &resumed_;
+  if (last_was_resumed_) {
+    taken.run = std::move(begun_.extract(queued.work).mapped());
+    taken.run->WaitsSince(queued.since);
+  } else {
+    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
+  }
   return taken;
 }
 

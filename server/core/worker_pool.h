@@ -2,8 +2,9 @@
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. Works are taken in the order
 // in which they came, except that those whose clients are still sending hold some of the threads
-// only. One whose next bytes are not here leaves its thread, and waits in its turn again when they
-// are: slow senders cost no thread, however many they are.
+// only. One whose next bytes are not here leaves its thread, and comes back when they are: slow
+// senders cost no thread, however many they are. One that comes back goes before those that have
+// not begun, but never two of them in a row while another waits: neither kind starves.
 //
 // Safe from any thread. Whoever pushes a work lends it until Done, which a thread of the pool
 // calls, once.
@@ -79,7 +80,7 @@ class WorkerPool {
   void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the next work and takes it; none once the pool has drained.
   std::optional<Taken> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The oldest work that may run now.
+  // The next work that may run now.
   std::optional<Taken> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool has_clients() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !clients_.empty() || !resumed_.empty();
@@ -99,10 +100,11 @@ class WorkerPool {
   const int client_threads_max_;
 
   mutable absl::Mutex mutex_;
-  SpinThenPark idle_;                         // under mutex_
-  WorkFifo here_ ABSL_GUARDED_BY(mutex_);     // all bytes are here
-  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);  // their clients are sending
-  WorkFifo resumed_ ABSL_GUARDED_BY(mutex_);  // of those that have begun
+  SpinThenPark idle_;                                      // under mutex_
+  WorkFifo here_ ABSL_GUARDED_BY(mutex_);                  // all bytes are here
+  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);               // their clients are sending
+  WorkFifo resumed_ ABSL_GUARDED_BY(mutex_);               // that have begun and come back
+  bool last_was_resumed_ ABSL_GUARDED_BY(mutex_) = false;  // of the works that threads took
   // That have begun and no thread has: they wait for their clients, or are in resumed_.
   std::unordered_map<Work*, std::unique_ptr<LaneRun>> begun_ ABSL_GUARDED_BY(mutex_);
   int running_ ABSL_GUARDED_BY(mutex_) = 0;

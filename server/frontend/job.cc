@@ -113,7 +113,7 @@ void Job::Refuse(const absl::Status& status) {
 
 void Job::Done(WorkReport report) {
   const Clock::time_point reply_start = Clock::now();
-  report.queue += queued_before_;
+  report.queue += queued_before();
   absl::Status status = report.outcome.status();
   DropPayload();
   v1::ReduceResponse response;

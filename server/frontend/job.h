@@ -40,9 +40,6 @@ class Job : public Submission {
   // Counts and logs a job that ends with `status` before or in Start: Answer will not come.
   void Refuse(const absl::Status& status);
 
-  // Before Start: it has waited for its turn already.
-  void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
-
   // What has to come with the request: nothing when its tensor is here. REQUIRES: Accept was OK.
   std::int64_t payload_bytes() const {
     return is_resident() || is_in_region() ? 0 : plan().input_bytes;
@@ -85,7 +82,6 @@ class Job : public Submission {
 
   const Method method_;
   const Clock::time_point arrival_;
-  std::chrono::nanoseconds queued_before_{0};
   Request request_;
   bool accepted_ = false;
   TensorReadLease tensor_;

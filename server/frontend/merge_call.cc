@@ -19,28 +19,35 @@ void MergeCall::Serve(grpc::ByteBuffer* request) {
 }
 
 absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
-  const Limits& limits = services().limits.Get();
-  absl::Status status = CheckMergeMessage(request);
-  if (!status.ok()) return status;
+  const absl::StatusOr<MergeOutline> outline = OutlineMerge(request);
+  if (!outline.ok()) return outline.status();
+  outline_ = *outline;
   absl::StatusOr<AdmissionTicket> admitted =
-      services().admission.Admit({.payload = static_cast<std::int64_t>(request->Length())});
+      services().admission.Admit({.payload = outline_.message_bytes});
   if (!admitted.ok()) return admitted.status();
   ticket() = *std::move(admitted);
-  status = ParseMerge(request, &request_);
+  if (outline_.broken_state.has_value()) return BrokenState(*outline_.broken_state);
+  message_.Swap(request);
+  return services().scheduler.Submit(this);
+}
+
+absl::Status MergeCall::Parse() {
+  const Limits& limits = services().limits.Get();
+  absl::Status status = ticket().TryHold(outline_.parsed_bytes());
+  if (status.ok()) status = ParseMerge(&message_, &request_);
   if (status.ok()) status = CheckRequestId(request_.request_id(), limits);
   if (!status.ok()) return status;
   absl::StatusOr<Merging> merging = DecodeStates(request_, limits);
   if (!merging.ok()) return merging.status();
   merging_ = *std::move(merging);
   const Part& merged = merging_.merged;
-  status = ticket().TryHold({.results = request_.return_state()
-                                            ? StateBytesOf(merged.whole, merged.range)
-                                            : merged.whole.result_bytes()});
-  if (!status.ok()) return status;
-  return services().scheduler.Submit(this);
+  return ticket().TryHold({.results = request_.return_state()
+                                          ? StateBytesOf(merged.whole, merged.range)
+                                          : merged.whole.result_bytes()});
 }
 
-absl::StatusOr<Outcome> MergeCall::Merge() const {
+absl::StatusOr<Outcome> MergeCall::Merge() {
+  if (absl::Status parsed = Parse(); !parsed.ok()) return parsed;
   const Plan& whole = merging_.merged.whole;
   absl::StatusOr<std::vector<std::string>> answer = request_.return_state()
                                                         ? MergeToValues(whole, merging_.parts)
@@ -69,6 +76,7 @@ void MergeCall::End(const absl::Status& status) {
   const absl::Status told = status.ok() ? Encode(response_, &answer) : status;
   LogCall(services().access_log, Method::kMerge, told, record().elapsed(), request_.request_id(),
           PeerName());
+  message_.Clear();
   response_.Clear();
   merging_ = {};
   request_.clear_states();

@@ -5,6 +5,8 @@
 #define WARPFOLD_SERVER_FRONTEND_STATE_MESSAGE_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +23,25 @@ namespace warpfold {
 // `part`'s state, serialised. `values` has one string for each of ValueKindsOf(part.whole).
 std::string EncodeState(const Part& part, std::vector<std::string> values);
 
-// Checks what a message to Merge costs to parse, before it is parsed: beside the states
-// kHeaderBytesMax at most, so that they are not millions, and of all states beside their values
-// kStateHeaderBytesMax. INVALID_ARGUMENT `message`: malformed. RESOURCE_EXHAUSTED that never fits.
+// What is known of a message to Merge before it is parsed.
+struct MergeOutline {
+  std::int64_t message_bytes = 0;
+  std::int64_t header_bytes = 0;  // of all that is not values
+  std::int64_t states = 0;
+  std::optional<std::int64_t> broken_state;  // the first that is no message
+
+  // What parsing it holds beside it, at most.
+  std::int64_t parsed_bytes() const;
+};
+
+// Walks through the message. Beside the states it has kHeaderBytesMax at most, so that they are not
+// millions, and all states beside their values kStateHeaderBytesMax. INVALID_ARGUMENT `message`:
+// malformed. RESOURCE_EXHAUSTED that never fits.
 inline constexpr std::size_t kStateHeaderBytesMax = std::size_t{4} << 20;
-absl::Status CheckMergeMessage(grpc::ByteBuffer* message);
+absl::StatusOr<MergeOutline> OutlineMerge(grpc::ByteBuffer* message);
+
+// State `i` is no message: INVALID_ARGUMENT `states[i]`.
+absl::Status BrokenState(std::int64_t i);
 
 // Empties `message`. INVALID_ARGUMENT `message`: malformed.
 absl::Status ParseMerge(grpc::ByteBuffer* message, v1::MergeRequest* request);

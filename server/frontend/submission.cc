@@ -25,14 +25,17 @@ absl::Status Submission::Admit(const HeldBytes& held) {
 absl::Status Submission::Expect(const HeldBytes& held) {
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held);
   if (!ticket.ok()) return ticket.status();
-  if (absl::Status room = services_.scheduler.CheckRoom(*this); !room.ok()) return room;
+  absl::Status room = services_.scheduler.CheckRoom(*this);
+  if (room.ok()) room = services_.admission.CheckLanes();
+  if (!room.ok()) return room;
   ticket_ = *std::move(ticket);
   return absl::OkStatus();
 }
 
-absl::Status Submission::MayBegin(std::chrono::nanoseconds waited) {
+absl::Status Submission::MayRun(std::chrono::nanoseconds waited) {
   const std::chrono::milliseconds limit = services_.limits.Get().queue_timeout;
-  return waited <= limit ? absl::OkStatus() : services_.admission.RefuseQueued(limit);
+  return queued_before_ + waited <= limit ? absl::OkStatus()
+                                          : services_.admission.RefuseQueued(limit);
 }
 
 bool Submission::Withdraw() {

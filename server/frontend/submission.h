@@ -42,16 +42,22 @@ class Submission : public Work {
   bool Withdraw();
   void AnswerWithdrawn();
 
-  absl::Status MayBegin(std::chrono::nanoseconds waited) override;
+  // Before Start: it has waited for its turn already.
+  void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
+
+  absl::Status MayQueue() override { return ticket_.TakeLane(); }
+  absl::Status MayRun(std::chrono::nanoseconds waited) override;
 
   Services& services() { return services_; }
   AdmissionTicket& ticket() { return ticket_; }
+  std::chrono::nanoseconds queued_before() const { return queued_before_; }
 
  private:
   absl::Status Admit(const HeldBytes& held);
 
   Services& services_;
   AdmissionTicket ticket_;
+  std::chrono::nanoseconds queued_before_{0};
 };
 
 }  // namespace warpfold

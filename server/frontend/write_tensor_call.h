@@ -25,7 +25,10 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
  private:
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
   absl::StatusOr<std::int64_t> AcceptHeader() override;
-  absl::Status StartWork() override { return Submission::Start({}); }
+  absl::Status StartWork() override {
+    AddQueueTime(place_wait());
+    return Submission::Start({});
+  }
   void RefuseWith(const absl::Status& status) override;
   // Counts, logs and sends.
   void End(const absl::Status& status, const grpc::ByteBuffer& answer);

@@ -107,6 +107,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
       Labelled(MetricType::Counter, "warpfold_admission_refusals_total",
                "Requests refused for load or size, by what was full.", "reason",
                {{"requests", now.refusals_requests},
+                {"lanes", now.refusals_lanes},
                 {"bytes", now.refusals_bytes},
                 {"answers", now.refusals_answers},
                 {"too_large", now.refusals_too_large},

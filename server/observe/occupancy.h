@@ -74,6 +74,7 @@ struct Occupancy {
   double log_lines_dropped_queue = 0;
   double log_lines_dropped_write = 0;
   double refusals_requests = 0;
+  double refusals_lanes = 0;
   double refusals_bytes = 0;
   double refusals_answers = 0;
   double refusals_too_large = 0;

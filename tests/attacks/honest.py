@@ -129,9 +129,9 @@ class Honest:
                     raise
                 self._stop.wait(wait_s)
 
-    def round(self):
-        """Each kind of call once; failures are kept."""
-        for call in (self.reduce, self.reduce_stream, self.reduce_many, self.info):
+    def round(self, *calls):
+        """Each of its `calls`, of every kind where none is named, once; failures are kept."""
+        for call in calls or (self.reduce, self.reduce_stream, self.reduce_many, self.info):
             try:
                 self._try(call)
                 self.answered += 1

@@ -33,6 +33,9 @@ class ResidentWork final : public Work, private PayloadSource {
   // The payload breaks off after so many bytes.
   void FailAfter(std::size_t bytes) { fail_after_ = bytes; }
   void Cancel() { token().Cancel(absl::CancelledError("cancelled")); }
+  void RefuseToQueue() { queues_ = absl::ResourceExhaustedError("too many"); }
+  // How often it was asked whether it may queue.
+  int queue_asks() const { return queue_asks_; }
   WorkReport& Await() {
     done_.WaitForNotification();
     return report_;
@@ -56,6 +59,10 @@ class ResidentWork final : public Work, private PayloadSource {
   const Plan& plan() const override { return plan_; }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return !read_; }
+  absl::Status MayQueue() override {
+    ++queue_asks_;
+    return queues_;
+  }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     if (report_.device != nullptr) device_names_ = report_.device->name;
@@ -87,6 +94,8 @@ class ResidentWork final : public Work, private PayloadSource {
   const absl::Span<const std::byte> bytes_;
   std::size_t at_ = 0;
   std::size_t fail_after_ = std::numeric_limits<std::size_t>::max();
+  absl::Status queues_;
+  int queue_asks_ = 0;
   WorkReport report_;
   std::string device_names_;
   absl::Notification done_;

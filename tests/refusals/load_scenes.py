@@ -71,6 +71,19 @@ def too_many_requests():
                 yield method, client.ask(method, message)
 
 
+def too_many_for_lanes():
+    """Three of the four requests in flight may need a lane."""
+    flags = ("--streams=1", "--max-requests-in-flight=4")
+    with held_server(*flags) as running, running.client() as client:
+        good = good_requests(client)
+        with lane_taken(running, client, good):
+            for _ in range(2):
+                client.begin("Reduce", good["Reduce"]).half_close()
+            running.await_metric("warpfold_queue_depth", 2)
+            for method, message in good.items():
+                yield method, client.ask(method, message)
+
+
 def queue_full():
     flags = ("--streams=1", "--queue-depth-max=1")
     with held_server(*flags) as running, running.client() as client:
@@ -361,6 +374,7 @@ def no_place_for_calls():
 SCENES = [
     no_place_for_calls,
     too_many_requests,
+    too_many_for_lanes,
     queue_full,
     queued_too_long,
     too_many_bytes,

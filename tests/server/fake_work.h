@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +17,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/core/work.h"
+#include "server/core/work_fifo.h"
 
 namespace warpfold {
 
@@ -72,6 +75,7 @@ class FakeWork final : public Work {
   void LeaveToLanes() { may_run_inline_ = false; }
   void HaveMoreBehind() { has_more_behind_ = true; }
   void WaitInDone() { done_waits_ = true; }
+  void RefuseToQueue() { queues_ = absl::ResourceExhaustedError("too many"); }
   FakePayload& fake_payload() { return payload_; }
   // Waits for Done and returns what it brought.
   const WorkReport& Await() {
@@ -90,6 +94,7 @@ class FakeWork final : public Work {
   bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
   bool has_more_behind() const override { return has_more_behind_; }
   bool done_waits() const override { return done_waits_; }
+  absl::Status MayQueue() override { return queues_; }
   void Done(WorkReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
@@ -105,10 +110,39 @@ class FakeWork final : public Work {
   bool may_run_inline_ = true;
   bool has_more_behind_ = false;
   bool done_waits_ = false;
+  absl::Status queues_;
   WorkReport report_;
   std::thread::id done_by_;
   absl::Notification done_;
 };
+
+// A work that counts its ends.
+class CountedWork final : public Work {
+ public:
+  CountedWork(std::int64_t count, bool waits_for_client, bool has_more_behind = false)
+      : payload_(count, nullptr),
+        waits_for_client_(waits_for_client),
+        has_more_behind_(has_more_behind) {
+    plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+  }
+  const Plan& plan() const override { return plan_; }
+  PayloadSource& payload() override { return payload_; }
+  bool waits_for_client() const override { return waits_for_client_; }
+  bool may_run_inline() const override { return !waits_for_client_; }
+  bool has_more_behind() const override { return has_more_behind_; }
+  void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
+  int ends() const { return ends_; }
+
+ private:
+  Plan plan_;
+  FakePayload payload_;
+  const bool waits_for_client_;
+  const bool has_more_behind_;
+  std::atomic<int> ends_{0};
+};
+
+// Begins to wait now.
+inline QueuedWork Queued(Work& work) { return {&work, std::chrono::steady_clock::now()}; }
 
 // The one int64 of its results.
 inline std::int64_t Sum(const WorkReport& report) {

@@ -192,6 +192,32 @@ TEST_F(OnePlaceTest, TheWaitForAPlaceIsTimeInTheQueue) {
   EXPECT_GE(calls[1]->response.timing().queue_ns(), waited.count());
 }
 
+// Each of its waits is shorter than the limit, or was when it began.
+TEST_F(OnePlaceTest, TheWaitForAPlaceCountsAgainstTheQueuesLimit) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
+  for (int i = 0; i < 2; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
+    ASSERT_TRUE(writers.back()->Write(Header()));
+    ASSERT_TRUE(writers.back()->Write(Chunk(Request().data())));
+    ASSERT_TRUE(writers.back()->WritesDone());
+    if (i == 0) device_->AwaitBegun();
+  }
+  while (admission_.state().requests_expected != 1) std::this_thread::yield();
+  const std::chrono::milliseconds limit(100);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin <= limit) ASSERT_TRUE(GetServerInfo().ok());
+  options_.limits.queue_timeout = limit;
+  server_->SetLimits(options_.limits);
+  device_->Open();
+  EXPECT_TRUE(writers[0]->Finish().ok());
+  const grpc::Status status = writers[1]->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(),
+            "the request waited its turn for longer than 100 ms (--queue-timeout-ms)");
+}
+
 // Its client is silent: the place goes to the next, which needs no other.
 TEST_F(UploadPlacesCallTest, ASilentStreamLosesItsPlaceAndNotItsCall) {
   WaitForAPlaceWithoutEnd();

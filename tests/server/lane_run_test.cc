@@ -3,6 +3,7 @@
 #include "server/core/lane_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
@@ -26,8 +27,12 @@ class DrippingWork final : public testing::MemoryWork {
   void Bring(std::size_t bytes) { here_ = std::min(size(), here_ + bytes); }
   void Fail(absl::Status status) { failure_ = std::move(status); }
   void Cancel() { token().Cancel(absl::CancelledError("gone")); }
+  void WaitNoLongerThan(std::chrono::nanoseconds limit) { wait_max_ = limit; }
 
   bool waits_for_client() const override { return true; }
+  absl::Status MayRun(std::chrono::nanoseconds waited) override {
+    return waited <= wait_max_ ? absl::OkStatus() : absl::ResourceExhaustedError("too long");
+  }
 
  private:
   bool AwaitBytes(std::size_t byte_count, Clock::time_point /*until*/) override {
@@ -40,6 +45,7 @@ class DrippingWork final : public testing::MemoryWork {
   }
 
   std::size_t here_ = 0;
+  std::chrono::nanoseconds wait_max_ = std::chrono::nanoseconds::max();
   absl::Status failure_;
 };
 
@@ -53,6 +59,7 @@ class LaneRunTest : public ::testing::Test {
     for (*turns = 1; !run.Turn(AnyLane(), Patience::kOthersWait); ++*turns) {
       EXPECT_GT(run.awaited_bytes(), 0U);
       work.Bring(random_() % (3 * run.awaited_bytes()));
+      run.WaitsSince(Clock::now());
     }
     return run.TakeReport();
   }
@@ -125,9 +132,35 @@ TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
     } else {
       work.Fail(absl::InvalidArgumentError("chunk: broke off"));
     }
+    run.WaitsSince(Clock::now());
     EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
     EXPECT_EQ(run.TakeReport().outcome.status().code(),
               cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
+  }
+  testing::MemoryWork next(plan, nullptr, bytes);
+  EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
+}
+
+TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
+  using std::chrono::hours;
+  const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
+  const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
+  for (const hours wait_max : {hours(7), hours(5)}) {
+    DrippingWork work(plan, nullptr, bytes);
+    work.WaitNoLongerThan(wait_max);
+    LaneRun run(work, Clock::now() - hours(1));
+    for (const hours waited : {hours(2), hours(3)}) {
+      EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
+      work.Bring(waited == hours(3) ? bytes.size() : 100'000);
+      run.WaitsSince(Clock::now() - waited);
+    }
+    EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
+    const WorkReport report = run.TakeReport();
+    EXPECT_GE(report.queue, hours(6));
+    EXPECT_LT(report.queue, hours(7));
+    EXPECT_LT(report.receive, hours(1));
+    EXPECT_EQ(report.outcome.status(),
+              wait_max == hours(7) ? absl::OkStatus() : absl::ResourceExhaustedError("too long"));
   }
   testing::MemoryWork next(plan, nullptr, bytes);
   EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <variant>
@@ -131,6 +132,41 @@ TEST(DeviceSchedulerTest, FullQueueRefusesAtOnceAndMayRetry) {
   gate.Notify();
   for (FakeWork& work : queued) work.Await();
   EXPECT_FALSE(refused.is_done());
+}
+
+TEST(DeviceSchedulerTest, WorksThatWaitForALaneFillNoQueueOfBatches) {
+  FakeDevice device;
+  absl::Notification gate;
+  device.fake_batches().BatchUpTo(1 << 20, {.tensors = 100, .bytes = 1 << 20});
+  device.fake_batches().Hold(&gate);
+  const auto scheduler = Make(device, 1, 2);
+  std::deque<FakeWork> streams;
+  for (int i = 0; i < 3; ++i) {
+    streams.emplace_back(4, &gate, /*waits_for_client=*/true);
+    ASSERT_TRUE(scheduler->Submit(&streams.back()).ok());
+    if (i == 0) streams[0].fake_payload().opened().WaitForNotification();
+  }
+  std::deque<FakeWork> batched(kBatchLanes + 2);
+  for (FakeWork& work : batched) EXPECT_TRUE(scheduler->Submit(&work).ok());
+  EXPECT_EQ(scheduler->state().queued, 4);
+  gate.Notify();
+  for (std::deque<FakeWork>* const works : {&streams, &batched}) {
+    for (FakeWork& work : *works) EXPECT_EQ(Sum(work.Await()), 10);
+  }
+}
+
+TEST(DeviceSchedulerTest, WorkThatMayNotQueueRunsInlineOrNotAtAll) {
+  FakeDevice device;
+  device.RunInlineUpTo(32);
+  const auto scheduler = Make(device, 1);
+  FakeWork small(4);
+  FakeWork large(5);
+  for (FakeWork* work : {&small, &large}) work->RefuseToQueue();
+  ASSERT_TRUE(scheduler->Submit(&small).ok());
+  EXPECT_EQ(Sum(small.Await()), 10);
+  EXPECT_EQ(scheduler->Submit(&large), absl::ResourceExhaustedError("too many"));
+  EXPECT_EQ(scheduler->state().queued, 0);
+  EXPECT_FALSE(scheduler->Withdraw(&large));
 }
 
 TEST(DeviceSchedulerTest, WithdrawnWorkNeverRunsAndRunningWorkCannotBeWithdrawn) {

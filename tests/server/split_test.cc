@@ -107,6 +107,19 @@ TEST_F(SplitTest, AFullQueueOfOneDeviceTakesTheShardsBackFromTheOthers) {
   ExpectSumOfOnes(id);
 }
 
+TEST_F(SplitTest, IsAskedOnceWhetherItMayQueueAndNotForEachShard) {
+  const std::string id = PutOnes();
+  const auto queued = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(queued.get()).ok());
+  EXPECT_TRUE(queued->Await().outcome.ok());
+  EXPECT_EQ(queued->queue_asks(), 1);
+  const auto refused = Sum(id);
+  refused->RefuseToQueue();
+  EXPECT_EQ(scheduler().Submit(refused.get()), absl::ResourceExhaustedError("too many"));
+  EXPECT_FALSE(scheduler().Withdraw(refused.get()));
+  refused->Release();
+}
+
 // A cancellation may look for the work between its refusal and the end of Submit.
 TEST_F(SplitTest, ARefusedWorkCannotBeTakenBackAsWell) {
   struct FullDevices final : SplitHost {

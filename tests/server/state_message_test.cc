@@ -1,13 +1,17 @@
 #include "server/frontend/state_message.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "server/device/backend.h"
+#include "server/frontend/decode.h"
+#include "server/frontend/wire_message.h"
 #include "tests/device/part_cases.h"
 
 namespace warpfold {
@@ -191,6 +195,113 @@ TEST_F(StateMessageTest, ResultsThatNobodyAsksForAreNotMeasured) {
   EXPECT_TRUE(DecodeStates(request, limits).ok()) << DecodeStates(request, limits).status();
   limits.max_result_bytes -= 1;
   EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+grpc::ByteBuffer Serialised(const v1::MergeRequest& request) {
+  const grpc::Slice slice(request.SerializeAsString());
+  return {&slice, 1};
+}
+
+TEST_F(StateMessageTest, TheOutlineOfAMessageSaysWhatIsInIt) {
+  v1::MergeRequest request = States(kSpec, 8);
+  request.set_request_id("name");
+  grpc::ByteBuffer message = Serialised(request);
+  absl::StatusOr<MergeOutline> outline = OutlineMerge(&message);
+  ASSERT_TRUE(outline.ok()) << outline.status();
+  std::int64_t values_bytes = 0;
+  for (const std::string& bytes : request.states()) {
+    v1::PartialState state;
+    ASSERT_TRUE(state.ParseFromString(bytes));
+    for (const auto& component : state.components()) values_bytes += std::ssize(component.values());
+  }
+  EXPECT_EQ(outline->message_bytes, std::ssize(request.SerializeAsString()));
+  EXPECT_EQ(outline->header_bytes, outline->message_bytes - values_bytes);
+  EXPECT_EQ(outline->states, 3);
+  EXPECT_FALSE(outline->broken_state.has_value());
+  // Cut off in its values, of which there are more than a header may have.
+  v1::PartialState state;
+  ASSERT_TRUE(state.ParseFromString(request.states(1)));
+  state.mutable_components(0)->mutable_values()->resize(2 * kStateHeaderBytesMax);
+  *request.mutable_states(1) = state.SerializeAsString();
+  request.mutable_states(1)->resize(kStateHeaderBytesMax + 1000);
+  request.mutable_states(2)->resize(3);
+  message = Serialised(request);
+  outline = OutlineMerge(&message);
+  ASSERT_TRUE(outline.ok()) << outline.status();
+  EXPECT_EQ(outline->broken_state, 1);
+  EXPECT_EQ(BrokenState(1), DecodeStates(request, limits_).status());
+}
+
+// What is on the heap. Sanitizers have heaps of their own, of which this is nothing.
+std::int64_t HeapBytes() {
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
+}
+
+// Messages that become many times as large, as many states of their kind as may be in one.
+TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
+  v1::PartialState empty;
+  empty.set_version(1);
+  empty.mutable_tensor()->set_dtype(v1::DTYPE_I64);
+  empty.mutable_tensor()->add_shape(1);
+  empty.add_ops(v1::OP_MAX);
+  empty.add_components()->set_kind(v1::PartialState::MAX_VALUES);
+  const auto followed_by = [&empty](absl::string_view field) {
+    std::string state = empty.SerializeAsString();
+    // One more than fits in a vector before it grows.
+    for (int i = 0; i <= 1 << 20; ++i) state.append(field.data(), field.size());
+    return state;
+  };
+  std::map<std::string, std::string> states = {
+      {"empty", empty.SerializeAsString()},         {"components", followed_by({"\x52\0", 2})},
+      {"unknown numbers", followed_by("\x78\x01")}, {"unknown bytes", followed_by({"\x7a\0", 2})},
+      {"unknown groups", followed_by("\x7b\x7c")},
+  };
+  // As many tree nodes as there can be, of which each has a value.
+  v1::PartialState& nodes = empty;
+  nodes.mutable_tensor()->set_dtype(v1::DTYPE_F64);
+  nodes.mutable_tensor()->set_shape(0, std::int64_t{1} << 50);
+  nodes.set_ops(0, v1::OP_SUM);
+  nodes.set_offset(kTileBytes / 8);
+  nodes.set_length((std::int64_t{1} << 50) - 2 * nodes.offset());
+  const Plan whole = *MakePlan(*DecodeSpec(nodes, limits_));
+  const Range range{nodes.offset(), nodes.offset() + nodes.length()};
+  const std::size_t node_count = NodesOf(whole, range).size();
+  EXPECT_GT(node_count, 64U);
+  nodes.mutable_components(0)->set_kind(v1::PartialState::SUM_VALUES);
+  nodes.mutable_components(0)->set_values(std::string(8 * node_count, '\0'));
+  states["nodes"] = nodes.SerializeAsString();
+  for (const auto& [name, state] : states) {
+    SCOPED_TRACE(name);
+    v1::MergeRequest asked;
+    asked.set_return_state(true);
+    const std::size_t count =
+        std::min(kHeaderBytesMax / 2 - 1, kStateHeaderBytesMax / state.size());
+    for (std::size_t i = 0; i < count; ++i) asked.add_states(state);
+    grpc::ByteBuffer message = Serialised(asked);
+    asked.Clear();
+    const absl::StatusOr<MergeOutline> outline = OutlineMerge(&message);
+    ASSERT_TRUE(outline.ok()) << outline.status();
+    v1::MergeRequest request;
+    std::int64_t before = HeapBytes();
+    ASSERT_TRUE(ParseMerge(&message, &request).ok());
+    std::int64_t held = HeapBytes() - before;
+    before = HeapBytes();
+    {
+      std::vector<v1::PartialState> messages;
+      std::vector<PartValues> parts;
+      for (const std::string& bytes : request.states()) {
+        ASSERT_TRUE(messages.emplace_back().ParseFromString(bytes));
+        const Plan plan = *MakePlan(*DecodeSpec(messages.back(), limits_));
+        const std::int64_t begin = messages.back().offset();
+        const Range part{begin, begin + messages.back().length()};
+        parts.push_back({.range = part, .nodes = NodesOf(plan, part), .values = {{}}});
+      }
+      held += HeapBytes() - before;
+    }
+    EXPECT_LE(held, outline->parsed_bytes());
+    RecordProperty(name, std::to_string(held) + " of " + std::to_string(outline->parsed_bytes()));
+  }
 }
 
 // Flips, cuts, doubles and swaps bytes: whatever comes, merging ends with a status that is right.
