@@ -52,13 +52,14 @@ def measure_round(number, binaries, program, cases, options):
 
 def main():
     parser = bench_parser(__doc__, rounds=7, seconds=0.4)
-    parser.add_argument("binaries", nargs=2, type=pathlib.Path, metavar=("OLD", "NEW"))
+    parser.add_argument("old", type=pathlib.Path, metavar="OLD", help="a server's binary")
+    parser.add_argument("new", type=pathlib.Path, metavar="NEW", help="another's")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="cases whose name holds it; may be given several times")
     options = parser.parse_args()
     (program,) = find_programs(options.build, (LOAD,))
     cases = [case for case in CASES if case.name in NAMES and is_wanted(case, options.only)]
-    rounds = [measure_round(number, options.binaries, program, cases, options)
+    rounds = [measure_round(number, (options.old, options.new), program, cases, options)
               for number in range(options.rounds)]
     results = {"gpu": nvidia_smi("name"), "cases": {}}
     for case in cases:

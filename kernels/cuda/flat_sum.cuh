@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(Shape::kWarps * 32, Shape::kBlocksPerSm)
   }
   std::uint32_t all = OrOverWarp(lane < kWarps ? specials[lane] : 0);
   if (gridDim.x > 1) {
-    digits.CarryOnce(lane);
+    digits.template CarryOnce<true>(lane);
     constexpr int kFlagBits = 12;
     std::int64_t flags = 0;
 #pragma unroll

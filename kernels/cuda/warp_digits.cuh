@@ -64,14 +64,18 @@ struct LaneDigit {
   static constexpr int kMine = (kCount + 31) / 32;
   std::int64_t mine[kMine];
 
-  // All but the last to less than 2^32 and a rest, which goes to the next one up: once, by which
-  // digits of less than 2^63 become less than 2^33. False if none had a rest.
+  // Moves what each digit but the last has beyond 32 bits to the next one up, so that digits of
+  // less than 2^62 become less than 2^32; as long as one has something, which it returns. With
+  // kIsSigned digits end in [-2^31, 2^31), and a small negative one has nothing to move; otherwise
+  // in [0, 2^32).
+  template <bool kIsSigned>
   __device__ bool CarryOnce(int lane) {
+    constexpr std::int64_t kBias = kIsSigned ? std::int64_t{1} << 31 : 0;
     std::int64_t carries[kMine];
     bool has_carry = false;
 #pragma unroll
     for (int m = 0; m < kMine; ++m) {
-      carries[m] = lane + 32 * m < kCount - 1 ? mine[m] >> 32 : 0;
+      carries[m] = lane + 32 * m < kCount - 1 ? (mine[m] + kBias) >> 32 : 0;
       has_carry |= carries[m] != 0;
       mine[m] -= carries[m] * (std::int64_t{1} << 32);
     }
@@ -84,6 +88,17 @@ struct LaneDigit {
       from_last_lane = __shfl_sync(kFullWarp, carries[m], 31);
     }
     return true;
+  }
+
+  // The highest digit that is not 0; -1 of none.
+  __device__ int Top() const {
+    int top = -1;
+#pragma unroll
+    for (int m = 0; m < kMine; ++m) {
+      const unsigned set = __ballot_sync(kFullWarp, mine[m] != 0);
+      if (set != 0) top = 32 * m + 31 - __clz(static_cast<int>(set));
+    }
+    return top;
   }
 
   // The digit that all lanes ask for; 0 of one below the first.
@@ -101,22 +116,17 @@ struct LaneDigit {
 // Of the sum of digits * 2^(32 i + unit), which has to fit them, the last of which has a sign.
 template <int kCount>
 __device__ SignedLeading LeadingOf(LaneDigit<kCount> digits, int unit, int lane) {
-  while (digits.CarryOnce(lane)) {
+  // With signs, or the sign of a negative sum would move through all digits above it.
+  while (digits.template CarryOnce<true>(lane)) {
   }
-  const bool is_negative = digits.At(kCount - 1) < 0;
-  if (is_negative) {
-#pragma unroll
-    for (std::int64_t& digit : digits.mine) digit = -digit;
-    while (digits.CarryOnce(lane)) {
-    }
-  }
-  int top = -1;
-#pragma unroll
-  for (int m = 0; m < digits.kMine; ++m) {
-    const unsigned set = __ballot_sync(kFullWarp, digits.mine[m] != 0);
-    if (set != 0) top = 32 * m + 31 - __clz(static_cast<int>(set));
-  }
+  int top = digits.Top();
   if (top < 0) return {{0, 0, false}, false};
+  const bool is_negative = digits.At(top) < 0;
+#pragma unroll
+  for (std::int64_t& digit : digits.mine) digit = is_negative ? -digit : digit;
+  while (digits.template CarryOnce<false>(lane)) {
+  }
+  top = digits.Top();
   const auto bits = [&](int d) { return uint128{static_cast<std::uint64_t>(digits.At(d))}; };
   const uint128 three = bits(top) << 64 | bits(top - 1) << 32 | bits(top - 2);
   bool has_rest = false;
