@@ -91,6 +91,7 @@ KINDS = {
     "the server's front end": re.compile(r"^server/frontend/"),
     "a client": re.compile(r"^client/"),
     "a test or a bench": re.compile(r"^(tests|bench)/"),
+    "what it judges": re.compile(r"^kernels/(components|exact/\w+)\.h$"),
 }
 
 
@@ -109,6 +110,10 @@ class Edge:
 
 
 WIRE = "gRPC or protobuf"
+JUDGES = tuple(
+    f"tests/kernels/exact/{name}"
+    for name in ("oracle.h", "reduction_oracle.h", "reduction_oracle.cc")
+)
 EDGES = [
     Edge(("kernels",), (WIRE, "a log library", "prometheus-cpp", "the server", "a client")),
     Edge(
@@ -126,6 +131,7 @@ EDGES = [
     Edge(("server",), ("a client",)),
     Edge(("client",), ("the server",)),
     Edge(("",), (WIRE, "a log library"), suffixes=frozenset({".cu", ".cuh"})),
+    Edge(JUDGES, ("what it judges",)),
 ]
 
 

@@ -63,6 +63,9 @@ class IncludeEdges(unittest.TestCase):
         ("server/core/a.cc", "tests/server/fake.h"),
         ("client/cpp/a.cc", "server/config.h"),
         ("client/cpp/a.cc", "bench/service/b.h"),
+        ("tests/kernels/exact/oracle.h", "kernels/exact/words.h"),
+        ("tests/kernels/exact/reduction_oracle.h", "kernels/exact/state.h"),
+        ("tests/kernels/exact/reduction_oracle.cc", "kernels/components.h"),
     ]
     ALLOWED = [
         ("kernels/cuda/a.cu", "cuda_runtime.h"),
@@ -79,6 +82,8 @@ class IncludeEdges(unittest.TestCase):
         ("client/cpp/a.cc", "kernels/types.h"),
         ("tests/e2e/a.cc", "grpcpp/grpcpp.h"),
         ("bench/service/a.cc", "server/config.h"),
+        ("tests/kernels/exact/a_test.cc", "kernels/exact/state.h"),
+        ("tests/kernels/exact/reduction_oracle.cc", "kernels/types.h"),
     ]
 
     def test_each_forbidden_include_is_found(self):

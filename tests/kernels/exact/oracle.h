@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 namespace warpfold::testing {
 
@@ -16,10 +17,10 @@ struct Format {
   int lowest_exponent;  // of the smallest subnormal number
   int exponent_bits;
 
-  int LargestExponent() const { return (1 << exponent_bits) - 2 + lowest_exponent; }
   std::uint64_t InfinityBits() const {
     return ((std::uint64_t{1} << exponent_bits) - 1) << (precision - 1);
   }
+  std::uint64_t NanBits() const { return InfinityBits() | std::uint64_t{1} << (precision - 2); }
   std::uint64_t SignBit() const { return std::uint64_t{1} << (precision - 1 + exponent_bits); }
 };
 
@@ -47,33 +48,45 @@ inline mpq_class NumberOf(std::uint64_t bits, const Format& format) {
   return (bits & format.SignBit()) != 0 ? mpq_class(-number) : number;
 }
 
-// The bits of the number nearest to |value|, or to its root, ties to even. By trying: the
-// candidates of one exponent after another, compared with the value itself.
-inline std::uint64_t NearestBits(const mpq_class& value, const Format& format, bool root = false) {
-  const mpq_class size = abs(value);
-  if (size == 0) return 0;
-  const long length = static_cast<long>(mpz_sizeinbase(size.get_num_mpz_t(), 2)) -
-                      static_cast<long>(mpz_sizeinbase(size.get_den_mpz_t(), 2));
+// The bits of the number nearest to numerator / denominator * 2^unit, or to its root, ties to even;
+// neither is negative. By trying: the candidates of one last place after another, compared with the
+// value itself.
+inline std::uint64_t NearestBits(const mpz_class& numerator, const mpz_class& denominator,
+                                 long unit, const Format& format, bool root = false) {
+  if (numerator == 0) return 0;
+  const auto bit_length = [](const mpz_class& x) {
+    return static_cast<long>(mpz_sizeinbase(x.get_mpz_t(), 2));
+  };
+  // The value lies between 2^(length - 1) and 2^(length + 1), the result from 2^exponent to below
+  // 2^(exponent + 2).
+  const long length = bit_length(numerator) - bit_length(denominator) + unit;
+  const long exponent = (root ? length / 2 : length) - 1;
+  if (exponent + 2 < format.lowest_exponent) return 0;
   const mpz_class limit = mpz_class(1) << format.precision;
-  // floor(length / 2) - 1 is at most the root's exponent, length - 1 the value's.
-  const long exponent = (root ? (length >= 0 ? length / 2 : -((1 - length) / 2)) : length) - 1;
-  for (long more = 0;; ++more) {
-    const long ulp =
-        std::max(exponent + more - format.precision + 1, static_cast<long>(format.lowest_exponent));
-    const mpq_class units = size * PowerOfTwo(-(root ? 2 : 1) * ulp);
-    mpz_class floor;
-    mpz_fdiv_q(floor.get_mpz_t(), units.get_num_mpz_t(), units.get_den_mpz_t());
+  const long lowest_exponent = format.lowest_exponent;
+  for (long ulp = std::max(exponent - format.precision + 1, lowest_exponent);; ++ulp) {
+    const long biased = ulp - lowest_exponent;
+    if (biased >= 1l << format.exponent_bits) return format.InfinityBits();
+    const long shift = unit - (root ? 2 : 1) * ulp;
+    mpz_class above = numerator;
+    mpz_class below = denominator;
+    (shift >= 0 ? above : below) <<= static_cast<mp_bitcnt_t>(std::abs(shift));
+    mpz_class floor = above / below;
     if (root) floor = sqrt(floor);
-    const mpq_class middle = mpq_class(2 * floor + 1) / 2;
-    const int side = cmp(units, root ? mpq_class(middle * middle) : middle);
+    const mpz_class middle = 2 * floor + 1;
+    const int side =
+        root ? cmp(4 * above, middle * middle * below) : cmp(2 * above, middle * below);
     if (side > 0 || (side == 0 && mpz_odd_p(floor.get_mpz_t()) != 0)) ++floor;
     if (floor > limit) continue;
-    const long biased = ulp - format.lowest_exponent;
-    if (biased >= 1l << format.exponent_bits) return format.InfinityBits();
     const std::uint64_t bits =
         (static_cast<std::uint64_t>(biased) << (format.precision - 1)) + floor.get_ui();
     return std::min(bits, format.InfinityBits());
   }
+}
+
+// Of |value|.
+inline std::uint64_t NearestBits(const mpq_class& value, const Format& format, bool root = false) {
+  return NearestBits(abs(value.get_num()), value.get_den(), 0, format, root);
 }
 
 }  // namespace warpfold::testing
