@@ -3,7 +3,6 @@
 #define WARPFOLD_KERNELS_CPU_ENGINE_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -12,7 +11,7 @@
 
 #include "kernels/canonical.h"
 #include "kernels/cpu/column_loops.h"
-#include "kernels/cpu/finish_loops.h"
+#include "kernels/cpu/emit.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/row_tile.h"
 #include "kernels/cpu/tree_rows.h"
@@ -109,58 +108,12 @@ class EngineOf {
     stack[level * width + column] = state;
   }
 
-  // The results of kCount outputs one after another, from output `first` on.
-  template <int kCount>
-  static void WriteRun(const Output& output, std::int64_t first, const State* states) {
-    const std::int64_t index = output.first_result + first;
-    Misfit misfit;
-    int at;
-    if constexpr (kCount == kFinishBlock) {
-      at = GetFinishLoop<F>()(output.targets, index, states, &misfit);
-    } else {
-      at = WriteResults<F, kCount>(output.targets, index, states, &misfit);
-    }
-    if (at < kCount) ReportOverflow(output.overflow, index + at, misfit);
-  }
-
-  // The states of outputs one after another, from output `first` on.
-  //
-  // Not for interprocedural analysis: GCC 12 found that some instances write nothing, and dropped
-  // the calls (minima of f32, f64 and bf16 along columns, at -O3).
-#if defined(__GNUC__) && !defined(__clang__)
-  __attribute__((noipa))
-#endif
-  static void
-  EmitRun(const Output& output, std::int64_t first, const State* states, std::int64_t count) {
-    if (output.states != nullptr) {
-      std::copy_n(states, count, static_cast<State*>(output.states) + first);
-      return;
-    }
-    constexpr int kAtOnce = 8;
-    std::int64_t i = 0;
-    if constexpr (kIsOfOne) {
-      for (; i + kFinishBlock <= count; i += kFinishBlock) {
-        WriteRun<kFinishBlock>(output, first + i, states + i);
-      }
-    }
-    for (; i + kAtOnce <= count; i += kAtOnce) WriteRun<kAtOnce>(output, first + i, states + i);
-    for (; i < count; ++i) WriteRun<1>(output, first + i, states + i);
+  static void EmitRun(const Output& output, std::int64_t first, const State* states,
+                      std::int64_t count) {
+    cpu::EmitRun<FoldWriter<F>>(output, first, states, count);
   }
   static void Emit(const Output& output, std::int64_t index, const State& state) {
     EmitRun(output, index, &state, 1);
-  }
-
-  static void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
-    std::atomic_ref<std::int32_t> lock(report->lock);
-    while (lock.exchange(1, std::memory_order_acquire) != 0) {
-    }
-    if (index < report->output_index) {
-      report->output_index = index;
-      report->op = misfit.op;
-      report->high = static_cast<std::int64_t>(misfit.sum >> 64);
-      report->low = static_cast<std::uint64_t>(misfit.sum);
-    }
-    lock.store(0, std::memory_order_release);
   }
 
   using Leaders = typename RowTile<F>::Leaders;

@@ -24,18 +24,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // f64, which leaves float64 no bits to spare: each addition is split into what reaches a grid that
 // the largest element's exponent fixes, and the rest below it. The exponent is guessed from the
-// tile before; the pass that adds tells whether the guess was right.
+// first elements, then from the tile before; the pass that adds tells whether the guess was right.
 template <bool kOmitsNan>
 class DoubleTile {
  public:
   static constexpr int kTile = 2048;
+  static constexpr int kRunning = 4;
+  static constexpr int kStep = kRunning * kLanes;
 
-  std::uint32_t Add(const double* tile, const ExactWords& words) {
-    if (guess_ == 0) guess_ = 1023;
+  // `count` elements, whole steps and at most kTile.
+  std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
+    if (guess_ == 0) guess_ = FirstGuess(tile);
     for (int attempt = 0; attempt < 2; ++attempt) {
-      const Sums sums = AddOnGrid(tile, guess_);
+      const Sums sums = AddOnGrid(tile, count, guess_);
       if (!sums.is_finite) break;
-      if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, kTile, words);  // signs
+      if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);  // signs
       const int largest = ExponentOf(sums.largest);
       const int smallest = std::min(largest, ExponentOf(sums.smallest));
       if (largest <= guess_ && smallest >= guess_ - kWindow) {
@@ -46,7 +49,7 @@ class DoubleTile {
       if (largest - smallest > kWindow || largest < kLowestGuess || largest > kHighestGuess) {
         const auto load = [tile](int i) { return LoadDoubles<kOmitsNan>(tile + i); };
         constexpr int kUnit = exact::DigitLayout<double, 1>::kUnit;
-        if (largest == 0x7ff || !AddOnGrids(load, kTile, largest - 1 + kUnit + 53,
+        if (largest == 0x7ff || !AddOnGrids(load, count, largest - 1 + kUnit + 53,
                                             smallest - 1 + kUnit, kUnit, words.sum)) {
           break;
         }
@@ -54,11 +57,10 @@ class DoubleTile {
       }
       guess_ = largest;
     }
-    return AddSlowly<double, kOmitsNan>(tile, kTile, words);
+    return AddSlowly<double, kOmitsNan>(tile, count, words);
   }
 
  private:
-  static constexpr int kRunning = 4;
   // log2 of the additions to a lane of a running sum.
   static constexpr int kDepth =
       std::countr_zero(static_cast<unsigned>(kTile / kRunning)) - kLanesLog2;
@@ -78,7 +80,17 @@ class DoubleTile {
   // The exponent of the grid's unit, so that the sums of a lane stay below half of the anchor.
   static int GridOf(int largest) { return largest - 1022 + kDepth - 51; }
 
-  static Sums AddOnGrid(const double* tile, int guess) {
+  // Two binades above the first elements: of many, some are larger.
+  static int FirstGuess(const double* tile) {
+    const D d;
+    V largest = hn::Zero(d);
+    for (int i = 0; i < kStep; i += kLanes) {
+      largest = hn::Max(largest, hn::Abs(LoadDoubles<kOmitsNan>(tile + i)));
+    }
+    return std::clamp(ExponentOf(Largest(d, largest)) + 2, kLowestGuess, kHighestGuess);
+  }
+
+  static Sums AddOnGrid(const double* tile, int count, int guess) {
     const D d;
     const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + GridOf(guess)));
     Sums sums;
@@ -88,7 +100,7 @@ class DoubleTile {
       sums.on_grid[r] = anchor;
       sums.below[r] = hn::Zero(d);
     }
-    for (int i = 0; i < kTile; i += kRunning * kLanes) {
+    for (int i = 0; i < count; i += kRunning * kLanes) {
       for (int r = 0; r < kRunning; ++r) {
         const V x = LoadDoubles<kOmitsNan>(tile + i + r * kLanes);
         const V sum = hn::Add(sums.on_grid[r], x);

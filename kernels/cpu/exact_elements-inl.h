@@ -108,8 +108,8 @@ struct NarrowElements {
   }
 
   // Twice the bits of a magnitude; of a NaN that is left out, of zero.
-  static HWY_INLINE hn::Vec<BitsTag> LoadMagnitude(const T* from) {
-    const BitsTag d;
+  template <class Tag>
+  static HWY_INLINE hn::Vec<Tag> LoadMagnitude(Tag d, const T* from) {
     const auto bits = hn::LoadU(d, reinterpret_cast<const Bits*>(from));
     const auto doubled = hn::Add(bits, bits);
     if constexpr (!kOmitsNan) return doubled;
@@ -138,7 +138,7 @@ struct NarrowElements {
                                              hn::Set(d, static_cast<Bits>(~Bits{0}))};
     for (int i = 0; i < count; i += 2 * kBitsLanes) {
       for (int v = 0; v < 2; ++v) {
-        const auto magnitude = LoadMagnitude(tile + i + v * kBitsLanes);
+        const auto magnitude = LoadMagnitude(d, tile + i + v * kBitsLanes);
         largest[v] = hn::Max(largest[v], magnitude);
         smallest_less_one[v] =
             hn::Min(smallest_less_one[v], hn::Sub(magnitude, hn::Set(d, Bits{1})));
@@ -161,18 +161,25 @@ HWY_INLINE int ExponentOf(double magnitude) {
   return std::max(static_cast<int>(BitCast<std::uint64_t>(magnitude) >> 52), 1);
 }
 
-// `Tile::Add` of each tile of a row, the last filled up with -0.0, which adds nothing.
+// `Tile::Add` of each tile of a row, the last one's last step filled up with -0.0, which adds
+// nothing.
 template <class Tile, typename T>
 std::uint32_t AddTiles(const T* elements, std::int64_t count, const ExactWords& words) {
   Tile tile;
   std::uint32_t specials = 0;
   std::int64_t i = 0;
-  for (; i + Tile::kTile <= count; i += Tile::kTile) specials |= tile.Add(elements + i, words);
-  if (i == count) return specials;
+  for (; i + Tile::kTile <= count; i += Tile::kTile) {
+    specials |= tile.Add(elements + i, Tile::kTile, words);
+  }
+  const auto left = static_cast<int>(count - i);
+  if (left % Tile::kStep == 0) {
+    return left == 0 ? specials : specials | tile.Add(elements + i, left, words);
+  }
   T padded[Tile::kTile];
+  const int size = (left / Tile::kStep + 1) * Tile::kStep;
   std::copy(elements + i, elements + count, padded);
-  std::fill(padded + (count - i), padded + Tile::kTile, RoundFromDouble<T>(-0.0));
-  return specials | tile.Add(padded, words);
+  std::fill(padded + left, padded + size, RoundFromDouble<T>(-0.0));
+  return specials | tile.Add(padded, size, words);
 }
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE

@@ -62,8 +62,8 @@ HWY_INLINE hn::TFromD<Tag> Smallest(Tag d, hn::Vec<Tag> x) {
 
 // A wide tile, of numbers that all are below 2^top and multiples of 2^lowest: a grid at a time,
 // from the coarsest to the finest. Each takes of every number what reaches it and leaves the rest
-// to the next. The words are in units of 2^unit. False, and nothing is added, where a grid's
-// constants would overflow.
+// to the next. `count` is a multiple of 4 vectors. The words are in units of 2^unit. False, and
+// nothing is added, where a grid's constants would overflow.
 template <class Load>
 HWY_NOINLINE bool AddOnGrids(const Load& load, int count, int top, int lowest, int unit,
                              std::int64_t* words) {
@@ -75,14 +75,15 @@ HWY_NOINLINE bool AddOnGrids(const Load& load, int count, int top, int lowest, i
   if (top - kGridBits + 53 > 1023) return false;
   alignas(64) double rests[kBlock];
   for (int begin = 0; begin < count; begin += kBlock) {
-    for (int i = 0; i < kBlock; i += kLanes) hn::Store(load(begin + i), d, rests + i);
+    const int size = std::min(kBlock, count - begin);
+    for (int i = 0; i < size; i += kLanes) hn::Store(load(begin + i), d, rests + i);
     int grid = top;
     do {
       grid = std::max(grid - kGridBits, lowest);
       const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + grid));
       V sums[kRunning];
       for (V& sum : sums) sum = anchor;
-      for (int i = 0; i < kBlock; i += kRunning * kLanes) {
+      for (int i = 0; i < size; i += kRunning * kLanes) {
         for (int r = 0; r < kRunning; ++r) {
           double* const at = rests + i + r * kLanes;
           const V x = hn::Load(d, at);

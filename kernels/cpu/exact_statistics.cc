@@ -40,14 +40,18 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
   static constexpr bool kAlwaysFits = kWindow >= N::kExponentMask - 2;
   static constexpr int kUnit = exact::DigitLayout<T, 1>::kUnit;
 
-  // Exactly kTile elements.
-  std::uint32_t Add(const T* tile, const ExactWords& words) const {
+  // Of a scan, and of grids.
+  static constexpr int kStep =
+      std::max(2 * static_cast<int>(hn::MaxLanes(typename N::BitsTag())), 4 * kLanes);
+
+  // `count` elements, whole steps and at most kTile.
+  std::uint32_t Add(const T* tile, int count, const ExactWords& words) const {
     Exponents exponents{N::kExponentMask - 1, 1};
-    if constexpr (!kAlwaysFits) exponents = N::Scan(tile, kTile);
-    if (exponents.largest == N::kExponentMask) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+    if constexpr (!kAlwaysFits) exponents = N::Scan(tile, count);
+    if (exponents.largest == N::kExponentMask) return AddSlowly<T, kOmitsNan>(tile, count, words);
     const int top = N::ExponentOfLast(exponents.largest) + N::kPrecision;
     if (exponents.largest - exponents.smallest > (kAlwaysFits ? N::kExponentMask : kWindow)) {
-      AddWide(tile, top, N::ExponentOfLast(exponents.smallest), words);
+      AddWide(tile, count, top, N::ExponentOfLast(exponents.smallest), words);
       return exact::kHasOtherThanNegativeZero;
     }
     const D d;
@@ -60,7 +64,7 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
       on_grid[r] = anchor;
       below[r] = hn::Zero(d);
     }
-    for (int i = 0; i < kTile; i += kRunning * kLanes) {
+    for (int i = 0; i < count; i += kRunning * kLanes) {
       for (int r = 0; r < kRunning; ++r) {
         const V x = N::Load(tile + i + r * kLanes);
         sums[r] = hn::Add(sums[r], x);
@@ -74,7 +78,7 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
     const V sum = hn::Add(sums[0], sums[1]);
     if constexpr (kAlwaysFits) {
       // Nothing overflows float64: what is not finite was among the elements.
-      if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+      if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, count, words);
     }
     const int lowest =
         N::ExponentOfLast(kAlwaysFits ? 1 : std::max(exponents.largest - kWindow, 1));
@@ -102,16 +106,17 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
   }
 
  private:
-  static HWY_NOINLINE void AddWide(const T* tile, int top, int lowest, const ExactWords& words) {
+  static HWY_NOINLINE void AddWide(const T* tile, int count, int top, int lowest,
+                                   const ExactWords& words) {
     const auto load = [tile](int i) { return N::Load(tile + i); };
     const auto load_absolute = [&](int i) { return hn::Abs(load(i)); };
     const auto load_square = [&](int i) {
       const V x = load(i);
       return hn::Mul(x, x);
     };
-    AddOnGrids(load, kTile, top, lowest, kUnit, words.sum);
-    AddOnGrids(load_absolute, kTile, top, lowest, kUnit, words.absolute_sum);
-    AddOnGrids(load_square, kTile, 2 * top, 2 * lowest, 2 * kUnit, words.squares);
+    AddOnGrids(load, count, top, lowest, kUnit, words.sum);
+    AddOnGrids(load_absolute, count, top, lowest, kUnit, words.absolute_sum);
+    AddOnGrids(load_square, count, 2 * top, 2 * lowest, 2 * kUnit, words.squares);
   }
 };
 
@@ -140,13 +145,15 @@ template <bool kOmitsNan>
 class DoubleStatistics {
  public:
   static constexpr int kTile = DoubleTile<kOmitsNan>::kTile;
+  static constexpr int kStep = DoubleTile<kOmitsNan>::kStep;
 
-  std::uint32_t Add(const double* tile, const ExactWords& words) {
+  // `count` elements, whole steps and at most kTile.
+  std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
     const D d;
     V largest = hn::Zero(d);
     V smallest = hn::Set(d, kInfinity<double>);
     V all = hn::Zero(d);
-    for (int i = 0; i < kTile; i += kLanes) {
+    for (int i = 0; i < count; i += kLanes) {
       const V x = hn::Abs(LoadDoubles<kOmitsNan>(tile + i));
       largest = hn::Max(largest, x);
       smallest = hn::Min(smallest, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), smallest, x));
@@ -156,22 +163,22 @@ class DoubleStatistics {
         hn::RebindToUnsigned<D>(),
         hn::Eq(hn::BitCast(hn::RebindToUnsigned<D>(), all), hn::Zero(hn::RebindToUnsigned<D>())));
     const double greatest = is_finite ? Largest(d, largest) : 0;
-    if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, kTile, words);
+    if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);
     const double least = Smallest(d, smallest);
     if (least >= kSmall && greatest < kLarge) {
-      AddClass<0, false>(tile, least, greatest, words);
+      AddClass<0, false>(tile, count, least, greatest, words);
     } else {
       if (least < kSmall) {
-        AddClass<kShift, true>(tile, least, std::min(greatest, kSmall), words);
+        AddClass<kShift, true>(tile, count, least, std::min(greatest, kSmall), words);
       }
       if (greatest >= kSmall && least < kLarge) {
-        AddClass<0, true>(tile, std::max(least, kSmall), std::min(greatest, kLarge), words);
+        AddClass<0, true>(tile, count, std::max(least, kSmall), std::min(greatest, kLarge), words);
       }
       if (greatest >= kLarge) {
-        AddClass<-kShift, true>(tile, std::max(least, kLarge), greatest, words);
+        AddClass<-kShift, true>(tile, count, std::max(least, kLarge), greatest, words);
       }
     }
-    return sum_.Add(tile, {.sum = words.sum});
+    return sum_.Add(tile, count, {.sum = words.sum});
   }
 
  private:
@@ -182,7 +189,7 @@ class DoubleStatistics {
 
   // Elements of `least` to `greatest`, which kMasked tells from others, scaled by 2^kScale.
   template <int kScale, bool kMasked>
-  static HWY_NOINLINE void AddClass(const double* tile, double least, double greatest,
+  static HWY_NOINLINE void AddClass(const double* tile, int count, double least, double greatest,
                                     const ExactWords& words) {
     const D d;
     const auto load = [&](int i) {
@@ -198,11 +205,11 @@ class DoubleStatistics {
     };
     const int top = ExponentOf(greatest) + kUnit + 52 + 1 + kScale;
     const int lowest = ExponentOf(least) - 1 + kUnit + kScale;
-    AddOnGrids(load, kTile, top, lowest, kUnit + kScale, words.absolute_sum);
+    AddOnGrids(load, count, top, lowest, kUnit + kScale, words.absolute_sum);
     const int unit = 2 * (kUnit + kScale);
-    AddOnGrids([&](int i) { return SquareOf(load(i)).product; }, kTile, 2 * top, 2 * lowest, unit,
+    AddOnGrids([&](int i) { return SquareOf(load(i)).product; }, count, 2 * top, 2 * lowest, unit,
                words.squares);
-    AddOnGrids([&](int i) { return SquareOf(load(i)).rest; }, kTile, 2 * top - 53, 2 * lowest, unit,
+    AddOnGrids([&](int i) { return SquareOf(load(i)).rest; }, count, 2 * top - 53, 2 * lowest, unit,
                words.squares);
   }
 

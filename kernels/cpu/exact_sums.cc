@@ -37,20 +37,21 @@ struct NarrowTile : NarrowElements<T, kOmitsNan> {
       53 - N::kPrecision - (std::countr_zero(static_cast<unsigned>(kTile)) - kLanesLog2);
   static constexpr bool kAlwaysFits = kWindow >= N::kExponentMask - 2;
 
-  // Exactly kTile elements.
-  std::uint32_t Add(const T* tile, const ExactWords& words) const {
+  static constexpr int kBitsLanes = static_cast<int>(hn::MaxLanes(BitsTag()));
+  static constexpr int kStep = std::max(kRunning * kLanes, kBitsLanes);
+
+  // `count` elements, whole steps and at most kTile.
+  std::uint32_t Add(const T* tile, int count, const ExactWords& words) const {
     const D d;
     const BitsTag bits;
-    constexpr int kBitsLanes = static_cast<int>(hn::MaxLanes(BitsTag()));
     V sums[kRunning];
     for (V& sum : sums) sum = hn::Set(d, -0.0);  // so that it is -0.0 only of nothing else
     auto largest = hn::Zero(bits);
     auto smallest_less_one = hn::Set(bits, static_cast<Bits>(~Bits{0}));
-    constexpr int kStep = std::max(kRunning * kLanes, kBitsLanes);
-    for (int i = 0; i < kTile; i += kStep) {
+    for (int i = 0; i < count; i += kStep) {
       if constexpr (!kAlwaysFits) {
         for (int v = 0; v < kStep; v += kBitsLanes) {
-          const auto magnitude = N::LoadMagnitude(tile + i + v);
+          const auto magnitude = N::LoadMagnitude(bits, tile + i + v);
           largest = hn::Max(largest, magnitude);
           smallest_less_one = hn::Min(smallest_less_one, hn::Sub(magnitude, hn::Set(bits, 1)));
         }
@@ -65,15 +66,15 @@ struct NarrowTile : NarrowElements<T, kOmitsNan> {
     Exponents exponents{1, 1};
     if constexpr (kAlwaysFits) {
       // Nothing overflows float64: what is not finite was among the elements.
-      if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+      if (!hn::AllTrue(d, hn::IsFinite(sum))) return AddSlowly<T, kOmitsNan>(tile, count, words);
     } else {
       exponents = N::ExponentsOf(largest, smallest_less_one);
       if (exponents.largest == N::kExponentMask) {
-        return AddSlowly<T, kOmitsNan>(tile, kTile, words);
+        return AddSlowly<T, kOmitsNan>(tile, count, words);
       }
       if (exponents.largest - exponents.smallest > kWindow) {
         const auto load = [tile](int i) { return N::Load(tile + i); };
-        AddOnGrids(load, kTile, N::ExponentOfLast(exponents.largest) + N::kPrecision,
+        AddOnGrids(load, count, N::ExponentOfLast(exponents.largest) + N::kPrecision,
                    N::ExponentOfLast(exponents.smallest), exact::DigitLayout<T, 1>::kUnit,
                    words.sum);
         return exact::kHasOtherThanNegativeZero;

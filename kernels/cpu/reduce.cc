@@ -1,6 +1,7 @@
 #include "kernels/cpu/reduce.h"
 
 #include "kernels/cpu/engine.h"
+#include "kernels/cpu/exact_reduce.h"
 
 namespace warpfold::cpu {
 namespace {
@@ -17,8 +18,17 @@ void VisitEngine(const Job& job, Visitor&& visitor) {
 
 }  // namespace
 
+std::size_t StateBytes(const Job& job) {
+  return job.numerics == Numerics::kExact ? ExactStateBytes(job)
+                                          : warpfold::StateBytes(job.dtype, job.bundle);
+}
+
 void FoldElements(const Job& job, const void* data, const Extent& extent, const Output& output,
                   ParallelFor parallel_for) {
+  if (job.numerics == Numerics::kExact) {
+    FoldElementsExactly(job, data, extent, output, parallel_for);
+    return;
+  }
   VisitEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
     E::FoldElements(static_cast<const typename E::T*>(data), extent, output, parallel_for);
@@ -27,6 +37,10 @@ void FoldElements(const Job& job, const void* data, const Extent& extent, const 
 
 void FoldStates(const Job& job, const void* states, const Extent& extent, const Output& output,
                 ParallelFor parallel_for) {
+  if (job.numerics == Numerics::kExact) {
+    FoldStatesExactly(job, states, extent, output, parallel_for);
+    return;
+  }
   VisitEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
     E::FoldStates(static_cast<const typename E::State*>(states), extent, output, parallel_for);

@@ -7,9 +7,11 @@
 #ifndef WARPFOLD_KERNELS_CPU_REDUCE_H_
 #define WARPFOLD_KERNELS_CPU_REDUCE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/exact/fold.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
@@ -20,7 +22,11 @@ namespace warpfold::cpu {
 struct Job {
   DType dtype = DType::kF32;
   Bundle bundle = Bundle::kSum;
+  Numerics numerics = Numerics::kOrdered;
 };
+
+// Bytes of one partial state.
+std::size_t StateBytes(const Job& job);
 
 // Runs task(0) ... task(count - 1), in any order, on any threads, and returns when all are done.
 using Task = absl::FunctionRef<void(std::int64_t)>;
@@ -36,11 +42,12 @@ inline void Serial(std::int64_t count, Task task) {
 void FoldElements(const Job& job, const void* data, const Extent& extent, const Output& output,
                   ParallelFor parallel_for);
 
-// The same from states, as one binary tree over `count`.
+// The same from states, as one binary tree over `count`, or, exactly, in any order.
 void FoldStates(const Job& job, const void* states, const Extent& extent, const Output& output,
                 ParallelFor parallel_for);
 
-// A binary tree over states that arrive one after another; see kernels/cuda/reduce.h.
+// A binary tree over states that arrive one after another; see kernels/cuda/reduce.h. REQUIRES:
+// numerics is kOrdered.
 void PushStates(const Job& job, const void* states, std::int64_t width, std::int64_t index,
                 void* stack);
 void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,

@@ -76,6 +76,39 @@ WARPFOLD_HD bool RoundProduct(const PositiveProduct& product, bool negative, R* 
   return BitCast<Bits>(*result) == BitCast<Bits>(other);
 }
 
+// What elements of any kind multiply to.
+struct ProductState {
+  // What decides the result without a mantissa. Joins by or.
+  enum : std::uint32_t { kHasZero = 1, kHasInfinity = 2, kHasNan = 4 };
+
+  PositiveProduct size;  // 1 once there is a flag
+  std::uint32_t flags = 0;
+  std::uint32_t is_negative = 0;  // an odd number of signs
+
+  WARPFOLD_HD void Add(const ProductState& other) {
+    flags |= other.flags;
+    is_negative ^= other.is_negative;
+    size = flags == 0 ? Times(size, other.size) : PositiveProduct{};
+  }
+};
+
+// The product rounded to R; false if it may round either way.
+template <typename R>
+WARPFOLD_HD bool FinishProduct(const ProductState& product, R* result) {
+  const bool is_negative = product.is_negative != 0;
+  if (product.flags == 0) return RoundProduct(product.size, is_negative, result);
+  const bool is_nan = (product.flags & ProductState::kHasNan) != 0 ||
+                      product.flags == (ProductState::kHasZero | ProductState::kHasInfinity);
+  if (is_nan) {
+    *result = QuietNan<R>();
+  } else if (product.flags == ProductState::kHasInfinity) {
+    *result = Infinity<R>(is_negative);
+  } else {
+    *result = RoundFromDouble<R>(is_negative ? -0.0 : 0.0);
+  }
+  return true;
+}
+
 }  // namespace warpfold::exact
 
 #endif  // WARPFOLD_KERNELS_EXACT_PRODUCT_H_

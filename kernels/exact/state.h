@@ -104,6 +104,16 @@ WARPFOLD_HD ElementParts PartsOf(T x) {
 // more than there is.
 WARPFOLD_HD ElementParts PartsOf(BFloat16 x) { return PartsOf(Widen(x)); }
 
+// Adds a finite number that is a multiple of 2^kUnit, and no larger than a tile's sum.
+template <class Layout>
+WARPFOLD_HD void AddNumber(WideSum<Layout>& sum, double x) {
+  ElementParts parts = PartsOf(x);
+  const int bit = parts.bit + kLowestExponent<double> - Layout::kUnit;
+  // Of a number with fewer bits than float64 has, zeros.
+  if (bit < 0) parts.mantissa >>= -bit < 63 ? -bit : 63;
+  AddAt(sum.words, parts.mantissa, bit < 0 ? 0 : bit);
+}
+
 // Adds the square of a finite element to a sum of squares.
 WARPFOLD_HD void AddSquareAt(std::int64_t* words, const ElementParts& element) {
   const int128 square = int128{element.mantissa} * element.mantissa;

@@ -34,8 +34,9 @@ struct Results {
 };
 
 // The whole plan on host memory: elements, then the folds further out.
-inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for) {
-  const cpu::Job job{plan.dtype, plan.bundle()};
+inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for,
+                      Numerics numerics = Numerics::kOrdered) {
+  const cpu::Job job{plan.dtype, plan.bundle(), numerics};
   const Geometry& g = plan.geometry;
   Results results;
   Output output;
@@ -54,7 +55,7 @@ inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor paral
   output.targets.count = static_cast<int>(plan.ops.size());
 
   std::vector<std::vector<char>> states(g.folds.size());
-  const std::size_t state_bytes = StateBytes(job.dtype, job.bundle);
+  const std::size_t state_bytes = cpu::StateBytes(job);
   const auto next = [&](std::size_t fold, std::int64_t count) {
     if (fold == g.folds.size()) return output;
     states[fold].resize(static_cast<std::size_t>(count) * state_bytes);

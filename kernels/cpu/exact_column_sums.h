@@ -1,0 +1,50 @@
+// Exact sums of columns side by side, each as float64 numbers where those can hold it. Safe from
+// any thread.
+#ifndef WARPFOLD_KERNELS_CPU_EXACT_COLUMN_SUMS_H_
+#define WARPFOLD_KERNELS_CPU_EXACT_COLUMN_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace warpfold::cpu {
+
+inline constexpr std::int64_t kColumnSumRowsMax = 512;
+
+// An array of each, of one for every column.
+struct ColumnSums {
+  double* high;
+  double* low;
+  std::uint8_t* fits;  // 1 where high + low is the sum, and no element was infinite or NaN
+};
+
+// Sums `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of up to `columns` columns.
+// Returns how many, from the first on: whole vectors of them. The sum of nothing but -0.0 is high
+// -0.0 and low 0.0.
+template <typename T>
+using ColumnSumLoop = std::int64_t (*)(const T* data, std::int64_t stride, std::int64_t rows,
+                                       std::int64_t columns, const ColumnSums& sums);
+
+// The loop for this processor.
+template <typename T>
+ColumnSumLoop<T> GetColumnSumLoop();
+
+// The sums of so many columns.
+class ColumnSumsBuffer {
+ public:
+  explicit ColumnSumsBuffer(std::int64_t columns)
+      : numbers_(std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(2 * columns))),
+        fits_(std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(columns))),
+        sums_{numbers_.get(), numbers_.get() + columns, fits_.get()} {}
+
+  const ColumnSums& sums() const { return sums_; }
+
+ private:
+  std::unique_ptr<double[]> numbers_;
+  std::unique_ptr<std::uint8_t[]> fits_;
+  ColumnSums sums_;
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_EXACT_COLUMN_SUMS_H_

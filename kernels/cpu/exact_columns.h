@@ -1,0 +1,192 @@
+// A block of columns, added to the exact states of their outputs: values row by row, sums and
+// products column by column, of which the block makes runs.
+#ifndef WARPFOLD_KERNELS_CPU_EXACT_COLUMNS_H_
+#define WARPFOLD_KERNELS_CPU_EXACT_COLUMNS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/canonical.h"
+#include "kernels/components.h"
+#include "kernels/cpu/column_loops.h"
+#include "kernels/cpu/exact_column_sums.h"
+#include "kernels/cpu/exact_run.h"
+#include "kernels/exact/fold.h"
+
+namespace warpfold::cpu {
+
+template <class X>
+class ExactColumns {
+ public:
+  using T = typename X::Element;
+  using State = typename X::State;
+  using Values = typename X::Values;
+
+  // Rows of a block, at most. An Acc takes no more.
+  static constexpr std::int64_t kRowsMax = 4096;
+  static_assert(kRowsMax <= kAccElementsMax);
+
+  // For blocks of `columns` columns and up to `rows` rows.
+  ExactColumns(const ExactRun<X>& run, std::int64_t rows, std::int64_t columns)
+      : run_(run), run_stride_(RunStride(rows)), columns_(columns), buffer_(columns) {
+    if constexpr (!X::kHasValuesAlone) {
+      runs_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(columns * run_stride_));
+    }
+  }
+
+  // Adds `rows` rows, place.step elements apart, the first element of which is at place.first. The
+  // states are not normalised after.
+  void Add(const T* data, const Place& place, std::int64_t rows, State* states) {
+    if constexpr (Values::kComponents > 0) AddValues(data, place, rows, states);
+    if constexpr (!X::kHasValuesAlone) {
+      if (AreSumsAlone()) {
+        for (std::int64_t row = 0; row < rows; row += kColumnSumRowsMax) {
+          AddSumsAlone(data + row * place.step, place.step, std::min(kColumnSumRowsMax, rows - row),
+                       states);
+        }
+      } else {
+        AddRuns(data, place.step, rows, states);
+      }
+    }
+  }
+
+ private:
+  // Not a power of two, so that neighbouring runs do not share the sets of a cache.
+  static std::int64_t RunStride(std::int64_t rows) {
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    return (CeilDiv(rows, kLine) | 1) * kLine;
+  }
+
+  // Sums and products by runs.
+  void AddRuns(const T* data, std::int64_t step, std::int64_t rows, State* states) {
+    Transpose(data, step, rows);
+    for (std::int64_t c = 0; c < columns_; ++c) {
+      run_.AddSums(runs_.get() + c * run_stride_, rows, states[c]);
+    }
+  }
+
+  bool AreSumsAlone() const {
+    return kIsFloat<T> && !X::kOmitsNan && !run_.needs().absolute_sums_and_squares &&
+           !(X::kHasProduct && run_.needs().product);
+  }
+
+  // Sums alone, where they fit float64. Where most did not, so it will be with the rows that
+  // follow.
+  void AddSumsAlone(const T* data, std::int64_t step, std::int64_t rows, State* states) {
+    if constexpr (kIsFloat<T> && X::kSums != exact::Sums::kNone) {
+      constexpr int kBlocksUntilTried = 8;
+      if (are_wide_for_ > 0) {
+        --are_wide_for_;
+        AddRuns(data, step, rows, states);
+        return;
+      }
+      const ColumnSums& sums = buffer_.sums();
+      const std::int64_t done = GetColumnSumLoop<T>()(data, step, rows, columns_, sums);
+      std::fill(sums.fits + done, sums.fits + columns_, 0);
+      const std::int64_t others = std::count(sums.fits, sums.fits + columns_, 0);
+      const bool are_many = others > columns_ / 8;
+      if (others > columns_ / 2) are_wide_for_ = kBlocksUntilTried;
+      if (are_many) Transpose(data, step, rows);
+      for (std::int64_t c = 0; c < columns_; ++c) {
+        auto& state = states[c].sums;
+        if ((state.specials & exact::kNotFinite) != 0) continue;
+        if (sums.fits[c] != 0) {
+          exact::AddNumber(state.sum, sums.high[c]);
+          if (sums.low[c] != 0) exact::AddNumber(state.sum, sums.low[c]);
+          const bool is_negative_zero =
+              sums.high[c] == 0 && std::signbit(sums.high[c]) && sums.low[c] == 0;
+          state.specials |= is_negative_zero ? 0u : std::uint32_t{exact::kHasOtherThanNegativeZero};
+          continue;
+        }
+        T* const column = runs_.get() + c * run_stride_;
+        if (!are_many) {
+          for (std::int64_t r = 0; r < rows; ++r) column[r] = data[r * step + c];
+        }
+        run_.AddSums(column, rows, states[c]);
+      }
+    }
+  }
+
+  void Transpose(const T* data, std::int64_t step, std::int64_t rows) {
+    constexpr int kAtOnce = 8;  // rows, as many streams as the processor reads ahead
+    std::int64_t row = 0;
+    for (; row + kAtOnce <= rows; row += kAtOnce) {
+      const T* from = data + row * step;
+      T* to = runs_.get() + row;
+      for (std::int64_t c = 0; c < columns_; ++c) {
+        for (int r = 0; r < kAtOnce; ++r) to[c * run_stride_ + r] = from[r * step + c];
+      }
+    }
+    for (; row < rows; ++row) {
+      for (std::int64_t c = 0; c < columns_; ++c) {
+        runs_[static_cast<std::size_t>(c * run_stride_ + row)] = data[row * step + c];
+      }
+    }
+  }
+
+  template <class C>
+  bool IsNeeded() const {
+    if constexpr (std::is_same_v<C, ArgMin<T>>) return run_.needs().least_index;
+    if constexpr (std::is_same_v<C, ArgMax<T>>) return run_.needs().greatest_index;
+    return true;
+  }
+
+  // A component at a time: the block stays in L2.
+  void AddValues(const T* data, const Place& place, std::int64_t rows, State* states) const {
+    Values::ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (!Values::template kIsSparedCount<C>) {
+        if (IsNeeded<C>()) AddComponent<C>(data, place, rows, states);
+      }
+    });
+    if constexpr (Values::kSparesCounts) {
+      const bool all_finite = std::all_of(states, states + columns_, [](const State& state) {
+        return Values::AllFinite(X::ValuesOf(state));
+      });
+      if (all_finite) return;
+      Values::ForEach([&](auto tag) {
+        using C = typename decltype(tag)::type;
+        if constexpr (Values::template kIsSparedCount<C>) {
+          AddComponent<C>(data, place, rows, states);
+        }
+      });
+    }
+  }
+
+  template <class C>
+  void AddComponent(const T* data, const Place& place, std::int64_t rows, State* states) const {
+    using Acc = typename C::Acc;
+    const auto& loops = GetColumnLoops<T, typename Values::template Applied<C>>();
+    const auto size = static_cast<std::size_t>(columns_);
+    const auto accs = std::make_unique_for_overwrite<Acc[]>(2 * size);
+    Acc* top = accs.get();
+    Acc* next = top + size;
+    for (std::int64_t row = 0; row < rows; row += kLeafRows) {
+      loops.fold_leaf(data, place.step, static_cast<int>(row),
+                      static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns_,
+                      next);
+      if (row > 0) loops.combine(top, next, columns_);
+      std::swap(top, next);
+    }
+    for (std::int64_t c = 0; c < columns_; ++c) {
+      auto& value = Values::template Get<C>(X::ValuesOf(states[c]));
+      value =
+          C::Combine(value, PromoteAt<C>(top[c], {.first = place.first + c, .step = place.step}));
+    }
+  }
+
+  const ExactRun<X>& run_;
+  std::int64_t run_stride_;
+  std::int64_t columns_;
+  std::unique_ptr<T[]> runs_;
+  ColumnSumsBuffer buffer_;
+  int are_wide_for_ = 0;  // blocks to come
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_EXACT_COLUMNS_H_

@@ -1,0 +1,212 @@
+// The CPU folds of exact fusions: tasks, whose states join in any order.
+#ifndef WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
+#define WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/canonical.h"
+#include "kernels/cpu/emit.h"
+#include "kernels/cpu/exact_columns.h"
+#include "kernels/cpu/exact_run.h"
+#include "kernels/cpu/exact_short_sums.h"
+#include "kernels/cpu/exact_writer.h"
+#include "kernels/cpu/reduce.h"
+#include "kernels/exact/fold.h"
+#include "kernels/extent.h"
+#include "kernels/finish.h"
+
+namespace warpfold::cpu {
+
+template <class X>
+class ExactEngineOf {
+ public:
+  using T = typename X::Element;
+  using State = typename X::State;
+
+  static void FoldElements(const T* data, const Extent& extent, const Output& output,
+                           ParallelFor parallel_for) {
+    if (extent.inner > 1) {
+      FoldColumns(data, extent, output, parallel_for);
+    } else if (extent.count <= kTaskElements) {
+      FoldWholeRows(data, extent, output, parallel_for);
+    } else {
+      FoldLongRows(data, extent, output, parallel_for);
+    }
+  }
+
+  static void FoldStates(const State* states, const Extent& extent, const Output& output,
+                         ParallelFor parallel_for) {
+    constexpr std::int64_t kAtOnce =
+        std::clamp<std::int64_t>((16 << 10) / static_cast<std::int64_t>(sizeof(State)), 8, 256);
+    parallel_for(CeilDiv(extent.outputs(), kAtOnce), [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * kAtOnce, extent.outputs());
+      std::vector<State> joined;
+      std::int64_t columns;
+      for (std::int64_t i = task * kAtOnce; i < end; i += columns) {
+        const std::int64_t column = i % extent.inner;
+        columns = std::min(end - i, extent.inner - column);
+        joined.assign(static_cast<std::size_t>(columns), X::Identity());
+        const State* from = states + i / extent.inner * extent.count * extent.inner + column;
+        for (std::int64_t k = 0; k < extent.count; ++k, from += extent.inner) {
+          for (std::int64_t c = 0; c < columns; ++c) {
+            X::Join(joined[static_cast<std::size_t>(c)], from[c]);
+          }
+        }
+        Emit(output, i, joined.data(), columns);
+      }
+    });
+  }
+
+ private:
+  // A task's share of the data: large against the cost of handing it out, small against a core's
+  // L2.
+  static constexpr std::int64_t kTaskBytes = 256 << 10;
+  static constexpr std::int64_t kTaskElements = kTaskBytes / static_cast<std::int64_t>(sizeof(T));
+
+  // Of outputs one after another; normalises their states.
+  static void Emit(const Output& output, std::int64_t first, State* states, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) X::Normalize(states[i]);
+    EmitRun<FusionWriter<X>>(output, first, states, count);
+  }
+
+  static void FoldWholeRows(const T* data, const Extent& extent, const Output& output,
+                            ParallelFor parallel_for) {
+    const std::int64_t rows_per_task = kTaskElements / extent.count;
+    constexpr std::int64_t kAtOnce = sizeof(State) <= 256 ? 16 : 1;
+    const ExactRun<X> run(output);
+    const bool are_short = extent.count <= kShortRow && ShortSums<X>::Serve(output, extent.count);
+    parallel_for(CeilDiv(extent.outer, rows_per_task), [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
+      if constexpr (ShortSums<X>::kServe) {
+        if (are_short) {
+          FoldShortRows(data, extent.count, task * rows_per_task, end, run, output);
+          return;
+        }
+      }
+      State states[kAtOnce];
+      for (std::int64_t row = task * rows_per_task; row < end; row += kAtOnce) {
+        const std::int64_t rows = std::min(kAtOnce, end - row);
+        for (std::int64_t i = 0; i < rows; ++i) {
+          states[i] = X::Identity();
+          auto leaders = run.NoLeaders();
+          const std::int64_t first = (row + i) * extent.count;
+          run.Add(data + first, extent.count, extent.first + first, leaders, states[i]);
+        }
+        Emit(output, row, states, rows);
+      }
+    });
+  }
+
+  // Rows of up to so many elements are sooner made columns of.
+  static constexpr std::int64_t kShortRow = 128;
+
+  static void FoldShortRows(const T* data, std::int64_t count, std::int64_t begin, std::int64_t end,
+                            const ExactRun<X>& run, const Output& output) {
+    constexpr std::int64_t kAtOnce = 256;
+    const ShortSums<X> sums(run, output, kAtOnce);
+    const auto transposed =
+        std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(kAtOnce * count));
+    for (std::int64_t row = begin; row < end; row += kAtOnce) {
+      sums.FoldRows(data + row * count, count, std::min(kAtOnce, end - row), row, transposed.get());
+    }
+  }
+
+  static void FoldLongRows(const T* data, const Extent& extent, const Output& output,
+                           ParallelFor parallel_for) {
+    const std::int64_t parts = CeilDiv(extent.count, kTaskElements);
+    std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
+    const ExactRun<X> run(output);
+    parallel_for(extent.outer * parts, [&](std::int64_t task) {
+      const std::int64_t begin = task % parts * kTaskElements;
+      const std::int64_t first = task / parts * extent.count + begin;
+      State& state = partials[static_cast<std::size_t>(task)];
+      state = X::Identity();
+      auto leaders = run.NoLeaders();
+      run.Add(data + first, std::min(kTaskElements, extent.count - begin), extent.first + first,
+              leaders, state);
+      X::Normalize(state);
+    });
+    FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
+  }
+
+  // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole
+  // blocks of rows.
+  struct ColumnTasks {
+    std::int64_t columns;  // of a block
+    std::int64_t blocks_per_plane;
+    std::int64_t rows;       // of a block
+    std::int64_t part_rows;  // of a task
+    std::int64_t parts;
+
+    explicit ColumnTasks(const Extent& extent) {
+      constexpr std::int64_t kElementBytes = sizeof(T);
+      // Of values alone rows are read in longer runs; sums have a cost for each column's block.
+      constexpr std::int64_t kRows = X::kHasValuesAlone ? 64 : 512;
+      constexpr std::int64_t kColumnsMax =
+          std::min<std::int64_t>(4096, (std::int64_t{1} << 20) / sizeof(State));
+      columns = std::min(
+          {extent.inner, kColumnsMax, CeilDiv(kTaskElements, std::min(extent.count, kRows))});
+      blocks_per_plane = CeilDiv(extent.inner, columns);
+      rows = std::clamp(kTaskElements / columns, std::int64_t{1}, ExactColumns<X>::kRowsMax);
+      // Partial states are few against the elements, and tasks enough for all cores.
+      constexpr std::int64_t kTasks = 64;
+      constexpr std::int64_t kPartRows =
+          CeilDiv(16 * static_cast<std::int64_t>(sizeof(State)), kElementBytes);
+      constexpr std::int64_t kPartRowsMax = std::int64_t{1} << 30;  // until states are normalised
+      const std::int64_t blocks = extent.outer * blocks_per_plane;
+      part_rows =
+          std::max({kPartRows, kColumnSumRowsMax, CeilDiv(extent.count, CeilDiv(kTasks, blocks))});
+      part_rows = std::min(CeilDiv(part_rows, rows), kPartRowsMax / rows) * rows;
+      parts = CeilDiv(extent.count, part_rows);
+    }
+  };
+
+  static void FoldColumns(const T* data, const Extent& extent, const Output& output,
+                          ParallelFor parallel_for) {
+    const ColumnTasks tasks(extent);
+    const std::int64_t blocks = extent.outer * tasks.blocks_per_plane;
+    std::vector<State> partials(
+        static_cast<std::size_t>(tasks.parts > 1 ? tasks.parts * extent.outputs() : 0));
+    const ExactRun<X> run(output);
+    parallel_for(blocks * tasks.parts, [&](std::int64_t task) {
+      const std::int64_t part = task / blocks;
+      const std::int64_t plane = task % blocks / tasks.blocks_per_plane;
+      const std::int64_t first_column = task % tasks.blocks_per_plane * tasks.columns;
+      const std::int64_t columns = std::min(tasks.columns, extent.inner - first_column);
+      const std::int64_t end = std::min((part + 1) * tasks.part_rows, extent.count);
+      const std::int64_t first_output = plane * extent.inner + first_column;
+      if constexpr (ShortSums<X>::kServe) {
+        if (ShortSums<X>::Serve(output, extent.count)) {
+          ShortSums<X>(run, output, columns)
+              .FoldColumns(data + plane * extent.count * extent.inner + first_column, extent.inner,
+                           extent.count, columns, first_output);
+          return;
+        }
+      }
+      ExactColumns<X> block(run, std::min(tasks.rows, extent.count), columns);
+      std::vector<State> states(static_cast<std::size_t>(columns), X::Identity());
+      for (std::int64_t row = part * tasks.part_rows; row < end; row += tasks.rows) {
+        const std::int64_t first = (plane * extent.count + row) * extent.inner + first_column;
+        block.Add(data + first, {.first = extent.first + first, .step = extent.inner},
+                  std::min(tasks.rows, end - row), states.data());
+      }
+      if (tasks.parts == 1) {
+        Emit(output, first_output, states.data(), columns);
+        return;
+      }
+      for (State& state : states) X::Normalize(state);
+      std::copy(states.begin(), states.end(),
+                partials.begin() + part * extent.outputs() + first_output);
+    });
+    if (tasks.parts > 1) {
+      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, output, parallel_for);
+    }
+  }
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_

@@ -1,0 +1,145 @@
+// What an exact reduction computes of its elements in one read: sums without an order, and what
+// never had one.
+#ifndef WARPFOLD_KERNELS_EXACT_FOLD_H_
+#define WARPFOLD_KERNELS_EXACT_FOLD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/bundle.h"
+#include "kernels/components.h"
+#include "kernels/element.h"
+#include "kernels/exact/product.h"
+#include "kernels/exact/sums.h"
+#include "kernels/fold.h"
+#include "kernels/host_device.h"
+#include "kernels/types.h"
+
+namespace warpfold {
+
+// How sums of floats come about: added in the order of docs/order.md, or exactly, rounded once at
+// the end. Tests alone choose.
+enum class Numerics : std::uint8_t { kOrdered, kExact };
+
+namespace exact {
+
+struct NoProduct {};
+
+// Sums, a product of floats, and values: a Fold of components whose bits depend on no order.
+template <typename T, NanPolicy kNanPolicy, Sums kSumsOfIt, bool kHasProductOfIt,
+          class... Components>
+struct Fusion {
+  using Element = T;
+  using Values = Fold<T, kNanPolicy, Components...>;
+  static constexpr bool kOmitsNan = Values::kOmitsNan;
+  static constexpr Sums kSums = kSumsOfIt;
+  static constexpr bool kHasProduct = kHasProductOfIt;
+  static constexpr bool kHasValuesAlone = kSums == Sums::kNone && !kHasProduct;
+
+  struct Parts {
+    SumsState<T, kSums> sums;
+    std::conditional_t<kHasProduct, ProductState, NoProduct> product;
+    typename Values::State values;
+  };
+  using State = std::conditional_t<kHasValuesAlone, typename Values::State, Parts>;
+
+  template <typename S>  // State, const or not
+  WARPFOLD_HD static auto& ValuesOf(S& state) {
+    if constexpr (kHasValuesAlone) {
+      return state;
+    } else {
+      return state.values;
+    }
+  }
+
+  WARPFOLD_HD static State Identity() {
+    State state{};
+    ValuesOf(state) = Values::IdentityState();
+    return state;
+  }
+
+  // Adds a normalised state to another, which has to be normalised after 2^30 of them.
+  WARPFOLD_HD static void Join(State& state, const State& other) {
+    ValuesOf(state) = Values::Combine(ValuesOf(state), ValuesOf(other));
+    if constexpr (!kHasValuesAlone) exact::Join(state.sums, other.sums);
+    if constexpr (kHasProduct) state.product.Add(other.product);
+  }
+  WARPFOLD_HD static void Normalize(State& state) {
+    if constexpr (!kHasValuesAlone) exact::Normalize(state.sums);
+  }
+};
+
+namespace internal {
+
+// Of floats all sums are this file's; of integers components add them up, but for wide squares.
+template <typename T, bool kIsOfFloats = kIsFloat<T>>
+struct Fusions {
+  template <class... More>
+  using WithSum = Fusion<T, NanPolicy::kPropagate, Sums::kSum, false, More...>;
+  template <NanPolicy kNanPolicy, bool kHasProduct, class... More>
+  using WithStatistics = Fusion<T, kNanPolicy, Sums::kStatistics, kHasProduct, Min<T>, Max<T>,
+                                NanCount<T>, InfCount<T>, More...>;
+  template <NanPolicy kNanPolicy>
+  using Full = WithStatistics<kNanPolicy, true, NonzeroCount<T>, ArgMin<T>, ArgMax<T>>;
+};
+
+template <typename T>
+struct Fusions<T, false> {
+  template <class... More>
+  using WithSum = Fusion<T, NanPolicy::kPropagate, Sums::kNone, false, Sum<T>, More...>;
+  template <NanPolicy kNanPolicy, bool kHasProduct, class... More>
+  using WithStatistics =
+      std::conditional_t<kHasWideSquares<T>,
+                         Fusion<T, kNanPolicy, Sums::kStatistics, kHasProduct, Sum<T>, Min<T>,
+                                Max<T>, NanCount<T>, InfCount<T>, AbsSum<T>, More...>,
+                         Fusion<T, kNanPolicy, Sums::kNone, kHasProduct, Sum<T>, Min<T>, Max<T>,
+                                NanCount<T>, InfCount<T>, AbsSum<T>, SquareSum<T>, More...>>;
+  template <NanPolicy kNanPolicy>
+  using Full = WithStatistics<kNanPolicy, false, NonzeroCount<T>, Product<T>, ArgMin<T>, ArgMax<T>>;
+};
+
+template <typename T, class... Components>
+using ValuesAlone = Fusion<T, NanPolicy::kPropagate, Sums::kNone, false, Components...>;
+
+}  // namespace internal
+
+// Calls `visitor(TypeTag<Fusion<T, ...>>{})` with the bundle's fusion over T. REQUIRES: kOmitNan
+// only for floats.
+template <typename T, typename Visitor>
+constexpr decltype(auto) VisitFusion(Bundle bundle, Visitor&& visitor) {
+  using Of = internal::Fusions<T>;
+  constexpr auto kPropagate = NanPolicy::kPropagate;
+  switch (bundle) {
+    case Bundle::kSum:
+      return std::forward<Visitor>(visitor)(TypeTag<typename Of::template WithSum<>>{});
+    case Bundle::kMin:
+      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, Min<T>>>{});
+    case Bundle::kMax:
+      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, Max<T>>>{});
+    case Bundle::kNonzero:
+      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, NonzeroCount<T>>>{});
+    case Bundle::kRange:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<typename Of::template WithSum<Min<T>, Max<T>>>{});
+    case Bundle::kStatistics:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<typename Of::template WithStatistics<kPropagate, false>>{});
+    case Bundle::kArg:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<internal::ValuesAlone<T, ArgMin<T>, ArgMax<T>>>{});
+    case Bundle::kAll:
+      return std::forward<Visitor>(visitor)(TypeTag<typename Of::template Full<kPropagate>>{});
+    case Bundle::kOmitNan:
+      // Only floats have NaN; others need no fusion of their own.
+      return std::forward<Visitor>(visitor)(
+          TypeTag<typename Of::template Full<kIsFloat<T> ? NanPolicy::kOmit : kPropagate>>{});
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace exact
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_EXACT_FOLD_H_

@@ -1,0 +1,126 @@
+// From exact states to the results: finish.h for kernels/exact/fold.h's fusions.
+#ifndef WARPFOLD_KERNELS_EXACT_RESULTS_H_
+#define WARPFOLD_KERNELS_EXACT_RESULTS_H_
+
+#include <cstdint>
+
+#include "kernels/components.h"
+#include "kernels/element.h"
+#include "kernels/exact/product.h"
+#include "kernels/exact/sums.h"
+#include "kernels/finish.h"
+#include "kernels/host_device.h"
+#include "kernels/types.h"
+
+namespace warpfold::exact {
+
+// Whether the op's result is rounded from exact sums, or a product of floats.
+template <typename T>
+WARPFOLD_HD constexpr bool IsRounded(Op op) {
+  switch (op) {
+    case Op::kSum:
+    case Op::kProd:
+      return kIsFloat<T>;
+    case Op::kMean:
+    case Op::kVar:
+    case Op::kStd:
+    case Op::kL1Norm:
+    case Op::kL2Norm:
+      return true;
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kCountNonzero:
+    case Op::kAny:
+    case Op::kAll:
+    case Op::kNanCount:
+    case Op::kInfCount:
+    case Op::kArgMin:
+    case Op::kArgMax:
+      return false;
+  }
+  __builtin_unreachable();
+}
+
+namespace internal {
+
+// What a fusion adds up of integers; 0 of what it does not, which then nobody reads.
+template <class X>
+WARPFOLD_HD double FinishInteger(Op op, const typename X::State& state,
+                                 const ResultTargets& targets) {
+  using T = typename X::Element;
+  using Values = typename X::Values;
+  const auto& values = X::ValuesOf(state);
+  IntegerSums sums{targets.reduced_count, 0, 0};
+  if constexpr (Values::template kHas<Sum<T>>) sums.sum = Values::template Get<Sum<T>>(values);
+  if constexpr (Values::template kHas<AbsSum<T>>) {
+    sums.absolute_sum = Values::template Get<AbsSum<T>>(values);
+  }
+  const Variance variance{targets.correction, false};
+  if constexpr (X::kSums == Sums::kStatistics) {
+    return Finish<kSquareWords<T>>(op, sums, state.sums.squares, variance);
+  } else {
+    uint128 squares = 0;
+    if constexpr (Values::template kHas<SquareSum<T>>) {
+      squares = static_cast<uint128>(Values::template Get<SquareSum<T>>(values));
+    }
+    const std::uint64_t words[] = {static_cast<std::uint64_t>(squares),
+                                   static_cast<std::uint64_t>(squares >> 64)};
+    return Finish<2>(op, sums, words, variance);
+  }
+}
+
+// False if the result is a product that may round either way.
+template <class X>
+WARPFOLD_HD bool WriteRounded(const ResultTargets& targets, int i, std::int64_t index,
+                              const typename X::State& state) {
+  using T = typename X::Element;
+  const Op op = targets.ops[i];
+  FloatOf<T>* const to = static_cast<FloatOf<T>*>(targets.arrays[i]) + index;
+  if constexpr (!kIsFloat<T>) {
+    *to = FinishInteger<X>(op, state, targets);
+  } else if (op == Op::kProd) {
+    if constexpr (X::kHasProduct) return FinishProduct(state.product, to);
+  } else if constexpr (X::kSums != Sums::kNone) {
+    const std::int64_t count = X::Values::CountOf(X::ValuesOf(state), targets.reduced_count);
+    *to = Finish(op, state.sums, count, {targets.correction, X::kOmitsNan});
+  }
+  return true;
+}
+
+}  // namespace internal
+
+// What warpfold::WriteResults does, of a fusion's states. A misfit is of floats, too: a product
+// that may round either way.
+template <class X, int kCount>
+WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
+                             const typename X::State* states, Misfit* misfit) {
+  using T = typename X::Element;
+  typename X::Values::State copies[kCount];
+  const typename X::Values::State* values = copies;
+  if constexpr (X::kHasValuesAlone) {
+    values = states;
+  } else {
+    for (int k = 0; k < kCount; ++k) copies[k] = X::ValuesOf(states[k]);
+  }
+  int first = kCount;
+  for (int i = 0; i < targets.count; ++i) {
+    Misfit of_op;
+    int at = kCount;
+    if (IsRounded<T>(targets.ops[i])) {
+      for (int k = kCount - 1; k >= 0; --k) {
+        if (!internal::WriteRounded<X>(targets, i, index + k, states[k])) at = k;
+      }
+      of_op.op = targets.ops[i];
+    } else {
+      at = WriteResult<typename X::Values, kCount>(targets, i, index, values, &of_op);
+    }
+    if (at == kCount || at > first) continue;
+    first = at;
+    *misfit = of_op;
+  }
+  return first;
+}
+
+}  // namespace warpfold::exact
+
+#endif  // WARPFOLD_KERNELS_EXACT_RESULTS_H_

@@ -1,0 +1,191 @@
+// Whole reductions by the CPU's exact engine against the oracle, on every SIMD width that this
+// processor has: any shape, any axes, every op of every dtype, hard elements, tasks in any order.
+#include <gmpxx.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/cpu/each_loop.h"  // which widths are compiled
+// Which has to know.
+#include "hwy/targets.h"
+#include "kernels/plan.h"
+#include "kernels/types.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/effort.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/draw.h"
+#include "tests/kernels/exact/reduction_oracle.h"
+
+namespace warpfold {
+namespace {
+
+using testing::Answer;
+using testing::Draw;
+
+std::string ToString(const ReduceSpec& spec) {
+  std::vector<std::string> ops;
+  for (const Op op : spec.ops) ops.emplace_back(Name(op));
+  return absl::StrCat(Name(spec.dtype), "[", absl::StrJoin(spec.shape, ", "), "], axes {",
+                      absl::StrJoin(spec.axes, ", "), "}, ", absl::StrJoin(ops, " "),
+                      spec.nan_policy == NanPolicy::kOmit ? ", omits NaN" : "", ", correction ",
+                      spec.correction);
+}
+
+// Of at most `elements` elements and one at least. Reduced are any axes, or all.
+ReduceSpec RandomSpec(DType dtype, std::int64_t elements, std::mt19937_64& random) {
+  Draw draw(random);
+  ReduceSpec spec{.dtype = dtype};
+  const long rank = draw.Between(1, 4);
+  std::int64_t left = elements;
+  for (long d = 0; d < rank; ++d) {
+    // Any size that is left, by its order of magnitude.
+    std::int64_t most = left;
+    while (most > 1 && draw.OneIn(2)) most /= 4;
+    const std::int64_t length = draw.Between(1, std::max<std::int64_t>(most, 1));
+    spec.shape.push_back(length);
+    left /= length;
+  }
+  std::shuffle(spec.shape.begin(), spec.shape.end(), random);
+  for (long d = 0; d < rank; ++d) {
+    if (draw.OneIn(2)) spec.axes.push_back(d);
+  }
+  if (draw.OneIn(3)) {
+    spec.ops = {std::begin(kAllOps), std::end(kAllOps)};
+  } else {
+    std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
+    std::shuffle(ops.begin(), ops.end(), random);
+    spec.ops.assign(ops.begin(), ops.begin() + draw.Between(1, 3));
+  }
+  if (draw.OneIn(3)) spec.nan_policy = NanPolicy::kOmit;
+  spec.correction = draw.AnyOf<std::int64_t>({0, 0, 1, 1, 2, 7, -3, std::int64_t{1} << 40});
+  return spec;
+}
+
+class ExactCpuReduction : public ::testing::TestWithParam<DType> {
+ protected:
+  void TearDown() override { Choose(0); }
+
+  // 0: what the processor would choose.
+  static void Choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+
+  // Whether the product behind an output lies so close to where results change that 128 bits of it
+  // may not tell on which side.
+  static bool MayBeRefused(const ReduceSpec& spec, const std::vector<char>& data,
+                           std::int64_t output) {
+    const testing::Format& format = testing::FormatOfFloat(spec.dtype);
+    const std::size_t bytes = ElementBytes(spec.dtype);
+    const std::vector<std::size_t> outputs = testing::OutputOfEachElement(spec.shape, spec.axes);
+    mpq_class product = 1;
+    long factors = 1;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != static_cast<std::size_t>(output)) continue;
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, data.data() + i * bytes, bytes);
+      const std::uint64_t size = bits & ~format.SignBit();
+      const bool is_nan = size > format.InfinityBits();
+      if (is_nan && spec.nan_policy == NanPolicy::kOmit) continue;
+      if (is_nan || size == format.InfinityBits() || size == 0) return false;
+      product *= testing::NumberOf(size, format);
+      ++factors;
+    }
+    const mpq_class error = product * testing::PowerOfTwo(-125) * factors;
+    return testing::NearestBits(mpq_class(product - error), format) !=
+           testing::NearestBits(mpq_class(product + error), format);
+  }
+
+  // What was reported: the lowest output of which an op does not fit, and there the last such op.
+  static void ExpectOverflow(const ReduceSpec& spec, const std::vector<Answer>& answers,
+                             const Overflow& overflow) {
+    const Answer* lowest = nullptr;
+    Op op = Op::kSum;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].misfit == Answer::kAllFit) continue;
+      if (lowest != nullptr && answers[i].misfit > lowest->misfit) continue;
+      lowest = &answers[i];
+      op = spec.ops[i];
+    }
+    if (lowest == nullptr) {
+      ASSERT_EQ(overflow.output_index, Overflow::kNone);
+      return;
+    }
+    ASSERT_EQ(overflow.output_index, lowest->misfit);
+    ASSERT_EQ(overflow.op, op);
+    if (op != Op::kSum) return;
+    mpz_class sum = static_cast<long>(overflow.high);
+    sum = (sum << 64) + static_cast<unsigned long>(overflow.low);
+    ASSERT_EQ(sum, lowest->misfit_value);
+  }
+
+  static void ExpectAnswers(const ReduceSpec& spec, const std::vector<char>& data,
+                            const testing::Results& results) {
+    const std::vector<Answer> answers = testing::ReductionAnswers(spec, data.data());
+    const Overflow& overflow = results.overflow;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const Answer& answer = answers[i];
+      const std::size_t bytes = ElementBytes(ResultDType(spec.ops[i], spec.dtype));
+      ASSERT_EQ(results.bytes[i].size(), answer.bytes.size());
+      if (results.bytes[i] == answer.bytes) continue;
+      for (std::size_t at = 0; at < answer.bytes.size(); at += bytes) {
+        const std::string want = answer.bytes.substr(at, bytes);
+        if (results.bytes[i].substr(at, bytes) == want) continue;
+        // What does not fit, or may round either way, leaves anything.
+        const auto output = static_cast<std::int64_t>(at / bytes);
+        ASSERT_LE(overflow.output_index, output) << Name(spec.ops[i]);
+        ASSERT_TRUE(IsFloat(spec.dtype)
+                        ? spec.ops[i] == Op::kProd && MayBeRefused(spec, data, output)
+                        : want == std::string(bytes, '\0'))
+            << Name(spec.ops[i]) << " of output " << output;
+      }
+    }
+    if (!IsFloat(spec.dtype)) {
+      ExpectOverflow(spec, answers, overflow);
+    } else if (overflow.output_index != Overflow::kNone) {
+      ASSERT_EQ(overflow.op, Op::kProd);
+      ASSERT_TRUE(MayBeRefused(spec, data, overflow.output_index));
+    }
+  }
+
+  // `count` reductions of up to `elements` elements, each on the next SIMD width.
+  static void ExpectRandomReductions(DType dtype, int count, std::int64_t elements) {
+    const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+    std::mt19937_64 random(20261126);
+    for (int i = 0; i < count; ++i) {
+      const ReduceSpec spec = RandomSpec(dtype, elements, random);
+      const auto plan = MakePlan(spec);
+      ASSERT_TRUE(plan.ok()) << plan.status() << ToString(spec);
+      const std::vector<char> data = testing::HardTensor(spec, random);
+      const std::int64_t target = targets[static_cast<std::size_t>(i) % targets.size()];
+      Choose(target);
+      const testing::Results results = testing::Reduce(
+          *plan, data.data(), testing::Shuffled(static_cast<std::uint64_t>(i)), Numerics::kExact);
+      ExpectAnswers(spec, data, results);
+      if (::testing::Test::HasFatalFailure()) {
+        FAIL() << "case " << i << " on " << hwy::TargetName(target) << ": " << ToString(spec);
+      }
+    }
+  }
+};
+
+TEST_P(ExactCpuReduction, GivesTheOraclesBits) {
+  ExpectRandomReductions(GetParam(), testing::Rounds(7000), 100);
+}
+
+TEST_P(ExactCpuReduction, GivesTheOraclesBitsOfMoreThanATile) {
+  ExpectRandomReductions(GetParam(), testing::Rounds(150), 20'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDTypes, ExactCpuReduction, ::testing::ValuesIn(kAllDTypes),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+}  // namespace
+}  // namespace warpfold
