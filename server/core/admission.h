@@ -8,8 +8,8 @@
 // Tiny ones are refused only when all bytes are held: beyond three quarters those that nobody reads
 // are missed (TakeMissingBytes) as if others had been refused.
 //
-// Requests that need a lane hold three quarters of the places at most, so that however many wait for
-// one there is room for small ones, which do not.
+// Requests that need a lane hold three quarters of the places at most, so that however many wait
+// for one there is room for small ones, which do not.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
 // TensorFlow's batch scheduler: a decision comes at once and never waits; a ticket is handed out

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
-#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -24,33 +23,6 @@ AdmissionOptions Options(std::int64_t requests, std::int64_t bytes) {
 bool MayRetry(const absl::Status& status) {
   const std::optional<Refusal> refusal = RefusalOf(status);
   return refusal.has_value() && std::holds_alternative<RetryLater>(*refusal);
-}
-
-TEST(RefusalTest, RetryDelaySurvivesTheStatus) {
-  const absl::Status status = RefusalStatus(RetryLater{std::chrono::milliseconds(42)}, "full");
-  const std::optional<Refusal> refusal = RefusalOf(status);
-  ASSERT_TRUE(refusal.has_value());
-  ASSERT_TRUE(std::holds_alternative<RetryLater>(*refusal));
-  EXPECT_EQ(std::get<RetryLater>(*refusal).delay.count(), 42);
-}
-
-TEST(RefusalTest, AStatusWithoutAKindNeverFitsAndOtherCodesAreNoRefusal) {
-  const std::optional<Refusal> refusal = RefusalOf(absl::ResourceExhaustedError("scratch"));
-  ASSERT_TRUE(refusal.has_value());
-  EXPECT_TRUE(std::holds_alternative<NeverFits>(*refusal));
-  EXPECT_FALSE(RefusalOf(absl::InternalError("bug")).has_value());
-}
-
-TEST(RefusalTest, MemoryThatIsMissingNowMayBeThereLater) { EXPECT_TRUE(MayRetry(NoHostMemory())); }
-
-TEST(RefusalTest, MalformedIsAMarkThatChangesNothingElse) {
-  const absl::Status plain = absl::InvalidArgumentError("message: truncated");
-  EXPECT_FALSE(IsMalformed(plain));
-  const absl::Status marked = AsMalformed(plain);
-  EXPECT_TRUE(IsMalformed(marked));
-  EXPECT_EQ(marked.code(), plain.code());
-  EXPECT_EQ(marked.message(), plain.message());
-  EXPECT_FALSE(RefusalOf(marked).has_value());
 }
 
 TEST(AdmissionTest, ShortOfMemoryItRefusesLargePayloadsThenAll) {
