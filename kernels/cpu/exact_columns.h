@@ -15,6 +15,7 @@
 #include "kernels/cpu/column_loops.h"
 #include "kernels/cpu/exact_column_sums.h"
 #include "kernels/cpu/exact_run.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/exact/fold.h"
 
 namespace warpfold::cpu {
@@ -32,9 +33,14 @@ class ExactColumns {
 
   // For blocks of `columns` columns and up to `rows` rows.
   ExactColumns(const ExactRun<X>& run, std::int64_t rows, std::int64_t columns)
-      : run_(run), run_stride_(RunStride(rows)), columns_(columns), buffer_(columns) {
+      : run_(run),
+        run_stride_(TransposedStep<T>(rows)),
+        columns_(columns),
+        run_columns_(std::clamp(kRunsBytes / (rows * kElementBytes), std::int64_t{1}, columns)),
+        sums_(columns) {
     if constexpr (!X::kHasValuesAlone) {
-      runs_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(columns * run_stride_));
+      runs_ =
+          std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(run_columns_ * run_stride_));
     }
   }
 
@@ -43,7 +49,7 @@ class ExactColumns {
   void Add(const T* data, const Place& place, std::int64_t rows, State* states) {
     if constexpr (Values::kComponents > 0) AddValues(data, place, rows, states);
     if constexpr (!X::kHasValuesAlone) {
-      if (AreSumsAlone()) {
+      if (run_.needs_sums_alone()) {
         for (std::int64_t row = 0; row < rows; row += kColumnSumRowsMax) {
           AddSumsAlone(data + row * place.step, place.step, std::min(kColumnSumRowsMax, rows - row),
                        states);
@@ -55,23 +61,18 @@ class ExactColumns {
   }
 
  private:
-  // Not a power of two, so that neighbouring runs do not share the sets of a cache.
-  static std::int64_t RunStride(std::int64_t rows) {
-    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-    return (CeilDiv(rows, kLine) | 1) * kLine;
-  }
+  static constexpr std::int64_t kElementBytes = sizeof(T);
+  static constexpr std::int64_t kRunsBytes = 256 << 10;
 
-  // Sums and products by runs.
+  // Sums and products by runs, of as many columns at a time as stay in L2.
   void AddRuns(const T* data, std::int64_t step, std::int64_t rows, State* states) {
-    Transpose(data, step, rows);
-    for (std::int64_t c = 0; c < columns_; ++c) {
-      run_.AddSums(runs_.get() + c * run_stride_, rows, states[c]);
+    for (std::int64_t first = 0; first < columns_; first += run_columns_) {
+      const std::int64_t columns = std::min(run_columns_, columns_ - first);
+      Transpose(data + first, step, rows, columns, runs_.get(), run_stride_);
+      for (std::int64_t c = 0; c < columns; ++c) {
+        run_.AddSums(runs_.get() + c * run_stride_, rows, states[first + c]);
+      }
     }
-  }
-
-  bool AreSumsAlone() const {
-    return kIsFloat<T> && !X::kOmitsNan && !run_.needs().absolute_sums_and_squares &&
-           !(X::kHasProduct && run_.needs().product);
   }
 
   // Sums alone, where they fit float64. Where most did not, so it will be with the rows that
@@ -84,13 +85,14 @@ class ExactColumns {
         AddRuns(data, step, rows, states);
         return;
       }
-      const ColumnSums& sums = buffer_.sums();
+      const ColumnSums& sums = sums_.sums();
       const std::int64_t done = GetColumnSumLoop<T>()(data, step, rows, columns_, sums);
       std::fill(sums.fits + done, sums.fits + columns_, 0);
-      const std::int64_t others = std::count(sums.fits, sums.fits + columns_, 0);
-      const bool are_many = others > columns_ / 8;
-      if (others > columns_ / 2) are_wide_for_ = kBlocksUntilTried;
-      if (are_many) Transpose(data, step, rows);
+      if (std::count(sums.fits, sums.fits + columns_, 0) > columns_ / 8) {
+        are_wide_for_ = kBlocksUntilTried;
+        AddRuns(data, step, rows, states);
+        return;
+      }
       for (std::int64_t c = 0; c < columns_; ++c) {
         auto& state = states[c].sums;
         if ((state.specials & exact::kNotFinite) != 0) continue;
@@ -100,30 +102,10 @@ class ExactColumns {
           const bool is_negative_zero =
               sums.high[c] == 0 && std::signbit(sums.high[c]) && sums.low[c] == 0;
           state.specials |= is_negative_zero ? 0u : std::uint32_t{exact::kHasOtherThanNegativeZero};
-          continue;
+        } else {
+          for (std::int64_t r = 0; r < rows; ++r) runs_[r] = data[r * step + c];
+          run_.AddSums(runs_.get(), rows, states[c]);
         }
-        T* const column = runs_.get() + c * run_stride_;
-        if (!are_many) {
-          for (std::int64_t r = 0; r < rows; ++r) column[r] = data[r * step + c];
-        }
-        run_.AddSums(column, rows, states[c]);
-      }
-    }
-  }
-
-  void Transpose(const T* data, std::int64_t step, std::int64_t rows) {
-    constexpr int kAtOnce = 8;  // rows, as many streams as the processor reads ahead
-    std::int64_t row = 0;
-    for (; row + kAtOnce <= rows; row += kAtOnce) {
-      const T* from = data + row * step;
-      T* to = runs_.get() + row;
-      for (std::int64_t c = 0; c < columns_; ++c) {
-        for (int r = 0; r < kAtOnce; ++r) to[c * run_stride_ + r] = from[r * step + c];
-      }
-    }
-    for (; row < rows; ++row) {
-      for (std::int64_t c = 0; c < columns_; ++c) {
-        runs_[static_cast<std::size_t>(c * run_stride_ + row)] = data[row * step + c];
       }
     }
   }
@@ -182,8 +164,9 @@ class ExactColumns {
   const ExactRun<X>& run_;
   std::int64_t run_stride_;
   std::int64_t columns_;
+  std::int64_t run_columns_;
   std::unique_ptr<T[]> runs_;
-  ColumnSumsBuffer buffer_;
+  ColumnSumsBuffer sums_;
   int are_wide_for_ = 0;  // blocks to come
 };
 

@@ -105,12 +105,14 @@ class ExactEngineOf {
 
   static void FoldShortRows(const T* data, std::int64_t count, std::int64_t begin, std::int64_t end,
                             const ExactRun<X>& run, const Output& output) {
-    constexpr std::int64_t kAtOnce = 256;
-    const ShortSums<X> sums(run, output, kAtOnce);
-    const auto transposed =
-        std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(kAtOnce * count));
-    for (std::int64_t row = begin; row < end; row += kAtOnce) {
-      sums.FoldRows(data + row * count, count, std::min(kAtOnce, end - row), row, transposed.get());
+    constexpr std::int64_t kBytes = 12 << 10;  // twice, in the first-level cache
+    const std::int64_t at_once =
+        std::max<std::int64_t>(kBytes / (count * static_cast<std::int64_t>(sizeof(T))), 16);
+    const ShortSums<X> sums(run, output, at_once);
+    const auto room = std::make_unique_for_overwrite<T[]>(
+        static_cast<std::size_t>(ShortSums<X>::RoomFor(at_once, count)));
+    for (std::int64_t row = begin; row < end; row += at_once) {
+      sums.FoldRows(data + row * count, count, std::min(at_once, end - row), row, room.get());
     }
   }
 
@@ -141,16 +143,19 @@ class ExactEngineOf {
     std::int64_t part_rows;  // of a task
     std::int64_t parts;
 
-    explicit ColumnTasks(const Extent& extent) {
+    ColumnTasks(const Extent& extent, bool reads_once) {
       constexpr std::int64_t kElementBytes = sizeof(T);
-      // Of values alone rows are read in longer runs; sums have a cost for each column's block.
+      // What reads elements once reads rows in long runs; all else reads a block again, which stays
+      // in L2, and sums have a cost for each of its columns.
       constexpr std::int64_t kRows = X::kHasValuesAlone ? 64 : 512;
       constexpr std::int64_t kColumnsMax =
           std::min<std::int64_t>(4096, (std::int64_t{1} << 20) / sizeof(State));
-      columns = std::min(
-          {extent.inner, kColumnsMax, CeilDiv(kTaskElements, std::min(extent.count, kRows))});
+      const std::int64_t of_block =
+          reads_once ? 2048 : CeilDiv(kTaskElements, std::min(extent.count, kRows));
+      columns = std::min({extent.inner, kColumnsMax, of_block});
       blocks_per_plane = CeilDiv(extent.inner, columns);
-      rows = std::clamp(kTaskElements / columns, std::int64_t{1}, ExactColumns<X>::kRowsMax);
+      rows = std::clamp(kTaskElements / columns, reads_once ? kColumnSumRowsMax : std::int64_t{1},
+                        ExactColumns<X>::kRowsMax);
       // Partial states are few against the elements, and tasks enough for all cores.
       constexpr std::int64_t kTasks = 64;
       constexpr std::int64_t kPartRows =
@@ -166,11 +171,11 @@ class ExactEngineOf {
 
   static void FoldColumns(const T* data, const Extent& extent, const Output& output,
                           ParallelFor parallel_for) {
-    const ColumnTasks tasks(extent);
+    const ExactRun<X> run(output);
+    const ColumnTasks tasks(extent, run.reads_once());
     const std::int64_t blocks = extent.outer * tasks.blocks_per_plane;
     std::vector<State> partials(
         static_cast<std::size_t>(tasks.parts > 1 ? tasks.parts * extent.outputs() : 0));
-    const ExactRun<X> run(output);
     parallel_for(blocks * tasks.parts, [&](std::int64_t task) {
       const std::int64_t part = task / blocks;
       const std::int64_t plane = task % blocks / tasks.blocks_per_plane;

@@ -55,20 +55,22 @@ void AddSquares(const T* elements, std::int64_t count,
 
 namespace internal {
 
-// a times an integer, of which the highest bit need not be set.
+// a times a factor that is not 0. Without branches, which would go either way.
 inline void MultiplyBy(exact::PositiveProduct& a, std::uint64_t factor) {
+  const int zeros = exact::LeadingZeros(factor);
+  factor <<= zeros;
   const uint128 low = uint128{static_cast<std::uint64_t>(a.mantissa)} * factor;
   const uint128 high = (a.mantissa >> 64) * factor + (low >> 64);
-  // high * 2^64 + the low half of `low`, of 128 bits and as many as the factor has.
-  const int shift = exact::BitLength(high) - 64;
-  const auto low_half = static_cast<std::uint64_t>(low);
-  if (shift == 0) {
-    a.mantissa = high << 64 | low_half;
-    return;
-  }
-  a.truncations += low_half << (64 - shift) != 0 ? 1 : 0;
-  a.mantissa = high << (64 - shift) | low_half >> shift;
-  a.exponent += shift;
+  // Three words, of which the highest has its highest bit set, or the one below that.
+  std::uint64_t words[] = {static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high),
+                           static_cast<std::uint64_t>(high >> 64)};
+  const bool is_short = words[2] >> 63 == 0;
+  words[2] = is_short ? words[2] << 1 | words[1] >> 63 : words[2];
+  words[1] = is_short ? words[1] << 1 | words[0] >> 63 : words[1];
+  words[0] = is_short ? words[0] << 1 : words[0];
+  a.mantissa = uint128{words[2]} << 64 | words[1];
+  a.truncations += words[0] != 0 ? 1 : 0;
+  a.exponent += 64 - zeros - (is_short ? 1 : 0);
 }
 
 // What decides the sign, and whether there is anything to multiply.
@@ -123,8 +125,9 @@ void Multiply(const T* elements, std::int64_t count, exact::ProductState& produc
     };
     std::int64_t i = 0;
     for (; i + kRunning * kFactors <= count; i += kRunning * kFactors) {
-      for (int r = 0; r < kRunning; ++r)
+      for (int r = 0; r < kRunning; ++r) {
         multiply(elements + i + r * kFactors, kFactors, running[r]);
+      }
     }
     for (; i < count; i += kFactors) {
       multiply(elements + i, static_cast<int>(std::min<std::int64_t>(kFactors, count - i)),

@@ -47,6 +47,19 @@ class ExactRun {
 
   const ExactNeeds& needs() const { return needs_; }
 
+  // Whether column loops (exact_column_sums.h) do for all but values.
+  bool needs_sums_alone() const {
+    return kIsFloat<T> && X::kSums != exact::Sums::kNone && !X::kOmitsNan &&
+           !(X::kSums == exact::Sums::kStatistics && needs_.absolute_sums_and_squares) &&
+           !(X::kHasProduct && needs_.product);
+  }
+
+  // Whether columns are read by one loop.
+  bool reads_once() const {
+    if constexpr (X::kHasValuesAlone) return Values::kComponents == 1;
+    return Values::kComponents == 0 && needs_sums_alone();
+  }
+
   // Before the first element of an output.
   Leaders NoLeaders() const {
     return {.least = {needs_.least_index}, .greatest = {needs_.greatest_index}};

@@ -13,6 +13,7 @@
 #include "kernels/cpu/exact_column_sums.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_writer.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/element.h"
 #include "kernels/exact/fold.h"
 #include "kernels/finish.h"
@@ -34,19 +35,21 @@ template <typename T>
 inline bool RoundMean(double high, double low, std::int64_t count, T* mean) {
   const auto n = static_cast<double>(count);
   const double quotient = high / n;
+  // What is left of the numerator, exactly; of quotients far from where float64 ends.
+  const double rest = std::fma(-quotient, n, high);
+  const bool is_exact = low == 0 && rest == 0;
   if constexpr (std::is_same_v<T, double>) {
     *mean = quotient;  // itself rounded once
     if (low == 0) return true;
-    // What is left of the numerator, high - quotient * n exactly, and of the quotient.
     if (std::fabs(quotient) < 0x1p-900 || !std::isfinite(quotient)) return false;
-    const double rest = (std::fma(-quotient, n, high) + low) / n;
-    const double error = std::fabs(rest) * 0x1p-50;
-    *mean = quotient + (rest - error);
-    return *mean == quotient + (rest + error);
+    const double more = (rest + low) / n;
+    const double error = std::fabs(more) * 0x1p-50;
+    *mean = quotient + (more - error);
+    return *mean == quotient + (more + error);
   } else {
-    // The quotient errs by 2^-53 of it at most.
-    const T below = RoundFromDouble<T>(quotient * (1 - 0x1p-52));
-    *mean = RoundFromDouble<T>(quotient * (1 + 0x1p-52));
+    // A tie, as quotients by powers of two often are, or a quotient that errs by 2^-53 of it.
+    const T below = RoundFromDouble<T>(is_exact ? quotient : quotient * (1 - 0x1p-52));
+    *mean = RoundFromDouble<T>(is_exact ? quotient : quotient * (1 + 0x1p-52));
     using Bits = typename exact::FloatFormat<T>::Bits;
     return BitCast<Bits>(below) == BitCast<Bits>(*mean);
   }
@@ -67,9 +70,9 @@ class ShortSums {
     return kServe && output.states == nullptr && count <= kColumnSumRowsMax;
   }
 
-  // Of up to `columns` outputs at a time.
-  ShortSums(const ExactRun<X>& run, const Output& output, std::int64_t columns)
-      : run_(run), output_(output), buffer_(columns) {}
+  // Of up to `outputs` outputs at a time.
+  ShortSums(const ExactRun<X>& run, const Output& output, std::int64_t outputs)
+      : run_(run), output_(output), sums_(outputs) {}
 
   // The outputs from `first` on, of the columns side by side at `data`.
   void FoldColumns(const T* data, std::int64_t step, std::int64_t rows, std::int64_t columns,
@@ -81,16 +84,21 @@ class ShortSums {
     });
   }
 
-  // The same of rows of `count` elements one after another, made columns of.
+  // Elements that FoldRows needs room for.
+  static std::int64_t RoomFor(std::int64_t rows, std::int64_t count) {
+    return (rows + TransposedStep<T>(rows)) * count;
+  }
+
+  // The same of rows of `count` elements one after another, made columns of. Copied first: of rows
+  // read side by side a processor does not foresee the next ones. Sums of 128 f32 in memory took
+  // 0.48 ns an element so, 0.69 without (one core of an EPYC, Zen 4, 2026-11-26).
   void FoldRows(const T* data, std::int64_t count, std::int64_t rows, std::int64_t first,
-                T* transposed) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        transposed[i * rows + row] = data[row * count + i];
-      }
-    }
-    Fold(transposed, rows, count, rows, first,
-         [&](std::int64_t row) { return data + row * count; });
+                T* room) const {
+    std::copy(data, data + rows * count, room);
+    const std::int64_t step = TransposedStep<T>(rows);
+    T* const columns = room + rows * count;
+    Transpose(room, count, rows, count, columns, step);
+    Fold(columns, step, count, rows, first, [&](std::int64_t row) { return data + row * count; });
   }
 
  private:
@@ -98,7 +106,7 @@ class ShortSums {
   template <class ElementsOf>
   void Fold(const T* data, std::int64_t step, std::int64_t rows, std::int64_t columns,
             std::int64_t first, const ElementsOf& elements_of) const {
-    const ColumnSums& sums = buffer_.sums();
+    const ColumnSums& sums = sums_.sums();
     const std::int64_t done = GetColumnSumLoop<T>()(data, step, rows, columns, sums);
     std::fill(sums.fits + done, sums.fits + columns, 0);
     for (int i = 0; i < output_.targets.count; ++i) {
@@ -122,7 +130,7 @@ class ShortSums {
 
   const ExactRun<X>& run_;
   const Output& output_;
-  ColumnSumsBuffer buffer_;
+  ColumnSumsBuffer sums_;
 };
 
 }  // namespace warpfold::cpu

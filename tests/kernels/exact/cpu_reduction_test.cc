@@ -184,6 +184,10 @@ TEST_P(ExactCpuReduction, GivesTheOraclesBitsOfMoreThanATile) {
   ExpectRandomReductions(GetParam(), testing::Rounds(150), 20'000);
 }
 
+TEST_P(ExactCpuReduction, GivesTheOraclesBitsOfManyTasks) {
+  ExpectRandomReductions(GetParam(), testing::Rounds(10), 400'000);
+}
+
 INSTANTIATE_TEST_SUITE_P(AllDTypes, ExactCpuReduction, ::testing::ValuesIn(kAllDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
