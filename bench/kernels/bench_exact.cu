@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   report.AddFlags(app);
   CLI11_PARSE(app, argc, argv);
   const cudaDeviceProp gpu = RequireGpu();
-  const cuda::DeviceShape device = ShapeOfGpu();
+  const warpfold::cuda::DeviceShape device = ShapeOfGpu();
   std::printf("%s\n", gpu.name);
   MeasureAll<float>(max_log2, device, report);
   MeasureAll<double>(max_log2, device, report);
