@@ -32,9 +32,12 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     if (!status.ok()) End(status);
     return;
   }
-  absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
-  if (!admitted.ok()) return End(admitted.status());
-  ticket() = *std::move(admitted);
+  // Who asks whether the server is healthy is told, whatever is held.
+  if (method() != Method::kHealthCheck) {
+    absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
+    if (!admitted.ok()) return End(admitted.status());
+    ticket() = *std::move(admitted);
+  }
   // It has the request, which a client that does not read its answer is not to hold.
   const auto run = std::exchange(request_.run, nullptr);
   run(&answer_, [this](const absl::Status& ended) {
