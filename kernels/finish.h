@@ -40,8 +40,9 @@ struct ResultTargets {
   }
 };
 
-// An integer sum or product that does not fit its result. Of several, the one with the lowest
-// output index is reported.
+// An integer sum or product that does not fit its result. Of floats, whose sums and products always
+// do, an exact product that may round either way (exact/product.h). Of several, the one with the
+// lowest output index is reported.
 struct Overflow {
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::int64_t output_index = kNone;

@@ -30,28 +30,27 @@ inline T RoundSum(double high, double low) {
   }
 }
 
-// The mean rounded once, if a quotient of float64 decides it: 0 < count < 2^53.
+// The mean of `count` elements, at most kColumnSumRowsMax, rounded once; false if a quotient of
+// float64 does not decide it.
 template <typename T>
 inline bool RoundMean(double high, double low, std::int64_t count, T* mean) {
   const auto n = static_cast<double>(count);
   const double quotient = high / n;
-  // What is left of the numerator, exactly; of quotients far from where float64 ends.
-  const double rest = std::fma(-quotient, n, high);
-  const bool is_exact = low == 0 && rest == 0;
   if constexpr (std::is_same_v<T, double>) {
     *mean = quotient;  // itself rounded once
     if (low == 0) return true;
     if (std::fabs(quotient) < 0x1p-900 || !std::isfinite(quotient)) return false;
-    const double more = (rest + low) / n;
-    const double error = std::fabs(more) * 0x1p-50;
-    *mean = quotient + (more - error);
-    return *mean == quotient + (more + error);
+    const double rest = (std::fma(-quotient, n, high) + low) / n;
+    const double error = std::fabs(rest) * 0x1p-50;
+    *mean = quotient + (rest - error);
+    return *mean == quotient + (rest + error);
   } else {
-    // A tie, as quotients by powers of two often are, or a quotient that errs by 2^-53 of it.
-    const T below = RoundFromDouble<T>(is_exact ? quotient : quotient * (1 - 0x1p-52));
-    *mean = RoundFromDouble<T>(is_exact ? quotient : quotient * (1 + 0x1p-52));
-    using Bits = typename exact::FloatFormat<T>::Bits;
-    return BitCast<Bits>(below) == BitCast<Bits>(*mean);
+    // Rounded twice, but not onto a tie of T first. The sum is an integer below 2^53 of some unit
+    // u, ties near the mean are integers of a unit v above 2^-26 of it. So sum - count * tie is 0
+    // or at least the smaller of u and v, and the mean is as far from a tie as that / count: more
+    // than the quotient errs by, 2^-53 of the mean.
+    *mean = RoundFromDouble<T>(quotient);
+    return true;
   }
 }
 

@@ -227,6 +227,23 @@ TEST(ExactCpuProduct, WhatMayRoundEitherWayIsReportedForTheLowestOutput) {
   }
 }
 
+// 511 elements whose mean lies 2^-114 above the tie 1 + 2^-53, or below it: further down than the
+// quotient of the two float64 numbers that hold their sum.
+TEST(ExactCpuMean, BesideATieOfColumns) {
+  constexpr std::size_t kRows = 511, kColumns = 16;
+  std::vector<double> data(kRows * kColumns, 0.0);
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    data[c] = 511 + 0x1p-44;
+    data[kColumns + c] = -0x1p-53;
+    data[2 * kColumns + c] = c % 2 == 0 ? 0x1p-105 : -0x1p-105;
+  }
+  const ReduceSpec spec{
+      .dtype = DType::kF64, .shape = {kRows, kColumns}, .ops = {Op::kMean}, .axes = {0}};
+  const testing::Results results =
+      testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial, Numerics::kExact);
+  EXPECT_EQ(results.bytes[0], testing::ReductionAnswers(spec, data.data())[0].bytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(AllDTypes, ExactCpuReduction, ::testing::ValuesIn(kAllDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
