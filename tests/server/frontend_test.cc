@@ -168,51 +168,47 @@ TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
 class OnePlaceTest : public FrontendTest {
  protected:
   OnePlaceTest() { options_.limits.max_bytes_in_flight = 1; }
+
+  // Two whole streams, of which the first is at the device, and the second waits for its place.
+  void SendTwo() {
+    for (int i = 0; i < 2; ++i) {
+      calls_.push_back(std::make_unique<Call>());
+      writers_.push_back(stub_->ReduceStream(&calls_.back()->context, &calls_.back()->response));
+      ASSERT_TRUE(writers_.back()->Write(Header()));
+      ASSERT_TRUE(writers_.back()->Write(Chunk(Request().data())));
+      ASSERT_TRUE(writers_.back()->WritesDone());
+      if (i == 0) device_->AwaitBegun();
+    }
+    while (admission_.state().requests_expected != 1) std::this_thread::yield();
+  }
+
+  std::vector<std::unique_ptr<Call>> calls_;
+  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers_;
 };
 
 // The device is held back, and with it the place of a stream that is all here.
 TEST_F(OnePlaceTest, TheWaitForAPlaceIsTimeInTheQueue) {
-  std::vector<std::unique_ptr<Call>> calls;
-  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
-  for (int i = 0; i < 2; ++i) {
-    calls.push_back(std::make_unique<Call>());
-    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
-    ASSERT_TRUE(writers.back()->Write(Header()));
-    ASSERT_TRUE(writers.back()->Write(Chunk(Request().data())));
-    ASSERT_TRUE(writers.back()->WritesDone());
-    if (i == 0) device_->AwaitBegun();
-  }
-  while (admission_.state().requests_expected != 1) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(SendTwo());
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(GetServerInfo().ok());
   EXPECT_EQ(admission_.state().requests_in_flight, 1);
   const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
   device_->Open();
-  for (const auto& writer : writers) EXPECT_TRUE(writer->Finish().ok());
-  EXPECT_GE(calls[1]->response.timing().queue_ns(), waited.count());
+  for (const auto& writer : writers_) EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_GE(calls_[1]->response.timing().queue_ns(), waited.count());
 }
 
 // Each of its waits is shorter than the limit, or was when it began.
 TEST_F(OnePlaceTest, TheWaitForAPlaceCountsAgainstTheQueuesLimit) {
-  std::vector<std::unique_ptr<Call>> calls;
-  std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
-  for (int i = 0; i < 2; ++i) {
-    calls.push_back(std::make_unique<Call>());
-    writers.push_back(stub_->ReduceStream(&calls.back()->context, &calls.back()->response));
-    ASSERT_TRUE(writers.back()->Write(Header()));
-    ASSERT_TRUE(writers.back()->Write(Chunk(Request().data())));
-    ASSERT_TRUE(writers.back()->WritesDone());
-    if (i == 0) device_->AwaitBegun();
-  }
-  while (admission_.state().requests_expected != 1) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(SendTwo());
   const std::chrono::milliseconds limit(100);
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin <= limit) ASSERT_TRUE(GetServerInfo().ok());
   options_.limits.queue_timeout = limit;
   server_->SetLimits(options_.limits);
   device_->Open();
-  EXPECT_TRUE(writers[0]->Finish().ok());
-  const grpc::Status status = writers[1]->Finish();
+  EXPECT_TRUE(writers_[0]->Finish().ok());
+  const grpc::Status status = writers_[1]->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
             "the request waited its turn for longer than 100 ms (--queue-timeout-ms)");
