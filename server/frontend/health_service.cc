@@ -162,7 +162,7 @@ void HealthBoard::Leave(WatchCall& call) {
 }
 
 HealthServiceImpl::HealthServiceImpl(Services services, HealthBoard& board) : services_(services) {
-  Serve(SmallCall::Here<HealthCheckRequest, HealthCheckResponse>(
+  Serve(SmallCall::Probe<HealthCheckRequest, HealthCheckResponse>(
       services_, Method::kHealthCheck, [&board](const auto& request, auto* response) {
         const HealthSubject subject = SubjectOf(request.service());
         if (subject == HealthSubject::kUnknown) return absl::NotFoundError("service name unknown");

@@ -32,8 +32,7 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     if (!status.ok()) End(status);
     return;
   }
-  // Who asks whether the server is healthy is told, whatever is held.
-  if (method() != Method::kHealthCheck) {
+  if (where_ != Where::kProbe) {
     absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
     if (!admitted.ok()) return End(admitted.status());
     ticket() = *std::move(admitted);

@@ -33,6 +33,12 @@ class SmallCall final : public UnaryCall, private Submission {
   static RawService::Served Here(Services& services, Method method, Answer answer) {
     return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)));
   }
+  // Here, and though there is no room for the answer.
+  template <typename Request, typename Response, typename Answer>
+  static RawService::Served Probe(Services& services, Method method, Answer answer) {
+    return ServedBy(services, method, Where::kProbe,
+                    ParserOf<Request, Response>(std::move(answer)));
+  }
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Later(Services& services, Method method, Answer answer) {
     return ServedBy(services, method, Where::kHere,
@@ -44,7 +50,7 @@ class SmallCall final : public UnaryCall, private Submission {
                     ParserOf<Request, Response>(std::move(answer)));
   }
 
-  enum class Where { kHere, kOnLane };
+  enum class Where { kHere, kProbe, kOnLane };
 
   SmallCall(Services& services, Method method, ArrivedCall arrived, Where where,
             const ParseRequest& parse)
