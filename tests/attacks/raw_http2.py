@@ -191,6 +191,12 @@ class RawConnection:
             self._take(kind, flags, number & 0x7FFFFFFF, payload)
         return True
 
+    def read_for(self, pause_s):
+        """Takes what comes in that time, which is a pause whatever comes."""
+        end_at = time.monotonic() + pause_s
+        while not self.closed and (left_s := end_at - time.monotonic()) > 0:
+            self.read(left_s)
+
     def _take(self, kind, flags, number, payload):
         stream = self.streams.get(number)
         if kind == SETTINGS and not flags & ACK:

@@ -33,7 +33,7 @@ def go_on(client):
     for number, stream in client.streams.items():
         if stream.code is None:
             client.send(number, CHUNK)
-    client.read(IDLE_S / 4)
+    client.read_for(IDLE_S / 4)
 
 
 def test_slow_senders_keep_no_worker(attack):

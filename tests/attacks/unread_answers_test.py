@@ -79,5 +79,5 @@ def test_who_asks_on_has_no_more_time_to_read(attack):
         while asked < 40 and client.streams[number].code is None:
             client.send(number, small)
             asked += 1
-            client.read(0.3)
+            client.read_for(0.3)
         assert asked < 40, "the stream goes on"
