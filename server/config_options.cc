@@ -57,7 +57,8 @@ constexpr ConfigOption kOptions[] = {
     {"max-reflection-streams", &Config::max_reflection_streams, "calls", kAtStart,
      "Calls of reflection at a time", 1, 1024},
     {"max-health-watches", &Config::max_health_watches, "calls", kAtStart,
-     "Calls of grpc.health.v1.Health/Watch at a time", 1, 1 << 20},
+     "Calls of grpc.health.v1.Health/Watch at a time, of which one address may have a quarter", 1,
+     1 << 20},
     {"backend", &Config::backend, "", kAtStart,
      "Device to reduce on; auto: the GPUs, and the CPU only where no GPU is present"},
     {"streams", &Config::streams, "requests", kAtStart,
@@ -87,7 +88,8 @@ constexpr ConfigOption kOptions[] = {
     {"max-bytes-in-flight", &Config::max_bytes_in_flight, "bytes", kOnReload,
      "Payload and results held by admitted requests, and answers until they are read, of which "
      "those above 64KiB may hold half, and those above 4KiB come in while all hold less than three "
-     "quarters; what is on its way in may hold as much again",
+     "quarters; what is on its way in may hold as much again, and calls that wait for their "
+     "clients as much, at 16KiB each, or 1024 of them where that is more",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for the lanes of one device, and as many small ones for its batches", 1,

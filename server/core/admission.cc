@@ -130,13 +130,28 @@ absl::StatusOr<AdmissionTicket> AdmissionController::AdmitCall(std::int64_t call
     missing_bytes_ = std::max(missing_bytes_, above);
     return NoRoomForAnswer();
   }
+  AdmissionTicket ticket = HoldUnwritten(call_bytes);
+  ticket.has_.is_without_tensor = true;
+  ++state_.calls_without_tensor;
+  return ticket;
+}
+
+AdmissionTicket AdmissionController::HoldUnwritten(std::int64_t bytes) {
   AdmissionTicket ticket(this);
   ticket.has_.stage = AdmissionTicket::Stage::kAnswered;
-  ticket.has_.is_without_tensor = true;
   ++state_.answers_unwritten;
-  ++state_.calls_without_tensor;
-  Hold({.results = call_bytes}, &ticket);
+  Hold({.results = bytes}, &ticket);
   return ticket;
+}
+
+AdmissionTicket AdmissionController::ChargeRefusal(std::int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  return HoldUnwritten(bytes);
+}
+
+bool AdmissionController::IsFull() const {
+  absl::MutexLock lock(&mutex_);
+  return state_.bytes_in_flight >= options_.max_bytes_in_flight;
 }
 
 absl::Status AdmissionController::CheckOpen() {
@@ -284,6 +299,7 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
   absl::MutexLock lock(&mutex_);
   options_.max_requests_in_flight = max_requests_in_flight;
   options_.max_bytes_in_flight = max_bytes_in_flight;
+  open_calls_.SetBytesMax(max_bytes_in_flight);
 }
 
 void AdmissionController::SetPressure(Pressure pressure) {

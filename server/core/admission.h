@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/open_calls.h"
 #include "server/core/refusal.h"
 #include "server/core/sojourn.h"
 
@@ -146,7 +147,8 @@ struct AdmissionState {
 
 class AdmissionController {
  public:
-  explicit AdmissionController(const AdmissionOptions& options) : options_(options) {}
+  explicit AdmissionController(const AdmissionOptions& options)
+      : options_(options), open_calls_(options.max_bytes_in_flight) {}
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
@@ -166,6 +168,15 @@ class AdmissionController {
   // unwritten, and holds `call_bytes`. RESOURCE_EXHAUSTED with RetryLater: neither is there room
   // nor are such calls fewer than kCallsWithoutRoomMax.
   absl::StatusOr<AdmissionTicket> AdmitCall(std::int64_t call_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // For an answer that refuses a request, which is sent whatever is held: it is unwritten from now
+  // on, and holds `bytes`.
+  AdmissionTicket ChargeRefusal(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether all bytes are held.
+  bool IsFull() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  OpenCalls& open_calls() { return open_calls_; }
+  const OpenCalls& open_calls() const { return open_calls_; }
 
   // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
   // many as may be.
@@ -220,6 +231,7 @@ class AdmissionController {
     return options_.max_bytes_in_flight - options_.max_bytes_in_flight / 4;
   }
   absl::Status CheckLanesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  AdmissionTicket HoldUnwritten(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The place in the counts that it has, which ends or becomes another.
@@ -238,6 +250,7 @@ class AdmissionController {
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
   std::int64_t missing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  OpenCalls open_calls_;
   Sojourn sojourn_;
   std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -7,8 +7,7 @@
 
 namespace warpfold {
 
-Watchdog::Watchdog(Duration turn, MissingBytes missing_bytes)
-    : turn_(turn), missing_bytes_(std::move(missing_bytes)) {
+Watchdog::Watchdog(Duration turn, Missing missing) : turn_(turn), missing_(std::move(missing)) {
   if (turn_ > Duration::zero()) thread_ = std::jthread([this] { Run(); });
 }
 
@@ -48,16 +47,19 @@ void Watchdog::Remove(Watched& watched) {
 void Watchdog::Advance(Duration passed) {
   now_ms_.store(now_ms_.load(std::memory_order_relaxed) + passed.count(),
                 std::memory_order_relaxed);
-  for (const Due& due : FindDue(&Watched::due_ms_)) {
+  for (const Due& due : FindDue(&Watched::due_ms_, Duration::zero())) {
     if (Take(due, &Watched::due_ms_)) due.watched->OnOverdue();
   }
-  if (const std::int64_t missing_bytes = missing_bytes_(); missing_bytes > 0) {
-    MakeRoom(missing_bytes);
-  }
+  Shortage shortage = missing_();
+  if (shortage.is_none()) return;
+  const std::int64_t calls = shortage.calls;
+  MakeRoom(shortage, Duration::zero());
+  Shortage urgent{.calls = shortage.urgent_calls - (calls - shortage.calls)};
+  if (!urgent.is_none()) MakeRoom(urgent, kUrgentAhead);
 }
 
-std::vector<Watchdog::Due> Watchdog::FindDue(Time time) {
-  const std::int64_t now_ms = now_ms_.load(std::memory_order_relaxed);
+std::vector<Watchdog::Due> Watchdog::FindDue(Time time, Duration ahead) {
+  const std::int64_t now_ms = now_ms_.load(std::memory_order_relaxed) + ahead.count();
   std::vector<Due> found;
   for (Shard& shard : shards_) {
     absl::MutexLock lock(&shard.mutex);
@@ -77,13 +79,15 @@ bool Watchdog::Take(const Due& due, Time time) {
   return ((*due.watched).*time).compare_exchange_strong(at_ms, Watched::kNever);
 }
 
-void Watchdog::MakeRoom(std::int64_t missing_bytes) {
-  std::vector<Due> waiting = FindDue(&Watched::gives_way_ms_);
+void Watchdog::MakeRoom(Shortage& shortage, Duration ahead) {
+  std::vector<Due> waiting = FindDue(&Watched::gives_way_ms_, ahead);
   std::sort(waiting.begin(), waiting.end(),
             [](const Due& a, const Due& b) { return a.at_ms < b.at_ms; });
   for (const Due& due : waiting) {
-    if (missing_bytes <= 0) return;
-    if (Take(due, &Watched::gives_way_ms_)) missing_bytes -= due.watched->GiveWay();
+    if (shortage.is_none()) return;
+    if (!Take(due, &Watched::gives_way_ms_) || due.watched->GiveWay(shortage)) continue;
+    std::int64_t never = Watched::kNever;  // unless it has been set anew
+    due.watched->gives_way_ms_.compare_exchange_strong(never, due.at_ms);
   }
 }
 

@@ -1,6 +1,6 @@
 // Ends what waits for a client too long: one thread, which looks at everything watched in turns.
-// While others miss memory, what has waited for some time ends sooner: the longest first, and no
-// more than is missing.
+// While others miss memory, or too many calls are open, what has waited for some time ends sooner:
+// the longest first, and no more than is missing.
 //
 // Its time is its own: the sum of its turns, of which one counts four times the usual at most.
 // After a stop of the whole process (SIGSTOP, a snapshot of the machine) nothing is overdue that
@@ -29,6 +29,15 @@ namespace warpfold {
 
 class Watchdog;
 
+// What others miss.
+struct Shortage {
+  std::int64_t bytes = 0;
+  std::int64_t calls = 0;         // that are open
+  std::int64_t urgent_calls = 0;  // of them, however short they have waited
+
+  bool is_none() const { return bytes <= 0 && calls <= 0; }
+};
+
 // Something that may become overdue. Owned by shared_ptrs.
 class Watched : public std::enable_shared_from_this<Watched> {
  public:
@@ -40,9 +49,10 @@ class Watched : public std::enable_shared_from_this<Watched> {
   // the same moment may be too late to be heard.
   virtual void OnOverdue() = 0;
 
-  // Others miss memory, and the time that GivesWayIn named has passed: ends what holds some here.
-  // Returns how many bytes come free by it. As OnOverdue in all else.
-  virtual std::int64_t GiveWay() { return 0; }
+  // Others miss something, and the time that GivesWayIn named has passed, or would have within
+  // kUrgentAhead: ends what holds some of it here, and takes that off `shortage`. False: it goes
+  // on, and is asked again. As OnOverdue in all else.
+  virtual bool GiveWay(Shortage& /*shortage*/) { return false; }
 
  private:
   friend class Watchdog;
@@ -58,12 +68,15 @@ class Watchdog {
  public:
   using Duration = std::chrono::milliseconds;
 
-  // Says how many bytes others have missed since it was last asked.
-  using MissingBytes = std::function<std::int64_t()>;
+  // Says what others have missed since it was last asked.
+  using Missing = std::function<Shortage()>;
 
-  // Begins to look, every `turn`. Zero: only Advance does, for tests. `missing_bytes` outlives it.
+  // Of urgent calls, by how much sooner they give way.
+  static constexpr Duration kUrgentAhead{1000};
+
+  // Begins to look, every `turn`. Zero: only Advance does, for tests. `missing` outlives it.
   explicit Watchdog(
-      Duration turn, MissingBytes missing_bytes = [] { return std::int64_t{0}; });
+      Duration turn, Missing missing = [] { return Shortage{}; });
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -110,14 +123,14 @@ class Watchdog {
     std::int64_t at_ms;
     std::shared_ptr<Watched> watched;
   };
-  // Those of which the time has come.
-  std::vector<Due> FindDue(Time time);
+  // Those of which the time has come, or comes `ahead` from now.
+  std::vector<Due> FindDue(Time time, Duration ahead);
   // True, and the time never comes again, unless it has been set anew meanwhile.
   static bool Take(const Due& due, Time time);
-  void MakeRoom(std::int64_t missing_bytes);
+  void MakeRoom(Shortage& shortage, Duration ahead);
 
   const Duration turn_;
-  const MissingBytes missing_bytes_;
+  const Missing missing_;
   std::atomic<std::int64_t> now_ms_{0};  // its own time
   std::array<Shard, kShards> shards_;
   absl::Notification stopped_;

@@ -18,7 +18,9 @@ void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {
   AnsweredCall& begun = *call;
   begun.self_ = std::move(call);
   begun.services_.watchdog.Add(begun);
+  begun.BeginBatch();  // the watchdog may end the call as soon as it counts as open
   begun.BeginReading();
+  begun.EndBatch();
 }
 
 void AnsweredCall::EndWait() {
@@ -34,12 +36,32 @@ void AnsweredCall::OnOverdue() {
   }
 }
 
-std::int64_t AnsweredCall::GiveWay() {
-  if (!sending_) return 0;
+absl::Status AnsweredCall::EnterOpen() {
+  is_open_ = true;
+  services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
+  return services_.admission.open_calls().Enter();
+}
+
+void AnsweredCall::LeaveOpen() {
+  if (is_open_.exchange(false)) services_.admission.open_calls().Leave();
+}
+
+bool AnsweredCall::GiveWay(Shortage& shortage) {
+  if (!sending_) {
+    if (shortage.calls <= 0 || !EndWaiting()) return false;
+    --shortage.calls;
+    return true;
+  }
+  if ((holds_bytes_ ? shortage.bytes : shortage.calls) <= 0) return false;
   const std::optional<std::string> peer = Abort();
-  if (!peer.has_value()) return 0;
+  if (!peer.has_value()) return true;  // it is over
   CountWritePressed(services_, method_, *peer, answer_bytes_);
-  return static_cast<std::int64_t>(answer_bytes_) + kUnwrittenCallBytes;
+  if (holds_bytes_) {
+    shortage.bytes -= static_cast<std::int64_t>(answer_bytes_) + kUnwrittenCallBytes;
+  } else {
+    --shortage.calls;
+  }
+  return true;
 }
 
 void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,
@@ -49,15 +71,22 @@ void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answ
   held_ = std::move(held);
   held_.Answered(static_cast<std::int64_t>(answer_bytes_), kUnwrittenCallBytes);
   write_timeout_ = WriteTimeout(services_.limits.Get(), answer_bytes_);
+  holds_bytes_ = !held_.is_empty();
+  if (holds_bytes_) {
+    LeaveOpen();
+  } else if (!is_open_.exchange(true)) {
+    services_.admission.open_calls().EnterEnding();
+  }
   sending_ = true;
   OverdueIn(write_timeout_);
-  if (!held_.is_empty()) services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(answer_bytes_));
+  services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(answer_bytes_));
   Finish(status, answer);
 }
 
 void AnsweredCall::OnDone() {
   services_.watchdog.Remove(*this);
   held_.Release();
+  LeaveOpen();
   self_.reset();  // the last touch
 }
 

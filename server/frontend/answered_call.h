@@ -3,7 +3,8 @@
 // Step of a request: the way back. It waits until the answer is on its way to the client for no
 // longer than --write-idle-timeout-ms and the time that its bytes take at --min-bytes-per-s, and
 // gives way sooner while others are refused for want of bytes. Until then its ticket holds the
-// answer's bytes, and what a call is.
+// answer's bytes, and what a call is; one that has no ticket counts among the open calls
+// (open_calls.h), as it may while it waits for its client.
 //
 // The call owns itself from Begin until gRPC is done with it.
 #ifndef WARPFOLD_SERVER_FRONTEND_ANSWERED_CALL_H_
@@ -28,7 +29,7 @@ namespace warpfold {
 
 // What gRPC and the call itself hold of memory while an answer is unread: 16.5 KB a call, of 10,000
 // answers of one float (RSS, gRPC 1.51).
-inline constexpr std::int64_t kUnwrittenCallBytes = std::int64_t{16} << 10;
+inline constexpr std::int64_t kUnwrittenCallBytes = kOpenCallBytes;
 
 class AnsweredCall : public CoreCall, public Watched {
  public:
@@ -47,6 +48,14 @@ class AnsweredCall : public CoreCall, public Watched {
   void OverdueIn(std::chrono::milliseconds time) { services_.watchdog.DueIn(*this, time); }
   void EndWait();
 
+  // From now on it counts among the open calls, and gives way to others when it has waited for long
+  // (EndWaiting). RESOURCE_EXHAUSTED with RetryLater: too many do.
+  absl::Status EnterOpen();
+  void LeaveOpen();
+  // Others miss open calls: ends this one with GaveWay, if it waits for its client now. On the
+  // watchdog's thread; must not wait.
+  virtual bool EndWaiting() { return false; }
+
   // The end: the answer if `status` is OK, else the status. The request's place in `held` ends, and
   // the rest of it when that has been written. From any thread, once; the call may be gone when it
   // returns.
@@ -61,14 +70,16 @@ class AnsweredCall : public CoreCall, public Watched {
  private:
   void OnDone() final;
   void OnOverdue() final;
-  std::int64_t GiveWay() final;
+  bool GiveWay(Shortage& shortage) final;
 
   Services& services_;
   const Method method_;
   CallRecord record_;
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
+  std::atomic<bool> is_open_{false};    // counts as such
   AdmissionTicket held_;                // while the answer is being written
   std::atomic<bool> sending_{false};
+  bool holds_bytes_ = false;                    // from then on
   std::size_t answer_bytes_ = 0;                // from then on
   std::chrono::milliseconds write_timeout_{0};  // and this
 };

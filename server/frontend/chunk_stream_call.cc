@@ -16,6 +16,10 @@ ChunkStreamCall::ChunkStreamCall(Submission& work, Method method, ArrivedCall ar
       chunks_(*this, work.ticket(), work.services().uploads.beyond()) {}
 
 void ChunkStreamCall::BeginReading() {
+  if (const absl::Status place = EnterOpen(); !place.ok()) {
+    if (EndHeaderPhase()) RefuseWith(place);
+    return;
+  }
   const Limits& limits = call_services().limits.Get();
   OverdueIn(std::min(limits.stream_idle_timeout, limits.message_timeout));
   NoticeCancel();
@@ -85,6 +89,20 @@ void ChunkStreamCall::OnWaitOverdue() {
   Services& services = call_services();
   chunks_.Fail(services.admission.RefuseQueued(services.limits.Get().queue_timeout));
   BeginChunks(0);
+}
+
+bool ChunkStreamCall::EndWaiting() {
+  Services& services = call_services();
+  if (EndHeaderPhase()) {
+    RefuseWith(GaveWay(services));
+    return true;
+  }
+  const bool is_queued = is_accepted_ && !is_begun_;
+  const bool is_silent = wait_.Silence(services.watchdog.now()) >= UploadPlaces::kSilentMax;
+  if (!is_queued && !is_silent) return false;
+  chunks_.Fail(GaveWay(services));
+  if (is_queued) BeginChunks(0);
+  return true;
 }
 
 void ChunkStreamCall::OnChunkOverdue() {

@@ -6,7 +6,8 @@
 // piece of the tensor is here, or all of it, is the work admitted and queued: a client that sends
 // nothing takes neither a request's place nor a lane. How long it is waited for the watchdog says:
 // for the header, for each chunk, and for all of them at
-// --min-bytes-per-s.
+// --min-bytes-per-s. It is an open call until it has its answer, and gives way to others when they
+// are too many and it is silent, or still waits for its place.
 #ifndef WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
 
@@ -54,6 +55,7 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   void OnMessage(grpc::ByteBuffer* message) final;
   void OnCancel() final;
   void OnWaitOverdue() final;
+  bool EndWaiting() final;
   void OnPlace() final { BeginChunks(place_bytes()); }
   void OnAsked() final { BeginChunks(0); }
   std::int64_t EndSilent() final;

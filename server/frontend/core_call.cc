@@ -87,7 +87,7 @@ void CoreCall::Perform(const std::vector<grpc_op>& ops, Batch& batch) {
 }
 
 void CoreCall::ReadNext() {
-  batches_.fetch_add(1, std::memory_order_relaxed);
+  BeginBatch();
   read_.RecvMessage(&received_);
   arrived_.call->PerformOps(&read_);
 }
@@ -110,7 +110,7 @@ bool CoreCall::IsBroken() const {
 
 void CoreCall::NoticeCancel() {
   if (notices_.exchange(true)) return;
-  batches_.fetch_add(1, std::memory_order_relaxed);
+  BeginBatch();
   grpc_op op = Operation(GRPC_OP_RECV_CLOSE_ON_SERVER);
   op.data.recv_close_on_server.cancelled = &cancelled_;
   Perform({op}, close_);
@@ -134,7 +134,7 @@ std::vector<grpc_op> CoreCall::Sending(const grpc::ByteBuffer* answer) {
 }
 
 void CoreCall::Write(const grpc::ByteBuffer& answer) {
-  batches_.fetch_add(1, std::memory_order_relaxed);
+  BeginBatch();
   Perform(Sending(&answer), write_);
 }
 

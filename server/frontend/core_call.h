@@ -57,6 +57,10 @@ class CoreCall {
   // gRPC is done with the call, which may be deleted in here.
   virtual void OnDone() = 0;
 
+  // Between the two OnDone does not come, however the call ends.
+  void BeginBatch() { batches_.fetch_add(1, std::memory_order_relaxed); }
+  void EndBatch() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Never waits. Not while a read is under way.
   void ReadNext();
 
@@ -91,8 +95,6 @@ class CoreCall {
   void OnRead(bool ok);
   void OnWrite(bool ok);
   void OnClosed();
-  // One batch is done, reaction and all.
-  void EndBatch() ABSL_LOCKS_EXCLUDED(mutex_);
 
   ArrivedCall arrived_;
   grpc::ByteBuffer received_;

@@ -34,6 +34,15 @@ int UploadPlacesOf(const GrpcServerOptions& options) {
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, 1 << 16));
 }
 
+Shortage TakeShortage(AdmissionController& admission) {
+  const OpenCalls& calls = admission.open_calls();
+  const std::int64_t open = calls.count();
+  const std::int64_t calls_max = calls.max();
+  return {.bytes = admission.TakeMissingBytes(),
+          .calls = open - (calls_max - calls_max / 4),
+          .urgent_calls = open - calls_max};
+}
+
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
   info.set_version(options.version);
@@ -86,8 +95,9 @@ class GrpcServerImpl final : public GrpcServer {
                  AccessLog& access_log)
       : limits_(options.limits),
         health_board_(options.health_watches_max),
+        checks_(kChecksMax),
         reflection_places_(options.reflection_streams_max),
-        watchdog_(kWatchdogTurn, [&admission] { return admission.TakeMissingBytes(); }),
+        watchdog_(kWatchdogTurn, [&admission] { return TakeShortage(admission); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
         services_{limits_,
                   admission,
@@ -103,7 +113,7 @@ class GrpcServerImpl final : public GrpcServer {
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, health_board_.serving()),
-        health_(services_, health_board_),
+        health_(services_, health_board_, checks_),
         reflection_(services_, reflection_places_,
                     {kReductionService, kTensorService, kInferenceService, kReflectionService,
                      kHealthService}) {}
@@ -167,6 +177,7 @@ class GrpcServerImpl final : public GrpcServer {
   grpc::ResourceQuota received_{"received"};
   // Calls, which the watchdog may hold for longer than gRPC, give their places back to these.
   HealthBoard health_board_;
+  ProbePlaces checks_;
   ReflectionPlaces reflection_places_;
   Watchdog watchdog_;
   UploadPlaces uploads_;

@@ -35,6 +35,9 @@ HealthSubject SubjectOf(std::string_view name) {
   return is_known ? HealthSubject::kReadiness : HealthSubject::kUnknown;
 }
 
+// Of "ipv4:10.0.0.1:50123", what stands before the port.
+std::string AddressOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
+
 HealthCheckResponse Tell(HealthSubject subject, bool serving) {
   HealthCheckResponse response;
   switch (subject) {
@@ -57,8 +60,12 @@ HealthCheckResponse Tell(HealthSubject subject, bool serving) {
 class WatchCall final : public StreamedCall {
  public:
   WatchCall(Services& services, HealthBoard& board, ArrivedCall arrived)
-      : StreamedCall(services, Method::kHealthWatch, std::move(arrived)), board_(board) {}
+      : StreamedCall(services, Method::kHealthWatch, std::move(arrived)),
+        board_(board),
+        address_(AddressOf(PeerName())) {}
   ~WatchCall() override { board_.Leave(*this); }
+
+  const std::string& address() const { return address_; }
 
   // The state may be another.
   void OnChange() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -111,6 +118,7 @@ class WatchCall final : public StreamedCall {
   }
 
   HealthBoard& board_;
+  const std::string address_;
   HealthSubject subject_ ABSL_GUARDED_BY(mutex_) = HealthSubject::kUnknown;
   std::optional<HealthCheckResponse::ServingStatus> told_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -152,18 +160,27 @@ absl::Status HealthBoard::Join(WatchCall& call) {
   if (calls_.size() >= static_cast<std::size_t>(watches_max_)) {
     return NoPlaceFor(Method::kHealthWatch, watches_max_, "--max-health-watches");
   }
+  int& of_peer = peers_[call.address()];
+  if (of_peer >= peer_watches_max_) {
+    return NoPlaceFor(Method::kHealthWatch, peer_watches_max_,
+                      "a quarter of --max-health-watches, for one address");
+  }
+  ++of_peer;
   calls_.insert(&call);
   return absl::OkStatus();
 }
 
 void HealthBoard::Leave(WatchCall& call) {
   absl::MutexLock lock(&mutex_);
-  calls_.erase(&call);
+  if (calls_.erase(&call) == 0) return;
+  const auto peer = peers_.find(call.address());
+  if (--peer->second == 0) peers_.erase(peer);
 }
 
-HealthServiceImpl::HealthServiceImpl(Services services, HealthBoard& board) : services_(services) {
+HealthServiceImpl::HealthServiceImpl(Services services, HealthBoard& board, ProbePlaces& checks)
+    : services_(services) {
   Serve(SmallCall::Probe<HealthCheckRequest, HealthCheckResponse>(
-      services_, Method::kHealthCheck, [&board](const auto& request, auto* response) {
+      services_, Method::kHealthCheck, checks, [&board](const auto& request, auto* response) {
         const HealthSubject subject = SubjectOf(request.service());
         if (subject == HealthSubject::kUnknown) return absl::NotFoundError("service name unknown");
         *response = Tell(subject, board.serving());

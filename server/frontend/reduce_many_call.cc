@@ -55,16 +55,19 @@ RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
       new ReduceManyCall(services, std::move(protocol), context));
   call->self_ = call;
   services.watchdog.Add(*call);
-  {
-    absl::MutexLock lock(&call->mutex_);
-    call->Watch(/*in_flight=*/0);
-  }
-  call->StartRead(&call->request_);
+  call->Take(call->FirstSteps());
   return call.get();
+}
+
+ReduceManyCall::Steps ReduceManyCall::FirstSteps() {
+  absl::MutexLock lock(&mutex_);
+  ending_ = services_.admission.open_calls().Enter();
+  return NextSteps();
 }
 
 void ReduceManyCall::OnDone() {
   services_.watchdog.Remove(*this);
+  services_.admission.open_calls().Leave();
   const std::shared_ptr<ReduceManyCall> self = std::move(self_);
   absl::MutexLock lock(&mutex_);
   done_ = true;
@@ -98,7 +101,14 @@ void ReduceManyCall::ServeItem() {
   if (status.ok()) return;
   item.Refuse(status);
   grpc::ByteBuffer answer = item.Written(status, nullptr);
-  ItemAnswered(item.position, {answer, AdmissionTicket()});
+  AdmissionController& admission = services_.admission;
+  AdmissionTicket held =
+      admission.ChargeRefusal(static_cast<std::int64_t>(answer.Length()) + kUnwrittenItemBytes);
+  if (admission.IsFull()) {
+    absl::MutexLock lock(&mutex_);
+    held_back_ = true;
+  }
+  ItemAnswered(item.position, {answer, std::move(held)});
 }
 
 ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
@@ -175,30 +185,39 @@ void ReduceManyCall::OnOverdue() {
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);
-    if (done_) return;
+    if (done_ || finished_) return;
     if (waits_ == Waits::kForWrite) {
       CountWriteOverdue(services_, protocol_.method, context_->peer(), write_timeout_,
                         writing_bytes_);
       context_->TryCancel();
     } else if (waits_ == Waits::kForMessage) {
-      overdue_ = true;
+      ending_ = MessageOverdue(services_);
     }
     steps = NextSteps();
   }
   Take(steps);
 }
 
-std::int64_t ReduceManyCall::GiveWay() {
-  absl::MutexLock lock(&mutex_);
-  if (done_ || waits_ != Waits::kForWrite) return 0;
-  const std::int64_t held_bytes = HeldByAnswers();
-  if (held_bytes == 0) {
-    services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(writing_bytes_));
-    return 0;
+bool ReduceManyCall::GiveWay(Shortage& shortage) {
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_) return true;
+    if (writing_ || (finished_ && shortage.calls > 0)) {
+      // What it was told last is not read either.
+      CountWritePressed(services_, protocol_.method, context_->peer(), writing_bytes_);
+      context_->TryCancel();
+      shortage.bytes -= HeldByAnswers();
+    } else if (waits_ == Waits::kForMessage && shortage.calls > 0) {
+      ending_ = GaveWay(services_);
+      steps = NextSteps();
+    } else {
+      return false;
+    }
+    --shortage.calls;
   }
-  CountWritePressed(services_, protocol_.method, context_->peer(), writing_bytes_);
-  context_->TryCancel();
-  return held_bytes;
+  Take(steps);
+  return true;
 }
 
 std::int64_t ReduceManyCall::HeldByAnswers() const {
@@ -231,17 +250,19 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
     outbox_bytes_ = 0;
   }
   NextWrite(steps);
+  if (!writing_ && outbox_.empty()) held_back_ = false;
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
-  if (!reading_ && !ended_ && !cancelled_ && in_flight < kItemsInFlightMax &&
-      outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
+  if (ending_.ok() && !reading_ && !ended_ && !cancelled_ && !held_back_ &&
+      in_flight < kItemsInFlightMax && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
     reading_ = steps.read = true;
   }
   Watch(in_flight);
-  const bool is_over = overdue_ || (!reading_ && !writing_ && (ended_ || cancelled_));
+  const bool is_over = !ending_.ok() || (!reading_ && !writing_ && (ended_ || cancelled_));
   if (is_over && items_.empty()) {
     finished_ = steps.finish = true;
     steps.status = Ending();
+    services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
   }
   return steps;
 }
@@ -257,6 +278,7 @@ void ReduceManyCall::Watch(std::size_t in_flight) {
     case Waits::kNot:
       return services_.watchdog.NotDue(*this);
     case Waits::kForMessage:
+      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
       return services_.watchdog.DueIn(*this, limits.message_timeout);
     case Waits::kForWrite:
       write_timeout_ = WriteTimeout(limits, writing_bytes_);
@@ -267,8 +289,7 @@ void ReduceManyCall::Watch(std::size_t in_flight) {
 
 absl::Status ReduceManyCall::Ending() const {
   if (cancelled_) return absl::CancelledError("the client cancelled the stream");
-  if (overdue_) return MessageOverdue(services_);
-  return absl::OkStatus();
+  return ending_;
 }
 
 void ReduceManyCall::Take(const Steps& steps) {
@@ -284,7 +305,7 @@ void ReduceManyCall::Take(const Steps& steps) {
   LogCall(services_.access_log, protocol_.method,
           absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "",
           context_->peer());
-  Finish(ToGrpcStatus(steps.status));
+  Finish(ToGrpcStatus(steps.status, *context_));
 }
 
 }  // namespace warpfold

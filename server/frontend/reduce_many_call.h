@@ -6,7 +6,10 @@
 // way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
 // that does not read its answers is not read from either, and is let go when one has waited too
 // long, sooner while others are refused for want of bytes. An item's place among the requests in
-// flight ends when it has its answer, whose bytes stay held until it is written.
+// flight ends when it has its answer, whose bytes stay held until it is written. So do those of
+// refusals, which are sent though there is no room: then no more is read until all are written.
+//
+// A stream is an open call (open_calls.h): one that waits for its client gives way to others.
 //
 // A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
 // gRPC does not tell half a message from none.
@@ -99,6 +102,8 @@ class ReduceManyCall final : public RawReactor, public Watched {
 
   ReduceManyCall(Services& services, Protocol protocol, grpc::CallbackServerContext* context);
 
+  // Before all else: takes its place among the open calls, and begins to read.
+  Steps FirstSteps() ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
   // Among the items, with a place in the outbox if answers go in the order asked. Null: the stream
   // has ended.
@@ -112,8 +117,8 @@ class ReduceManyCall final : public RawReactor, public Watched {
   // Sets the watchdog on what the stream waits for now.
   void Watch(std::size_t in_flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOverdue() override ABSL_LOCKS_EXCLUDED(mutex_);
-  std::int64_t GiveWay() override ABSL_LOCKS_EXCLUDED(mutex_);
-  // By those that wait to be written; refusals hold nothing.
+  bool GiveWay(Shortage& shortage) override ABSL_LOCKS_EXCLUDED(mutex_);
+  // By those that wait to be written.
   std::int64_t HeldByAnswers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How the stream ends.
   absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -136,12 +141,13 @@ class ReduceManyCall final : public RawReactor, public Watched {
   std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};
   std::size_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody reads answers any more
-  bool overdue_ ABSL_GUARDED_BY(mutex_) = false;    // no message has come in time
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // until all answers are written
+  absl::Status ending_ ABSL_GUARDED_BY(mutex_);     // not OK: why the server ends the stream
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // the context is gone
 };

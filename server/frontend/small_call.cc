@@ -10,13 +10,23 @@
 namespace warpfold {
 
 RawService::Served SmallCall::ServedBy(Services& services, Method method, Where where,
-                                       ParseRequest parse) {
+                                       ParseRequest parse, ProbePlaces* probes) {
   // Shared by all calls of the method.
   const auto shared = std::make_shared<const ParseRequest>(std::move(parse));
-  return {method, [&services, method, where, shared](ArrivedCall arrived) {
-            AnsweredCall::Begin(
-                std::make_shared<SmallCall>(services, method, std::move(arrived), where, *shared));
+  return {method, [&services, method, where, shared, probes](ArrivedCall arrived) {
+            AnsweredCall::Begin(std::make_shared<SmallCall>(services, method, std::move(arrived),
+                                                            where, *shared, probes));
           }};
+}
+
+absl::Status SmallCall::TakePlace() {
+  if (probes_ == nullptr) return EnterOpen();
+  probes_->Take({shared_from_this(), this});
+  return absl::OkStatus();
+}
+
+void SmallCall::EndForAnother() {
+  if (Abort().has_value()) call_services().metrics.CountTimeout(Timeout::kCallPressed);
 }
 
 void SmallCall::Serve(grpc::ByteBuffer* request) {
@@ -32,7 +42,7 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     if (!status.ok()) End(status);
     return;
   }
-  if (where_ != Where::kProbe) {
+  if (probes_ == nullptr) {
     absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
     if (!admitted.ok()) return End(admitted.status());
     ticket() = *std::move(admitted);

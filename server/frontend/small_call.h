@@ -17,6 +17,7 @@
 #include "server/core/work.h"
 #include "server/frontend/deadline.h"
 #include "server/frontend/message_payload.h"
+#include "server/frontend/probe_places.h"
 #include "server/frontend/raw_service.h"
 #include "server/frontend/small_message.h"
 #include "server/frontend/submission.h"
@@ -24,7 +25,7 @@
 
 namespace warpfold {
 
-class SmallCall final : public UnaryCall, private Submission {
+class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
  public:
   // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
   // answer that never waits, or on a lane's thread; or by `answer(request, &response, done)`, which
@@ -33,11 +34,12 @@ class SmallCall final : public UnaryCall, private Submission {
   static RawService::Served Here(Services& services, Method method, Answer answer) {
     return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)));
   }
-  // Here, and though there is no room for the answer.
+  // Here, and though there is no room for the answer: in one of `places`, which outlive the calls.
   template <typename Request, typename Response, typename Answer>
-  static RawService::Served Probe(Services& services, Method method, Answer answer) {
-    return ServedBy(services, method, Where::kProbe,
-                    ParserOf<Request, Response>(std::move(answer)));
+  static RawService::Served Probe(Services& services, Method method, ProbePlaces& places,
+                                  Answer answer) {
+    return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)),
+                    &places);
   }
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Later(Services& services, Method method, Answer answer) {
@@ -50,19 +52,26 @@ class SmallCall final : public UnaryCall, private Submission {
                     ParserOf<Request, Response>(std::move(answer)));
   }
 
-  enum class Where { kHere, kProbe, kOnLane };
+  enum class Where { kHere, kOnLane };
 
+  // `probes`: null, or where it takes a place and needs no other room.
   SmallCall(Services& services, Method method, ArrivedCall arrived, Where where,
-            const ParseRequest& parse)
+            const ParseRequest& parse, ProbePlaces* probes)
       : UnaryCall(services, method, std::move(arrived)),
         Submission(services, DeadlineOf(context())),
         where_(where),
-        parse_(parse) {}
+        parse_(parse),
+        probes_(probes) {}
+  ~SmallCall() override {
+    if (probes_ != nullptr) probes_->GiveBack(*this);
+  }
 
  private:
   void OnCancel() override { Cancel(); }
   static RawService::Served ServedBy(Services& services, Method method, Where where,
-                                     ParseRequest parse);
+                                     ParseRequest parse, ProbePlaces* probes = nullptr);
+  absl::Status TakePlace() override;
+  void EndForAnother() override;
   void Serve(grpc::ByteBuffer* request) override;
   void Refuse(const absl::Status& status) override { End(status); }
   // Counts, logs and sends; refuses an answer that has no room.
@@ -76,6 +85,7 @@ class SmallCall final : public UnaryCall, private Submission {
 
   const Where where_;
   const ParseRequest& parse_;
+  ProbePlaces* const probes_;
   SmallRequest request_;
   grpc::ByteBuffer answer_;
   const Plan no_plan_;

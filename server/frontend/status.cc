@@ -46,8 +46,10 @@ WireStatus ToWireStatus(const absl::Status& status) {
   return wire;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context) {
+  const WireStatus wire = ToWireStatus(status);
+  for (const auto& [key, value] : wire.trailers) context.AddTrailingMetadata(key, value);
+  return {static_cast<grpc::StatusCode>(wire.code), wire.message};
 }
 
 }  // namespace warpfold

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "google/rpc/status.pb.h"
 #include "grpc/status.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 
 namespace warpfold {
@@ -28,8 +29,8 @@ struct WireStatus {
 };
 WireStatus ToWireStatus(const absl::Status& status);
 
-// The same for gRPC's reactors, without trailing metadata.
-grpc::Status ToGrpcStatus(const absl::Status& status);
+// The same for gRPC's reactors; the trailing metadata are for `context`.
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context);
 
 }  // namespace warpfold
 

@@ -25,8 +25,12 @@ class UnaryCall : public AnsweredCall {
   // The call is over before it had a request: counts and logs `status`, and sends it.
   virtual void Refuse(const absl::Status& status) = 0;
 
+  // Before its request is read: whether there is room for such a call.
+  virtual absl::Status TakePlace() { return EnterOpen(); }
+
  private:
   void BeginReading() final;
+  bool EndWaiting() final;
   void OnMessage(grpc::ByteBuffer* message) final;
   void OnWaitOverdue() final;
   // True for the first caller only: the request came, or it came too late.

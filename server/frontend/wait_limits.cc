@@ -39,6 +39,13 @@ absl::Status MessageOverdue(Services& services) {
                    " ms (--message-timeout-ms)")));
 }
 
+absl::Status GaveWay(Services& services) {
+  services.metrics.CountTimeout(Timeout::kCallPressed);
+  return RefusalStatus(RetryLater{kPressedWriteIdle},
+                       "the call waited for its client while too many others did "
+                       "(--max-bytes-in-flight)");
+}
+
 absl::Status HeaderOverdue(Services& services) { return NothingCame(services, Field::kHeader); }
 
 absl::Status ChunkOverdue(Services& services) { return NothingCame(services, Field::kChunk); }

@@ -19,6 +19,9 @@ namespace warpfold {
 // Counts a message that was not whole in time. DEADLINE_EXCEEDED `message`, AsClientTimeout.
 absl::Status MessageOverdue(Services& services);
 
+// Counts a call that waited for its client while too many did. RESOURCE_EXHAUSTED with RetryLater.
+absl::Status GaveWay(Services& services);
+
 // Each counts what it says. DEADLINE_EXCEEDED `header`, `chunk`, AsClientTimeout.
 absl::Status HeaderOverdue(Services& services);
 absl::Status ChunkOverdue(Services& services);

@@ -243,9 +243,10 @@ void Metrics::AddTimeoutSeries() {
                        .Name("warpfold_client_timeouts_total")
                        .Help("Calls and requests ended because their client was too slow.")
                        .Register(*registry_);
-  timeouts_ = {&timeouts.Add({{"limit", "message"}}), &timeouts.Add({{"limit", "write"}}),
-               &timeouts.Add({{"limit", "stream_idle"}}), &timeouts.Add({{"limit", "rate"}}),
-               &timeouts.Add({{"limit", "write_pressed"}})};
+  timeouts_ = {
+      &timeouts.Add({{"limit", "message"}}),       &timeouts.Add({{"limit", "write"}}),
+      &timeouts.Add({{"limit", "stream_idle"}}),   &timeouts.Add({{"limit", "rate"}}),
+      &timeouts.Add({{"limit", "write_pressed"}}), &timeouts.Add({{"limit", "call_pressed"}})};
 }
 
 prometheus::Counter& Metrics::RequestCounter(const RequestRecord& record) {

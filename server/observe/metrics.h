@@ -33,8 +33,8 @@ enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kRep
 inline constexpr std::size_t kStageCount = 6;
 
 // What a client did not do in time.
-enum class Timeout { kMessage, kWrite, kStreamIdle, kRate, kWritePressed };
-inline constexpr std::size_t kTimeoutCount = 5;
+enum class Timeout { kMessage, kWrite, kStreamIdle, kRate, kWritePressed, kCallPressed };
+inline constexpr std::size_t kTimeoutCount = 6;
 
 // One tensor's way through the server. `plan` is null when the request was refused before it could
 // be understood.

@@ -100,6 +100,10 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
             "Requests admitted whose answer is not made yet.", now.requests_in_flight),
       Plain(MetricType::Gauge, "warpfold_answers_unwritten",
             "Answers that their clients have not taken yet.", now.answers_unwritten),
+      Plain(MetricType::Gauge, "warpfold_open_calls",
+            "Calls that wait for their clients: a request is not whole, a stream may go on, a "
+            "refusal is not read.",
+            now.open_calls),
       Plain(MetricType::Gauge, "warpfold_requests_expected",
             "Streams whose first piece, or whole tensor, has not come yet.", now.requests_expected),
       Plain(MetricType::Gauge, "warpfold_bytes_in_flight",
@@ -110,6 +114,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                 {"lanes", now.refusals_lanes},
                 {"bytes", now.refusals_bytes},
                 {"answers", now.refusals_answers},
+                {"open_calls", now.refusals_open_calls},
                 {"too_large", now.refusals_too_large},
                 {"queue", now.refusals_queue},
                 {"queue_timeout", now.refusals_queue_timeout},

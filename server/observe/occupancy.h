@@ -70,6 +70,7 @@ struct Occupancy {
   double requests_in_flight = 0;
   double requests_expected = 0;
   double answers_unwritten = 0;
+  double open_calls = 0;
   double bytes_in_flight = 0;
   double log_lines_dropped_queue = 0;
   double log_lines_dropped_write = 0;
@@ -77,6 +78,7 @@ struct Occupancy {
   double refusals_lanes = 0;
   double refusals_bytes = 0;
   double refusals_answers = 0;
+  double refusals_open_calls = 0;
   double refusals_too_large = 0;
   double refusals_queue = 0;
   double refusals_queue_timeout = 0;

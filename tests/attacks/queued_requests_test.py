@@ -5,7 +5,7 @@ import pytest
 from attacked_server import MIB
 from findings import Findings
 from honest import SEED, Honest
-from raw_http2 import RESOURCE_EXHAUSTED, RawConnection, message
+from raw_http2 import OK, RESOURCE_EXHAUSTED, RawConnection, message
 from waiting import until
 
 import warpfold
@@ -54,14 +54,18 @@ def test_requests_that_need_no_lane_get_in_beside_those_that_wait_for_one(attack
         findings = Findings(server)
         with RawConnection(server.port) as client:
             begin(client, resident.id, 2 * IN_FLIGHT)
-            until(lambda: client.read(0.1) and client.codes(), "a refusal")
+            until(lambda: client.read(0.1) and RESOURCE_EXHAUSTED in client.codes(), "a refusal")
             honest = Honest(server)
             for _ in range(3):
                 honest.round(honest.reduce, honest.reduce_many)
             honest.close()
             findings.expect_honest(honest)
-            texts = {stream.text for stream in client.streams.values() if stream.code is not None}
-            findings.expect(client.codes() == {RESOURCE_EXHAUSTED}, f"codes {client.codes()}")
+            # Where the honest calls take long, some of the reductions are done by now.
+            findings.expect(
+                client.codes() <= {OK, RESOURCE_EXHAUSTED}, f"calls ended by {client.codes()}"
+            )
+            refused = [s for s in client.streams.values() if s.code == RESOURCE_EXHAUSTED]
+            texts = {stream.text for stream in refused}
             findings.expect(
                 all("--max-requests-in-flight" in text for text in texts), f"refused by {texts}"
             )

@@ -19,7 +19,7 @@ END_HEADERS = 0x4
 INITIAL_WINDOW_SIZE = 4  # a setting
 FRAME_BYTES_MAX = 16384  # what every peer takes
 
-CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED = 1, 3, 4
+OK, CANCELLED, INVALID_ARGUMENT, DEADLINE_EXCEEDED = 0, 1, 3, 4
 RESOURCE_EXHAUSTED, UNAVAILABLE = 8, 14
 
 
@@ -40,10 +40,13 @@ class Stream:
 
 
 class RawConnection:
-    """`window`: how many bytes of each answer the server may send; 0: none, ever."""
+    """`window`: how many bytes of each answer the server may send; 0: none, ever.
 
-    def __init__(self, port, window=65535):
-        self._socket = socket.create_connection(("127.0.0.1", port))
+    `address`: whom the server sees; any that begins with 127 is this host.
+    """
+
+    def __init__(self, port, window=65535, address="127.0.0.1"):
+        self._socket = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._encoder, self._decoder = hpack.Encoder(), hpack.Decoder()
         self._input = bytearray()

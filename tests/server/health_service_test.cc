@@ -38,10 +38,12 @@ class Watching {
   std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> reader_;
 };
 
+constexpr int kWatchesMax = 3;  // of one address
+
 class HealthServiceTest : public FrontendTest {
  protected:
   void SetUp() override {
-    options_.health_watches_max = 3;
+    options_.health_watches_max = 4 * kWatchesMax;
     FrontendTest::SetUp();
     health_ = Health::NewStub(channel_);
   }
@@ -96,7 +98,7 @@ TEST_F(HealthServiceTest, ADrainEndsWatchesBehindTheLastState) {
 
 TEST_F(HealthServiceTest, AWatchThatEndsGivesItsPlaceBack) {
   std::vector<std::unique_ptr<Watching>> watches;
-  for (int i = 0; i < options_.health_watches_max; ++i) {
+  for (int i = 0; i < kWatchesMax; ++i) {
     watches.push_back(std::make_unique<Watching>(*health_, ""));
     EXPECT_EQ(watches.back()->Next(), HealthCheckResponse::SERVING);
   }
@@ -105,7 +107,8 @@ TEST_F(HealthServiceTest, AWatchThatEndsGivesItsPlaceBack) {
   const grpc::Status status = refused.Finish();
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
-            "the limit of 3 calls of Watch is reached (--max-health-watches)");
+            "the limit of 3 calls of Watch is reached (a quarter of --max-health-watches, for one "
+            "address)");
   HealthCheckResponse checked;
   EXPECT_TRUE(Check("", &checked).ok());
   EXPECT_EQ(checked.status(), HealthCheckResponse::SERVING);

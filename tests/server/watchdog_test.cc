@@ -22,13 +22,17 @@ class Waiting final : public Watched {
  public:
   std::atomic<int> overdue{0};
   std::int64_t holds_bytes = 0;
+  bool gives_way = true;
   std::atomic<bool> has_gone{false};
 
  private:
   void OnOverdue() override { ++overdue; }
-  std::int64_t GiveWay() override {
+  bool GiveWay(Shortage& shortage) override {
+    if (!gives_way) return false;
     has_gone = true;
-    return holds_bytes;
+    shortage.bytes -= holds_bytes;
+    --shortage.calls;
+    return true;
   }
 };
 
@@ -48,8 +52,8 @@ class WatchdogTest : public ::testing::Test {
     return holder;
   }
 
-  std::int64_t missing_bytes_ = 0;
-  Watchdog watchdog_{milliseconds(0), [this] { return std::exchange(missing_bytes_, 0); }};
+  Shortage missing_;
+  Watchdog watchdog_{milliseconds(0), [this] { return std::exchange(missing_, {}); }};
 };
 
 TEST_F(WatchdogTest, TellsOnceWhenTheTimeHasPassed) {
@@ -103,22 +107,57 @@ TEST_F(WatchdogTest, WhoWaitsLongestGivesWayAndNoMoreThanIsMissing) {
     }
     return each;
   };
-  missing_bytes_ = 1;
+  missing_.bytes = 1;
   watchdog_.Advance(milliseconds(9));
   EXPECT_EQ(gone(), std::vector<bool>(5)) << "too early";
   watchdog_.Advance(milliseconds(100));
   EXPECT_EQ(gone(), std::vector<bool>(5)) << "nobody misses anything any more";
-  missing_bytes_ = 11;
+  missing_.bytes = 11;
   watchdog_.Advance(milliseconds(1));
   EXPECT_EQ(gone(), (std::vector<bool>{true, true, false, false, false}));
   first->has_gone = false;
-  missing_bytes_ = 1000;
+  missing_.bytes = 1000;
   watchdog_.Advance(milliseconds(1));
   EXPECT_EQ(gone(), (std::vector<bool>{false, true, true, false, false})) << "each once";
   for (const auto& each : {first, second, third, young, never}) {
     EXPECT_EQ(each->overdue, 0);
     watchdog_.Remove(*each);
   }
+}
+
+TEST_F(WatchdogTest, WhoDoesNotGiveWayIsAskedAgain) {
+  const std::shared_ptr<Waiting> first = AddHolder(milliseconds(10));
+  const std::shared_ptr<Waiting> second = AddHolder(milliseconds(20));
+  first->gives_way = false;
+  missing_.calls = 1;
+  watchdog_.Advance(milliseconds(100));
+  EXPECT_FALSE(first->has_gone);
+  EXPECT_TRUE(second->has_gone);
+  first->gives_way = true;
+  missing_.calls = 1;
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_TRUE(first->has_gone);
+  for (const auto& each : {first, second}) watchdog_.Remove(*each);
+}
+
+TEST_F(WatchdogTest, UrgentCallsGiveWayASecondBeforeTheirTime) {
+  const std::shared_ptr<Waiting> old = AddHolder(milliseconds(10));
+  const std::shared_ptr<Waiting> young = AddHolder(milliseconds(1100));
+  const std::shared_ptr<Waiting> younger = AddHolder(milliseconds(1110));
+  const std::shared_ptr<Waiting> late = AddHolder(milliseconds(1111));
+  const auto gone = [&] {
+    return std::vector<bool>{old->has_gone, young->has_gone, younger->has_gone, late->has_gone};
+  };
+  missing_ = {.calls = 4, .urgent_calls = 1};
+  watchdog_.Advance(milliseconds(110));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, false, false, false})) << "one is enough";
+  missing_ = {.bytes = 1000, .calls = 4};
+  watchdog_.Advance(milliseconds(0));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, false, false, false})) << "nothing is urgent";
+  missing_ = {.bytes = 1000, .calls = 4, .urgent_calls = 4};
+  watchdog_.Advance(milliseconds(0));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, true, true, false}));
+  for (const auto& each : {old, young, younger, late}) watchdog_.Remove(*each);
 }
 
 TEST(WatchdogThreadTest, LooksByItself) {
@@ -143,7 +182,7 @@ TEST(WatchdogThreadTest, CallsComeAndGoBesideIt) {
   constexpr int kCalls = 20'000;
   constexpr unsigned kSeed = 4711;
   std::printf("seed %u\n", kSeed);
-  Watchdog watchdog(milliseconds(0), [] { return std::int64_t{1}; });
+  Watchdog watchdog(milliseconds(0), [] { return Shortage{.bytes = 1, .calls = 1}; });
   std::atomic<bool> done{false};
   std::jthread looking([&] {
     while (!done) watchdog.Advance(milliseconds(1));
