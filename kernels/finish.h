@@ -52,6 +52,14 @@ struct Overflow {
   Op op = Op::kSum;
 };
 
+// A list for the outputs whose results their bounded sums do not tell (exact/bounded_finish.h), for
+// whoever sums those again (cuda/reduce.h's SumExactly). In the backend's memory.
+struct DoubtList {
+  std::int64_t* count = nullptr;    // of all of them, also those that the list has no room for
+  std::int64_t* numbers = nullptr;  // of the outputs, in any order, some perhaps more than once
+  std::int64_t capacity = 0;
+};
+
 // Where folded states go: into `states` when it is set (one for each output), else, finished, into
 // the targets' arrays from index `first_result` on. All pointers are the backend's own: host memory
 // on the CPU, device memory on a GPU. `overflow` is only ever lowered, so that several calls may
@@ -61,6 +69,7 @@ struct Output {
   ResultTargets targets;
   std::int64_t first_result = 0;
   Overflow* overflow = nullptr;
+  DoubtList doubts;  // of exact sums on a GPU
 };
 
 // The float type of MEAN, VAR, STD and the norms.

@@ -12,6 +12,13 @@
 #define WARPFOLD_HD inline __attribute__((always_inline))  // into loops compiled for wider SIMD
 #endif
 
+// The same for what is long and rarely called.
+#ifdef __CUDACC__
+#define WARPFOLD_HD_NOINLINE __host__ __device__ __noinline__
+#else
+#define WARPFOLD_HD_NOINLINE inline __attribute__((noinline))
+#endif
+
 // In front of a loop that is to be straight code on a GPU, so that what it indexes stays in
 // registers.
 #ifdef __CUDACC__

@@ -167,6 +167,12 @@ std::int64_t Plan::result_bytes() const {
   return bytes;
 }
 
+OutputRows Geometry::output_rows() const {
+  OutputRows rows;
+  for (const Fold& fold : folds) rows.runs[rows.run_count++] = {fold.count, fold.inner};
+  return rows;
+}
+
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   if (absl::Status status = CheckShape(spec); !status.ok()) return status;
   if (absl::Status status = CheckOps(spec.ops); !status.ok()) return status;

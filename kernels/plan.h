@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/bundle.h"
 #include "kernels/extent.h"
+#include "kernels/output_rows.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -53,6 +54,7 @@ struct Geometry {
   std::int64_t element_count() const { return outer * reduce * inner; }
   // States after the elements have been folded along `reduce`.
   std::int64_t row_count() const { return outer * inner; }
+  OutputRows output_rows() const;
 };
 
 // The outermost reduced dimension and those behind it as long as they are reduced, too; dimensions

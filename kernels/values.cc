@@ -13,7 +13,7 @@ bool SquaresExactly(DType dtype) {
 
 using KindSet = std::bitset<kValueKindCount>;
 
-void AddKindsOf(Op op, DType dtype, KindSet& kinds) {
+void AddKindsOf(Op op, DType dtype, Numerics numerics, KindSet& kinds) {
   const auto add = [&kinds](ValueKind kind) { kinds.set(static_cast<std::size_t>(kind)); };
   switch (op) {
     case Op::kSum:
@@ -27,7 +27,9 @@ void AddKindsOf(Op op, DType dtype, KindSet& kinds) {
       return add(ValueKind::kProduct);
     case Op::kVar:
     case Op::kStd:
-      if (!SquaresExactly(dtype)) return add(ValueKind::kMoments);
+      if (numerics == Numerics::kOrdered && !SquaresExactly(dtype)) {
+        return add(ValueKind::kMoments);
+      }
       add(ValueKind::kSum);
       return add(ValueKind::kSquareSum);
     case Op::kL1Norm:
@@ -52,9 +54,10 @@ void AddKindsOf(Op op, DType dtype, KindSet& kinds) {
 
 }  // namespace
 
-std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy) {
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy,
+                                    Numerics numerics) {
   KindSet kinds;
-  for (const Op op : ops) AddKindsOf(op, dtype, kinds);
+  for (const Op op : ops) AddKindsOf(op, dtype, numerics, kinds);
   // How many elements take part is part of most answers.
   if (nan_policy == NanPolicy::kOmit && IsFloat(dtype)) {
     kinds.set(static_cast<std::size_t>(ValueKind::kNanCount));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/numerics.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -31,9 +32,11 @@ enum class ValueKind : std::uint8_t {
 inline constexpr int kValueKindCount = 12;
 
 // The kinds that `ops` are made of, ascending. They do not depend on how components are fused.
-std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy);
+// Exact ones have no moments.
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy,
+                                    Numerics numerics = Numerics::kOrdered);
 
-// Bytes of one packed value.
+// Bytes of one packed value; of exact sums and of products of floats, cpu/exact_pack.h has them.
 std::size_t ValueBytes(ValueKind kind, DType dtype);
 
 // Whether its bits depend on the order of additions.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/kernels/contestants.cuh"
+#include "bench/kernels/hard_elements.cuh"
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
 #include "kernels/cuda/exact_sum.h"
@@ -19,77 +20,6 @@
 
 namespace warpfold::bench {
 namespace {
-
-enum class Data : std::uint8_t {
-  kNormal,
-  kEightyBinades,
-  k270Binades,
-  kSubnormal,
-  kOneHugeATile,
-  kFarApart,  // 2^100 and 2^-100 in turns, or what the type has
-  kRelu,
-  kNan
-};
-struct NamedData {
-  Data data;
-  const char* name;
-};
-constexpr NamedData kAllData[] = {{Data::kNormal, "normal"},
-                                  {Data::kEightyBinades, "80 binades"},
-                                  {Data::k270Binades, "270 binades"},
-                                  {Data::kSubnormal, "subnormal"},
-                                  {Data::kOneHugeATile, "one huge a tile"},
-                                  {Data::kFarApart, "far apart"},
-                                  {Data::kRelu, "half zeros"},
-                                  {Data::kNan, "all NaN"}};
-
-// SplitMix64.
-__device__ std::uint64_t Mixed(std::uint64_t x) {
-  x = (x + 1) * 0x9E3779B97F4A7C15u;
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
-
-template <typename T>
-__device__ double Element(std::uint64_t i, Data data) {
-  constexpr bool kIsHalf = std::is_same_v<T, Half>;
-  const std::uint64_t bits = Mixed(i);
-  const std::uint64_t others = Mixed(~i);
-  const double uniform = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
-  const double angle = static_cast<double>(others >> 11) * 0x1p-52;
-  const double normal = sqrt(-2 * log(uniform)) * cospi(angle);
-  const auto spread = [&](int binades, int lowest) {
-    return ldexp(uniform - 0.5, static_cast<int>(others % static_cast<unsigned>(binades)) + lowest);
-  };
-  switch (data) {
-    case Data::kNormal:
-      return normal;
-    case Data::kEightyBinades:
-      return kIsHalf ? spread(30, -20) : spread(80, -60);
-    case Data::k270Binades:
-      return kIsHalf ? spread(38, -24) : spread(270, -145);
-    case Data::kSubnormal:
-      return ldexp(normal, sizeof(T) == 8 ? -1040 : kIsHalf ? -18 : -132);
-    case Data::kOneHugeATile:
-      return i % 256 == 37 ? ldexp(normal, kIsHalf ? 12 : 60) : normal;
-    case Data::kFarApart:
-      return ldexp(1.0, (i % 2 == 0 ? 1 : -1) * (kIsHalf ? 14 : 100));
-    case Data::kRelu:
-      return normal > 0 ? normal : 0;
-    case Data::kNan:
-      return NAN;
-  }
-  return 0;
-}
-
-template <typename T>
-__global__ void FillWith(T* elements, std::int64_t count, Data data) {
-  for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < count;
-       i += std::int64_t{gridDim.x} * blockDim.x) {
-    elements[i] = RoundFromDouble<T>(Element<T>(static_cast<std::uint64_t>(i), data));
-  }
-}
 
 template <typename T>
 class ExactContestant {
@@ -118,9 +48,7 @@ void Measure(const NamedData& data, int log2_bytes, const cuda::DeviceShape& dev
   const Rotation rotation(bytes);
   const DeviceBuffer buffer(bytes * static_cast<std::size_t>(rotation.inputs));
   T* const d_elements = static_cast<T*>(buffer.data);
-  FillWith<<<1024, 256>>>(d_elements, count * rotation.inputs, data.data);
-  Check(cudaGetLastError());
-  Check(cudaDeviceSynchronize());
+  Fill(d_elements, count * rotation.inputs, data.data);
   cudaStream_t stream;
   Check(cudaStreamCreate(&stream));
   const ExactContestant<T> exact(count, device);
@@ -132,10 +60,7 @@ void Measure(const NamedData& data, int log2_bytes, const cuda::DeviceShape& dev
   cub.Enqueue(input(0), stream);
   Check(cudaStreamSynchronize(stream));
   const std::vector<double> seconds =
-      MedianSeconds({[&](int i, cudaStream_t s) { exact.Enqueue(input(i), s); },
-                     [&](int i, cudaStream_t s) { served.Enqueue(input(i), s); },
-                     [&](int i, cudaStream_t s) { cub.Enqueue(input(i), s); }},
-                    rotation, stream);
+      MedianSecondsOf(d_elements, count, rotation, stream, exact, served, cub);
   Check(cudaStreamDestroy(stream));
   const char* dtype = Name(kDType<T>);
   std::printf(

@@ -43,19 +43,25 @@ using CubElement =
     std::conditional_t<std::is_same_v<T, Half>, __half,
                        std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
 
-// All of `ops` over `extent` in one pass.
+// All of `ops` over `extent`: in one pass, and if results are exact in another one for the product
+// of floats. Outputs that are then in doubt are counted, and not summed again.
 template <typename T>
 class Warpfold {
  public:
-  Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device)
+  Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device,
+           Numerics numerics = Numerics::kOrdered)
       : ops_(std::move(ops)),
-        job_{kDType<T>, BundleFor(kDType<T>, ops_, NanPolicy::kPropagate), device},
+        job_{kDType<T>, BundleFor(kDType<T>, WithoutProduct(ops_, numerics), NanPolicy::kPropagate),
+             device, numerics},
         extent_(extent),
-        scratch_(cuda::ElementsScratchBytes(job_, extent_) + 1),
+        scratch_(ScratchBytes() + 1),
         results_(kResultsAt + ops_.size() * ResultBytes()) {
     const Overflow none;
+    Check(cudaMemset(results_.data, 0, kResultsAt));
     Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
     output_.overflow = static_cast<Overflow*>(results_.data);
+    output_.doubts.count =
+        reinterpret_cast<std::int64_t*>(static_cast<char*>(results_.data) + kDoubtsAt);
     output_.targets.reduced_count = extent.count;
     output_.targets.reduced_run_count = 1;
     output_.targets.reduced_runs[0] = {extent.inner, extent.count};
@@ -68,6 +74,17 @@ class Warpfold {
 
   void Enqueue(const T* d_in, cudaStream_t stream) const {
     Check(cuda::FoldElements(job_, d_in, extent_, output_, scratch_.data, stream));
+    if (WithoutProduct(ops_, job_.numerics).size() == ops_.size()) return;
+    cuda::Job product = job_;
+    product.is_product = true;
+    Check(cuda::FoldElements(product, d_in, extent_, output_, scratch_.data, stream));
+  }
+
+  // Outputs in doubt of all launches so far, which have ended.
+  std::int64_t Doubts() const {
+    std::int64_t count = 0;
+    Check(cudaMemcpy(&count, output_.doubts.count, sizeof(count), cudaMemcpyDeviceToHost));
+    return count;
   }
 
   // The first op's result number `index`, an integer sum wrapped to T as CUB's does. Of a launch
@@ -83,8 +100,19 @@ class Warpfold {
   }
 
  private:
+  static std::vector<Op> WithoutProduct(std::vector<Op> ops, Numerics numerics) {
+    if (numerics == Numerics::kExact && kIsFloat<T>) std::erase(ops, Op::kProd);
+    return ops;
+  }
   // The overflow record comes first, then the results, each op's on a line of its own.
   static constexpr std::size_t kResultsAt = 256;
+  static constexpr std::size_t kDoubtsAt = 128;
+  std::size_t ScratchBytes() const {
+    cuda::Job product = job_;
+    product.is_product = job_.numerics == Numerics::kExact && kIsFloat<T>;
+    return std::max(cuda::ElementsScratchBytes(job_, extent_),
+                    cuda::ElementsScratchBytes(product, extent_));
+  }
   std::size_t ResultBytes() const {
     return (static_cast<std::size_t>(extent_.outputs()) * 8 + 63) / 64 * 64;
   }
@@ -204,6 +232,17 @@ class CubRowSums {
   std::size_t temp_bytes_;
   DeviceBuffer temp_;
 };
+
+// MedianSeconds of contestants that each reduce the `count` elements of an input of `rotation`,
+// which lie one after another.
+template <typename T, class... Contestants>
+std::vector<double> MedianSecondsOf(const T* d_elements, std::int64_t count,
+                                    const Rotation& rotation, cudaStream_t stream,
+                                    const Contestants&... contestants) {
+  return MedianSeconds(
+      {[&](int i, cudaStream_t s) { contestants.Enqueue(d_elements + i * count, s); }...}, rotation,
+      stream);
+}
 
 }  // namespace warpfold::bench
 

@@ -56,10 +56,7 @@ void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& repo
     if (entry.has_cub) CheckAnswer<T>(entry, ours.Answer(), cub.Answer(), n);
 
     const std::vector<double> seconds =
-        MedianSeconds({[&](int i, cudaStream_t s) { ours.Enqueue(input(i), s); },
-                       [&](int i, cudaStream_t s) { sum.Enqueue(input(i), s); },
-                       [&](int i, cudaStream_t s) { cub.Enqueue(input(i), s); }},
-                      rotation, stream);
+        MedianSecondsOf(input(0), n, rotation, stream, ours, sum, cub);
     report.Add(entry, kDType<T>, n, bytes, {seconds[0], seconds[1], seconds[2]});
   }
   Check(cudaStreamDestroy(stream));

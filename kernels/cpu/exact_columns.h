@@ -95,7 +95,6 @@ class ExactColumns {
       }
       for (std::int64_t c = 0; c < columns_; ++c) {
         auto& state = states[c].sums;
-        if ((state.specials & exact::kNotFinite) != 0) continue;
         if (sums.fits[c] != 0) {
           exact::AddNumber(state.sum, sums.high[c]);
           if (sums.low[c] != 0) exact::AddNumber(state.sum, sums.low[c]);

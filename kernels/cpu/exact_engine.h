@@ -60,6 +60,19 @@ class ExactEngineOf {
     });
   }
 
+  // Joins what is pushed in the first level of `stack`, which the first push begins.
+  static void PushStates(const State* states, std::int64_t width, std::int64_t index,
+                         State* stack) {
+    if (index == 0) {
+      std::copy(states, states + width, stack);
+      return;
+    }
+    for (std::int64_t i = 0; i < width; ++i) {
+      X::Join(stack[i], states[i]);
+      X::Normalize(stack[i]);
+    }
+  }
+
  private:
   // A task's share of the data: large against the cost of handing it out, small against a core's
   // L2.

@@ -33,6 +33,21 @@ void FoldStatesExactly(const Job& job, const void* states, const Extent& extent,
   });
 }
 
+// Of the stack's levels the first does: what joins in any order needs no tree.
+void PushStatesExactly(const Job& job, const void* states, std::int64_t width, std::int64_t index,
+                       void* stack) {
+  VisitExactEngine(job, [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    E::PushStates(static_cast<const typename E::State*>(states), width, index,
+                  static_cast<typename E::State*>(stack));
+  });
+}
+
+void DrainStackExactly(const Job& job, const void* stack, std::int64_t width,
+                       const Output& output) {
+  FoldStatesExactly(job, stack, {1, 1, width}, output, Serial);
+}
+
 std::size_t ExactStateBytes(const Job& job) {
   std::size_t bytes = 0;
   VisitExactEngine(job, [&](auto tag) { bytes = sizeof(typename decltype(tag)::type::State); });

@@ -90,7 +90,7 @@ class ExactRun {
       if (needs_.absolute_sums_and_squares) AddSquares(elements, count, state.sums);
     } else if constexpr (X::kSums != exact::Sums::kNone) {
       auto& sums = state.sums;
-      if ((sums.specials & exact::kNotFinite) == 0) {
+      if ((sums.specials & exact::kHasNan) == 0) {  // which nothing changes, unlike an infinity
         bool is_done = false;
         if constexpr (X::kSums == exact::Sums::kStatistics) {
           if (needs_.absolute_sums_and_squares) {

@@ -49,6 +49,10 @@ void FoldStates(const Job& job, const void* states, const Extent& extent, const 
 
 void PushStates(const Job& job, const void* states, std::int64_t width, std::int64_t index,
                 void* stack) {
+  if (job.numerics == Numerics::kExact) {
+    PushStatesExactly(job, states, width, index, stack);
+    return;
+  }
   VisitEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
     E::PushStates(static_cast<const typename E::State*>(states), width, index,
@@ -58,6 +62,10 @@ void PushStates(const Job& job, const void* states, std::int64_t width, std::int
 
 void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,
                 const Output& output) {
+  if (job.numerics == Numerics::kExact) {
+    DrainStackExactly(job, stack, width, output);
+    return;
+  }
   VisitEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
     E::DrainStack(static_cast<const typename E::State*>(stack), width, count, output);

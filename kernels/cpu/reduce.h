@@ -11,10 +11,10 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
-#include "kernels/exact/fold.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
+#include "kernels/numerics.h"
 #include "kernels/types.h"
 
 namespace warpfold::cpu {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/exact/folds.h"
 #include "kernels/finish.h"
 
 namespace warpfold::cuda {
@@ -35,7 +36,19 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       targets.ops[0] = item.ops[i];
       targets.arrays[0] = static_cast<char*>(item.d_out) + std::int64_t{item.op_stride} * i;
       Misfit misfit;
-      if (WriteResults<F, 1>(targets, item.output_index, &state, &misfit) == 1) continue;
+      int fitting = 1;
+      if constexpr (exact::kIsExact<F>) {
+        std::uint32_t in_doubt = 0;
+        fitting =
+            exact::WriteFoldResults<F, 1>(targets, item.output_index, &state, &misfit, &in_doubt);
+        if (in_doubt != 0) {
+          verdict.outcome = BatchVerdict::Outcome::kInDoubt;
+          break;
+        }
+      } else {
+        fitting = WriteResults<F, 1>(targets, item.output_index, &state, &misfit);
+      }
+      if (fitting == 1) continue;
       verdict = {BatchVerdict::Outcome::kOverflows, misfit.op,
                  static_cast<std::int64_t>(misfit.sum >> 64),
                  static_cast<std::uint64_t>(misfit.sum)};

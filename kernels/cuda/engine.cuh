@@ -29,6 +29,7 @@ Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
                output.targets,
                output.first_result,
                output.overflow};
+  sink.doubts = output.doubts;
   if (output.states == nullptr) {
     const std::span asked(output.targets.ops, static_cast<std::size_t>(output.targets.count));
     const auto is_asked = [&](Op op) { return std::ranges::find(asked, op) != asked.end(); };
@@ -43,6 +44,8 @@ class EngineOf final : public Engine {
  public:
   using T = typename F::Element;
   using State = typename F::State;
+
+  std::size_t StateBytes() const override { return sizeof(State); }
 
   std::size_t ElementsScratchBytes(const Extent& extent, const DeviceShape& device) const override {
     // The data's alignment is not known here and may change the number of partials.
@@ -343,6 +346,27 @@ const Engine& EngineFor(Bundle bundle) {
     static constexpr EngineOf<typename decltype(fold)::type> kEngine;
     return kEngine;
   });
+}
+
+template <typename T>
+const Engine& ExactEngineFor(Bundle bundle) {
+  return exact::VisitFold<T>(bundle, [&](auto fold) -> const Engine& {
+    using F = typename decltype(fold)::type;
+    if constexpr (exact::kIsExact<F>) {
+      static constexpr EngineOf<F> kEngine;
+      return kEngine;
+    } else {
+      return EngineFor<T>(bundle);
+    }
+  });
+}
+
+template <typename T>
+const Engine& ProductEngineFor(NanPolicy nan_policy) {
+  static constexpr EngineOf<exact::ProductFold<T, NanPolicy::kPropagate>> kPropagating;
+  static constexpr EngineOf<exact::ProductFold<T, NanPolicy::kOmit>> kOmitting;
+  if (nan_policy == NanPolicy::kOmit) return kOmitting;
+  return kPropagating;
 }
 
 }  // namespace warpfold::cuda

@@ -18,6 +18,7 @@ namespace warpfold::cuda {
 // The functions of reduce.h, without the Job that chose the engine.
 class Engine {
  public:
+  virtual std::size_t StateBytes() const = 0;
   virtual std::size_t ElementsScratchBytes(const Extent& extent,
                                            const DeviceShape& device) const = 0;
   virtual std::size_t StatesScratchBytes(const Extent& extent) const = 0;
@@ -43,6 +44,13 @@ class Engine {
 // The engine of T and `bundle`. Each T is instantiated in a .cu of its own (engine_instance.cu.in).
 template <typename T>
 const Engine& EngineFor(Bundle bundle);
+
+// The same with exact results (kernels/exact/folds.h), for tests and benches: no request comes here
+// yet. PROD of floats has engines of its own.
+template <typename T>
+const Engine& ExactEngineFor(Bundle bundle);
+template <typename T>
+const Engine& ProductEngineFor(NanPolicy nan_policy);
 
 }  // namespace warpfold::cuda
 

@@ -6,13 +6,15 @@
 
 #include "kernels/canonical.h"
 #include "kernels/components.h"
+#include "kernels/exact/components.h"
 
 namespace warpfold::cuda {
 
-// Whether a fold has so many components that straight code for it takes a compiler minutes and more
-// registers than a light one's.
+// Whether a fold has so many components, or one so large, that straight code for it takes a
+// compiler minutes and more registers than a light one's.
 template <class F>
-inline constexpr bool kIsHeavy = F::kComponents > 3;
+inline constexpr bool kIsHeavy =
+    F::kComponents > 3 || F::template kHas<exact::ExactProduct<typename F::Element>>;
 // Whether a fold looks for places, each in a further sweep.
 template <class F>
 inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;

@@ -1,5 +1,6 @@
 #include "kernels/cuda/reduce.h"
 
+#include <cassert>
 #include <cstdlib>
 
 #include "kernels/cuda/architectures.h"
@@ -11,7 +12,21 @@ namespace {
 
 const Engine& EngineOfJob(const Job& job) {
   return VisitDType(job.dtype, [&](auto tag) -> const Engine& {
-    return EngineFor<typename decltype(tag)::type>(job.bundle);
+    using T = typename decltype(tag)::type;
+#ifdef WARPFOLD_EXACT_ENGINES
+    if (job.numerics == Numerics::kExact) {
+      if constexpr (kIsFloat<T>) {
+        if (job.is_product) {
+          return ProductEngineFor<T>(job.bundle == Bundle::kOmitNan ? NanPolicy::kOmit
+                                                                    : NanPolicy::kPropagate);
+        }
+      }
+      return ExactEngineFor<T>(job.bundle);
+    }
+#else
+    assert(job.numerics == Numerics::kOrdered);
+#endif
+    return EngineFor<T>(job.bundle);
   });
 }
 
@@ -44,6 +59,8 @@ cudaError_t LoadKernels(DType dtype) {
   return LoadModuleOf(
       EngineOfJob({.dtype = dtype, .bundle = Bundle::kSum, .device = {}}).AnyKernel());
 }
+
+std::size_t StateBytes(const Job& job) { return EngineOfJob(job).StateBytes(); }
 
 std::size_t ElementsScratchBytes(const Job& job, const Extent& extent) {
   return EngineOfJob(job).ElementsScratchBytes(extent, job.device);

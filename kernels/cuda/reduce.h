@@ -17,6 +17,7 @@
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
+#include "kernels/numerics.h"
 #include "kernels/types.h"
 
 namespace warpfold::cuda {
@@ -26,7 +27,14 @@ struct Job {
   DType dtype = DType::kF32;
   Bundle bundle = Bundle::kSum;
   DeviceShape device;
+  // Tests and benches alone ask for exact results, in builds with WARPFOLD_EXACT_ENGINES. Of floats
+  // some may be left in doubt (Output::doubts), which output_sums.h tells.
+  Numerics numerics = Numerics::kOrdered;
+  bool is_product = false;  // of exact floats: PROD alone, which is no part of the bundle's fold
 };
+
+// Bytes of one partial state.
+std::size_t StateBytes(const Job& job);
 
 // What launch shapes depend on, of GPU `ordinal`.
 [[nodiscard]] cudaError_t GetDeviceShape(int ordinal, DeviceShape* shape);

@@ -11,6 +11,7 @@
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/element.h"
+#include "kernels/exact/folds.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
@@ -235,6 +236,9 @@ struct RunningFold<Fold<T, kNanPolicy, Components...>, kByWarp> {
     });
   }
 };
+
+template <class F, bool kByWarp>
+struct RunningFold<exact::Exactly<F>, kByWarp> : RunningFold<F, kByWarp> {};
 
 }  // namespace warpfold::cuda
 

@@ -50,6 +50,27 @@ struct RowShare {
 // The most rows of a thread: as many as keep four vectors on their way.
 __host__ __device__ constexpr int ShortRowBatch(int row_vectors) { return 4 / row_vectors; }
 
+// Puts `count` rows of a block, a power of two, from `first_row` on; of fewer than it has threads
+// each has a share of a row's ops. Of folds that kIsExact.
+template <class F>
+__device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t first_row,
+                                           std::int64_t rows, int count,
+                                           const typename F::State* states) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const bool has_states = sink.d_states != nullptr;
+  for (int i = thread & (count - 1); i < count; i += kShortRowThreads) {
+    const std::int64_t row = first_row + i;
+    if (row >= rows) return;
+    const typename F::State state[1] = {states[i]};
+    if (!has_states) {
+      const int shares = max(kShortRowThreads / count, 1);
+      sink.PutResults(row, state, {.first = thread / count, .stride = shares});
+    } else if (thread < count) {
+      sink.Put(0, row, state);
+    }
+  }
+}
+
 // kBatch rows of a thread, as many apart as the block has at a time.
 template <class F, int kVectors, bool kAligned, int kBatch>
 __device__ __forceinline__ void FoldShortRows(const typename F::Element* __restrict__ data,
@@ -69,13 +90,32 @@ __device__ __forceinline__ void FoldShortRows(const typename F::Element* __restr
     const std::int64_t row = first_row + b * rows_per_step;
     batch[b].Load(data + row * row_elements, count_of(row), thread, threads);
   }
+  const auto state_of = [&](int b) {
+    const std::int64_t row = first_row + b * rows_per_step;
+    return F::Promote(FoldByLanes<F>(batch[b], count_of(row), threads),
+                      {.first = first_element + row * row_elements});
+  };
+  if constexpr (exact::kIsExact<F>) {
+    if (threads > 1) {
+      // What a result takes is most of the work: neighbouring threads finish the block's rows.
+      __shared__ typename F::State states[kShortRowThreads / 2 * kBatch];
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const typename F::State state = state_of(b);
+        const int row_of_step = static_cast<int>(threadIdx.x) >> threads_log2;
+        if (thread == 0) states[b * rows_per_step + row_of_step] = state;
+      }
+      __syncthreads();
+      FinishRows(sink, std::int64_t{blockIdx.x} * rows_per_step * kBatch, rows,
+                 rows_per_step * kBatch, states);
+      return;
+    }
+  }
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const std::int64_t row = first_row + b * rows_per_step;
-    const typename F::Acc folded = FoldByLanes<F>(batch[b], count_of(row), threads);
-    if (thread == 0 && row < rows) {
-      sink.Put(0, row, F::Promote(folded, {.first = first_element + row * row_elements}));
-    }
+    const typename F::State state = state_of(b);
+    if (thread == 0 && row < rows) sink.Put(0, row, state);
   }
 }
 
@@ -124,6 +164,13 @@ __global__ void __launch_bounds__(kShortRowThreads)
     state = F::Promote(FoldByLanes<F>(mine, count, threads),
                        {.first = first_element + row * row_elements});
     if (threads > 1 && thread == 0) states[row_of_block] = state;
+  }
+  if constexpr (exact::kIsExact<F> && !kIsAlone) {
+    if (threads > 1) {
+      __syncthreads();
+      FinishRows(sink, first_row, rows, rows_per_step * steps, states);
+      return;
+    }
   }
   const bool finishes = static_cast<int>(threadIdx.x) < rows_per_step * steps;
   if (threads > 1) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/exact/folds.h"
 #include "kernels/finish.h"
 
 namespace warpfold::cuda {
@@ -13,10 +14,11 @@ namespace warpfold::cuda {
 // Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because
 // threads of a warp make progress independently since Volta.
 __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
+  volatile Overflow* shared = report;
+  if (index >= shared->output_index) return;  // it is only ever lowered
   while (atomicCAS(&report->lock, 0, 1) != 0) {
   }
   __threadfence();
-  volatile Overflow* shared = report;
   if (index < shared->output_index) {
     shared->output_index = index;
     shared->op = misfit.op;
@@ -25,6 +27,12 @@ __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, cons
   }
   __threadfence();
   atomicExch(&report->lock, 0);
+}
+
+__device__ inline void ReportDoubt(const DoubtList& doubts, std::int64_t index) {
+  const auto at = static_cast<std::int64_t>(
+      atomicAdd(reinterpret_cast<unsigned long long*>(doubts.count), 1ull));
+  if (at < doubts.capacity) doubts.numbers[at] = index;
 }
 
 template <class F>
@@ -38,6 +46,7 @@ struct Sink {
   // Whether anybody reads the index of the smallest, of the largest element.
   bool reads_arg_min = true;
   bool reads_arg_max = true;
+  DoubtList doubts;
 
   __device__ void Put(std::int64_t partial, std::int64_t output,
                       const typename F::State& state) const {
@@ -54,10 +63,29 @@ struct Sink {
       for (int i = 0; i < kCount; ++i) slot[i] = states[i];
       return;
     }
+    if constexpr (exact::kIsExact<F>) {
+      PutResults(first_output, states, {});
+    } else {
+      const std::int64_t index = first_result + first_output;
+      Misfit misfit;
+      const int at = WriteResults<F, kCount>(targets, index, states, &misfit);
+      if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
+    }
+  }
+
+  // A thread's share of the results, of folds that kIsExact. REQUIRES: no states are asked for.
+  template <int kCount>
+  __device__ void PutResults(std::int64_t first_output, const typename F::State (&states)[kCount],
+                             const exact::OpShare& share) const {
     const std::int64_t index = first_result + first_output;
     Misfit misfit;
-    const int at = WriteResults<F, kCount>(targets, index, states, &misfit);
+    std::uint32_t in_doubt = 0;
+    const int at =
+        exact::WriteFoldResults<F, kCount>(targets, index, states, &misfit, &in_doubt, share);
     if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
+    for (int k = 0; k < kCount; ++k) {
+      if ((in_doubt >> k & 1) != 0) ReportDoubt(doubts, index + k);
+    }
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/element.h"
+#include "kernels/exact/quotient.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
 #include "kernels/exact/words.h"
@@ -72,7 +73,7 @@ WARPFOLD_HD R FinishL1Norm(const Magnitude<Layout>& absolute_sum, const Particip
 template <typename R, class Layout>
 WARPFOLD_HD R FinishL2Norm(const Magnitude<Layout>& squares, const Participants& of) {
   if ((of.specials & kNotFinite) != 0) return internal::NotFiniteNorm<R>(of.specials);
-  return Round<R>(RootOf(squares.View(), Layout::kUnit), false);
+  return Round<R>(RootOf<R>(squares.View(), Layout::kUnit), false);
 }
 
 // What VAR and STD divide by, and what they are where that is not positive.
@@ -91,21 +92,15 @@ WARPFOLD_HD R FinishVariance(const Magnitude<SumLayout>& sum,
   const int128 divisor = int128{of.count} - as.correction;
   if (divisor <= 0 && as.omits_nan) return QuietNan<R>();
   // N has the bits of n Q, and S^2 no more.
-  constexpr int kWords = SquareLayout::kMagnitudeWords + 1;
-  static_assert(2 * SumLayout::kMagnitudeWords <= kWords + 1);
-  std::uint64_t numerator[kWords] = {};
-  for (int w = 0; w < SquareLayout::kMagnitudeWords; ++w) numerator[w] = squares.words[w];
-  int used = SumLayout::kMagnitudeWords;
-  while (used > 0 && sum.words[used - 1] == 0) --used;
   std::uint64_t square[2 * SumLayout::kMagnitudeWords];
-  Square({sum.words, used}, square);
-  MultiplySubtract(numerator, kWords, static_cast<std::uint64_t>(of.count), {square, 2 * used});
-  const WordsView n{numerator, kWords};
+  std::uint64_t numerator[SquareLayout::kMagnitudeWords + 1];
+  const WordsView n = MultiplySubtract(squares.View(), static_cast<std::uint64_t>(of.count),
+                                       Square(sum.View(), square), numerator);
   if (BitLength(n) == 0) return divisor > 0 ? Round<R>({0, 0, false}, false) : QuietNan<R>();
   if (divisor <= 0) return Infinity<R>(false);
   // Below 2^63 * 2^64.
   const uint128 denominator = static_cast<uint128>(divisor) * static_cast<uint128>(of.count);
-  return Round<R>(kRoot ? RootOfQuotient(n, denominator, SquareLayout::kUnit)
+  return Round<R>(kRoot ? RootOfQuotient<R>(n, denominator, SquareLayout::kUnit)
                         : Quotient(n, denominator, SquareLayout::kUnit),
                   false);
 }

@@ -19,10 +19,6 @@
 
 namespace warpfold {
 
-// How sums of floats come about: added in the order of docs/order.md, or exactly, rounded once at
-// the end. Tests alone choose.
-enum class Numerics : std::uint8_t { kOrdered, kExact };
-
 namespace exact {
 
 struct NoProduct {};

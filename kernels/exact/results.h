@@ -43,21 +43,22 @@ WARPFOLD_HD constexpr bool IsRounded(Op op) {
 
 namespace internal {
 
-// What a fusion adds up of integers; 0 of what it does not, which then nobody reads.
-template <class X>
-WARPFOLD_HD double FinishInteger(Op op, const typename X::State& state,
-                                 const ResultTargets& targets) {
-  using T = typename X::Element;
-  using Values = typename X::Values;
-  const auto& values = X::ValuesOf(state);
+// Of integers, from what a fold of components adds up of them and, where no component does, the
+// words of their squares; 0 of what is not added up, which then nobody reads.
+template <class Values>
+WARPFOLD_HD double FinishInteger(Op op, const typename Values::State& values,
+                                 const std::uint64_t* wide_squares, const ResultTargets& targets) {
+  using T = typename Values::Element;
   IntegerSums sums{targets.reduced_count, 0, 0};
   if constexpr (Values::template kHas<Sum<T>>) sums.sum = Values::template Get<Sum<T>>(values);
   if constexpr (Values::template kHas<AbsSum<T>>) {
     sums.absolute_sum = Values::template Get<AbsSum<T>>(values);
   }
   const Variance variance{targets.correction, false};
-  if constexpr (X::kSums == Sums::kStatistics) {
-    return Finish<kSquareWords<T>>(op, sums, state.sums.squares, variance);
+  if constexpr (kHasWideSquares<T>) {
+    const std::uint64_t none[kSquareWords<T>] = {};
+    return Finish<kSquareWords<T>>(op, sums, wide_squares != nullptr ? wide_squares : none,
+                                   variance);
   } else {
     uint128 squares = 0;
     if constexpr (Values::template kHas<SquareSum<T>>) {
@@ -77,7 +78,9 @@ WARPFOLD_HD bool WriteRounded(const ResultTargets& targets, int i, std::int64_t 
   const Op op = targets.ops[i];
   FloatOf<T>* const to = static_cast<FloatOf<T>*>(targets.arrays[i]) + index;
   if constexpr (!kIsFloat<T>) {
-    *to = FinishInteger<X>(op, state, targets);
+    const std::uint64_t* wide_squares = nullptr;
+    if constexpr (X::kSums == Sums::kStatistics) wide_squares = state.sums.squares;
+    *to = FinishInteger<typename X::Values>(op, X::ValuesOf(state), wide_squares, targets);
   } else if (op == Op::kProd) {
     if constexpr (X::kHasProduct) return FinishProduct(state.product, to);
   } else if constexpr (X::kSums != Sums::kNone) {

@@ -11,8 +11,9 @@
 
 namespace warpfold::exact {
 
-// (top + a number in (0, 2) if sticky) * 2^exponent. Bit 63 of top is set, or top is 0, and with it
-// the number. (A root may have 63 bits, so that the last of top is not known. No type has so many.)
+// (top + a number in (0, 1) if sticky) * 2^exponent. Bit 63 of top is set, or top is 0, and with it
+// the number. (Of quotients and roots the last bits of top are not known: they are zeros, and the
+// number lies in (0, 2^unknown). quotient.h says how many; all lie below the half of a last place.)
 struct Leading {
   std::uint64_t top;
   std::int64_t exponent;
@@ -24,47 +25,6 @@ WARPFOLD_HD Leading LeadingOf(WordsView a, std::int64_t unit) {
   const int length = BitLength(a);
   if (length == 0) return {0, 0, false};
   return {BitsFrom(a, length - 64), unit + length - 64, AnyBelow(a, length - 64)};
-}
-
-namespace internal {
-
-WARPFOLD_HD Leading LeadingOf(const Truncated& of) {
-  const std::uint64_t words[] = {static_cast<std::uint64_t>(of.value),
-                                 static_cast<std::uint64_t>(of.value >> 64)};
-  Leading leading = exact::LeadingOf(WordsView{words, 2}, of.exponent);
-  leading.sticky = leading.sticky || of.has_rest;
-  return leading;
-}
-
-}  // namespace internal
-
-// a * 2^unit / divisor, 0 < divisor < 2^127.
-WARPFOLD_HD Leading Quotient(WordsView a, uint128 divisor, std::int64_t unit) {
-  if (BitLength(a) == 0) return {0, 0, false};
-  constexpr int kBits = 66;  // 64 and the one or two that a quotient may fall short of
-  Truncated quotient = Divide<kBits>(a, divisor);
-  quotient.exponent += unit;
-  return internal::LeadingOf(quotient);
-}
-
-// The root of a * 2^unit / divisor. As floor(root(x)) is floor(root(floor(x))), what the division
-// leaves and what the root leaves just add up.
-WARPFOLD_HD Leading RootOfQuotient(WordsView a, uint128 divisor, std::int64_t unit) {
-  if (BitLength(a) == 0) return {0, 0, false};
-  const Truncated quotient = Divide<126>(a, divisor);
-  Truncated root = Root(quotient.value, quotient.exponent + unit);
-  root.has_rest = root.has_rest || quotient.has_rest;
-  return internal::LeadingOf(root);
-}
-
-// The root of a * 2^unit.
-WARPFOLD_HD Leading RootOf(WordsView a, std::int64_t unit) {
-  const int length = BitLength(a);
-  if (length == 0) return {0, 0, false};
-  const uint128 top = uint128{BitsFrom(a, length - 64)} << 64 | BitsFrom(a, length - 128);
-  Truncated root = Root(top, unit + length - 128);
-  root.has_rest = root.has_rest || AnyBelow(a, length - 128);
-  return internal::LeadingOf(root);
 }
 
 // What of IEEE 754 tells the float types apart.

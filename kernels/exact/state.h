@@ -68,17 +68,19 @@ struct WideSum {
   std::int64_t words[Layout::kWords] = {};
 };
 
-// Adds value * 2^bit, in units, to a sum's words, in pieces of at most 2^32. There have to be three
-// words from bit / 32 on: so there are for every element and for the sum of any tile of them.
+// Adds value * 2^bit, in units, to a sum's words, which lie kStride apart, in pieces of at most
+// 2^32. There have to be three words from bit / 32 on: so there are for every element and for the
+// sum of any tile of them.
+template <int kStride = 1>
 WARPFOLD_HD void AddAt(std::int64_t* words, std::int64_t value, int bit) {
   const int word = bit >> 5;
   const int128 shifted = static_cast<int128>(static_cast<uint128>(int128{value}) << (bit & 31));
   const auto digit = [&](int d) {
     return static_cast<std::int64_t>(static_cast<std::uint32_t>(shifted >> (32 * d)));
   };
-  words[word] += digit(0);
-  words[word + 1] += digit(1);
-  words[word + 2] += static_cast<std::int64_t>(shifted >> 64);
+  words[word * kStride] += digit(0);
+  words[(word + 1) * kStride] += digit(1);
+  words[(word + 2) * kStride] += static_cast<std::int64_t>(shifted >> 64);
 }
 
 // A finite element: mantissa * 2^(bit + kUnit) of its DigitLayout.
@@ -115,19 +117,57 @@ WARPFOLD_HD void AddNumber(WideSum<Layout>& sum, double x) {
 }
 
 // Adds the square of a finite element to a sum of squares.
+template <int kStride = 1>
 WARPFOLD_HD void AddSquareAt(std::int64_t* words, const ElementParts& element) {
   const int128 square = int128{element.mantissa} * element.mantissa;
   constexpr std::int64_t kLow = (std::int64_t{1} << 62) - 1;
-  AddAt(words, static_cast<std::int64_t>(square) & kLow, 2 * element.bit);
+  AddAt<kStride>(words, static_cast<std::int64_t>(square) & kLow, 2 * element.bit);
   const auto high = static_cast<std::int64_t>(square >> 62);
-  if (high != 0) AddAt(words, high, 2 * element.bit + 62);
+  if (high != 0) AddAt<kStride>(words, high, 2 * element.bit + 62);
 }
+
+namespace internal {
+
+// Most words of a sum are zeros, or what a sign leaves above a negative number. Those are skipped
+// eight at a time.
+constexpr int kSkip = 8;
+
+WARPFOLD_HD bool AllAre(std::int64_t fill, const std::int64_t* words) {
+  std::int64_t others = 0;
+  WARPFOLD_UNROLL
+  for (int i = 0; i < kSkip; ++i) others |= words[i] ^ fill;
+  return others == 0;
+}
+
+// The first of the words from `begin` to `end` that is not 0, or `end`.
+WARPFOLD_HD int SkipZeros(const std::int64_t* words, int begin, int end) {
+  int w = begin;
+  while (w + kSkip <= end && AllAre(0, words + w)) w += kSkip;
+  while (w < end && words[w] == 0) ++w;
+  return w;
+}
+
+// How many of `count` words are left without the last ones that are `fill`.
+WARPFOLD_HD int WithoutLast(std::int64_t fill, const std::int64_t* words, int count) {
+  while (count >= kSkip && AllAre(fill, words + count - kSkip)) count -= kSkip;
+  while (count > 0 && words[count - 1] == fill) --count;
+  return count;
+}
+
+}  // namespace internal
 
 template <class Layout>
 WARPFOLD_HD void Normalize(WideSum<Layout>& sum) {
-  for (int w = 0; w + 1 < Layout::kWords; ++w) {
-    sum.words[w + 1] += sum.words[w] >> 32;
-    sum.words[w] &= 0xffffffff;
+  constexpr int kLast = Layout::kWords - 1;
+  int w = 0;
+  while ((w = internal::SkipZeros(sum.words, w, kLast)) < kLast) {
+    std::int64_t carry = 0;
+    for (; w < kLast && (carry != 0 || sum.words[w] != 0); ++w) {
+      const std::int64_t word = sum.words[w] + carry;
+      sum.words[w] = word & 0xffffffff;
+      carry = word >> 32;
+    }
+    sum.words[w] += carry;  // of a word that is 0, or of the last
   }
 }
 
@@ -142,28 +182,39 @@ template <class Layout>
 struct Magnitude {
   std::uint64_t words[Layout::kMagnitudeWords];
   bool is_negative;
+  // Which of the words are set. All others stand for zeros.
+  int first = 0;
+  int count = Layout::kMagnitudeWords;
 
-  WARPFOLD_HD WordsView View() const { return {words, Layout::kMagnitudeWords}; }
+  WARPFOLD_HD WordsView View() const { return {words + first, count, first}; }
 };
 
+// Of a normalised sum.
 template <class Layout>
-WARPFOLD_HD Magnitude<Layout> MagnitudeOf(WideSum<Layout> sum) {
-  Normalize(sum);
-  Magnitude<Layout> magnitude;
-  magnitude.is_negative = sum.words[Layout::kWords - 1] < 0;
-  if (magnitude.is_negative) {
-    for (std::int64_t& word : sum.words) word = -word;
-    Normalize(sum);
-  }
+WARPFOLD_HD Magnitude<Layout> MagnitudeOf(const WideSum<Layout>& sum) {
+  constexpr int kLast = Layout::kWords - 1;
+  static_assert(Layout::kMagnitudeWords == (kLast + 3) / 2);
+  const std::int64_t last = sum.words[kLast];
+  const std::int64_t sign = last >> 63;
+  // As many digits as there may be, what is above the last word among them.
   const auto digit = [&](int d) -> std::uint64_t {
-    constexpr int kLast = Layout::kWords - 1;
     if (d < kLast) return static_cast<std::uint64_t>(sum.words[d]);
-    if (d > kLast + 1) return 0;
-    const auto last = static_cast<std::uint64_t>(sum.words[kLast]);
-    return d == kLast ? last & 0xffffffff : last >> 32;
+    const std::int64_t bits = d == kLast ? last : d == kLast + 1 ? last >> 32 : sign;
+    return static_cast<std::uint64_t>(bits) & 0xffffffff;
   };
-  for (int w = 0; w < Layout::kMagnitudeWords; ++w) {
-    magnitude.words[w] = digit(2 * w) | digit(2 * w + 1) << 32;
+  Magnitude<Layout> magnitude;
+  magnitude.is_negative = sign != 0;
+  // The digits from `begin` to `end`: below them are zeros, above them what the sign is.
+  const int begin = internal::SkipZeros(sum.words, 0, kLast);
+  int end = last == sign ? internal::WithoutLast(sign & 0xffffffff, sum.words, kLast) : kLast + 2;
+  if (magnitude.is_negative && end == begin) ++end;  // so that a negative number has a digit
+  magnitude.first = begin / 2;
+  magnitude.count = end > begin ? (end + 1) / 2 - begin / 2 : 0;
+  std::uint64_t carry = magnitude.is_negative ? 1 : 0;
+  for (int w = magnitude.first; w < magnitude.first + magnitude.count; ++w) {
+    const std::uint64_t digits = digit(2 * w) | digit(2 * w + 1) << 32;
+    magnitude.words[w] = (magnitude.is_negative ? ~digits : digits) + carry;
+    carry = magnitude.words[w] == 0 ? carry : 0;
   }
   return magnitude;
 }

@@ -97,7 +97,7 @@ WARPFOLD_HD void Normalize(SumsState<T, kSums>& state) {
   }
 }
 
-// SUM, MEAN, the norms, VAR or STD of `count` floats.
+// SUM, MEAN, the norms, VAR or STD of `count` floats, of their normalised state.
 template <typename T, Sums kSums>
 WARPFOLD_HD T Finish(Op op, const SumsState<T, kSums>& state, std::int64_t count,
                      const Variance& variance) {
@@ -126,8 +126,7 @@ namespace internal {
 
 template <int kWords>
 WARPFOLD_HD Magnitude<IntegerLayout<kWords>> MagnitudeOf(const std::uint64_t* words) {
-  Magnitude<IntegerLayout<kWords>> magnitude;
-  magnitude.is_negative = false;
+  Magnitude<IntegerLayout<kWords>> magnitude = {};
   for (int w = 0; w < kWords; ++w) magnitude.words[w] = words[w];
   return magnitude;
 }

@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/field_error.h"
+#include "kernels/numerics.h"
 #include "kernels/plan.h"
 #include "server/device/device_use.h"
 #include "server/device/host_bytes.h"
@@ -259,6 +260,8 @@ struct LaneOptions {
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
   // Tests only. False: passes run one after another, as on GPUs before Hopper.
   bool overlaps_passes = true;
+  // Tests only, until exact results are served.
+  Numerics numerics = Numerics::kOrdered;
 };
 
 }  // namespace warpfold

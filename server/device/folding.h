@@ -2,8 +2,8 @@
 // wait, what ends it. The same text drives both backends, so that they cannot drift apart.
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
-// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack and the two
-// scratch sizes; and Copy, within the backend's memory.
+// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack; the two
+// scratch sizes and StateBytes; and Copy, within the backend's memory.
 #ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
 #define WARPFOLD_SERVER_DEVICE_FOLDING_H_
 
@@ -22,6 +22,22 @@
 
 namespace warpfold {
 
+// Places in a block of scratch memory, one behind the other.
+class ScratchPlaces {
+ public:
+  // Where so many bytes begin.
+  std::size_t Take(std::size_t bytes) {
+    constexpr std::size_t kAlignment = 256;
+    const std::size_t offset = total_bytes_;
+    total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+  std::size_t total_bytes() const { return total_bytes_; }
+
+ private:
+  std::size_t total_bytes_ = 0;
+};
+
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
 //   stack      of the plane that is being received, when planes are larger than a slab
@@ -32,20 +48,22 @@ class ScratchLayout {
  public:
   template <class Backend>
   ScratchLayout(const Plan& plan, const PieceCutter& cutter, const Backend& backend) {
+    ScratchPlaces places;
     const Geometry& g = plan.geometry;
-    const std::size_t state_bytes = StateBytes(plan.dtype, plan.bundle());
+    const std::size_t state_bytes = backend.StateBytes();
     const auto bytes_of = [&](std::int64_t states) {
       return static_cast<std::size_t>(states) * state_bytes;
     };
     std::int64_t rows = g.row_count();
     for (const Geometry::Fold& fold : g.folds) {
-      states.push_back(Take(bytes_of(rows)));
+      states.push_back(places.Take(bytes_of(rows)));
       rows = fold.outer * fold.inner;
     }
-    stack = Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
-    leaf = Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
+    stack = places.Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
+    leaf = places.Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
     if (cutter.kind() == PieceKind::kRowPart) {
-      leaf_rows = Take(static_cast<std::size_t>(kLeafRows * g.inner) * ElementBytes(plan.dtype));
+      leaf_rows =
+          places.Take(static_cast<std::size_t>(kLeafRows * g.inner) * ElementBytes(plan.dtype));
     }
 
     std::size_t partial_bytes = 0;
@@ -79,7 +97,8 @@ class ScratchLayout {
       partial_bytes =
           std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
     }
-    partials = Take(partial_bytes);
+    partials = places.Take(partial_bytes);
+    total_bytes = places.total_bytes();
   }
 
   std::vector<std::size_t> states;
@@ -88,14 +107,6 @@ class ScratchLayout {
   std::size_t leaf_rows = 0;
   std::size_t partials = 0;
   std::size_t total_bytes = 0;
-
- private:
-  std::size_t Take(std::size_t bytes) {
-    constexpr std::size_t kAlignment = 256;
-    const std::size_t offset = total_bytes;
-    total_bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return offset;
-  }
 };
 
 // Drives a backend through one reduction. REQUIRES of the caller: pieces in the order of the plan's
@@ -104,11 +115,11 @@ template <class Backend>
 class Folding {
  public:
   // `scratch` has layout.total_bytes; `results` points at the final arrays, or states.
-  Folding(const Plan& plan, PieceKind kind, const ScratchLayout& layout, void* scratch,
-          const Output& results)
+  Folding(const Plan& plan, PieceKind kind, std::size_t state_bytes, const ScratchLayout& layout,
+          void* scratch, const Output& results)
       : geometry_(plan.geometry),
         element_bytes_(ElementBytes(plan.dtype)),
-        state_bytes_(StateBytes(plan.dtype, plan.bundle())),
+        state_bytes_(state_bytes),
         kind_(kind),
         layout_(layout),
         scratch_(static_cast<char*>(scratch)),

@@ -45,6 +45,9 @@ class PieceCutter {
   // The largest piece in rows of a plane; for kPlanes in planes.
   std::int64_t largest() const { return step_; }
 
+  // Whether the tensor is one piece.
+  bool is_whole() const { return kind_ == PieceKind::kPlanes && step_ >= geometry_.outer; }
+
   bool done() const { return plane_ == geometry_.outer; }
   // The next piece. REQUIRES: !done().
   Piece Next();

@@ -4,12 +4,14 @@
 #define WARPFOLD_SERVER_DEVICE_RESULTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/finish.h"
+#include "kernels/numerics.h"
 #include "kernels/plan.h"
 
 namespace warpfold {
@@ -41,11 +43,15 @@ class ResultLayout {
 // for MEAN ... REQUIRES: plan.element_count == 0. RESOURCE_EXHAUSTED: NoHostMemory.
 absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan);
 
-// Whether a result of `plan` may not fit its dtype: integer sums and products.
-bool MayOverflow(const Plan& plan);
+// Whether a result of `plan` may not fit its dtype: integer sums and products; or whether it may be
+// an exact product of floats that may round either way.
+bool MayOverflow(const Plan& plan, Numerics numerics);
+
+// UNIMPLEMENTED: exact states are not made yet.
+absl::Status CheckNumerics(const Plan& plan, Numerics numerics);
 
 // OUT_OF_RANGE when `overflow`, of a reduction by `plan`, holds something, with the exact sum if it
-// is one; OK otherwise.
+// is one; DATA_LOSS of a product of floats; OK otherwise.
 absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan);
 
 }  // namespace warpfold

@@ -77,9 +77,9 @@ absl::Status CpuBackend::Copy(void* to, const void* from, std::size_t bytes) {
   return absl::OkStatus();
 }
 
-CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes)
+CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, Numerics numerics)
     : cutter(p, piece_bytes),
-      backend({p.dtype, p.bundle()}),
+      backend({p.dtype, p.bundle(), numerics}),
       scratch_layout(p, cutter, backend),
       result_layout(p) {}
 
@@ -93,6 +93,10 @@ absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options
 
 absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   task_.plan = &plan;
+  if (absl::Status status = CheckNumerics(plan, options_.numerics); !status.ok()) {
+    Abandon();
+    return status;
+  }
   // Before a byte of the payload is read: what has no room is refused early.
   absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
   if (!charge.ok()) {
@@ -101,7 +105,8 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   }
   task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes));
+  Reduction& r =
+      *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, options_.numerics));
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -118,7 +123,8 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   r.memory = *std::move(memory);
   const Output results =
       r.result_layout.OutputAt(plan, r.memory.get() + r.scratch_layout.total_bytes, &r.overflow);
-  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout, r.memory.get(), results);
+  r.folding.emplace(plan, r.cutter.kind(), r.backend.StateBytes(), r.scratch_layout, r.memory.get(),
+                    results);
   r.piece = r.cutter.Next();
   return absl::OkStatus();
 }

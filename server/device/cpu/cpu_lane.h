@@ -21,6 +21,7 @@ class CpuBackend {
  public:
   explicit CpuBackend(const cpu::Job& job) : job_(job) {}
 
+  std::size_t StateBytes() const { return cpu::StateBytes(job_); }
   std::size_t ElementsScratchBytes(const Extent&) const { return 0; }
   std::size_t StatesScratchBytes(const Extent&) const { return 0; }
   absl::Status FoldElements(const void* data, const Extent& extent, const Output& output,
@@ -55,7 +56,7 @@ class CpuLane final : public Lane {
  private:
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes);
+    Reduction(const Plan& plan, std::size_t piece_bytes, Numerics numerics);
 
     PieceCutter cutter;
     CpuBackend backend;

@@ -1,4 +1,5 @@
-#include "server/device/cuda/cuda_lane.h"
+#include "server/device/cuda/cuda_folds.h"
+#include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/cpu/reduce.h"
 #include "server/device/host_bytes.h"
 #include "server/device/results.h"
 
@@ -35,27 +36,30 @@ bool IsSameKind(const Plan& a, const Plan& b) {
 
 }  // namespace
 
-bool CudaBatchLane::Batches(const Plan& plan) {
+bool CudaBatchLane::Batches(const Plan& plan, Numerics numerics) {
   const Geometry& g = plan.geometry;
+  // The exact product of floats is a pass of its own.
+  const bool has_pass_beside = numerics == Numerics::kExact && IsFloat(plan.dtype) &&
+                               std::ranges::find(plan.ops, Op::kProd) != plan.ops.end();
   return plan.element_count > 0 && plan.input_bytes <= kTensorBytesMax && g.inner == 1 &&
-         g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states;
+         g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states && !has_pass_beside;
 }
 
-CudaBatchLane::CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& use)
-    : ordinal_(ordinal), limits_(limits), use_(use) {
+CudaBatchLane::CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse& use)
+    : ordinal_(ordinal), numerics_(options.numerics), limits_(options.batch), use_(use) {
   // Each tensor's rows and results are small beside what a few tensors may have.
-  const std::size_t tensors = static_cast<std::size_t>(limits.tensors);
-  limits_.bytes = RoundedUp(std::max(limits.bytes, static_cast<std::size_t>(kTensorBytesMax)));
+  const std::size_t tensors = static_cast<std::size_t>(limits_.tensors);
+  limits_.bytes = RoundedUp(std::max(limits_.bytes, static_cast<std::size_t>(kTensorBytesMax)));
   items_max_ = tensors + static_cast<std::size_t>(kRowsMax) * 16;
   input_bytes_max_ = limits_.bytes + items_max_ * sizeof(BatchItem);
   result_bytes_max_ = items_max_ * kOpCount * kAlignment;
 }
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,
-                                                               const BatchLimits& limits,
+                                                               const LaneOptions& options,
                                                                DeviceUse& use) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
-  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, limits, use));
+  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, options, use));
   if (absl::Status status = lane->Allocate(); !status.ok()) return status;
   return lane;
 }
@@ -179,7 +183,7 @@ absl::Status CudaBatchLane::LaunchGroups() {
       at += Rows(*(*tensor)->plan);
     }
     const Plan& plan = *(*begin)->plan;
-    groups.push_back({{plan.dtype, plan.bundle(), {}},
+    groups.push_back({{.dtype = plan.dtype, .bundle = plan.bundle(), .numerics = numerics_},
                       cuda::PlanBatch(plan.dtype, {table + first, at - first}),
                       data_bytes_ + first * sizeof(BatchItem)});
     begin = end;
@@ -219,6 +223,7 @@ absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
   const std::size_t rows = Rows(plan);
   for (std::size_t row = 0; row < rows; ++row) {
     const BatchVerdict& verdict = this->verdict(tensor.item + row);
+    if (verdict.outcome == BatchVerdict::Outcome::kInDoubt) return ReduceOnCpu(tensor);
     if (verdict.outcome != BatchVerdict::Outcome::kOverflows) continue;
     Overflow overflow;
     overflow.output_index = static_cast<std::int64_t>(row);
@@ -236,6 +241,23 @@ absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
       results += OpStride(rows);
     }
     return outcome;
+  });
+}
+
+absl::StatusOr<Outcome> CudaBatchLane::ReduceOnCpu(const Tensor& tensor) const {
+  const Plan& plan = *tensor.plan;
+  const Geometry& g = plan.geometry;
+  const ResultLayout layout(plan);
+  return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {
+    std::vector<char> block(layout.total_bytes());
+    Overflow overflow;
+    cpu::FoldElements({plan.dtype, plan.bundle(), numerics_}, pinned_.get() + tensor.data,
+                      {g.outer, g.reduce, g.inner}, layout.OutputAt(plan, block.data(), &overflow),
+                      cpu::Serial);
+    if (absl::Status fits = OverflowStatus(overflow, plan); !fits.ok()) return fits;
+    absl::StatusOr<std::vector<std::string>> results = layout.Extract(block.data());
+    if (!results.ok()) return results.status();
+    return Outcome{.results = *std::move(results)};
   });
 }
 

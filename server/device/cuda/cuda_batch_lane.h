@@ -32,11 +32,11 @@ class CudaBatchLane final : public BatchLane {
   // Tensors of up to so many bytes batch; above, one has as much work as a launch is worth.
   static constexpr std::int64_t kTensorBytesMax = std::int64_t{64} << 10;
 
-  // What fits in a table's items: contiguous rows, at most kRowsMax of them.
-  static bool Batches(const Plan& plan);
+  // What fits in a table's items: contiguous rows, at most kRowsMax of them, in one pass.
+  static bool Batches(const Plan& plan, Numerics numerics);
 
   // `use` must outlive the lane.
-  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const BatchLimits& limits,
+  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const LaneOptions& options,
                                                          DeviceUse& use);
   ~CudaBatchLane() override;
 
@@ -58,15 +58,18 @@ class CudaBatchLane final : public BatchLane {
     std::size_t item = 0;  // its first row's; verdicts are numbered as items
   };
 
-  CudaBatchLane(int ordinal, const BatchLimits& limits, DeviceUse& use);
+  CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse& use);
   absl::Status Allocate();
   // One launch for each dtype and bundle.
   absl::Status LaunchGroups();
   void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
   absl::StatusOr<Outcome> OutcomeOf(const Tensor& tensor) const;
+  // Of a tensor with an output in doubt, whose bytes are still where they were staged.
+  absl::StatusOr<Outcome> ReduceOnCpu(const Tensor& tensor) const;
   cuda::BatchVerdict& verdict(std::size_t item) const;
 
   int ordinal_;
+  Numerics numerics_;
   BatchLimits limits_;
   DeviceUse& use_;
   std::size_t items_max_;

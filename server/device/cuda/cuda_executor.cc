@@ -69,10 +69,12 @@ absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
   return CudaLane::Make(ordinal_, shape_, options_, use_, suspended_bytes_);
 }
 
-bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }
+bool CudaExecutor::Batches(const Plan& plan) const {
+  return CudaBatchLane::Batches(plan, options_.numerics);
+}
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaExecutor::MakeBatchLane() {
-  return CudaBatchLane::Make(ordinal_, options_.batch, use_);
+  return CudaBatchLane::Make(ordinal_, options_, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {

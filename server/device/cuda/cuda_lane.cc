@@ -31,12 +31,9 @@ std::size_t DeviceResultBytes(const ResultLayout& layout, bool in_pinned) {
 
 }  // namespace
 
-CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::Job& job,
-                               cudaStream_t stream)
-    : cutter(plan, piece_bytes),
-      backend(job, stream),
-      scratch_layout(plan, cutter, backend),
-      result_layout(plan) {}
+CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes,
+                               const cuda::DeviceShape& device, Numerics numerics)
+    : cutter(plan, piece_bytes), folds(plan, cutter, device, numerics), result_layout(plan) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
                                                      const LaneOptions& options, DeviceUse& use,
@@ -58,7 +55,7 @@ absl::Status CudaLane::Allocate() {
     *stream = *std::move(made);
   }
   absl::StatusOr<cuda::UniquePinnedMemory> pinned =
-      cuda::AllocatePinned(ring_bytes + kPinnedResultBytes + kOverflowBytes);
+      cuda::AllocatePinned(ring_bytes + kPinnedResultBytes + kOverflowBytes + kDoubtsBytes);
   if (!pinned.ok()) return pinned.status();
   pinned_ = *std::move(pinned);
   pinned_results_ = pinned_.get() + ring_bytes;
@@ -103,6 +100,10 @@ absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, option
 absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
+  if (absl::Status status = CheckNumerics(plan, options_.numerics); !status.ok()) {
+    Abandon();
+    return status;
+  }
   // Before a byte of the payload is read: what has no room is refused early.
   absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
   if (!charge.ok()) {
@@ -111,8 +112,7 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   }
   result_charge_ = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  const cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = shape_};
-  Reduction& r = reduction_.emplace(plan, piece_bytes, job, stream_.get());
+  Reduction& r = reduction_.emplace(plan, piece_bytes, shape_, options_.numerics);
   if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
     Abandon();
     return status;
@@ -123,7 +123,7 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 
 absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
   r.in_pinned = r.result_layout.total_bytes() <= kPinnedResultBytes;
-  r.d_bytes = DeviceResultBytes(r.result_layout, r.in_pinned) + r.scratch_layout.total_bytes;
+  r.d_bytes = DeviceResultBytes(r.result_layout, r.in_pinned) + r.folds.scratch_bytes();
   if (r.d_bytes > options_.scratch_bytes) {
     return FieldStatus(Field::kTensorShape, absl::ResourceExhaustedError(absl::StrCat(
                                                 "partial states and results take ", r.d_bytes,
@@ -147,8 +147,8 @@ void CudaLane::Place(const Plan& plan, Reduction& r) {
   r.results = r.in_pinned ? pinned_results_ : d_block;
   const Output results =
       r.result_layout.OutputAt(plan, r.results, reinterpret_cast<Overflow*>(d_overflow_));
-  r.folding.emplace(plan, r.cutter.kind(), r.scratch_layout,
-                    d_block + DeviceResultBytes(r.result_layout, r.in_pinned), results);
+  r.folds.Place(plan, d_block + DeviceResultBytes(r.result_layout, r.in_pinned), results,
+                reinterpret_cast<std::int64_t*>(pinned_overflow_ + kOverflowBytes), stream_.get());
 }
 
 absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
@@ -214,7 +214,7 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.copy_ends.get(), copies_.get()));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), slab.copy_ends.get(), 0));
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.fold_begins.get(), stream_.get()));
-  if (absl::Status status = r.folding->Fold(r.backend, slab.d_data, r.piece); !status.ok()) {
+  if (absl::Status status = r.folds.Fold(slab.d_data, r.piece); !status.ok()) {
     return status;
   }
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(slab.fold_ends.get(), stream_.get()));
@@ -251,9 +251,9 @@ absl::StatusOr<Outcome> CudaLane::FoldAndFetch(const std::byte* d_tensor) {
   if (d_tensor != nullptr) {
     if (absl::Status status = FoldPieces(d_tensor); !status.ok()) return status;
   }
-  if (absl::Status status = r.folding->Finish(r.backend); !status.ok()) return status;
+  if (absl::Status status = r.folds.Finish(); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(finish_ends_.get(), stream_.get()));
-  absl::StatusOr<std::vector<std::string>> results = FetchResults();
+  absl::StatusOr<std::vector<std::string>> results = SettleAndFetch();
   if (!results.ok()) return results.status();
 
   for (Slab& slab : slabs_) {
@@ -282,11 +282,19 @@ absl::Status CudaLane::CheckOverflow() const {
   return OverflowStatus(overflow, *plan_);
 }
 
+absl::StatusOr<std::vector<std::string>> CudaLane::SettleAndFetch() {
+  absl::StatusOr<std::vector<std::string>> results = FetchResults();
+  if (!results.ok()) return results;
+  const absl::StatusOr<bool> sums_again = reduction_->folds.SettleDoubts();
+  if (!sums_again.ok()) return sums_again.status();
+  return *sums_again ? FetchResults() : std::move(results);
+}
+
 // Results that are not in pinned memory come through the slabs: nothing else uses them once the
 // last piece is in the stream. One wait is for all that fits in them, and the overflow report.
 absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
   Reduction& r = *reduction_;
-  const bool may_overflow = MayOverflow(*plan_);
+  const bool may_overflow = MayOverflow(*plan_, options_.numerics);
   if (r.in_pinned && !may_overflow) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
     return r.result_layout.Extract(reinterpret_cast<const char*>(pinned_results_));
@@ -331,7 +339,7 @@ void CudaLane::Abandon() {
     (void)cudaStreamSynchronize(stream_.get());
     for (Slab& slab : slabs_) slab.in_flight = false;
     // What did not fit is reported as soon as its row is whole.
-    if (reduction_ && MayOverflow(*plan_)) (void)ResetOverflow();
+    if (reduction_ && MayOverflow(*plan_, options_.numerics)) (void)ResetOverflow();
   }
   Drop();
 }

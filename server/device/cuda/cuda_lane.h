@@ -23,40 +23,14 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/launch_plan.h"
+#include "server/device/cuda/cuda_folds.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/executor.h"
-#include "server/device/folding.h"
 #include "server/device/pieces.h"
 #include "server/device/results.h"
 
 namespace warpfold {
-
-// The Backend that Folding drives: kernels/cuda on one stream.
-class CudaBackend {
- public:
-  CudaBackend(const cuda::Job& job, cudaStream_t stream) : job_(job), stream_(stream) {}
-
-  std::size_t ElementsScratchBytes(const Extent& extent) const {
-    return cuda::ElementsScratchBytes(job_, extent);
-  }
-  std::size_t StatesScratchBytes(const Extent& extent) const {
-    return cuda::StatesScratchBytes(job_, extent);
-  }
-  absl::Status FoldElements(const void* d_data, const Extent& extent, const Output& output,
-                            void* d_scratch);
-  absl::Status FoldStates(const void* d_states, const Extent& extent, const Output& output,
-                          void* d_scratch);
-  absl::Status PushStates(const void* d_states, std::int64_t width, std::int64_t index,
-                          void* d_stack);
-  absl::Status DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
-                          const Output& output);
-  absl::Status Copy(void* d_to, const void* d_from, std::size_t bytes);
-
- private:
-  cuda::Job job_;
-  cudaStream_t stream_;
-};
 
 class CudaLane final : public Lane {
  public:
@@ -90,25 +64,26 @@ class CudaLane final : public Lane {
 
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::Job& job, cudaStream_t stream);
+    Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::DeviceShape& device,
+              Numerics numerics);
 
     PieceCutter cutter;
-    CudaBackend backend;
-    ScratchLayout scratch_layout;
+    CudaFolds folds;
     ResultLayout result_layout;
     bool in_pinned = false;  // where the kernels write the results, else in the device's memory
     std::byte* results = nullptr;
     std::size_t d_bytes = 0;   // of results, unless they are in pinned memory, and scratch
     void* d_pooled = nullptr;  // these, when the lane's own memory is too small
-    std::optional<Folding<CudaBackend>> folding;
-    Piece piece;             // being filled
-    std::size_t filled = 0;  // bytes of it
-    std::size_t slab = 0;    // that holds it
+    Piece piece;               // being filled
+    std::size_t filled = 0;    // bytes of it
+    std::size_t slab = 0;      // that holds it
     DeviceTimes times;
   };
 
   // The overflow report comes first in the lane's own memory.
   static constexpr std::size_t kOverflowBytes = 256;
+  // And in pinned memory, behind the report, how many outputs are in doubt.
+  static constexpr std::size_t kDoubtsBytes = 256;
 
   // A write of a resident tensor that is under way.
   struct Write {
@@ -146,6 +121,8 @@ class CudaLane final : public Lane {
   // there is one.
   absl::StatusOr<Outcome> CollectResults(const std::byte* d_tensor);
   absl::StatusOr<Outcome> FoldAndFetch(const std::byte* d_tensor);
+  // Of all outputs, those in doubt too.
+  absl::StatusOr<std::vector<std::string>> SettleAndFetch();
   absl::StatusOr<std::vector<std::string>> FetchResults();
   // Waits for the copies that are last in the stream, and notes how long they took.
   absl::Status AwaitCopies();
@@ -162,9 +139,10 @@ class CudaLane final : public Lane {
   LaneOptions options_;
   DeviceUse& use_;
   std::atomic<std::size_t>& suspended_bytes_;
-  cuda::UniqueStream copies_;          // of slabs to the device
-  cuda::UniqueStream stream_;          // everything else
-  cuda::UniquePinnedMemory pinned_;    // slabs, then small results, then the overflow report
+  cuda::UniqueStream copies_;  // of slabs to the device
+  cuda::UniqueStream stream_;  // everything else
+  // Slabs, then small results, then the overflow report, then the number of doubts.
+  cuda::UniquePinnedMemory pinned_;
   cuda::UniqueDeviceMemory d_memory_;  // slabs, then the overflow report, then results and scratch
   std::byte* pinned_results_ = nullptr;
   std::byte* pinned_overflow_ = nullptr;

@@ -75,7 +75,7 @@ absl::Status CudaLane::Save(Task& task) {
   if (r.in_pinned) {
     task.pinned_results.assign(pinned_results_, pinned_results_ + r.result_layout.total_bytes());
   }
-  if (MayOverflow(*plan_)) return ResetOverflow();  // which waits
+  if (MayOverflow(*plan_, options_.numerics)) return ResetOverflow();  // which waits
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
   return absl::OkStatus();
 }
@@ -94,8 +94,6 @@ absl::Status CudaLane::Resume(std::unique_ptr<Suspended> suspended) {
 
 absl::Status CudaLane::Restore(Task& task) {
   Reduction& r = *reduction_;
-  r.backend = CudaBackend({.dtype = plan_->dtype, .bundle = plan_->bundle(), .device = shape_},
-                          stream_.get());
   Place(*plan_, r);
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(d_overflow_, task.d_saved, task.saved_bytes,
                                                 cudaMemcpyDeviceToDevice, stream_.get()));

@@ -32,7 +32,7 @@ absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_da
 absl::Status CudaLane::FoldPieces(const std::byte* d_data) {
   Reduction& r = *reduction_;
   while (true) {
-    absl::Status status = r.folding->Fold(r.backend, d_data, r.piece);
+    absl::Status status = r.folds.Fold(d_data, r.piece);
     if (!status.ok() || r.cutter.done()) return status;
     d_data += r.piece.bytes;
     r.piece = r.cutter.Next();

@@ -176,6 +176,12 @@ T atomicAdd(T* address, std::type_identity_t<T> value) {
   return old;
 }
 template <class T>
+T atomicOr(T* address, std::type_identity_t<T> value) {
+  const T old = *address;
+  *address = old | value;
+  return old;
+}
+template <class T>
 T atomicMin(T* address, T value) {
   const T old = *address;
   *address = std::min(old, value);

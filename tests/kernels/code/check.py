@@ -8,7 +8,9 @@ import sys
 import sysconfig
 
 LIBRARY = "kernels/libwarpfold_kernels_cuda.so"
-MODULES = 13 + 4  # an engine for each element type, and exact sums for each of floats
+# An engine for each element type; of floats exact sums in one launch and of outputs beside them.
+ENGINES = 13
+EXACT_SUMS = 4 + 4
 # Bytes of kernels in the file, SASS and PTX: of one architecture, of all that are distributed.
 BUDGET_MIB = {1: 20, 5: 90}
 # What a kernel may declare without asking for more at its launch.
@@ -23,7 +25,8 @@ def output_of(*command):
 
 
 def asked_for(build):
-    """The compute capabilities of its machine code and of its PTX: two lists of ints."""
+    """The compute capabilities of its machine code and of its PTX, two lists of ints, and how many
+    modules it has of each."""
     cache = (build / "CMakeCache.txt").read_text()
 
     def of(name):
@@ -32,7 +35,9 @@ def asked_for(build):
             sys.exit(f"code: {build} is no build with CUDA: its cache has no {name}")
         return [int(number) for number in found[1].split(";") if number]
 
-    return of("WARPFOLD_CUDA_CODE"), of("WARPFOLD_CUDA_PTX")
+    exact_engines = re.search(r"^WARPFOLD_EXACT_ENGINES:BOOL=ON$", cache, re.MULTILINE)
+    modules = ENGINES * (2 if exact_engines else 1) + EXACT_SUMS
+    return of("WARPFOLD_CUDA_CODE"), of("WARPFOLD_CUDA_PTX"), modules
 
 
 def listed(cuobjdump, library, option):
@@ -115,10 +120,10 @@ def runtime_faults(build):
             yield f"{path} needs two CUDA runtimes"
 
 
-def code_faults(asked, modules, kind):
-    wanted = dict.fromkeys(asked, MODULES)
-    if modules != wanted:
-        yield f"{kind}: asked for {wanted} (compute capability: modules), found {modules}"
+def code_faults(asked, modules, found, kind):
+    wanted = dict.fromkeys(asked, modules)
+    if found != wanted:
+        yield f"{kind}: asked for {wanted} (compute capability: modules), found {found}"
 
 
 def main():
@@ -126,12 +131,12 @@ def main():
     library = build / LIBRARY
     cuobjdump = pathlib.Path(sysconfig.get_paths()["purelib"], "nvidia/cu13/bin/cuobjdump")
     cuobjdump.chmod(0o755)
-    code, ptx = asked_for(build)
+    code, ptx, modules = asked_for(build)
     machine_code = listed(cuobjdump, "--list-elf", library)
     intermediate = listed(cuobjdump, "--list-ptx", library)
     faults = [
-        *code_faults(code, machine_code, "machine code"),
-        *code_faults(ptx, intermediate, "PTX"),
+        *code_faults(code, modules, machine_code, "machine code"),
+        *code_faults(ptx, modules, intermediate, "PTX"),
     ]
 
     mib = section_bytes(library, ".nv_fatbin") / 2**20

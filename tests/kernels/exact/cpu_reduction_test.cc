@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kernels/cpu/each_loop.h"  // which widths are compiled
 // Which has to know.
 #include "hwy/targets.h"
@@ -21,53 +19,15 @@
 #include "tests/kernels/cpu_reduce.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/adversarial.h"
-#include "tests/kernels/exact/draw.h"
+#include "tests/kernels/exact/random_spec.h"
 #include "tests/kernels/exact/reduction_oracle.h"
 
 namespace warpfold {
 namespace {
 
 using testing::Answer;
-using testing::Draw;
-
-std::string ToString(const ReduceSpec& spec) {
-  std::vector<std::string> ops;
-  for (const Op op : spec.ops) ops.emplace_back(Name(op));
-  return absl::StrCat(Name(spec.dtype), "[", absl::StrJoin(spec.shape, ", "), "], axes {",
-                      absl::StrJoin(spec.axes, ", "), "}, ", absl::StrJoin(ops, " "),
-                      spec.nan_policy == NanPolicy::kOmit ? ", omits NaN" : "", ", correction ",
-                      spec.correction);
-}
-
-// Of at most `elements` elements and one at least. Reduced are any axes, or all.
-ReduceSpec RandomSpec(DType dtype, std::int64_t elements, std::mt19937_64& random) {
-  Draw draw(random);
-  ReduceSpec spec{.dtype = dtype};
-  const long rank = draw.Between(1, 4);
-  std::int64_t left = elements;
-  for (long d = 0; d < rank; ++d) {
-    // Any size that is left, by its order of magnitude.
-    std::int64_t most = left;
-    while (most > 1 && draw.OneIn(2)) most /= 4;
-    const std::int64_t length = draw.Between(1, std::max<std::int64_t>(most, 1));
-    spec.shape.push_back(length);
-    left /= length;
-  }
-  std::shuffle(spec.shape.begin(), spec.shape.end(), random);
-  for (long d = 0; d < rank; ++d) {
-    if (draw.OneIn(2)) spec.axes.push_back(d);
-  }
-  if (draw.OneIn(3)) {
-    spec.ops = {std::begin(kAllOps), std::end(kAllOps)};
-  } else {
-    std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
-    std::shuffle(ops.begin(), ops.end(), random);
-    spec.ops.assign(ops.begin(), ops.begin() + draw.Between(1, 3));
-  }
-  if (draw.OneIn(3)) spec.nan_policy = NanPolicy::kOmit;
-  spec.correction = draw.AnyOf<std::int64_t>({0, 0, 1, 1, 2, 7, -3, std::int64_t{1} << 40});
-  return spec;
-}
+using testing::RandomSpec;
+using testing::ToString;
 
 class ExactCpuReduction : public ::testing::TestWithParam<DType> {
  protected:
@@ -206,6 +166,46 @@ TEST_P(ExactCpuReduction, GivesTheOraclesBitsOfManyTasks) {
     ExpectAnswersOf(spec, i, random);
   }
 }
+
+class ExactCpuSpecials : public ExactCpuReduction {};
+
+// Of each output two, so far apart that they are met one after another: what one hides of the
+// sums, the other may still change.
+TEST_P(ExactCpuSpecials, AllOfAnOutputShow) {
+  const DType dtype = GetParam();
+  constexpr std::int64_t kCount = 40'000;
+  const testing::Format& format = testing::FormatOfFloat(dtype);
+  const std::uint64_t infinity = format.InfinityBits();
+  const std::uint64_t specials[] = {infinity, infinity | format.SignBit(), infinity + 1};
+  constexpr std::size_t kPairs = 9;
+  const std::size_t bytes = ElementBytes(dtype);
+  for (const std::size_t second : {9'000, 20'000, 39'993}) {
+    for (const bool are_columns : {false, true}) {
+      ReduceSpec spec{.dtype = dtype, .shape = {kPairs, kCount}, .axes = {1}};
+      if (are_columns) spec = {.dtype = dtype, .shape = {kCount, kPairs}, .axes = {0}};
+      std::vector<char> data(kPairs * kCount * bytes, 0);
+      for (std::size_t pair = 0; pair < kPairs; ++pair) {
+        const auto put = [&](std::size_t at, std::uint64_t bits) {
+          const std::size_t index = are_columns ? at * kPairs + pair : pair * kCount + at;
+          std::memcpy(data.data() + index * bytes, &bits, bytes);
+        };
+        put(3, specials[pair / 3]);
+        put(second, specials[pair % 3]);
+      }
+      for (const std::vector<Op>& ops : {std::vector<Op>{Op::kSum, Op::kMean},
+                                         std::vector<Op>{Op::kSum, Op::kL1Norm, Op::kVar}}) {
+        spec.ops = ops;
+        ExpectAnswers(spec, data,
+                      testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial, Numerics::kExact));
+        if (HasFatalFailure()) FAIL() << ToString(spec) << ", the second one at " << second;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Floats, ExactCpuSpecials,
+                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+                         [](const auto& info) { return std::string(Name(info.param)); });
 
 // Three factors whose product lies 2^-157 below a tie; 128 bits of it end before.
 TEST(ExactCpuProduct, WhatMayRoundEitherWayIsReportedForTheLowestOutput) {

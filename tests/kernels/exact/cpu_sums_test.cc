@@ -99,11 +99,10 @@ class ExactCpuSumsTest : public ::testing::Test {
               want.specials)
         << target;
     if ((want.specials & exact::kNotFinite) != 0) return;
-    using testing::FromMagnitude;
-    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(sum)), want.sum) << target;
-    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(statistics_sum)), want.sum) << target;
-    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(absolute_sum)), want.absolute_sum) << target;
-    ASSERT_EQ(FromMagnitude(exact::MagnitudeOf(squares)), want.squares) << target;
+    ASSERT_EQ(testing::UnitsOf(sum), want.sum) << target;
+    ASSERT_EQ(testing::UnitsOf(statistics_sum), want.sum) << target;
+    ASSERT_EQ(testing::UnitsOf(absolute_sum), want.absolute_sum) << target;
+    ASSERT_EQ(testing::UnitsOf(squares), want.squares) << target;
   }
 
   Numbers numbers_;

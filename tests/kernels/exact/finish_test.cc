@@ -40,12 +40,17 @@ class ExactFinishTest : public ::testing::Test {
   using SumLayout = DigitLayout<T, 1>;
   using SquareLayout = DigitLayout<T, 2>;
 
-  // A number whose rounding to T lies on a tie, shifted to any place of a sum, or one beside it; or
-  // any number.
+  // A number whose rounding to T lies on a tie, shifted to any place of a sum; the one from which
+  // on it is infinite; or any number.
   mpz_class Wanted(int power) {
     const long precision = FormatOf<T>().precision;
     const long top = power * (SumLayout::kBits - 63);
     if (numbers_.OneIn(3)) return numbers_.Bits(numbers_.Between(1, top));
+    if (numbers_.OneIn(8)) {
+      const long unit = power == 1 ? 0 : SumLayout::kUnit;
+      return ((mpz_class(2) << precision) - 1)
+             << static_cast<mp_bitcnt_t>(top / power - precision - 1 - unit);
+    }
     mpz_class middle = (numbers_.Bits(precision - 1) << 1) + 1 + (mpz_class(1) << precision);
     return middle << static_cast<mp_bitcnt_t>(numbers_.Between(0, std::max(0l, top - precision)));
   }
@@ -55,6 +60,8 @@ class ExactFinishTest : public ::testing::Test {
     mpz_class beside = value + kSteps[numbers_.Between(0, 3)];
     return beside < 0 ? value : beside;
   }
+
+  static mpz_class WithoutLowestWord(const mpz_class& value) { return (value >> 64) << 64; }
 
   // `value` is in units of T's sums, or their squares.
   static void ExpectNearest(const mpq_class& value, long unit, bool root, T got, const char* what) {
@@ -74,7 +81,7 @@ TYPED_TEST(ExactFinishTest, SumsMeansAndNormsAreRoundedOnce) {
   using SumLayout = typename TestFixture::SumLayout;
   using SquareLayout = typename TestFixture::SquareLayout;
   const long unit = UnitExponent<T>();
-  const int rounds = testing::Rounds(20'000);
+  const int rounds = testing::Rounds(30'000);
   for (int round = 0; round < rounds; ++round) {
     const long n = this->numbers_.Count();
     const Participants of{n, kHasOtherThanNegativeZero};
@@ -101,7 +108,7 @@ TYPED_TEST(ExactFinishTest, VariancesAreRoundedOnce) {
   using SquareLayout = typename TestFixture::SquareLayout;
   const long unit = UnitExponent<T>();
   constexpr long kCorrections[] = {0, 1, -3, std::numeric_limits<std::int64_t>::min()};
-  const int rounds = testing::Rounds(20'000);
+  const int rounds = testing::Rounds(30'000);
   int tried = 0;
   for (int round = 0; round < rounds; ++round) {
     const long n = this->numbers_.Count();
@@ -110,11 +117,13 @@ TYPED_TEST(ExactFinishTest, VariancesAreRoundedOnce) {
     if (divisor <= 0) continue;
     // All elements k but for what makes the variance the one that is wanted.
     const bool root = this->numbers_.OneIn(2);
-    const mpz_class k = this->numbers_.Bits(this->numbers_.Between(1, SumLayout::kBits - 63));
+    mpz_class k = this->numbers_.Bits(this->numbers_.Between(1, SumLayout::kBits - 63));
+    if (this->numbers_.OneIn(4)) k = this->WithoutLowestWord(k);
     mpz_class wanted = this->Wanted(root ? 1 : 2);
     if (root) wanted = wanted * wanted;
     const mpz_class sum = k * n;
-    const mpz_class squares = this->Beside(CeilOf(mpq_class(wanted) * divisor + k * k * n));
+    mpz_class squares = this->Beside(CeilOf(mpq_class(wanted) * divisor + k * k * n));
+    if (this->numbers_.OneIn(4)) squares = this->WithoutLowestWord(squares);
     const mpz_class numerator = squares * n - sum * sum;
     if (numerator < 0 || BitLengthOf(squares) > SquareLayout::kBits) continue;
     ++tried;

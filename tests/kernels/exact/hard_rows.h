@@ -81,6 +81,7 @@ T ExactCpuSum(const std::vector<T>& row) {
   const auto count = static_cast<std::int64_t>(row.size());
   const std::uint32_t specials =
       cpu::GetExactSumLoop<T, false>()(row.data(), count, {.sum = sum.words});
+  exact::Normalize(sum);
   return exact::FinishSum<T>(exact::MagnitudeOf(sum), {.count = count, .specials = specials});
 }
 

@@ -5,6 +5,7 @@
 #include <gmpxx.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <type_traits>
@@ -40,20 +41,30 @@ T FromBits(std::uint64_t bits) {
   return BitCast<T>(static_cast<typename exact::FloatFormat<T>::Bits>(bits));
 }
 
+// Holds no zeros at its ends.
 template <class Layout>
 exact::Magnitude<Layout> ToMagnitude(const mpz_class& value) {
   exact::Magnitude<Layout> magnitude = {};
   magnitude.is_negative = value < 0;
-  mpz_export(magnitude.words, nullptr, -1, sizeof(std::uint64_t), 0, 0, value.get_mpz_t());
+  std::size_t count = 0;
+  mpz_export(magnitude.words, &count, -1, sizeof(std::uint64_t), 0, 0, value.get_mpz_t());
+  while (magnitude.first < static_cast<int>(count) && magnitude.words[magnitude.first] == 0) {
+    ++magnitude.first;
+  }
+  magnitude.count = static_cast<int>(count) - magnitude.first;
   return magnitude;
 }
 
 template <class Layout>
-mpz_class FromMagnitude(const exact::Magnitude<Layout>& magnitude) {
-  mpz_class value;
-  mpz_import(value.get_mpz_t(), Layout::kMagnitudeWords, -1, sizeof(std::uint64_t), 0, 0,
-             magnitude.words);
-  return magnitude.is_negative ? mpz_class(-value) : value;
+mpz_class UnitsOf(exact::WideSum<Layout> sum) {
+  exact::Normalize(sum);
+  const auto magnitude = exact::MagnitudeOf(sum);
+  const exact::WordsView words = magnitude.View();
+  mpz_class units;
+  mpz_import(units.get_mpz_t(), static_cast<std::size_t>(words.count), -1, sizeof(std::uint64_t), 0,
+             0, words.words);
+  units <<= 64 * static_cast<mp_bitcnt_t>(words.first);
+  return magnitude.is_negative ? mpz_class(-units) : units;
 }
 
 // The same ones in every run.

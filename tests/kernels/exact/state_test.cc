@@ -18,7 +18,6 @@ namespace {
 
 using testing::FormatOf;
 using testing::FromBits;
-using testing::FromMagnitude;
 using testing::Numbers;
 
 template <typename T>
@@ -81,8 +80,24 @@ TYPED_TEST(ExactStateTest, SumsInAnyOrderAreTheIntegerThatTheyAre) {
       Join(total, part);
       Join(square_total, square_part);
     }
-    ASSERT_EQ(FromMagnitude(MagnitudeOf(total)), sum);
-    ASSERT_EQ(FromMagnitude(MagnitudeOf(square_total)), squares);
+    ASSERT_EQ(testing::UnitsOf(total), sum);
+    ASSERT_EQ(testing::UnitsOf(square_total), squares);
+  }
+}
+
+// Of negative ones all digits above are ones, and their size may be a digit longer.
+TYPED_TEST(ExactStateTest, PowersOfTwoAndTheirNeighboursAreTheIntegersThatTheyAre) {
+  using Layout = DigitLayout<TypeParam, 1>;
+  for (int bit = 0; bit / 32 + 2 < Layout::kWords; ++bit) {  // as AddAt wants
+    for (const int sign : {1, -1}) {
+      for (const int beside : {0, 1, -1}) {
+        WideSum<Layout> sum;
+        AddAt(sum.words, sign, bit);
+        AddAt(sum.words, beside, 0);
+        const mpz_class want = (mpz_class(1) << static_cast<mp_bitcnt_t>(bit)) * sign + beside;
+        ASSERT_EQ(testing::UnitsOf(sum), want) << bit << " " << sign << " " << beside;
+      }
+    }
   }
 }
 
@@ -98,7 +113,7 @@ TYPED_TEST(ExactStateTest, AWordHoldsTwoToThe31Additions) {
     for (std::int64_t& word : sum.words) word <<= 31;  // as often
     mpz_class want = this->UnitsOf(largest) << 31;
     if (negative) want = -want;
-    EXPECT_EQ(FromMagnitude(MagnitudeOf(sum)), want);
+    EXPECT_EQ(testing::UnitsOf(sum), want);
   }
 }
 
@@ -119,8 +134,8 @@ TYPED_TEST(ExactStateTest, TheSumOfTwoToThe63LargestElementsFits) {
     Join(squares, WideSum<SquareLayout>(squares));
   }
   const mpz_class units = this->UnitsOf(largest);
-  EXPECT_EQ(FromMagnitude(MagnitudeOf(sum)), mpz_class(-units << 63));
-  EXPECT_EQ(FromMagnitude(MagnitudeOf(squares)), mpz_class(units * units << 63));
+  EXPECT_EQ(testing::UnitsOf(sum), mpz_class(-units << 63));
+  EXPECT_EQ(testing::UnitsOf(squares), mpz_class(units * units << 63));
 }
 
 }  // namespace

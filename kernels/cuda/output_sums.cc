@@ -1,0 +1,45 @@
+#include "kernels/cuda/output_sums.h"
+
+namespace warpfold::cuda {
+namespace {
+
+// What `visitor` returns for the job's element type; of others than floats nothing is called.
+template <class Visitor>
+auto VisitFloat(const SumsJob& job, const Visitor& visitor) {
+  return VisitDType(job.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Result = decltype(visitor(OutputSumsOf<float>()));
+    if constexpr (kIsFloat<T>) {
+      return visitor(OutputSumsOf<T>());
+    } else {
+      return Result{};
+    }
+  });
+}
+
+}  // namespace
+
+std::size_t OutputSumsBytes(const SumsJob& job) {
+  return VisitFloat(job, [&](auto of) { return of.Bytes(job); });
+}
+
+cudaError_t AddRows(const SumsJob& job, const RowsAt& rows, const OutputRows& output_rows,
+                    std::int64_t first_output, void* d_sums, cudaStream_t stream) {
+  return VisitFloat(job, [&](auto of) {
+    return of.AddRows(job, rows, output_rows, first_output, d_sums, stream);
+  });
+}
+
+cudaError_t AddOutputs(const SumsJob& job, const RowsAt& tensor, const OutputRows& output_rows,
+                       const Outputs& outputs, void* d_sums, cudaStream_t stream) {
+  return VisitFloat(job, [&](auto of) {
+    return of.AddOutputs(job, tensor, output_rows, outputs, d_sums, stream);
+  });
+}
+
+cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& outputs,
+                       const ResultTargets& targets, cudaStream_t stream) {
+  return VisitFloat(job, [&](auto of) { return of.Finish(job, d_sums, outputs, targets, stream); });
+}
+
+}  // namespace warpfold::cuda

@@ -1,0 +1,303 @@
+// The kernels of output_sums.h: a row, or a part of one, is a warp's or, where rows are short or
+// lie side by side, a lane's.
+#ifndef WARPFOLD_KERNELS_CUDA_OUTPUT_SUMS_CUH_
+#define WARPFOLD_KERNELS_CUDA_OUTPUT_SUMS_CUH_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/lane_bins.cuh"
+#include "kernels/cuda/output_sums.h"
+#include "kernels/cuda/warp.cuh"
+#include "kernels/element.h"
+#include "kernels/exact/results.h"
+#include "kernels/exact/state.h"
+#include "kernels/exact/sums.h"
+
+namespace warpfold::cuda {
+
+template <typename T, exact::Sums kSums>
+struct OutputSums {
+  exact::SumsState<T, kSums> sums;
+  std::int64_t omitted = 0;  // NaN that is left out
+};
+
+// Which rows a launch adds, in chunks of which each is one warp's, or one lane's, at a time.
+struct RowsToAdd {
+  Extent extent;
+  OutputRows output_rows;
+  std::int64_t first_row = 0;
+  bool is_by_output = false;  // all rows of `outputs`; else those of `extent`
+  Outputs outputs;            // else from first on, whose sums are there
+  bool omits_nan = false;
+  std::int64_t rows = 0;
+  std::int64_t chunks_per_row = 1;
+  std::int64_t chunk_elements = 1;
+
+  struct Place {
+    std::int64_t offset;  // of the row's first element
+    std::int64_t sums;    // the number of its output's
+  };
+  // Of the i-th row that is added.
+  __device__ Place PlaceOf(std::int64_t i) const {
+    std::int64_t row = i;
+    std::int64_t sums = 0;
+    if (is_by_output) {
+      const std::int64_t parts = output_rows.rows_per_output();
+      sums = i / parts;
+      const std::int64_t output =
+          outputs.d_numbers != nullptr ? outputs.d_numbers[sums] : outputs.first + sums;
+      row = output_rows.RowOf(output, i % parts);
+    } else {
+      sums = output_rows.OutputOf(first_row + i) - outputs.first;
+    }
+    return {row / extent.inner * extent.count * extent.inner + row % extent.inner, sums};
+  }
+};
+
+// What a lane meets beside finite elements.
+struct LaneSpecials {
+  std::uint32_t flags = 0;  // exact::Specials
+  std::int64_t omitted = 0;
+
+  // False if x is not to be added.
+  template <typename T>
+  __device__ __forceinline__ bool Add(T x, bool omits_nan) {
+    if (IsNan(x)) {
+      flags |= omits_nan ? 0 : exact::kHasNan;
+      omitted += omits_nan ? 1 : 0;
+      return false;
+    }
+    if (!IsNegativeZero(x)) flags |= exact::kHasOtherThanNegativeZero;
+    if (!IsInf(x)) return true;
+    flags |= Widen(x) < 0 ? exact::kHasNegativeInfinity : exact::kHasPositiveInfinity;
+    return false;
+  }
+  template <typename T>
+  __device__ static bool IsNegativeZero(T x) {
+    using Bits = typename exact::FloatFormat<T>::Bits;
+    return BitCast<Bits>(x) == BitCast<Bits>(RoundFromDouble<T>(-0.0));
+  }
+};
+
+// Calls visit(x) for every kRowLanes-th of the elements [begin, end) of a row, some of which are
+// loaded at a time.
+template <int kRowLanes, typename T, class Visit>
+__device__ __forceinline__ void VisitRow(const T* row, std::int64_t stride, std::int64_t begin,
+                                         std::int64_t end, const Visit& visit) {
+  constexpr int kAtATime = 4;
+  std::int64_t i = begin;
+#pragma unroll 1
+  for (; i + (kAtATime - 1) * kRowLanes < end; i += kAtATime * kRowLanes) {
+    T elements[kAtATime];
+#pragma unroll
+    for (int k = 0; k < kAtATime; ++k) elements[k] = row[(i + k * kRowLanes) * stride];
+#pragma unroll
+    for (int k = 0; k < kAtATime; ++k) visit(elements[k]);
+  }
+#pragma unroll 1
+  for (; i < end; i += kRowLanes) visit(row[i * stride]);
+}
+
+// The words of a warp: those of the elements, or of the positive and of the others, and then those
+// of their squares.
+template <typename T, exact::Sums kSums>
+inline constexpr int kBinBytes = kSums == exact::Sums::kSum
+                                     ? LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes
+                                     : std::max(2 * LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes,
+                                                LaneBins<exact::DigitLayout<T, 2>>::kWarpBytes);
+// As many as fit in what a block may have without asking, up to 8.
+template <typename T, exact::Sums kSums>
+inline constexpr int kBinWarps = std::clamp((48 << 10) / kBinBytes<T, kSums>, 1, 8);
+
+// Adds a row's elements to its sums. Warp-wide; a lane without a row has begin == end.
+template <typename T, exact::Sums kSums, int kRowLanes>
+__device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::int64_t begin,
+                                       std::int64_t end, bool omits_nan, std::int64_t* words,
+                                       OutputSums<T, kSums>* to) {
+  using Bins = LaneBins<exact::DigitLayout<T, 1>>;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const Bins bins(words, lane);
+  LaneSpecials specials;
+  if constexpr (kSums == exact::Sums::kSum) {
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+      if (specials.Add(x, omits_nan)) bins.Add(exact::PartsOf(x));
+    });
+    __syncwarp();
+    MoveTo<kRowLanes>(&to->sums.sum, bins);
+  } else {
+    const Bins negative(words + Bins::kWords * kLanes, lane);
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+      if (!specials.Add(x, omits_nan)) return;
+      exact::ElementParts parts = exact::PartsOf(x);
+      const bool is_negative = parts.mantissa < 0;
+      if (is_negative) parts.mantissa = -parts.mantissa;
+      (is_negative ? negative : bins).Add(parts);
+    });
+    __syncwarp();
+    MoveTo<kRowLanes>(&to->sums.sum, &to->sums.absolute_sum, bins, negative);
+    const LaneBins<exact::DigitLayout<T, 2>> squares(words, lane);
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+      if (!IsNan(x) && !IsInf(x)) squares.AddSquare(exact::PartsOf(x));
+    });
+    __syncwarp();
+    MoveTo<kRowLanes>(&to->sums.squares, squares);
+  }
+  if constexpr (kRowLanes > 1) {
+    specials.flags = OrOverWarp(specials.flags);
+    specials.omitted = AddOverRow<kRowLanes>(specials.omitted);
+    if (lane != 0) return;
+  }
+  if (specials.flags != 0) atomicOr(&to->sums.specials, specials.flags);
+  if (specials.omitted != 0) AtomicallyAdd(&to->omitted, specials.omitted);
+}
+
+// kRowLanes: 32 where a row's chunk is a warp's, 1 where it is a lane's.
+template <typename T, exact::Sums kSums, int kRowLanes>
+__global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
+    AddRowsKernel(const T* __restrict__ data, const __grid_constant__ RowsToAdd work,
+                  OutputSums<T, kSums>* sums) {
+  constexpr int kWarps = kBinWarps<T, kSums>;
+  constexpr int kRowsAtATime = kLanes / kRowLanes;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  std::int64_t* const words = reinterpret_cast<std::int64_t*>(DynamicSharedMemory()) +
+                              warp * (kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t)));
+#pragma unroll 1
+  for (int w = lane; w < kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t));
+       w += kLanes) {
+    words[w] = 0;
+  }
+  __syncwarp();
+  const std::int64_t groups = (work.rows + kRowsAtATime - 1) / kRowsAtATime;
+  const std::int64_t warps = std::int64_t{gridDim.x} * kWarps;
+#pragma unroll 1
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kWarps + warp; i < groups * work.chunks_per_row;
+       i += warps) {
+    // Neighbouring warps have different rows, so that few add to the same words at once.
+    const std::int64_t number = i % groups * kRowsAtATime + lane / kRowLanes;
+    const bool has_row = number < work.rows;
+    const RowsToAdd::Place place = work.PlaceOf(has_row ? number : 0);
+    const std::int64_t begin = i / groups * work.chunk_elements;
+    const std::int64_t end =
+        has_row ? min(begin + work.chunk_elements, work.extent.count) : std::int64_t{0};
+    AddRow<T, kSums, kRowLanes>(data + place.offset, work.extent.inner,
+                                begin + (kRowLanes > 1 ? lane : 0), end, work.omits_nan, words,
+                                sums + place.sums);
+  }
+}
+
+inline constexpr int kFinishThreads = 128;
+
+template <typename T, exact::Sums kSums>
+__global__ void __launch_bounds__(kFinishThreads)
+    FinishSumsKernel(const OutputSums<T, kSums>* sums, const Outputs outputs, bool omits_nan,
+                     const __grid_constant__ ResultTargets targets) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
+  if (i >= outputs.count) return;
+  const std::int64_t output =
+      outputs.d_numbers != nullptr ? outputs.d_numbers[i] : outputs.first + i;
+  exact::SumsState<T, kSums> state = sums[i].sums;
+  exact::Normalize(state);
+  const std::int64_t count = targets.reduced_count - sums[i].omitted;
+#pragma unroll 1
+  for (int op = 0; op < targets.count; ++op) {
+    if (!exact::IsRounded<T>(targets.ops[op]) || targets.ops[op] == Op::kProd) continue;
+    static_cast<T*>(targets.arrays[op])[output] =
+        exact::Finish(targets.ops[op], state, count, {targets.correction, omits_nan});
+  }
+}
+
+// Calls `visitor` with the job's sums as a constant.
+template <class Visitor>
+cudaError_t VisitSums(const SumsJob& job, const Visitor& visitor) {
+  if (job.sums == exact::Sums::kSum) {
+    return visitor.template operator()<exact::Sums::kSum>();
+  }
+  return visitor.template operator()<exact::Sums::kStatistics>();
+}
+
+// A row's lanes are a warp where it is long enough to have something for each; but rows that lie
+// side by side, and are all to be added, are read together.
+template <typename T>
+cudaError_t LaunchAddRows(const SumsJob& job, const void* d_data, RowsToAdd work, void* d_sums,
+                          cudaStream_t stream) {
+  constexpr std::int64_t kWarpRow = 64;           // elements of a row that is a warp's
+  constexpr std::int64_t kChunkElementsMin = 64;  // of a lane
+  constexpr std::int64_t kChunkElementsMax = 1 << 20;
+  constexpr int kBlocksPerSm = 4;
+  const bool are_neighbours = work.extent.inner > 1 && work.outputs.d_numbers == nullptr;
+  const bool is_by_warp = work.extent.count >= kWarpRow && !are_neighbours;
+  const int row_lanes = is_by_warp ? kLanes : 1;
+  return VisitSums(job, [&]<exact::Sums kSums>() {
+    constexpr int kWarps = kBinWarps<T, kSums>;
+    const std::int64_t warps = std::int64_t{job.device.sm_count} * kBlocksPerSm * kWarps;
+    const std::int64_t lanes_of_all = work.rows * row_lanes;
+    const std::int64_t per_lane = std::clamp(CeilDiv(work.extent.count * work.rows, warps * kLanes),
+                                             kChunkElementsMin, kChunkElementsMax);
+    work.chunk_elements = per_lane * row_lanes;
+    work.chunks_per_row = CeilDiv(work.extent.count, work.chunk_elements);
+    const std::int64_t groups = CeilDiv(lanes_of_all, kLanes) * work.chunks_per_row;
+    const PassLaunch launch{
+        .blocks = static_cast<unsigned>(std::min(CeilDiv(groups, kWarps), warps / kWarps)),
+        .threads = kWarps * kLanes,
+        .shared_bytes = kBinBytes<T, kSums> * kWarps};
+    const T* const data = static_cast<const T*>(d_data);
+    auto* const sums = static_cast<OutputSums<T, kSums>*>(d_sums);
+    return is_by_warp
+               ? LaunchPass(AddRowsKernel<T, kSums, kLanes>, launch, stream, data, work, sums)
+               : LaunchPass(AddRowsKernel<T, kSums, 1>, launch, stream, data, work, sums);
+  });
+}
+
+template <typename T>
+std::size_t OutputSumsOf<T>::Bytes(const SumsJob& job) {
+  return job.sums == exact::Sums::kSum ? sizeof(OutputSums<T, exact::Sums::kSum>)
+                                       : sizeof(OutputSums<T, exact::Sums::kStatistics>);
+}
+
+template <typename T>
+cudaError_t OutputSumsOf<T>::AddRows(const SumsJob& job, const RowsAt& rows,
+                                     const OutputRows& output_rows, std::int64_t first_output,
+                                     void* d_sums, cudaStream_t stream) {
+  return LaunchAddRows<T>(job, rows.d_data,
+                          {.extent = rows.extent,
+                           .output_rows = output_rows,
+                           .first_row = rows.first_row,
+                           .outputs = {.first = first_output},
+                           .omits_nan = job.omits_nan,
+                           .rows = rows.extent.outputs()},
+                          d_sums, stream);
+}
+
+template <typename T>
+cudaError_t OutputSumsOf<T>::AddOutputs(const SumsJob& job, const RowsAt& tensor,
+                                        const OutputRows& output_rows, const Outputs& outputs,
+                                        void* d_sums, cudaStream_t stream) {
+  return LaunchAddRows<T>(job, tensor.d_data,
+                          {.extent = tensor.extent,
+                           .output_rows = output_rows,
+                           .is_by_output = true,
+                           .outputs = outputs,
+                           .omits_nan = job.omits_nan,
+                           .rows = outputs.count * output_rows.rows_per_output()},
+                          d_sums, stream);
+}
+
+template <typename T>
+cudaError_t OutputSumsOf<T>::Finish(const SumsJob& job, const void* d_sums, const Outputs& outputs,
+                                    const ResultTargets& targets, cudaStream_t stream) {
+  return VisitSums(job, [&]<exact::Sums kSums>() {
+    return LaunchPass(FinishSumsKernel<T, kSums>,
+                      {.blocks = static_cast<unsigned>(CeilDiv(outputs.count, kFinishThreads)),
+                       .threads = kFinishThreads},
+                      stream, static_cast<const OutputSums<T, kSums>*>(d_sums), outputs,
+                      job.omits_nan, targets);
+  });
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_OUTPUT_SUMS_CUH_

@@ -1,0 +1,345 @@
+// From bounded sums (bounded.h) to results: each is given if all that the real one may be rounds to
+// it, and else the output is in doubt and has to be added up exactly. The same text on CPU and GPU.
+//
+// Sums of elements that lie close together are known to be exact, so that a result halfway between
+// two numbers is in no doubt; such are common where elements are whole numbers.
+#ifndef WARPFOLD_KERNELS_EXACT_BOUNDED_FINISH_H_
+#define WARPFOLD_KERNELS_EXACT_BOUNDED_FINISH_H_
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/element.h"
+#include "kernels/exact/bounded.h"
+#include "kernels/exact/rounding.h"
+#include "kernels/exact/words.h"
+#include "kernels/fold.h"
+#include "kernels/host_device.h"
+#include "kernels/types.h"
+
+namespace warpfold::exact {
+
+namespace internal {
+
+// A real number: within `error` of high + low.
+struct Near {
+  double high;
+  double low;
+  double error;
+};
+
+// Additions that an element goes through one after another, at most.
+inline constexpr double kAdditionsMax = 256;
+// Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
+inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
+inline constexpr double kPairSumError = 4 * kSumError * kSumError;
+// Of a few operations on pairs.
+inline constexpr double kPairError = 0x1p-98;
+// What products of less than 2^-969 are rounded by.
+inline constexpr double kProductError = 0x1p-1070;
+
+// The same number, `low` less than half a unit of the last place of `high`. A -0.0 keeps its sign.
+WARPFOLD_HD Pair Normalized(const Pair& x) {
+  return x.low == 0 ? Pair{x.high, 0} : TwoSum(x.high, x.low);
+}
+
+WARPFOLD_HD bool IsFinite(double x) { return std::fabs(x) <= 0x1.fffffffffffffp1023; }
+
+// The number that `value` rounds to; false if there are two.
+template <typename R>
+WARPFOLD_HD bool Round(const Near& value, R* to) {
+  const Pair sum = Normalized({value.high, value.low});
+  if (value.error == 0) {
+    if constexpr (sizeof(R) == 8) {
+      *to = sum.high;
+      return true;
+    } else if (sum.low == 0) {
+      *to = RoundFromDouble<R>(sum.high);
+      return true;
+    }
+  }
+  // And what these two additions are rounded by.
+  if constexpr (sizeof(R) == 8) {
+    const double error = value.error * (1 + 0x1p-50) + std::fabs(sum.low) * 0x1p-52;
+    *to = sum.high + (sum.low - error);
+    return *to == sum.high + (sum.low + error) && IsFinite(*to);
+  } else {
+    const double error =
+        (value.error + std::fabs(sum.low)) * (1 + 0x1p-50) + std::fabs(sum.high) * 0x1p-52;
+    const R low = RoundFromDouble<R>(sum.high - error);
+    const R high = RoundFromDouble<R>(sum.high + error);
+    *to = low;
+    using Bits = typename FloatFormat<R>::Bits;
+    return BitCast<Bits>(low) == BitCast<Bits>(high);
+  }
+}
+
+// value / (d + d_low), which is positive.
+WARPFOLD_HD Near Divide(const Near& value, double d, double d_low) {
+  const double quotient = value.high / d;
+  const Pair left =
+      TwoSum(std::fma(-quotient, d, value.high), std::fma(-quotient, d_low, value.low));
+  const double more = left.high / d;
+  // Often where d is a power of two; then the quotient may lie halfway between two numbers.
+  const bool is_exact = d_low == 0 && left.low == 0 && std::fma(-more, d, left.high) == 0;
+  return {quotient, more,
+          value.error / d * (1 + 0x1p-40) +
+              (is_exact ? 0 : std::fabs(quotient) * kPairError + kProductError)};
+}
+
+// Of a number that is not negative.
+WARPFOLD_HD Near Root(const Near& value) {
+  const Pair sum = Normalized({value.high, value.low});
+  if (sum.high == 0 && value.error == 0) return {0, 0, 0};
+  // Less than half of it is in doubt, or all.
+  if (!(value.error < sum.high * 0.5)) return {sum.high, 0, Infinity<double>(false)};
+  const double root = std::sqrt(sum.high);
+  const double left = std::fma(-root, root, sum.high) + sum.low;
+  const bool is_exact = left == 0 && sum.low == 0;
+  // Below these the rest of a product is not a number.
+  const double rounding = sum.high < 0x1p-960 ? root * 0x1p-50 : root * kPairError;
+  return {root, left / (2 * root), value.error / root + (is_exact ? 0 : rounding)};
+}
+
+// The largest element's size of a state; NaN beats all.
+template <class F>
+WARPFOLD_HD std::int32_t LargestOf(const typename F::State& state) {
+  using T = typename F::Element;
+  if constexpr (F::template kHas<LargestSize<T>>) {
+    return F::template Get<LargestSize<T>>(state);
+  } else {
+    // Of nothing the keys are beyond all.
+    if (F::template Get<Min<T>>(state) > F::template Get<Max<T>>(state)) return 0;
+    const std::int32_t least = SizeOf(FromKey<T>(F::template Get<Min<T>>(state)));
+    const std::int32_t greatest = SizeOf(FromKey<T>(F::template Get<Max<T>>(state)));
+    return least > greatest ? least : greatest;
+  }
+}
+
+// No less than the largest element; not finite if that is not.
+template <class F>
+WARPFOLD_HD double SizeBound(const typename F::State& state) {
+  const std::int32_t largest = LargestOf<F>(state);
+  if constexpr (kSumsInPairs<typename F::Element>) {
+    return BitCast<double>(static_cast<std::uint64_t>(largest) << 32 | 0xffffffffu);
+  } else {
+    return static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(largest)));
+  }
+}
+
+// Most results, by few instructions and without a look at whether the sums are exact. False also of
+// zeros and of what is not finite.
+template <class F>
+WARPFOLD_HD bool FinishQuickly(Op op, const typename F::State& state, std::int64_t reduced_count,
+                               std::int64_t correction, typename F::Element* to) {
+  using T = typename F::Element;
+  const auto& sum = F::template Get<BoundedSum<T>>(state);
+  if constexpr (kSumsInPairs<T>) {
+    const auto give = [&](const Pair& value, double error) {
+      const Pair near = TwoSum(value.high, value.low);
+      *to = near.high + (near.low - error);
+      return *to == near.high + (near.low + error) && IsFinite(*to) && *to != 0;
+    };
+    if (op == Op::kSum) {
+      return give(sum, static_cast<double>(reduced_count) * SizeBound<F>(state) * kPairSumError);
+    }
+    if constexpr (F::template kHas<AbsSumPair<T>>) {
+      const auto& absolute_sum = F::template Get<AbsSumPair<T>>(state);
+      if (op == Op::kL1Norm) return give(absolute_sum, absolute_sum.high * kPairSumError);
+    }
+    return false;
+  } else {
+    const auto give = [&](double value, double error) {
+      const T low = RoundFromDouble<T>(value - error);
+      const T high = RoundFromDouble<T>(value + error);
+      *to = low;
+      return Widen(low) == Widen(high) && Widen(low) != 0;
+    };
+    if (op == Op::kSum) {
+      return give(sum, static_cast<double>(reduced_count) * SizeBound<F>(state) * kSumError);
+    }
+    const std::int64_t count = F::CountOf(state, reduced_count);
+    const auto n = static_cast<double>(count);
+    if (op == Op::kMean) return give(sum / n, SizeBound<F>(state) * kSumError);
+    if constexpr (F::template kHas<SquareSumPair<T>>) {
+      const double absolute_sum = F::template Get<AbsSum<T>>(state);
+      if (op == Op::kL1Norm) return give(absolute_sum, absolute_sum * kSumError);
+      const Pair& pair = F::template Get<SquareSumPair<T>>(state);
+      const double squares = pair.high + pair.low;
+      if (op == Op::kL2Norm) {
+        const double root = std::sqrt(squares);
+        return give(root, root * 0x1p-50);
+      }
+      const double divisor = n - static_cast<double>(correction);
+      if (!(divisor > 0)) return false;
+      const double all = n * squares;
+      const double square = sum * sum;
+      const double denominator = n * divisor;
+      const double variance = (all - square) / denominator;
+      // What S is off by; these operations by less, as n Q = N + S^2 and |S| is no more than the
+      // sum of absolute values; and n and the divisor.
+      const double error =
+          2 * kSumError * absolute_sum * std::fabs(sum) / denominator * (1 + 0x1p-20) +
+          variance * 0x1p-48;
+      if (op == Op::kVar) return give(variance, error);
+      if (!(error < variance * 0.25)) return false;
+      const double root = std::sqrt(variance);
+      return give(root, error / root + root * 0x1p-50);
+    }
+    return false;
+  }
+}
+
+// What a state's sums say of one output.
+template <class F>
+struct BoundedSums {
+  using T = typename F::Element;
+  using Format = FloatFormat<T>;
+  static constexpr bool kInPairs = kSumsInPairs<T>;
+  static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
+  static constexpr int kFieldShift = sizeof(T) == 8 ? 20 : 23;
+  static constexpr int kInfinitySize = sizeof(T) == 8 ? 0x7ff00000 : 0x7f800000;
+
+  std::int64_t count;
+  double n;
+  bool has_special;  // NaN or an infinity
+  bool has_nan;
+  Near sum;
+  Near absolute_sum;
+  Near squares;
+
+  WARPFOLD_HD BoundedSums(const typename F::State& state, std::int64_t reduced_count) {
+    count = F::CountOf(state, reduced_count);
+    n = static_cast<double>(count);
+    const std::int32_t largest = LargestOf<F>(state);
+    has_special = largest >= kInfinitySize;
+    has_nan = largest > kInfinitySize;
+    const std::int32_t smallest_less_one = F::template Get<SmallestSize<T>>(state);
+    const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
+    const int high = Field(largest);
+    const int low = is_zero ? high : Field(smallest_less_one + 1);
+    const int count_bits = BitLength(static_cast<uint128>(count));
+    const bool is_exact =
+        !has_special &&
+        high - low + Format::kPrecision + (kInPairs ? 2 : 1) * count_bits <= (kInPairs ? 106 : 53);
+    double total = n * SizeBound<F>(state);
+    if constexpr (F::template kHas<BoundedAbsSum<T>>) {
+      absolute_sum = NumberOf(F::template Get<BoundedAbsSum<T>>(state));
+      total = absolute_sum.high * (1 + 0x1p-40);
+    }
+    const double error = is_exact || is_zero ? 0 : total * (kInPairs ? kPairSumError : kSumError);
+    if constexpr (F::template kHas<BoundedAbsSum<T>>) absolute_sum.error = error;
+    sum = NumberOf(F::template Get<BoundedSum<T>>(state));
+    sum.error = error;
+    if constexpr (kHasSquares) {
+      squares = NumberOf(F::template Get<SquareSumPair<T>>(state));
+      if (!is_zero && (!is_exact || sizeof(T) == 8)) {
+        squares.error = squares.high * kPairSumError + (sizeof(T) == 8 ? n * kProductError : 0);
+      }
+    }
+  }
+
+  // False if it is in doubt.
+  WARPFOLD_HD bool Finish(Op op, std::int64_t correction, T* to) const {
+    if (op == Op::kVar || op == Op::kStd) {
+      if (has_special || count == 0) return Give(QuietNan<T>(), to);
+      return FinishVariance(op == Op::kStd, correction, to);
+    }
+    if (op == Op::kSum || op == Op::kMean) {
+      if (count == 0) return Give(op == Op::kSum ? T{} : QuietNan<T>(), to);
+      if (has_special) return FinishSpecialSum(to);
+      return IsFinite(sum.high) && Round(op == Op::kSum ? sum : Divide(sum, n, 0), to);
+    }
+    // The norms.
+    if (has_special) return Give(has_nan ? QuietNan<T>() : Infinity<T>(false), to);
+    if (count == 0) return Give(T{}, to);
+    if constexpr (kHasSquares) {
+      if (op == Op::kL1Norm) return IsFinite(absolute_sum.high) && Round(absolute_sum, to);
+      return IsFinite(squares.high) && Round(Root(squares), to);
+    }
+    return false;
+  }
+
+ private:
+  WARPFOLD_HD static bool Give(T value, T* to) {
+    *to = value;
+    return true;
+  }
+  WARPFOLD_HD static int Field(std::int32_t size) {
+    const int field = size >> kFieldShift;
+    return field > 1 ? field : 1;  // subnormal numbers have the unit of field 1
+  }
+  WARPFOLD_HD static Near NumberOf(double x) { return {x, 0, 0}; }
+  WARPFOLD_HD static Near NumberOf(const Pair& x) {
+    const Pair number = Normalized(x);
+    return {number.high, number.low, 0};
+  }
+
+  WARPFOLD_HD bool FinishSpecialSum(T* to) const {
+    if (has_nan) return Give(QuietNan<T>(), to);
+    // A sum of finite elements may have come to an infinity, too, and met one of the other sign.
+    if (IsNan(sum.high)) return Give(QuietNan<T>(), to) && !kInPairs;
+    return Give(Infinity<T>(sum.high < 0), to);
+  }
+
+  WARPFOLD_HD bool FinishVariance(bool is_root, std::int64_t correction, T* to) const {
+    if constexpr (!kHasSquares) {
+      return false;
+    } else {
+      if (!IsFinite(squares.high) || !IsFinite(sum.high)) return false;
+      const auto divisor = static_cast<int128>(count) - correction;
+      if (divisor <= 0 && F::kOmitsNan) return Give(QuietNan<T>(), to);
+      // N = n Q - S^2.
+      const Pair nq = TwoProduct(n, squares.high);
+      const Pair square = TwoProduct(sum.high, sum.high);
+      if (!IsFinite(nq.high) || !IsFinite(square.high)) return false;
+      const Pair difference = TwoSum(nq.high, -square.high);
+      Near numerator = NumberOf({difference.high, ((nq.low - square.low) + difference.low) +
+                                                      (n * squares.low - 2 * sum.high * sum.low)});
+      const bool are_equal =
+          difference.high == 0 && nq.low == square.low && squares.low == 0 && sum.low == 0;
+      const bool loses_bits = square.high != 0 && square.high < 0x1p-900;
+      if (!are_equal || squares.error != 0 || sum.error != 0 || loses_bits) {
+        numerator.error =
+            (n * squares.error + 2 * std::fabs(sum.high) * sum.error + sum.error * sum.error) *
+                (1 + 0x1p-40) +
+            (nq.high + square.high) * kPairError + 4 * kProductError;
+      }
+      if (divisor <= 0) {
+        if (numerator.error == 0) return Give(QuietNan<T>(), to);
+        if (!(numerator.high * 0.5 > numerator.error)) return false;
+        return Give(Infinity<T>(false), to);
+      }
+      if (numerator.error == 0) return Give(T{}, to);
+      // n (n - correction), whose factors a pair holds.
+      const auto d = static_cast<double>(static_cast<std::int64_t>(divisor));
+      if (divisor >= int128{1} << 53 || count >= std::int64_t{1} << 53) return false;
+      const Pair denominator = TwoProduct(n, d);
+      const Near variance = Divide(numerator, denominator.high, denominator.low);
+      return Round(is_root ? Root(variance) : variance, to);
+    }
+  }
+};
+
+// Out of line, as few results come here.
+template <class F>
+WARPFOLD_HD_NOINLINE bool FinishCarefully(Op op, const typename F::State& state,
+                                          std::int64_t reduced_count, std::int64_t correction,
+                                          typename F::Element* to) {
+  return BoundedSums<F>(state, reduced_count).Finish(op, correction, to);
+}
+
+}  // namespace internal
+
+// One result of a bounded fold; false if it is in doubt.
+template <class F>
+WARPFOLD_HD bool FinishBounded(Op op, const typename F::State& state, std::int64_t reduced_count,
+                               std::int64_t correction, typename F::Element* to) {
+  return internal::FinishQuickly<F>(op, state, reduced_count, correction, to) ||
+         internal::FinishCarefully<F>(op, state, reduced_count, correction, to);
+}
+
+}  // namespace warpfold::exact
+
+#endif  // WARPFOLD_KERNELS_EXACT_BOUNDED_FINISH_H_

@@ -1,0 +1,180 @@
+// The folds of a GPU whose results are exact: of floats their sums are bounded (bounded.h), so that
+// an output may be in doubt, of integers they are whole.
+#ifndef WARPFOLD_KERNELS_EXACT_FOLDS_H_
+#define WARPFOLD_KERNELS_EXACT_FOLDS_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/bundle.h"
+#include "kernels/components.h"
+#include "kernels/element.h"
+#include "kernels/exact/bounded.h"
+#include "kernels/exact/bounded_finish.h"
+#include "kernels/exact/components.h"
+#include "kernels/exact/results.h"
+#include "kernels/finish.h"
+#include "kernels/fold.h"
+#include "kernels/host_device.h"
+#include "kernels/types.h"
+
+namespace warpfold::exact {
+
+// A fold whose rounded results are the real ones rounded once. Integers' sums are components that
+// are served, too, and finished otherwise.
+template <class F>
+struct Exactly : F {};
+
+template <class F>
+inline constexpr bool kIsExact = false;
+template <class F>
+inline constexpr bool kIsExact<Exactly<F>> = true;
+
+// PROD of floats, alone.
+template <typename T, NanPolicy kNanPolicy>
+using ProductFold = Exactly<Fold<T, kNanPolicy, ExactProduct<T>>>;
+
+namespace internal {
+
+template <typename T, bool kIsOfFloats = kIsFloat<T>>
+struct Folds {
+  using SumAlone = PlainFold<T, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>;
+  using Range = PlainFold<T, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
+  using Statistics = BoundedStatistics<T, NanPolicy::kPropagate>;
+  template <NanPolicy kNanPolicy>
+  using Full = BoundedFull<T, kNanPolicy>;
+};
+template <typename T>
+struct Folds<T, false> {
+  using SumAlone = PlainFold<T, Sum<T>>;
+  using Range = PlainFold<T, Sum<T>, Min<T>, Max<T>>;
+  using Squares = std::conditional_t<kHasWideSquares<T>, WideSquares<T>, SquareSum<T>>;
+  template <class... More>
+  using With =
+      PlainFold<T, Sum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>, AbsSum<T>, Squares, More...>;
+  using Statistics = With<>;
+  template <NanPolicy>
+  using Full = With<NonzeroCount<T>, Product<T>, ArgMin<T>, ArgMax<T>>;
+};
+
+}  // namespace internal
+
+// Calls `visitor(TypeTag<F>{})` with the bundle's fold over T: one that kIsExact, or one that sums
+// nothing. PROD of floats is no part of it. REQUIRES: kOmitNan only for floats.
+template <typename T, typename Visitor>
+constexpr decltype(auto) VisitFold(Bundle bundle, Visitor&& visitor) {
+  using Of = internal::Folds<T>;
+  constexpr auto kOmit = kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate;
+  switch (bundle) {
+    case Bundle::kSum:
+      return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::SumAlone>>{});
+    case Bundle::kMin:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Min<T>>>{});
+    case Bundle::kMax:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Max<T>>>{});
+    case Bundle::kNonzero:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, NonzeroCount<T>>>{});
+    case Bundle::kRange:
+      return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Range>>{});
+    case Bundle::kStatistics:
+      return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Statistics>>{});
+    case Bundle::kArg:
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, ArgMin<T>, ArgMax<T>>>{});
+    case Bundle::kAll:
+      return std::forward<Visitor>(visitor)(
+          TypeTag<Exactly<typename Of::template Full<NanPolicy::kPropagate>>>{});
+    case Bundle::kOmitNan:
+      return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::template Full<kOmit>>>{});
+  }
+  __builtin_unreachable();
+}
+
+namespace internal {
+
+// Out of line, as every kernel of a fold ends in it.
+template <class F>
+WARPFOLD_HD_NOINLINE double FinishIntegers(Op op, const typename F::State& state,
+                                           const ResultTargets& targets) {
+  using T = typename F::Element;
+  const std::uint64_t* wide_squares = nullptr;
+  if constexpr (F::template kHas<WideSquares<T>>) {
+    wide_squares = F::template Get<WideSquares<T>>(state).words;
+  }
+  return FinishInteger<F>(op, state, wide_squares, targets);
+}
+
+enum class Written : std::uint8_t { kYes, kInDoubt, kMayRoundEitherWay };
+
+// A rounded op of one output, if F can tell it.
+template <class F>
+WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state,
+                                  const ResultTargets& targets, FloatOf<typename F::Element>* to) {
+  using T = typename F::Element;
+  if constexpr (!kIsFloat<T>) {
+    *to = FinishIntegers<F>(op, state, targets);
+    return Written::kYes;
+  } else if constexpr (kIsBounded<F>) {
+    return FinishBounded<F>(op, state, targets.reduced_count, targets.correction, to)
+               ? Written::kYes
+               : Written::kInDoubt;
+  } else {
+    const ProductState product =
+        ExactProduct<T>::ProductOf(F::template Get<ExactProduct<T>>(state));
+    return FinishProduct(product, to) ? Written::kYes : Written::kMayRoundEitherWay;
+  }
+}
+
+// Whether it is one of F's rounded ops.
+template <class F>
+WARPFOLD_HD constexpr bool Rounds(Op op) {
+  using T = typename F::Element;
+  if (!IsRounded<T>(op)) return false;
+  if constexpr (F::template kHas<ExactProduct<T>>) return op == Op::kProd;
+  return op != Op::kProd;
+}
+
+}  // namespace internal
+
+// Which of the targets' ops a thread writes: every stride-th.
+struct OpShare {
+  int first = 0;
+  int stride = 1;
+};
+
+// warpfold::WriteResults of a fold that kIsExact. A misfit is of floats a product that may round
+// either way. Bit k of `*in_doubt` is set of an output that has to be summed exactly.
+template <class F, int kCount>
+WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, std::int64_t index,
+                                 const typename F::State* states, Misfit* misfit,
+                                 std::uint32_t* in_doubt, const OpShare& share = {}) {
+  using T = typename F::Element;
+  static_assert(kCount <= 32);
+  int first = kCount;
+  for (int i = share.first; i < targets.count; i += share.stride) {
+    const Op op = targets.ops[i];
+    Misfit of_op;
+    int at = kCount;
+    if (internal::Rounds<F>(op)) {
+      of_op.op = op;
+      warpfold::internal::Put<FloatOf<T>, kCount>(targets.arrays[i], index, [&](int k) {
+        FloatOf<T> result{};
+        const internal::Written written =
+            internal::FinishRounded<F>(op, states[k], targets, &result);
+        if (written == internal::Written::kInDoubt) *in_doubt |= 1u << k;
+        if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
+        return result;
+      });
+    } else if constexpr (!F::template kHas<ExactProduct<T>>) {
+      if (!IsRounded<T>(op)) at = WriteResult<F, kCount>(targets, i, index, states, &of_op);
+    }
+    if (at == kCount || at > first) continue;
+    first = at;
+    *misfit = of_op;
+  }
+  return first;
+}
+
+}  // namespace warpfold::exact
+
+#endif  // WARPFOLD_KERNELS_EXACT_FOLDS_H_

@@ -1,0 +1,114 @@
+#include "server/device/cuda/cuda_folds.h"
+
+#include <algorithm>
+
+#include "server/device/cuda/cuda_resources.h"
+
+namespace warpfold {
+namespace {
+
+// Of more outputs than the list has room for all are summed again.
+std::int64_t DoubtsMax(std::int64_t outputs) {
+  constexpr std::int64_t kLeast = 1024;
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  return std::min(outputs, std::clamp(outputs / 32, kLeast, kMost));
+}
+
+// Those of the targets' ops that sums do not give.
+ResultTargets WithoutSums(const ResultTargets& targets) {
+  ResultTargets others = targets;
+  others.count = 0;
+  for (int i = 0; i < targets.count; ++i) {
+    if (CudaSums::Gives(targets.ops[i])) continue;
+    others.ops[others.count] = targets.ops[i];
+    others.arrays[others.count++] = targets.arrays[i];
+  }
+  return others;
+}
+
+}  // namespace
+
+CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device,
+                     Numerics numerics)
+    : kind_(cutter.kind()), is_whole_(cutter.is_whole()), outputs_(plan.output_count) {
+  cuda::Job job{
+      .dtype = plan.dtype, .bundle = plan.bundle(), .device = device, .numerics = numerics};
+  if (numerics == Numerics::kOrdered || !IsFloat(plan.dtype)) {
+    AddPass(plan, cutter, job, true);
+    return;
+  }
+  std::vector<Op> ops = plan.ops;
+  const bool has_product = std::erase(ops, Op::kProd) > 0;
+  const bool has_sums = std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
+  if (!is_whole_) std::erase_if(ops, CudaSums::Gives);
+  if (!ops.empty()) {
+    job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
+    AddPass(plan, cutter, job, is_whole_);
+  }
+  if (has_product) {
+    job.bundle = plan.bundle();
+    job.is_product = true;
+    AddPass(plan, cutter, job, false);
+  }
+  if (has_sums) {
+    sums_.emplace(plan, cutter, device);
+    sums_at_ = places_.Take(sums_->scratch_bytes());
+    if (is_whole_) {
+      doubts_.capacity = DoubtsMax(outputs_);
+      doubts_at_ = places_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
+    }
+  }
+}
+
+void CudaFolds::AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job,
+                        bool sums) {
+  const CudaBackend backend(job, nullptr);
+  const ScratchLayout layout(plan, cutter, backend);
+  passes_.push_back({backend, sums, layout, places_.Take(layout.total_bytes), std::nullopt});
+}
+
+void CudaFolds::Place(const Plan& plan, std::byte* d_scratch, const Output& results,
+                      std::int64_t* doubts, cudaStream_t stream) {
+  doubts_.count = doubts;
+  *doubts = 0;
+  doubts_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + doubts_at_);
+  for (Pass& pass : passes_) {
+    pass.backend = CudaBackend(pass.backend.job(), stream);
+    Output output = results;
+    output.doubts = doubts_;
+    if (!pass.sums) output.targets = WithoutSums(results.targets);
+    pass.folding.emplace(plan, kind_, pass.backend.StateBytes(), pass.layout,
+                         d_scratch + pass.scratch_at, output);
+  }
+  if (sums_) sums_->Place(d_scratch + sums_at_, results.targets, stream);
+}
+
+absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
+  d_tensor_ = d_data;
+  for (Pass& pass : passes_) {
+    if (absl::Status status = pass.folding->Fold(pass.backend, d_data, piece); !status.ok()) {
+      return status;
+    }
+  }
+  return sums_ && !is_whole_ ? sums_->Add(d_data, piece) : absl::OkStatus();
+}
+
+absl::Status CudaFolds::Finish() {
+  for (Pass& pass : passes_) {
+    if (absl::Status status = pass.folding->Finish(pass.backend); !status.ok()) return status;
+  }
+  return sums_ && !is_whole_ ? sums_->Finish() : absl::OkStatus();
+}
+
+absl::StatusOr<bool> CudaFolds::SettleDoubts() {
+  if (!sums_ || !is_whole_ || *doubts_.count == 0) return false;
+  cuda::Outputs outputs{.count = outputs_};
+  if (*doubts_.count <= doubts_.capacity) {
+    outputs = {.count = *doubts_.count, .d_numbers = doubts_.numbers};
+  }
+  *doubts_.count = 0;
+  if (absl::Status status = sums_->SumAgain(d_tensor_, outputs); !status.ok()) return status;
+  return true;
+}
+
+}  // namespace warpfold

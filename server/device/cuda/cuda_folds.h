@@ -1,0 +1,99 @@
+// All that a reduction folds on a GPU: one pass over its pieces, or if its results are exact some
+// of them. Of floats exactly these:
+//
+//   a tensor in one piece   a fold of bounded sums and all else but products, which may leave
+//                           outputs in doubt; those are summed again
+//   in several pieces       a fold of what is not summed, and the exact sums of each piece
+//   with PROD               a fold of products beside
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/plan.h"
+#include "server/device/cuda/cuda_sums.h"
+#include "server/device/folding.h"
+#include "server/device/pieces.h"
+
+namespace warpfold {
+
+// The Backend that Folding drives: kernels/cuda on one stream.
+class CudaBackend {
+ public:
+  CudaBackend(const cuda::Job& job, cudaStream_t stream) : job_(job), stream_(stream) {}
+
+  const cuda::Job& job() const { return job_; }
+  std::size_t StateBytes() const { return cuda::StateBytes(job_); }
+  std::size_t ElementsScratchBytes(const Extent& extent) const {
+    return cuda::ElementsScratchBytes(job_, extent);
+  }
+  std::size_t StatesScratchBytes(const Extent& extent) const {
+    return cuda::StatesScratchBytes(job_, extent);
+  }
+  absl::Status FoldElements(const void* d_data, const Extent& extent, const Output& output,
+                            void* d_scratch);
+  absl::Status FoldStates(const void* d_states, const Extent& extent, const Output& output,
+                          void* d_scratch);
+  absl::Status PushStates(const void* d_states, std::int64_t width, std::int64_t index,
+                          void* d_stack);
+  absl::Status DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
+                          const Output& output);
+  absl::Status Copy(void* d_to, const void* d_from, std::size_t bytes);
+
+ private:
+  cuda::Job job_;
+  cudaStream_t stream_;
+};
+
+class CudaFolds {
+ public:
+  CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device,
+            Numerics numerics);
+
+  std::size_t scratch_bytes() const { return places_.total_bytes(); }
+  // Where all of it lies, from now on. `doubts` is in memory that the host reads.
+  void Place(const Plan& plan, std::byte* d_scratch, const Output& results, std::int64_t* doubts,
+             cudaStream_t stream);
+
+  // The next piece. Of a tensor in one piece the bytes have to stay until the results are there.
+  absl::Status Fold(const void* d_data, const Piece& piece);
+  // After the last piece.
+  absl::Status Finish();
+  // Of work that the stream has done: enqueues what is missing for outputs in doubt. False: no
+  // output is.
+  absl::StatusOr<bool> SettleDoubts();
+
+ private:
+  struct Pass {
+    CudaBackend backend;
+    bool sums;  // whether it gives what CudaSums gives, too
+    ScratchLayout layout;
+    std::size_t scratch_at;
+    std::optional<Folding<CudaBackend>> folding;
+  };
+
+  void AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job, bool sums);
+
+  PieceKind kind_;
+  bool is_whole_;
+  std::vector<Pass> passes_;
+  std::optional<CudaSums> sums_;
+  std::size_t sums_at_ = 0;
+  std::size_t doubts_at_ = 0;
+  ScratchPlaces places_;
+  DoubtList doubts_;
+  const void* d_tensor_ = nullptr;  // in one piece
+  std::int64_t outputs_ = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_

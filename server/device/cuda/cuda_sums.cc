@@ -1,0 +1,92 @@
+#include "server/device/cuda/cuda_sums.h"
+
+#include <algorithm>
+
+#include "kernels/exact/results.h"
+#include "server/device/cuda/cuda_resources.h"
+
+namespace warpfold {
+namespace {
+
+cuda::SumsJob JobOf(const Plan& plan, const cuda::DeviceShape& device) {
+  const bool are_sums_enough = std::all_of(plan.ops.begin(), plan.ops.end(), [](Op op) {
+    return !CudaSums::Gives(op) || op == Op::kSum || op == Op::kMean;
+  });
+  return {.dtype = plan.dtype,
+          .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
+          .omits_nan = plan.nan_policy == NanPolicy::kOmit,
+          .device = device};
+}
+
+// What sums take that are not kept.
+constexpr std::size_t kSlotBytesMax = std::size_t{4} << 20;
+
+}  // namespace
+
+bool CudaSums::Gives(Op op) { return exact::IsRounded<float>(op) && op != Op::kProd; }
+
+CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
+    : geometry_(plan.geometry),
+      job_(JobOf(plan, device)),
+      element_bytes_(ElementBytes(plan.dtype)),
+      sums_bytes_(cuda::OutputSumsBytes(job_)),
+      outputs_(plan.output_count),
+      ends_rows_(cutter.kind() == PieceKind::kPlanes && geometry_.folds.empty()) {
+  slots_ = static_cast<std::size_t>(outputs_);
+  if (cutter.is_whole() || ends_rows_) slots_ = std::min(slots_, kSlotBytesMax / sums_bytes_);
+}
+
+void CudaSums::Place(std::byte* d_scratch, const ResultTargets& targets, cudaStream_t stream) {
+  d_sums_ = d_scratch;
+  targets_ = targets;
+  stream_ = stream;
+}
+
+absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
+  const std::int64_t first_row = piece.plane * geometry_.inner + piece.column;
+  const cuda::RowsAt rows{d_data, {piece.planes, piece.rows, piece.columns}, first_row};
+  if (ends_rows_) {
+    ResultTargets targets = targets_;
+    for (int op = 0; op < targets.count; ++op) {
+      targets.arrays[op] = static_cast<std::byte*>(targets.arrays[op]) +
+                           static_cast<std::size_t>(first_row) * element_bytes_;
+    }
+    return Sum(rows, {}, {.count = rows.extent.outputs()}, targets);
+  }
+  if (piece.first == 0) {
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums_, 0, scratch_bytes(), stream_));
+  }
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cuda::AddRows(job_, rows, geometry_.output_rows(), 0, d_sums_, stream_));
+  return absl::OkStatus();
+}
+
+absl::Status CudaSums::Finish() {
+  if (ends_rows_) return absl::OkStatus();
+  WARPFOLD_RETURN_IF_CUDA_ERROR(
+      cuda::FinishSums(job_, d_sums_, {.count = outputs_}, targets_, stream_));
+  return absl::OkStatus();
+}
+
+absl::Status CudaSums::SumAgain(const void* d_tensor, const cuda::Outputs& outputs) {
+  return Sum({d_tensor, {geometry_.outer, geometry_.reduce, geometry_.inner}},
+             geometry_.output_rows(), outputs, targets_);
+}
+
+absl::Status CudaSums::Sum(const cuda::RowsAt& rows, const OutputRows& output_rows,
+                           const cuda::Outputs& outputs, const ResultTargets& targets) {
+  cuda::Outputs slice = outputs;
+  for (std::int64_t done = 0; done < outputs.count; done += slice.count) {
+    slice.count = std::min(outputs.count - done, static_cast<std::int64_t>(slots_));
+    slice.first = outputs.first + done;
+    if (outputs.d_numbers != nullptr) slice.d_numbers = outputs.d_numbers + done;
+    WARPFOLD_RETURN_IF_CUDA_ERROR(
+        cudaMemsetAsync(d_sums_, 0, static_cast<std::size_t>(slice.count) * sums_bytes_, stream_));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(
+        cuda::AddOutputs(job_, rows, output_rows, slice, d_sums_, stream_));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::FinishSums(job_, d_sums_, slice, targets, stream_));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold

@@ -1,0 +1,58 @@
+// The exact sums of floats on a GPU, beside a reduction's folds: of the pieces of a tensor that
+// arrives, or of the outputs of a whole one that bounded sums have left in doubt.
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "kernels/cuda/output_sums.h"
+#include "kernels/finish.h"
+#include "kernels/plan.h"
+#include "server/device/pieces.h"
+
+namespace warpfold {
+
+// One reduction's. All calls enqueue on the stream that Place was given.
+class CudaSums {
+ public:
+  // The ops of floats whose results it gives.
+  static bool Gives(Op op);
+
+  // REQUIRES: it gives one of the plan's ops.
+  CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
+
+  std::size_t scratch_bytes() const { return slots_ * sums_bytes_; }
+  void Place(std::byte* d_scratch, const ResultTargets& targets, cudaStream_t stream);
+
+  // The next piece of a tensor that comes in several.
+  absl::Status Add(const void* d_data, const Piece& piece);
+  // After the last one.
+  absl::Status Finish();
+
+  // Of a tensor that is all there, results of these outputs.
+  absl::Status SumAgain(const void* d_tensor, const cuda::Outputs& outputs);
+
+ private:
+  // Adds up `outputs` of the rows at `d_data`, as many at a time as there are slots.
+  absl::Status Sum(const cuda::RowsAt& rows, const OutputRows& output_rows,
+                   const cuda::Outputs& outputs, const ResultTargets& targets);
+
+  Geometry geometry_;
+  cuda::SumsJob job_;
+  std::size_t element_bytes_;
+  std::size_t sums_bytes_;  // of an output
+  std::int64_t outputs_;
+  bool ends_rows_;  // each piece is whole outputs, of which nothing is kept
+  std::size_t slots_ = 0;
+  ResultTargets targets_;
+  std::byte* d_sums_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_

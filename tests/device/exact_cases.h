@@ -1,0 +1,69 @@
+// What a lane whose results are exact answers: the kernels' exact results on the CPU, which GMP has
+// judged, however the bytes arrive and wherever they lie.
+#ifndef WARPFOLD_TESTS_DEVICE_EXACT_CASES_H_
+#define WARPFOLD_TESTS_DEVICE_EXACT_CASES_H_
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/device/executor.h"
+#include "tests/device/lane_cases.h"
+#include "tests/device/tensor_cases.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/random_spec.h"
+
+namespace warpfold::testing {
+
+// Of `outcome` and what is expected; true where a product of floats was refused, which may depend
+// on the order of its factors.
+inline bool ExpectOutcome(const ReduceSpec& spec, const absl::StatusOr<Outcome>& outcome,
+                          const Results& expected) {
+  const bool is_refused = expected.overflow.output_index != Overflow::kNone;
+  if (IsFloat(spec.dtype)) {
+    if (outcome.status().code() == absl::StatusCode::kDataLoss || is_refused) {
+      EXPECT_TRUE(outcome.ok() || outcome.status().code() == absl::StatusCode::kDataLoss)
+          << outcome.status();
+      return true;
+    }
+  } else if (is_refused) {
+    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kOutOfRange);
+    return false;
+  }
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  if (!outcome.ok()) return false;
+  for (std::size_t i = 0; i < spec.ops.size(); ++i) {
+    EXPECT_TRUE(outcome->results[i] == expected.bytes[i]) << Name(spec.ops[i]);
+  }
+  return false;
+}
+
+// Reductions of up to `elements` elements: from the client, and of a tensor that is there.
+inline void AnswersExactly(Executor& executor, Lane& lane, DType dtype, int rounds,
+                           std::int64_t elements) {
+  std::mt19937_64 random(20261127);
+  int refusals = 0;
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const ReduceSpec spec = RandomSpec(dtype, elements, random);
+    SCOPED_TRACE(ToString(spec));
+    const Plan plan = *MakePlan(spec);
+    const std::vector<char> data = HardTensor(spec, random);
+    const Results expected = Reduce(plan, data.data(), cpu::Serial, Numerics::kExact);
+    refusals += ExpectOutcome(spec, Feed(lane, plan, data.data(), random), expected) ? 1 : 0;
+    const auto memory = Upload(
+        executor, lane,
+        absl::MakeSpan(reinterpret_cast<const std::byte*>(data.data()), data.size()), random);
+    ExpectOutcome(spec, lane.Reduce(plan, memory->data()), expected);
+  }
+  EXPECT_LE(refusals, 1 + rounds / 10);
+}
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_DEVICE_EXACT_CASES_H_

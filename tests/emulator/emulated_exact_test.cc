@@ -1,0 +1,108 @@
+// The engine whose results are exact, on the emulated GPU: what bounded sums tell, and the outputs
+// that they leave in doubt summed again, are together what the CPU's exact engine answers.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/output_sums.h"
+#include "tests/emulator/emulated_test.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/effort.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/random_spec.h"
+
+namespace warpfold {
+namespace {
+
+class EmulatedExactTest : public EmulatedTest {
+ protected:
+  // Elements as hard as they come.
+  void ExpectTheCpusBits(const ReduceSpec& spec) {
+    SCOPED_TRACE(testing::ToString(spec));
+    const Plan plan = *MakePlan(spec);
+    const std::vector<char> data = testing::HardTensor(spec, random_);
+    const cuda::DeviceShape device = AnyDevice();
+    const emulator::GuardedMemory input(data.size(), AnyOffset());
+    std::memcpy(input.data(), data.data(), data.size());
+    const GuardedResults results(plan);
+    Output output = results.output();
+    std::int64_t doubts = 0;
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
+    output.doubts = {&doubts, numbers.data(), plan.output_count};
+    std::vector<Op> ops = spec.ops;
+    const bool has_product = std::erase(ops, Op::kProd) > 0;
+    if (!ops.empty()) {
+      const Bundle bundle = BundleFor(spec.dtype, ops, spec.nan_policy);
+      Fold(cuda::ExactEngineFor<T>(bundle), plan, input.data(), output, device);
+    }
+    if (has_product)
+      Fold(cuda::ProductEngineFor<T>(spec.nan_policy), plan, input.data(), output, device);
+    doubts_ += doubts;
+    outputs_ += plan.output_count;
+    if (doubts > 0) SumAgain(plan, input.data(), output, doubts, device);
+    const testing::Results expected =
+        testing::Reduce(plan, data.data(), cpu::Serial, Numerics::kExact);
+    const std::vector<std::string> actual = results.Arrays();
+    for (std::size_t op = 0; op < spec.ops.size(); ++op) {
+      // A product that may round either way is whatever it is.
+      if (spec.ops[op] == Op::kProd &&
+          (expected.overflow.op == Op::kProd || results.overflow().op == Op::kProd)) {
+        continue;
+      }
+      ASSERT_TRUE(actual[op] == expected.bytes[op])
+          << Name(spec.ops[op]) << ", " << doubts << " in doubt, " << device.sm_count << " SMs";
+    }
+  }
+
+  std::int64_t doubts_ = 0;
+  std::int64_t outputs_ = 0;
+
+ private:
+  static void Fold(const cuda::Engine& engine, const Plan& plan, const char* data,
+                   const Output& output, const cuda::DeviceShape& device) {
+    const emulator::GuardedMemory scratch(engine.ElementsScratchBytes(ExtentOf(plan), device));
+    ASSERT_EQ(engine.FoldElements(data, ExtentOf(plan), output, scratch.data(), device, nullptr),
+              cudaSuccess);
+  }
+
+  static void SumAgain(const Plan& plan, const char* data, const Output& output,
+                       std::int64_t doubts, const cuda::DeviceShape& device) {
+    const cuda::SumsJob job{.dtype = plan.dtype,
+                            .sums = exact::Sums::kStatistics,
+                            .omits_nan = plan.nan_policy == NanPolicy::kOmit,
+                            .device = device};
+    // Of more than the list holds all are summed again.
+    cuda::Outputs outputs{.count = doubts, .d_numbers = output.doubts.numbers};
+    if (doubts > plan.output_count) outputs = {.count = plan.output_count};
+    const std::size_t bytes = static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job);
+    const emulator::GuardedMemory sums(bytes);
+    std::memset(sums.data(), 0, bytes);
+    ASSERT_EQ(cuda::AddOutputs(job, {data, ExtentOf(plan)}, {}, outputs, sums.data(), nullptr),
+              cudaSuccess);
+    ASSERT_EQ(cuda::FinishSums(job, sums.data(), outputs, output.targets, nullptr), cudaSuccess);
+  }
+};
+
+// [outer, count, inner], any ops and policy.
+TEST_F(EmulatedExactTest, HasTheCpusBits) {
+  for (int i = 0; i < testing::Rounds(250) && !HasFatalFailure(); ++i) {
+    const std::int64_t elements_max = i % 10 == 0 ? 60'000 : 3000;
+    const std::int64_t inner = OneIn(2) ? 1 : Length(300);
+    const std::int64_t count = Length(std::max<std::int64_t>(elements_max / inner, 1));
+    const std::int64_t outer = OneIn(2) ? 1 : Length(elements_max / (inner * count) + 1);
+    ReduceSpec spec = AnySpec(outer, count, inner);
+    // The rounded ones beside each other, and now and then everything.
+    if (OneIn(3)) spec.ops = {Op::kSum, Op::kMean, Op::kVar, Op::kStd, Op::kL1Norm, Op::kL2Norm};
+    if (OneIn(6)) spec.ops = {std::begin(kAllOps), std::end(kAllOps)};
+    ExpectTheCpusBits(spec);
+  }
+  // Both ways were taken.
+  EXPECT_GT(doubts_, 0);
+  EXPECT_LT(doubts_, outputs_ / 2);
+}
+
+}  // namespace
+}  // namespace warpfold

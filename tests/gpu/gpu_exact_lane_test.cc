@@ -1,0 +1,65 @@
+// A GPU's lanes whose results are exact, which no request chooses yet: in builds with
+// WARPFOLD_EXACT_ENGINES.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "server/device/backend.h"
+#include "tests/device/exact_cases.h"
+#include "tests/device/suspend_cases.h"
+#include "tests/gpu/overlaps_passes.h"
+#include "tests/kernels/effort.h"
+
+namespace warpfold {
+namespace {
+
+class GpuExactLane : public ::testing::Test {
+ protected:
+  void Open(std::size_t slab_bytes) {
+    const LaneOptions options{.slab_bytes = slab_bytes,
+                              .slabs_per_lane = 3,
+                              .scratch_bytes = 256 << 20,
+                              .overlaps_passes = TestsOverlapPasses(),
+                              .numerics = Numerics::kExact};
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    lane_ = *devices_.executors[0]->MakeLane();
+    other_ = *devices_.executors[0]->MakeLane();
+  }
+
+  Devices devices_;
+  std::unique_ptr<Lane> lane_, other_;
+};
+
+class GpuExactLaneTest : public GpuExactLane,
+                         public ::testing::WithParamInterface<std::tuple<DType, std::size_t>> {
+ protected:
+  void SetUp() override { Open(std::get<1>(GetParam())); }
+};
+
+TEST_P(GpuExactLaneTest, AnswersExactly) {
+  const DType dtype = std::get<0>(GetParam());
+  testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(150), 300);
+  testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(60), 60'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuExactLaneTest,
+                         ::testing::Combine(::testing::ValuesIn(kAllDTypes),
+                                            ::testing::Values(std::size_t{64} << 10,
+                                                              std::size_t{4} << 20)),
+                         [](const auto& info) {
+                           return std::string(Name(std::get<0>(info.param))) + "_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_F(GpuExactLane, GoesOnWithWhatWasSuspended) {
+  Open(64 << 10);
+  if (IsSkipped()) return;
+  testing::GoesOnWithWhatWasSuspended({lane_.get(), other_.get()});
+}
+
+}  // namespace
+}  // namespace warpfold

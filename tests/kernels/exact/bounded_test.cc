@@ -1,0 +1,216 @@
+// Results of bounded sums against the oracle: each that is given is the real one rounded once,
+// however the elements were added up, and few are in doubt.
+#include "kernels/exact/bounded.h"
+
+#include <gmpxx.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/exact/bounded_finish.h"
+#include "kernels/fold.h"
+#include "kernels/plan.h"
+#include "kernels/types.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/draw.h"
+#include "tests/kernels/exact/hard_rows.h"
+#include "tests/kernels/exact/reduction_oracle.h"
+
+namespace warpfold {
+namespace {
+
+using testing::Draw;
+using testing::HardFloat;
+
+constexpr Op kRoundedOps[] = {Op::kSum, Op::kMean, Op::kL1Norm, Op::kL2Norm, Op::kVar, Op::kStd};
+
+// The row's state: tiles of any length, joined in a tree of any shape.
+template <class F>
+typename F::State AddUp(const std::vector<typename F::Element>& row, Draw& draw) {
+  std::vector<typename F::State> states;
+  std::size_t next = 0;
+  while (next < row.size()) {
+    typename F::Acc acc = F::Identity();
+    for (long left = draw.Between(1, 40); left > 0 && next < row.size(); --left) {
+      F::Add(acc, row[next++], 0);
+    }
+    states.push_back(F::Promote(acc, Place{}));
+  }
+  while (states.size() > 1) {
+    std::vector<typename F::State> joined;
+    for (std::size_t i = 0; i < states.size(); i += 2) {
+      joined.push_back(i + 1 < states.size() ? F::Combine(states[i], states[i + 1]) : states[i]);
+    }
+    states = joined;
+  }
+  return states[0];
+}
+
+template <typename T>
+class BoundedSumsTest : public ::testing::Test {
+ protected:
+  struct Count {
+    int results = 0;
+    int in_doubt = 0;
+  };
+
+  // `rounds` rows of the kind; of each op how many results there were, and how many in doubt.
+  std::map<Op, Count> Judge(HardFloat kind, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      Draw draw(random_);
+      const auto most = draw.AnyOf<long>({16, 200, 200, 3000});
+      const std::vector<T> row =
+          testing::HardRow<T>(kind, static_cast<std::size_t>(draw.Between(1, most)), random_);
+      ReduceSpec spec{.dtype = testing::kFloatDType<T>};
+      spec.shape = {static_cast<std::int64_t>(row.size())};
+      spec.ops = {std::begin(kRoundedOps), std::end(kRoundedOps)};
+      spec.correction = draw.AnyOf<std::int64_t>({0, 0, 1, 1, 2, 7, -3, std::int64_t{1} << 40});
+      if (draw.OneIn(3)) {
+        spec.nan_policy = NanPolicy::kOmit;
+        Judge<exact::BoundedFull<T, NanPolicy::kOmit>>(spec, row, draw);
+      } else {
+        using Alone =
+            PlainFold<T, exact::BoundedSum<T>, exact::LargestSize<T>, exact::SmallestSize<T>>;
+        Judge<Alone>(spec, row, draw);
+        Judge<exact::BoundedStatistics<T, NanPolicy::kPropagate>>(spec, row, draw);
+      }
+    }
+    return std::exchange(counts_, {});
+  }
+
+ private:
+  template <class F>
+  void Judge(const ReduceSpec& spec, const std::vector<T>& row, Draw& draw) {
+    const std::vector<testing::Answer> answers = testing::ReductionAnswers(spec, row.data());
+    const typename F::State state = AddUp<F>(row, draw);
+    for (std::size_t i = 0; i < spec.ops.size(); ++i) {
+      const Op op = spec.ops[i];
+      const bool is_told =
+          F::template kHas<exact::SquareSumPair<T>> || op == Op::kSum || op == Op::kMean;
+      if (!is_told) continue;
+      Count& count = counts_[op];
+      ++count.results;
+      T result{};
+      if (!exact::FinishBounded<F>(op, state, spec.shape[0], spec.correction, &result)) {
+        ++count.in_doubt;
+        continue;
+      }
+      ASSERT_EQ(std::memcmp(&result, answers[i].bytes.data(), sizeof(T)), 0)
+          << Name(op) << " of " << row.size() << " " << Name(spec.dtype) << ", correction "
+          << spec.correction << ": " << WidenToDouble(result);
+    }
+  }
+
+  std::mt19937_64 random_{20261126};
+  std::map<Op, Count> counts_;
+};
+
+struct NameOfElement {
+  template <typename T>
+  static std::string GetName(int) {
+    return Name(testing::kFloatDType<T>);
+  }
+};
+using Floats = ::testing::Types<Half, BFloat16, float, double>;
+TYPED_TEST_SUITE(BoundedSumsTest, Floats, NameOfElement);
+
+TYPED_TEST(BoundedSumsTest, GivesNoResultButTheRealOneRounded) {
+  for (const HardFloat kind : testing::kHardFloats) {
+    SCOPED_TRACE(absl::StrCat("kind ", static_cast<int>(kind)));
+    this->Judge(kind, 100);
+    if (this->HasFatalFailure()) return;
+  }
+}
+
+TYPED_TEST(BoundedSumsTest, FewOfNormalNumbersAreInDoubt) {
+  for (const auto& [op, count] : this->Judge(HardFloat::kNormal, 300)) {
+    EXPECT_LE(count.in_doubt, count.results / 50) << Name(op);
+  }
+}
+
+TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveASumWithoutDoubt) {
+  for (const HardFloat kind : {HardFloat::kSignedZeros, HardFloat::kNegativeZeros}) {
+    for (const auto& [op, count] : this->Judge(kind, 100)) EXPECT_EQ(count.in_doubt, 0) << Name(op);
+  }
+  EXPECT_EQ(this->Judge(HardFloat::kConstant, 100)[Op::kSum].in_doubt, 0);
+}
+
+// Whole numbers add up without an error, so that a sum halfway between two numbers is not in doubt.
+TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreNotInDoubt) {
+  using T = TypeParam;
+  using F = PlainFold<T, exact::BoundedSum<T>, exact::LargestSize<T>, exact::SmallestSize<T>>;
+  // 2^p + 1, where numbers have p bits.
+  const double half = std::ldexp(1, exact::FloatFormat<T>::kPrecision - 1);
+  const std::vector<T> row = {RoundFromDouble<T>(half + 1), RoundFromDouble<T>(half)};
+  std::mt19937_64 random(1);
+  Draw draw(random);
+  T sum{};
+  ASSERT_TRUE(exact::FinishBounded<F>(Op::kSum, AddUp<F>(row, draw), 2, 0, &sum));
+  EXPECT_EQ(WidenToDouble(sum), 2 * half);
+}
+
+mpq_class ToRational(const exact::internal::Near& near) {
+  return mpq_class(near.high) + mpq_class(near.low);
+}
+
+TYPED_TEST(BoundedSumsTest, SumsAreOffByNoMoreThanTheySay) {
+  using T = TypeParam;
+  using F = exact::BoundedStatistics<T, NanPolicy::kPropagate>;
+  std::mt19937_64 random(20261126);
+  Draw draw(random);
+  int inexact = 0;
+  for (const HardFloat kind : {HardFloat::kNormal, HardFloat::kEightyBinades,
+                               HardFloat::kSubnormals, HardFloat::kOneHugeATile}) {
+    for (int round = 0; round < 50; ++round) {
+      const auto count = static_cast<std::size_t>(draw.Between(1, 3000));
+      const std::vector<T> row = testing::HardRow<T>(kind, count, random);
+      mpq_class sum = 0;
+      mpq_class absolute_sum = 0;
+      mpq_class squares = 0;
+      for (const T x : row) {
+        const mpq_class element(WidenToDouble(x));
+        sum += element;
+        absolute_sum += abs(element);
+        squares += element * element;
+      }
+      const exact::internal::BoundedSums<F> sums(AddUp<F>(row, draw),
+                                                 static_cast<std::int64_t>(count));
+      const auto expect = [&](const exact::internal::Near& near, const mpq_class& real) {
+        // An infinite one says nothing, and its result is in doubt.
+        if (!std::isfinite(near.high + near.low) || !std::isfinite(near.error)) return;
+        const mpq_class off = abs(ToRational(near) - real);
+        EXPECT_LE(off, mpq_class(near.error)) << "kind " << static_cast<int>(kind);
+        inexact += off != 0 ? 1 : 0;
+      };
+      expect(sums.sum, sum);
+      expect(sums.absolute_sum, absolute_sum);
+      expect(sums.squares, squares);
+    }
+  }
+  // Of halves all are exact.
+  constexpr bool kIsHalf = std::is_same_v<T, Half>;
+  EXPECT_GE(inexact, kIsHalf ? 0 : 50);
+}
+
+// What a pair of float64 numbers is rounded by decides here.
+TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreInDoubt) {
+  using F = PlainFold<double, exact::SumPair<double>, exact::LargestSize<double>,
+                      exact::SmallestSize<double>>;
+  std::mt19937_64 random(1);
+  Draw draw(random);
+  const std::vector<double> row = {1, 0x1p-53, 0x1p-150};
+  double sum = 0;
+  EXPECT_FALSE(exact::FinishBounded<F>(Op::kSum, AddUp<F>(row, draw), 3, 0, &sum));
+}
+
+}  // namespace
+}  // namespace warpfold

@@ -1,0 +1,209 @@
+// Exact states as they travel: parts that were packed and unpacked join to the whole's answers, and
+// bytes that were changed trip nothing.
+#include "kernels/cpu/exact_pack.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/element.h"
+#include "kernels/plan.h"
+#include "kernels/types.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/effort.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/draw.h"
+#include "tests/kernels/exact/random_spec.h"
+
+namespace warpfold {
+namespace {
+
+using testing::Draw;
+
+class ExactPackTest : public ::testing::TestWithParam<DType> {
+ protected:
+  // A part's states, and where they come from.
+  struct Part {
+    Extent extent;
+    std::vector<std::uint64_t> states;  // aligned
+    std::vector<std::string> values;
+  };
+
+  void SetUp() override { std::cout << "seed " << kSeed << '\n'; }
+
+  // [outputs, count, 1] by rows, any ops of any policy.
+  ReduceSpec AnySpec() {
+    ReduceSpec spec = testing::RandomSpec(GetParam(), 1, random_);  // for its ops
+    Draw draw(random_);
+    spec.shape = {draw.Between(1, 6), draw.Between(1, 300)};
+    spec.axes = {1};
+    return spec;
+  }
+
+  // Columns [begin, end) of the tensor's rows, reduced and packed.
+  Part PartOf(const Plan& plan, const std::vector<char>& data, std::int64_t begin,
+              std::int64_t end) {
+    const cpu::Job job = JobOf(plan);
+    const std::size_t element = ElementBytes(plan.dtype);
+    const std::int64_t count = plan.reduced_count;
+    std::vector<char> bytes;
+    for (std::int64_t row = 0; row < plan.output_count; ++row) {
+      const auto at = [&](std::int64_t column) {
+        return data.begin() + static_cast<std::ptrdiff_t>(
+                                  static_cast<std::size_t>(row * count + column) * element);
+      };
+      bytes.insert(bytes.end(), at(begin), at(end));
+    }
+    Part part{{plan.output_count, end - begin, 1}, StatesFor(plan, plan.output_count), {}};
+    Output output;
+    output.states = part.states.data();
+    cpu::FoldElements(job, bytes.data(), part.extent, output, cpu::Serial);
+    part.values.resize(Kinds(plan).size());
+    cpu::PackExactly(job, Kinds(plan), part.states.data(), plan.output_count, {{1, end - begin}},
+                     begin, part.values);
+    return part;
+  }
+
+  // Unpacks the parts' values, one behind the other, joins them and finishes.
+  std::optional<ValueKind> JoinToResults(const Plan& plan, const std::vector<Part>& parts,
+                                         testing::Results* results) {
+    const cpu::Job job = JobOf(plan);
+    const auto outputs = static_cast<std::size_t>(plan.output_count);
+    std::vector<std::uint64_t> states =
+        StatesFor(plan, plan.output_count * static_cast<std::int64_t>(parts.size()));
+    std::int64_t begin = 0;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      std::vector<absl::string_view> values(parts[p].values.begin(), parts[p].values.end());
+      const std::optional<ValueKind> bad = cpu::UnpackExactly(
+          job, Kinds(plan), values, plan.output_count, {parts[p].extent.count, begin},
+          reinterpret_cast<char*>(states.data()) + p * outputs * cpu::StateBytes(job));
+      if (bad.has_value()) return bad;
+      for (const absl::string_view rest : values) {
+        if (!rest.empty()) return ValueKind::kSum;  // any: whoever asks has to look
+      }
+      begin += parts[p].extent.count;
+    }
+    Output output;
+    output.overflow = &results->overflow;
+    output.targets.reduced_count = plan.reduced_count;
+    output.targets.correction = plan.correction;
+    output.targets.reduced_run_count = 1;
+    output.targets.reduced_runs[0] = {1, plan.reduced_count};
+    output.targets.count = static_cast<int>(plan.ops.size());
+    results->bytes.resize(plan.ops.size());
+    for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+      results->bytes[i].resize(outputs * ElementBytes(ResultDType(plan.ops[i], plan.dtype)));
+      output.targets.ops[i] = plan.ops[i];
+      output.targets.arrays[i] = results->bytes[i].data();
+    }
+    cpu::FoldStates(job, states.data(),
+                    {1, static_cast<std::int64_t>(parts.size()), plan.output_count}, output,
+                    cpu::Serial);
+    return std::nullopt;
+  }
+
+  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.bundle(), Numerics::kExact}; }
+  static std::vector<ValueKind> Kinds(const Plan& plan) {
+    return ValueKindsOf(plan.dtype, plan.ops, plan.nan_policy, Numerics::kExact);
+  }
+  static std::vector<std::uint64_t> StatesFor(const Plan& plan, std::int64_t count) {
+    return std::vector<std::uint64_t>(
+        (static_cast<std::size_t>(count) * cpu::StateBytes(JobOf(plan)) + 7) / 8 + 1);
+  }
+
+  static constexpr std::uint64_t kSeed = 20261128;
+  std::mt19937_64 random_{kSeed};
+};
+
+TEST_P(ExactPackTest, PartsJoinToTheWhole) {
+  for (int round = 0; round < testing::Rounds(150); ++round) {
+    const ReduceSpec spec = AnySpec();
+    SCOPED_TRACE(testing::ToString(spec));
+    const Plan plan = *MakePlan(spec);
+    const std::vector<char> data = testing::HardTensor(spec, random_);
+    std::vector<std::int64_t> cuts = {0, plan.reduced_count};
+    Draw draw(random_);
+    for (long more = draw.Between(0, 3); more > 0; --more) {
+      cuts.push_back(draw.Between(0, plan.reduced_count));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::vector<Part> parts;
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      parts.push_back(PartOf(plan, data, cuts[c], cuts[c + 1]));
+    }
+    testing::Results joined;
+    ASSERT_EQ(JoinToResults(plan, parts, &joined), std::nullopt);
+    const testing::Results whole =
+        testing::Reduce(plan, data.data(), cpu::Serial, Numerics::kExact);
+    ASSERT_EQ(joined.overflow.output_index, whole.overflow.output_index);
+    if (whole.overflow.output_index == Overflow::kNone) {
+      ASSERT_EQ(joined.bytes, whole.bytes);
+    }
+  }
+}
+
+TEST_P(ExactPackTest, ChangedBytesTripNothing) {
+  int refused = 0;
+  for (int round = 0; round < testing::Rounds(600); ++round) {
+    const ReduceSpec spec = AnySpec();
+    const Plan plan = *MakePlan(spec);
+    std::vector<Part> parts = {
+        PartOf(plan, testing::HardTensor(spec, random_), 0, plan.reduced_count)};
+    Draw draw(random_);
+    std::string& values = parts[0].values[draw.UpTo(parts[0].values.size() - 1)];
+    for (long changes = draw.Between(1, 4); changes > 0; --changes) {
+      values[draw.UpTo(values.size() - 1)] = static_cast<char>(draw.Bits());
+    }
+    if (draw.OneIn(8)) values.resize(draw.UpTo(values.size() - 1));
+    testing::Results results;
+    refused += JoinToResults(plan, parts, &results).has_value() ? 1 : 0;
+  }
+  EXPECT_GT(refused, testing::Rounds(600) / 4);
+}
+
+// 1, 2 and a NaN that is left out; the second value says how many NaN there are.
+TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
+  const cpu::Job job{DType::kF32, Bundle::kOmitNan, Numerics::kExact};
+  const std::vector<ValueKind> kinds = {ValueKind::kSum, ValueKind::kNanCount, ValueKind::kProduct};
+  const float elements[] = {1, 2, QuietNan<float>()};
+  std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
+  Output output;
+  output.states = states.data();
+  cpu::FoldElements(job, elements, {1, 3, 1}, output, cpu::Serial);
+  std::vector<std::string> packed(3);
+  cpu::PackExactly(job, kinds, states.data(), 1, {{1, 3}}, 0, packed);
+  const auto unpack = [&](const std::vector<std::string>& values) {
+    std::vector<absl::string_view> views(values.begin(), values.end());
+    return cpu::UnpackExactly(job, kinds, views, 1, {3, 0}, states.data());
+  };
+  EXPECT_EQ(unpack(packed), std::nullopt);
+  const auto with = [&](std::size_t kind, std::size_t at, char byte) {
+    std::vector<std::string> values = packed;
+    values[kind][at] = byte;
+    return unpack(values);
+  };
+  EXPECT_EQ(with(1, 0, 3), ValueKind::kSum) << "all of them NaN, and a sum";
+  EXPECT_EQ(with(1, 0, 4), ValueKind::kNanCount) << "more than there are elements";
+  EXPECT_EQ(with(2, 0, 0x10), ValueKind::kProduct) << "a reserved flag";
+  EXPECT_EQ(with(2, 0, 1), ValueKind::kProduct) << "a zero among them, and a size";
+  EXPECT_EQ(with(2, 16, 0), ValueKind::kProduct) << "a mantissa without its highest bit";
+  EXPECT_EQ(with(2, 24, 0x7f), ValueKind::kProduct) << "an exponent of no product";
+  EXPECT_EQ(with(2, 25, 3), ValueKind::kProduct) << "more truncations than factors";
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    std::vector<std::string> values = packed;
+    values[kind].pop_back();
+    EXPECT_EQ(unpack(values), kinds[kind]) << "too short";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDTypes, ExactPackTest, ::testing::ValuesIn(kAllDTypes),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+}  // namespace
+}  // namespace warpfold

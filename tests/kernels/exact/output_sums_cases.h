@@ -1,0 +1,169 @@
+// The exact sums of many outputs (kernels/cuda/output_sums.h) of a tensor that comes in pieces, and
+// of some of its outputs, against the CPU's, which GMP has judged. For a GPU and an emulated one.
+#ifndef WARPFOLD_TESTS_KERNELS_EXACT_OUTPUT_SUMS_CASES_H_
+#define WARPFOLD_TESTS_KERNELS_EXACT_OUTPUT_SUMS_CASES_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/output_sums.h"
+#include "kernels/plan.h"
+#include "tests/kernels/cpu_reduce.h"
+#include "tests/kernels/exact/adversarial.h"
+#include "tests/kernels/exact/draw.h"
+#include "tests/kernels/exact/random_spec.h"
+
+namespace warpfold::testing {
+
+// `Device` has Allocate(bytes), which returns memory with get(), zeroed; Put(to, from, bytes) and
+// Get(to, from, bytes), which wait; shape() and stream().
+template <class Device>
+class OutputSumsCases {
+ public:
+  OutputSumsCases(Device& device, DType dtype, std::uint64_t seed)
+      : device_(device), dtype_(dtype), element_bytes_(ElementBytes(dtype)), random_(seed) {}
+
+  // One reduction of up to `elements` elements.
+  void ExpectSums(std::int64_t elements) {
+    Draw draw(random_);
+    ReduceSpec spec = RandomSpec(dtype_, elements, random_);
+    spec.ops = draw.OneIn(2) ? std::vector<Op>{Op::kSum, Op::kMean}
+                             : std::vector<Op>{Op::kVar, Op::kL1Norm, Op::kSum,
+                                               Op::kStd, Op::kMean,   Op::kL2Norm};
+    SCOPED_TRACE(ToString(spec));
+    const Plan plan = *MakePlan(spec);
+    const std::vector<char> data = HardTensor(spec, random_);
+    const std::vector<std::string> expected =
+        Reduce(plan, data.data(), cpu::Serial, Numerics::kExact).bytes;
+    const cuda::SumsJob job{
+        .dtype = dtype_,
+        .sums = spec.ops.size() == 2 ? exact::Sums::kSum : exact::Sums::kStatistics,
+        .omits_nan = spec.nan_policy == NanPolicy::kOmit,
+        .device = device_.shape()};
+    const auto d_data = device_.Allocate(data.size() + element_bytes_);
+    // Whatever 16 bytes would need.
+    char* const d_elements = At(reinterpret_cast<char*>(d_data.get()), draw.Between(0, 1));
+    device_.Put(d_elements, data.data(), data.size());
+    ExpectPieces(job, plan, d_elements, expected);
+    ExpectSomeOutputs(job, plan, d_elements, expected);
+  }
+
+ private:
+  // All rows of the tensor, as they may arrive: whole planes, rows of one, parts of a row.
+  std::vector<cuda::RowsAt> Pieces(const Geometry& g, const char* d_elements) {
+    Draw draw(random_);
+    std::vector<cuda::RowsAt> pieces;
+    std::int64_t plane = 0, row = 0, column = 0;
+    while (plane < g.outer) {
+      Extent extent{1, 1, g.inner - column};
+      if (row == 0 && column == 0 && draw.OneIn(2)) {
+        extent = {draw.Between(1, g.outer - plane), g.reduce, g.inner};
+      } else if (column == 0 && draw.OneIn(2)) {
+        extent = {1, draw.Between(1, g.reduce - row), g.inner};
+      } else if (draw.OneIn(2)) {
+        extent.inner = draw.Between(1, extent.inner);
+      }
+      pieces.push_back({At(d_elements, (plane * g.reduce + row) * g.inner + column), extent,
+                        plane * g.inner + column});
+      column += extent.inner;
+      if (column < g.inner) continue;
+      column = 0;
+      row += extent.count;
+      if (row < g.reduce) continue;
+      row = 0;
+      plane += extent.outer;
+    }
+    std::shuffle(pieces.begin(), pieces.end(), random_);
+    return pieces;
+  }
+
+  void ExpectPieces(const cuda::SumsJob& job, const Plan& plan, const char* d_elements,
+                    const std::vector<std::string>& expected) {
+    const cuda::Outputs outputs{.count = plan.output_count};
+    const auto sums = SumsOf(job, outputs);
+    for (const cuda::RowsAt& piece : Pieces(plan.geometry, d_elements)) {
+      ASSERT_EQ(
+          cuda::AddRows(job, piece, plan.geometry.output_rows(), 0, sums.get(), device_.stream()),
+          cudaSuccess);
+    }
+    std::vector<std::int64_t> all(static_cast<std::size_t>(plan.output_count));
+    std::iota(all.begin(), all.end(), 0);
+    ExpectResults(job, plan, sums.get(), outputs, all, expected);
+  }
+
+  // By a list of their numbers, and from one on.
+  void ExpectSomeOutputs(const cuda::SumsJob& job, const Plan& plan, const char* d_elements,
+                         const std::vector<std::string>& expected) {
+    Draw draw(random_);
+    const bool is_list = draw.OneIn(2);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    if (is_list) std::shuffle(numbers.begin(), numbers.end(), random_);
+    numbers.erase(numbers.begin(), numbers.begin() + draw.Between(0, plan.output_count - 1));
+    cuda::Outputs outputs{.count = static_cast<std::int64_t>(numbers.size())};
+    const auto d_numbers = device_.Allocate(numbers.size() * sizeof(std::int64_t));
+    if (is_list) {
+      device_.Put(d_numbers.get(), numbers.data(), numbers.size() * sizeof(std::int64_t));
+      outputs.d_numbers = reinterpret_cast<const std::int64_t*>(d_numbers.get());
+    } else {
+      outputs.first = numbers.front();
+    }
+    const auto sums = SumsOf(job, outputs);
+    const Geometry& g = plan.geometry;
+    ASSERT_EQ(cuda::AddOutputs(job, {d_elements, {g.outer, g.reduce, g.inner}}, g.output_rows(),
+                               outputs, sums.get(), device_.stream()),
+              cudaSuccess);
+    ExpectResults(job, plan, sums.get(), outputs, numbers, expected);
+  }
+
+  auto SumsOf(const cuda::SumsJob& job, const cuda::Outputs& outputs) {
+    return device_.Allocate(static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job));
+  }
+
+  // The results of `numbers` are as expected, and nobody has written others.
+  void ExpectResults(const cuda::SumsJob& job, const Plan& plan, const void* d_sums,
+                     const cuda::Outputs& outputs, const std::vector<std::int64_t>& numbers,
+                     const std::vector<std::string>& expected) {
+    std::vector<decltype(device_.Allocate(0))> arrays;
+    ResultTargets targets{.count = static_cast<int>(plan.ops.size()),
+                          .reduced_count = plan.reduced_count,
+                          .correction = plan.correction};
+    for (std::size_t op = 0; op < plan.ops.size(); ++op) {
+      arrays.push_back(device_.Allocate(expected[op].size()));
+      targets.ops[op] = plan.ops[op];
+      targets.arrays[op] = arrays[op].get();
+    }
+    ASSERT_EQ(cuda::FinishSums(job, d_sums, outputs, targets, device_.stream()), cudaSuccess);
+    for (std::size_t op = 0; op < plan.ops.size(); ++op) {
+      std::string want(expected[op].size(), '\0');
+      for (const std::int64_t output : numbers) {
+        const auto at = static_cast<std::size_t>(output) * element_bytes_;
+        want.replace(at, element_bytes_, expected[op], at, element_bytes_);
+      }
+      std::string got(want.size(), '\0');
+      device_.Get(got.data(), targets.arrays[op], got.size());
+      ASSERT_TRUE(got == want) << Name(plan.ops[op]) << " of " << numbers.size() << " outputs"
+                               << (outputs.d_numbers != nullptr ? ", by a list" : "");
+    }
+  }
+
+  template <typename Byte>
+  Byte* At(Byte* d_elements, std::int64_t element) const {
+    return d_elements + static_cast<std::size_t>(element) * element_bytes_;
+  }
+
+  Device& device_;
+  const DType dtype_;
+  const std::size_t element_bytes_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_KERNELS_EXACT_OUTPUT_SUMS_CASES_H_
