@@ -162,7 +162,9 @@ Plan SlicePlan(const Plan& whole, std::int64_t planes, const Range& range) {
   }
   if (!g.reduced_runs.empty()) g.reduced_runs.front().length = length;
   plan.output_count = whole.output_count / all_planes * planes;
-  plan.reduced_count = whole.reduced_count / whole.outer_run.length * length;
+  const ReducedElements reduced = ReducedElementsOf(whole, range);
+  plan.reduced_count = reduced.count;
+  plan.first_reduced_index = reduced.first_index;
   plan.element_count = plan.output_count * plan.reduced_count;
   plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(plan.dtype));
   plan.leaves_states = true;

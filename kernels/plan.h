@@ -79,7 +79,10 @@ struct Plan {
   std::int64_t correction = 0;     // of VAR and STD
   // Of a slice of planes: the number of its first output in the whole, for whoever names one.
   std::int64_t first_output = 0;
-  // A device leaves the state of each output, finish.h's F::State of the bundle, and no results.
+  // Of a range of the outermost run: how many indices of the reduced axes lie before it.
+  std::int64_t first_reduced_index = 0;
+  // A device leaves the state of each output, finish.h's F::State of the bundle, and no results; or
+  // where sums are exact the values of device/part_values.h.
   bool leaves_states = false;
 
   Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }

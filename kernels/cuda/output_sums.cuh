@@ -18,11 +18,7 @@
 
 namespace warpfold::cuda {
 
-template <typename T, exact::Sums kSums>
-struct OutputSums {
-  exact::SumsState<T, kSums> sums;
-  std::int64_t omitted = 0;  // NaN that is left out
-};
+using exact::OutputSums;
 
 // Which rows a launch adds, in chunks of which each is one warp's, or one lane's, at a time.
 struct RowsToAdd {

@@ -56,6 +56,13 @@ struct SumsState<T, Sums::kStatistics> {
   std::uint64_t squares[kSquareWords<T>] = {};
 };
 
+// What cuda/output_sums.h keeps of an output.
+template <typename T, Sums kSums>
+struct OutputSums {
+  SumsState<T, kSums> sums;
+  std::int64_t omitted = 0;  // NaN that is left out
+};
+
 // Adds a normalised state to another, which has to be normalised after 2^30 of them.
 template <typename T, Sums kSums>
 WARPFOLD_HD void Join(SumsState<T, kSums>& state, const SumsState<T, kSums>& other) {

@@ -52,10 +52,13 @@ R OfNothing(Op op) {
 
 }  // namespace
 
-ResultLayout::ResultLayout(const Plan& plan) {
+ResultLayout::ResultLayout(const Plan& plan)
+    : ResultLayout(plan, {StateBytes(plan.dtype, plan.bundle())}) {}
+
+ResultLayout::ResultLayout(const Plan& plan, const std::vector<std::size_t>& state_bytes) {
   const std::size_t outputs = static_cast<std::size_t>(plan.output_count);
   if (plan.leaves_states) {
-    Add(outputs * StateBytes(plan.dtype, plan.bundle()));
+    for (const std::size_t bytes : state_bytes) Add(outputs * bytes);
     return;
   }
   for (const Op op : plan.ops) Add(outputs * ElementBytes(ResultDType(op, plan.dtype)));
@@ -77,6 +80,12 @@ Output ResultLayout::OutputAt(const Plan& plan, void* base, Overflow* overflow) 
     output.targets = Targets(plan, base);
   }
   return output;
+}
+
+std::vector<void*> ResultLayout::ArraysAt(void* base) const {
+  std::vector<void*> arrays;
+  for (const std::size_t offset : offsets_) arrays.push_back(static_cast<char*>(base) + offset);
+  return arrays;
 }
 
 ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
@@ -122,11 +131,6 @@ bool MayOverflow(const Plan& plan, Numerics numerics) {
   if (is_float && numerics == Numerics::kOrdered) return false;
   return std::any_of(plan.ops.begin(), plan.ops.end(),
                      [&](Op op) { return op == Op::kProd || (op == Op::kSum && !is_float); });
-}
-
-absl::Status CheckNumerics(const Plan& plan, Numerics numerics) {
-  if (numerics == Numerics::kOrdered || !plan.leaves_states) return absl::OkStatus();
-  return absl::UnimplementedError("exact sums leave no states yet");
 }
 
 absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan) {

@@ -16,17 +16,20 @@
 
 namespace warpfold {
 
-// One array an op, or, of a plan that leaves states, one of those; 16-byte aligned, from offset 0
-// on.
+// One array an op, or, of a plan that leaves states, of those; 16-byte aligned, from offset 0 on.
 class ResultLayout {
  public:
   explicit ResultLayout(const Plan& plan);
+  // Of a plan that leaves states: an array for each of these numbers of bytes an output.
+  ResultLayout(const Plan& plan, const std::vector<std::size_t>& state_bytes);
 
   std::size_t total_bytes() const { return total_bytes_; }
 
   // The kernels' view of a block that starts at `base`: of results, and of either.
   ResultTargets Targets(const Plan& plan, void* base) const;
   Output OutputAt(const Plan& plan, void* base, Overflow* overflow) const;
+  // Where each array lies in it.
+  std::vector<void*> ArraysAt(void* base) const;
 
   // Each array's bytes out of a block in host memory. RESOURCE_EXHAUSTED: NoHostMemory.
   absl::StatusOr<std::vector<std::string>> Extract(const char* base) const;
@@ -46,9 +49,6 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan);
 // Whether a result of `plan` may not fit its dtype: integer sums and products; or whether it may be
 // an exact product of floats that may round either way.
 bool MayOverflow(const Plan& plan, Numerics numerics);
-
-// UNIMPLEMENTED: exact states are not made yet.
-absl::Status CheckNumerics(const Plan& plan, Numerics numerics);
 
 // OUT_OF_RANGE when `overflow`, of a reduction by `plan`, holds something, with the exact sum if it
 // is one; DATA_LOSS of a product of floats; OK otherwise.

@@ -6,6 +6,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/exact_cases.h"
+#include "tests/device/exact_part_cases.h"
 #include "tests/device/suspend_cases.h"
 #include "tests/kernels/effort.h"
 
@@ -27,6 +28,11 @@ TEST_P(CpuExactLaneTest, AnswersExactly) {
   testing::AnswersExactly(*devices_.executors[0], *lane_, GetParam(), testing::Rounds(40), 60'000);
 }
 
+TEST_P(CpuExactLaneTest, PartsJoinToTheWhole) {
+  testing::PartsJoinToTheWhole(*devices_.executors[0], *lane_, *other_, GetParam(),
+                               testing::Rounds(30), 10'000);
+}
+
 INSTANTIATE_TEST_SUITE_P(AllDTypes, CpuExactLaneTest, ::testing::ValuesIn(kAllDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
@@ -34,6 +40,7 @@ using CpuExactLane = CpuExactLaneTest;
 TEST_F(CpuExactLane, GoesOnWithWhatWasSuspended) {
   testing::GoesOnWithWhatWasSuspended({lane_.get(), other_.get()});
 }
+TEST_F(CpuExactLane, PartsMayBeEmpty) { testing::PartsMayBeEmpty(*lane_); }
 TEST_F(CpuExactLane, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
 
 }  // namespace

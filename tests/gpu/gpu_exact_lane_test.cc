@@ -8,6 +8,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/exact_cases.h"
+#include "tests/device/exact_part_cases.h"
 #include "tests/device/suspend_cases.h"
 #include "tests/gpu/overlaps_passes.h"
 #include "tests/kernels/effort.h"
@@ -17,13 +18,16 @@ namespace {
 
 class GpuExactLane : public ::testing::Test {
  protected:
+  static LaneOptions OptionsOf(std::size_t slab_bytes) {
+    return {.slab_bytes = slab_bytes,
+            .slabs_per_lane = 3,
+            .scratch_bytes = 256 << 20,
+            .overlaps_passes = TestsOverlapPasses(),
+            .numerics = Numerics::kExact};
+  }
+
   void Open(std::size_t slab_bytes) {
-    const LaneOptions options{.slab_bytes = slab_bytes,
-                              .slabs_per_lane = 3,
-                              .scratch_bytes = 256 << 20,
-                              .overlaps_passes = TestsOverlapPasses(),
-                              .numerics = Numerics::kExact};
-    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, OptionsOf(slab_bytes));
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
     lane_ = *devices_.executors[0]->MakeLane();
@@ -44,6 +48,17 @@ TEST_P(GpuExactLaneTest, AnswersExactly) {
   const DType dtype = std::get<0>(GetParam());
   testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(150), 300);
   testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(60), 60'000);
+}
+
+// The values are the same bytes as a CPU's.
+TEST_P(GpuExactLaneTest, PartsJoinToTheWhole) {
+  const DType dtype = std::get<0>(GetParam());
+  Devices host = *OpenDevices(Backend::kCpu, OptionsOf(std::get<1>(GetParam())));
+  const std::unique_ptr<Lane> cpu = *host.executors[0]->MakeLane();
+  for (const std::int64_t elements : {300, 60'000}) {
+    testing::PartsJoinToTheWhole(*devices_.executors[0], *lane_, *cpu, dtype, testing::Rounds(60),
+                                 elements);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuExactLaneTest,

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "server/device/part_values.h"
 
 namespace warpfold {
 namespace {
@@ -81,7 +82,7 @@ CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, Numerics n
     : cutter(p, piece_bytes),
       backend({p.dtype, p.bundle(), numerics}),
       scratch_layout(p, cutter, backend),
-      result_layout(p) {}
+      result_layout(p, {backend.StateBytes()}) {}
 
 CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
     : options_(options),
@@ -93,12 +94,8 @@ absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options
 
 absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   task_.plan = &plan;
-  if (absl::Status status = CheckNumerics(plan, options_.numerics); !status.ok()) {
-    Abandon();
-    return status;
-  }
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan, options_.numerics));
   if (!charge.ok()) {
     Abandon();
     return charge.status();
@@ -164,7 +161,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   absl::Status status;
   absl::StatusOr<std::vector<std::string>> results;
   if (task_.plan->element_count == 0) {
-    results = EmptyResults(*task_.plan);
+    results = OutcomeOfNothing(*task_.plan, options_.numerics);
   } else {
     Reduction& r = *task_.reduction;
     const StopWatch watch;
@@ -173,10 +170,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
     outcome.times.kernel = r.kernel_time + took;
     use_.AddKernels(0, took);
     if (status.ok()) status = OverflowStatus(r.overflow, *task_.plan);
-    if (status.ok()) {
-      results = r.result_layout.Extract(
-          reinterpret_cast<const char*>(r.memory.get() + r.scratch_layout.total_bytes));
-    }
+    if (status.ok()) results = TakeResults(r.memory.get() + r.scratch_layout.total_bytes);
   }
   outcome.charge = std::move(task_.result_charge);
   Abandon();
@@ -184,6 +178,16 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   if (!results.ok()) return results.status();
   outcome.results = *std::move(results);
   return outcome;
+}
+
+absl::StatusOr<std::vector<std::string>> CpuLane::TakeResults(const std::byte* results) const {
+  const Reduction& r = *task_.reduction;
+  if (!LeavesValues(*task_.plan, options_.numerics)) {
+    return r.result_layout.Extract(reinterpret_cast<const char*>(results));
+  }
+  return PartValuesOf(*task_.plan, [&](std::int64_t first, std::int64_t) {
+    return results + static_cast<std::size_t>(first) * r.backend.StateBytes();
+  });
 }
 
 void CpuLane::Abandon() { task_ = {}; }

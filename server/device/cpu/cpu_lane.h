@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "kernels/cpu/reduce.h"
 #include "server/device/executor.h"
@@ -83,6 +85,8 @@ class CpuLane final : public Lane {
   };
 
   absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
+  // Out of the reduction's memory.
+  absl::StatusOr<std::vector<std::string>> TakeResults(const std::byte* results) const;
   // The reduction's current piece, at `data`, and on to the next.
   absl::Status FoldPiece(const std::byte* data);
 

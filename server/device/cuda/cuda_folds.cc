@@ -30,30 +30,34 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
 
 CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device,
                      Numerics numerics)
-    : kind_(cutter.kind()), is_whole_(cutter.is_whole()), outputs_(plan.output_count) {
+    : kind_(cutter.kind()),
+      leaves_states_(plan.leaves_states),
+      sums_pieces_(!cutter.is_whole() || leaves_states_),
+      outputs_(plan.output_count) {
   cuda::Job job{
       .dtype = plan.dtype, .bundle = plan.bundle(), .device = device, .numerics = numerics};
   if (numerics == Numerics::kOrdered || !IsFloat(plan.dtype)) {
-    AddPass(plan, cutter, job, true);
+    AddPass(plan, cutter, job, Gives::kAll);
     return;
   }
   std::vector<Op> ops = plan.ops;
   const bool has_product = std::erase(ops, Op::kProd) > 0;
   const bool has_sums = std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
-  if (!is_whole_) std::erase_if(ops, CudaSums::Gives);
+  if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);
   if (!ops.empty()) {
-    job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
-    AddPass(plan, cutter, job, is_whole_);
+    // The states of a part are gathered by the plan's bundle.
+    if (!leaves_states_) job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
+    AddPass(plan, cutter, job, sums_pieces_ ? Gives::kAllButSums : Gives::kAll);
   }
   if (has_product) {
     job.bundle = plan.bundle();
     job.is_product = true;
-    AddPass(plan, cutter, job, false);
+    AddPass(plan, cutter, job, Gives::kProducts);
   }
   if (has_sums) {
     sums_.emplace(plan, cutter, device);
-    sums_at_ = places_.Take(sums_->scratch_bytes());
-    if (is_whole_) {
+    if (!leaves_states_) sums_at_ = places_.Take(sums_->sums_bytes());
+    if (!sums_pieces_) {
       doubts_.capacity = DoubtsMax(outputs_);
       doubts_at_ = places_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
     }
@@ -61,26 +65,51 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
 }
 
 void CudaFolds::AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job,
-                        bool sums) {
+                        Gives gives) {
   const CudaBackend backend(job, nullptr);
   const ScratchLayout layout(plan, cutter, backend);
-  passes_.push_back({backend, sums, layout, places_.Take(layout.total_bytes), std::nullopt});
+  passes_.push_back({backend, gives, layout, places_.Take(layout.total_bytes), std::nullopt});
+}
+
+std::vector<std::size_t> CudaFolds::state_bytes() const {
+  std::vector<std::size_t> bytes;
+  for (const Pass& pass : passes_) bytes.push_back(pass.backend.StateBytes());
+  if (sums_) bytes.push_back(sums_->state_bytes());
+  return bytes;
+}
+
+cpu::DeviceStates CudaFolds::StatesIn(const std::vector<void*>& arrays) const {
+  cpu::DeviceStates states;
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    (passes_[i].gives == Gives::kProducts ? states.products : states.folded) = arrays[i];
+  }
+  if (sums_) {
+    states.sums = arrays.back();
+    states.sums_kind = sums_->kind();
+  }
+  return states;
 }
 
 void CudaFolds::Place(const Plan& plan, std::byte* d_scratch, const Output& results,
-                      std::int64_t* doubts, cudaStream_t stream) {
+                      const std::vector<void*>& states, std::int64_t* doubts, cudaStream_t stream) {
   doubts_.count = doubts;
   *doubts = 0;
   doubts_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + doubts_at_);
-  for (Pass& pass : passes_) {
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    Pass& pass = passes_[i];
     pass.backend = CudaBackend(pass.backend.job(), stream);
     Output output = results;
     output.doubts = doubts_;
-    if (!pass.sums) output.targets = WithoutSums(results.targets);
+    if (leaves_states_) output.states = states[i];
+    if (pass.gives != Gives::kAll) output.targets = WithoutSums(results.targets);
     pass.folding.emplace(plan, kind_, pass.backend.StateBytes(), pass.layout,
                          d_scratch + pass.scratch_at, output);
   }
-  if (sums_) sums_->Place(d_scratch + sums_at_, results.targets, stream);
+  if (sums_) {
+    std::byte* const d_sums =
+        leaves_states_ ? static_cast<std::byte*>(states.back()) : d_scratch + sums_at_;
+    sums_->Place(d_sums, results.targets, stream);
+  }
 }
 
 absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
@@ -90,18 +119,18 @@ absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
       return status;
     }
   }
-  return sums_ && !is_whole_ ? sums_->Add(d_data, piece) : absl::OkStatus();
+  return sums_ && sums_pieces_ ? sums_->Add(d_data, piece) : absl::OkStatus();
 }
 
 absl::Status CudaFolds::Finish() {
   for (Pass& pass : passes_) {
     if (absl::Status status = pass.folding->Finish(pass.backend); !status.ok()) return status;
   }
-  return sums_ && !is_whole_ ? sums_->Finish() : absl::OkStatus();
+  return sums_ && sums_pieces_ && !leaves_states_ ? sums_->Finish() : absl::OkStatus();
 }
 
 absl::StatusOr<bool> CudaFolds::SettleDoubts() {
-  if (!sums_ || !is_whole_ || *doubts_.count == 0) return false;
+  if (!sums_ || sums_pieces_ || *doubts_.count == 0) return false;
   cuda::Outputs outputs{.count = outputs_};
   if (*doubts_.count <= doubts_.capacity) {
     outputs = {.count = *doubts_.count, .d_numbers = doubts_.numbers};

@@ -4,6 +4,7 @@
 //   a tensor in one piece   a fold of bounded sums and all else but products, which may leave
 //                           outputs in doubt; those are summed again
 //   in several pieces       a fold of what is not summed, and the exact sums of each piece
+//   a part of a tensor      the same, also in one piece: their states are what it comes to
 //   with PROD               a fold of products beside
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
@@ -17,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/cpu/exact_gather.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/plan.h"
 #include "server/device/cuda/cuda_sums.h"
@@ -59,9 +61,14 @@ class CudaFolds {
             Numerics numerics);
 
   std::size_t scratch_bytes() const { return places_.total_bytes(); }
-  // Where all of it lies, from now on. `doubts` is in memory that the host reads.
-  void Place(const Plan& plan, std::byte* d_scratch, const Output& results, std::int64_t* doubts,
-             cudaStream_t stream);
+  // Of a plan that leaves states, how many bytes each of them has an output.
+  std::vector<std::size_t> state_bytes() const;
+  // Whether the host may give memory of its own for what is left: nothing is added to it.
+  bool writes_once() const { return !(sums_ && leaves_states_); }
+  // Where all of it lies, from now on: results, or of a plan that leaves states each array of
+  // these. `doubts` is in memory that the host reads.
+  void Place(const Plan& plan, std::byte* d_scratch, const Output& results,
+             const std::vector<void*>& states, std::int64_t* doubts, cudaStream_t stream);
 
   // The next piece. Of a tensor in one piece the bytes have to stay until the results are there.
   absl::Status Fold(const void* d_data, const Piece& piece);
@@ -71,19 +78,25 @@ class CudaFolds {
   // output is.
   absl::StatusOr<bool> SettleDoubts();
 
+  // What it has left of a plan that leaves states, in the host's copies of the arrays. REQUIRES:
+  // its sums are exact.
+  cpu::DeviceStates StatesIn(const std::vector<void*>& arrays) const;
+
  private:
+  enum class Gives : std::uint8_t { kAll, kAllButSums, kProducts };
   struct Pass {
     CudaBackend backend;
-    bool sums;  // whether it gives what CudaSums gives, too
+    Gives gives;
     ScratchLayout layout;
     std::size_t scratch_at;
     std::optional<Folding<CudaBackend>> folding;
   };
 
-  void AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job, bool sums);
+  void AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job, Gives gives);
 
   PieceKind kind_;
-  bool is_whole_;
+  bool leaves_states_;
+  bool sums_pieces_;  // exactly, as they come
   std::vector<Pass> passes_;
   std::optional<CudaSums> sums_;
   std::size_t sums_at_ = 0;

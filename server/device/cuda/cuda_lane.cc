@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "server/device/part_values.h"
 
 namespace warpfold {
 namespace {
@@ -33,7 +34,9 @@ std::size_t DeviceResultBytes(const ResultLayout& layout, bool in_pinned) {
 
 CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes,
                                const cuda::DeviceShape& device, Numerics numerics)
-    : cutter(plan, piece_bytes), folds(plan, cutter, device, numerics), result_layout(plan) {}
+    : cutter(plan, piece_bytes),
+      folds(plan, cutter, device, numerics),
+      result_layout(plan, folds.state_bytes()) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
                                                      const LaneOptions& options, DeviceUse& use,
@@ -100,12 +103,8 @@ absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, option
 absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
-  if (absl::Status status = CheckNumerics(plan, options_.numerics); !status.ok()) {
-    Abandon();
-    return status;
-  }
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(ResultLayout(plan).total_bytes());
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan, options_.numerics));
   if (!charge.ok()) {
     Abandon();
     return charge.status();
@@ -122,7 +121,7 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 }
 
 absl::Status CudaLane::TakeMemory(const Plan& plan, Reduction& r) {
-  r.in_pinned = r.result_layout.total_bytes() <= kPinnedResultBytes;
+  r.in_pinned = r.folds.writes_once() && r.result_layout.total_bytes() <= kPinnedResultBytes;
   r.d_bytes = DeviceResultBytes(r.result_layout, r.in_pinned) + r.folds.scratch_bytes();
   if (r.d_bytes > options_.scratch_bytes) {
     return FieldStatus(Field::kTensorShape, absl::ResourceExhaustedError(absl::StrCat(
@@ -148,6 +147,7 @@ void CudaLane::Place(const Plan& plan, Reduction& r) {
   const Output results =
       r.result_layout.OutputAt(plan, r.results, reinterpret_cast<Overflow*>(d_overflow_));
   r.folds.Place(plan, d_block + DeviceResultBytes(r.result_layout, r.in_pinned), results,
+                r.result_layout.ArraysAt(r.results),
                 reinterpret_cast<std::int64_t*>(pinned_overflow_ + kOverflowBytes), stream_.get());
 }
 
@@ -226,7 +226,7 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
 
 absl::StatusOr<Outcome> CudaLane::Finish() {
   if (plan_->element_count == 0) {
-    absl::StatusOr<std::vector<std::string>> results = EmptyResults(*plan_);
+    absl::StatusOr<std::vector<std::string>> results = OutcomeOfNothing(*plan_, options_.numerics);
     HostCharge charge = std::move(result_charge_);
     Drop();
     if (!results.ok()) return results.status();
@@ -297,7 +297,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
   const bool may_overflow = MayOverflow(*plan_, options_.numerics);
   if (r.in_pinned && !may_overflow) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
-    return r.result_layout.Extract(reinterpret_cast<const char*>(pinned_results_));
+    return TakeResults(pinned_results_);
   }
   if (may_overflow) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(pinned_overflow_, d_overflow_, sizeof(Overflow),
@@ -326,10 +326,23 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
     std::memcpy(block.get() + done, pinned_.get(), bytes);
     done += bytes;
   } while (done < result_bytes);
-  const std::byte* const results = r.in_pinned              ? pinned_results_
-                                   : block.get() != nullptr ? block.get()
-                                                            : pinned_.get();
-  return r.result_layout.Extract(reinterpret_cast<const char*>(results));
+  return TakeResults(r.in_pinned              ? pinned_results_
+                     : block.get() != nullptr ? block.get()
+                                              : pinned_.get());
+}
+
+absl::StatusOr<std::vector<std::string>> CudaLane::TakeResults(std::byte* results) const {
+  const Reduction& r = *reduction_;
+  if (!LeavesValues(*plan_, options_.numerics)) {
+    return r.result_layout.Extract(reinterpret_cast<const char*>(results));
+  }
+  const cpu::DeviceStates states = r.folds.StatesIn(r.result_layout.ArraysAt(results));
+  std::vector<std::byte> gathered;
+  return PartValuesOf(*plan_, [&](std::int64_t first, std::int64_t count) {
+    gathered.resize(static_cast<std::size_t>(count) * ExactStateBytes(*plan_));
+    cpu::GatherExactly(ExactJobOf(*plan_), states, first, count, gathered.data());
+    return gathered.data();
+  });
 }
 
 void CudaLane::Abandon() {

@@ -124,6 +124,8 @@ class CudaLane final : public Lane {
   // Of all outputs, those in doubt too.
   absl::StatusOr<std::vector<std::string>> SettleAndFetch();
   absl::StatusOr<std::vector<std::string>> FetchResults();
+  // Out of results in the host's memory.
+  absl::StatusOr<std::vector<std::string>> TakeResults(std::byte* results) const;
   // Waits for the copies that are last in the stream, and notes how long they took.
   absl::Status AwaitCopies();
   // OUT_OF_RANGE when the report that was fetched says so.

@@ -31,13 +31,15 @@ CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::Devi
       element_bytes_(ElementBytes(plan.dtype)),
       sums_bytes_(cuda::OutputSumsBytes(job_)),
       outputs_(plan.output_count),
-      ends_rows_(cutter.kind() == PieceKind::kPlanes && geometry_.folds.empty()) {
+      ends_rows_(!plan.leaves_states && cutter.kind() == PieceKind::kPlanes &&
+                 geometry_.folds.empty()) {
   slots_ = static_cast<std::size_t>(outputs_);
-  if (cutter.is_whole() || ends_rows_) slots_ = std::min(slots_, kSlotBytesMax / sums_bytes_);
+  const bool keeps_none = cutter.is_whole() && !plan.leaves_states;
+  if (keeps_none || ends_rows_) slots_ = std::min(slots_, kSlotBytesMax / sums_bytes_);
 }
 
-void CudaSums::Place(std::byte* d_scratch, const ResultTargets& targets, cudaStream_t stream) {
-  d_sums_ = d_scratch;
+void CudaSums::Place(std::byte* d_sums, const ResultTargets& targets, cudaStream_t stream) {
+  d_sums_ = d_sums;
   targets_ = targets;
   stream_ = stream;
 }
@@ -54,7 +56,7 @@ absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
     return Sum(rows, {}, {.count = rows.extent.outputs()}, targets);
   }
   if (piece.first == 0) {
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums_, 0, scratch_bytes(), stream_));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums_, 0, sums_bytes(), stream_));
   }
   WARPFOLD_RETURN_IF_CUDA_ERROR(
       cuda::AddRows(job_, rows, geometry_.output_rows(), 0, d_sums_, stream_));

@@ -25,12 +25,16 @@ class CudaSums {
   // REQUIRES: it gives one of the plan's ops.
   CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
 
-  std::size_t scratch_bytes() const { return slots_ * sums_bytes_; }
-  void Place(std::byte* d_scratch, const ResultTargets& targets, cudaStream_t stream);
+  // exact::OutputSums of so many bytes an output: those of a plan that leaves states are states.
+  std::size_t state_bytes() const { return sums_bytes_; }
+  exact::Sums kind() const { return job_.sums; }
+
+  std::size_t sums_bytes() const { return slots_ * sums_bytes_; }
+  void Place(std::byte* d_sums, const ResultTargets& targets, cudaStream_t stream);
 
   // The next piece of a tensor that comes in several.
   absl::Status Add(const void* d_data, const Piece& piece);
-  // After the last one.
+  // After the last one, unless the sums are wanted as they are.
   absl::Status Finish();
 
   // Of a tensor that is all there, results of these outputs.

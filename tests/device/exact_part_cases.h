@@ -1,0 +1,140 @@
+// What a lane whose sums are exact leaves of parts: values that, merged in any order, are the
+// whole's answer, and the same bytes for the same elements however they were cut.
+#ifndef WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
+#define WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/part.h"
+#include "server/device/exact_merge.h"
+#include "tests/device/exact_cases.h"
+#include "tests/device/part_cases.h"
+#include "tests/kernels/exact/draw.h"
+
+namespace warpfold::testing {
+
+inline std::vector<ExactPart> ViewsOf(const std::vector<HeldValues>& held) {
+  std::vector<ExactPart> views;
+  for (const HeldValues& part : held) {
+    views.push_back({part.range, {part.values.begin(), part.values.end()}});
+  }
+  return views;
+}
+
+// Ends of parts of `length` indices, anywhere; some parts may be empty.
+inline std::vector<Range> CutAnywhere(std::int64_t length, Draw& draw) {
+  std::vector<std::int64_t> cuts = {0, length};
+  for (long more = draw.Between(0, 4); more > 0; --more) cuts.push_back(draw.Between(0, length));
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1]});
+  return ranges;
+}
+
+// The parts' values, each reduced from the client or where it lies.
+inline std::vector<HeldValues> ReduceParts(Executor& executor, Lane& lane, const Plan& whole,
+                                           const std::string& data,
+                                           const std::vector<Range>& ranges,
+                                           std::mt19937_64& random) {
+  std::vector<HeldValues> held;
+  for (const Range& range : ranges) {
+    const std::string bytes = BytesOfRange(whole, data, range);
+    const Plan plan = SlicePlan(whole, PlaneCount(whole), range);
+    absl::StatusOr<Outcome> outcome;
+    if (random() % 2 == 0) {
+      outcome = Feed(lane, plan, bytes.data(), random);
+    } else {
+      const auto memory = Upload(
+          executor, lane,
+          absl::MakeSpan(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), random);
+      outcome = lane.Reduce(plan, memory != nullptr ? memory->data() : nullptr);
+    }
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    if (!outcome.ok()) return {};
+    held.push_back({range, std::move(outcome->results)});
+  }
+  return held;
+}
+
+inline absl::StatusOr<Outcome> AsOutcome(absl::StatusOr<std::vector<std::string>> results) {
+  if (!results.ok()) return results.status();
+  return Outcome{.results = *std::move(results)};
+}
+
+// Parts of tensors of up to `elements` elements, whose values together are those of the whole by
+// `other`.
+inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DType dtype,
+                                int rounds, std::int64_t elements) {
+  constexpr std::uint64_t kSeed = 20261129;
+  std::cout << "seed " << kSeed << '\n';
+  std::mt19937_64 random(kSeed);
+  int refusals = 0;
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const ReduceSpec spec = RandomSpec(dtype, elements, random);
+    SCOPED_TRACE(ToString(spec));
+    const Plan whole = *MakePlan(spec);
+    const std::vector<char> hard = HardTensor(spec, random);
+    const std::string data(hard.begin(), hard.end());
+    const Results expected = Reduce(whole, data.data(), cpu::Serial, Numerics::kExact);
+
+    Draw draw(random);
+    std::vector<HeldValues> held =
+        ReduceParts(executor, lane, whole, data, CutAnywhere(whole.outer_run.length, draw), random);
+    std::shuffle(held.begin(), held.end(), random);
+    refusals +=
+        ExpectOutcome(spec, AsOutcome(MergeExactlyToResults(whole, ViewsOf(held))), expected) ? 1
+                                                                                              : 0;
+
+    const auto joined = MergeExactlyToValues(whole, ViewsOf(held));
+    ASSERT_TRUE(joined.ok()) << joined.status();
+    const Range all{0, whole.outer_run.length};
+    const absl::StatusOr<Outcome> uncut =
+        Feed(other, SlicePlan(whole, PlaneCount(whole), all), data.data(), random);
+    ASSERT_TRUE(uncut.ok()) << uncut.status();
+    const std::vector<ValueKind> kinds =
+        ValueKindsOf(dtype, spec.ops, spec.nan_policy, Numerics::kExact);
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      // How often a product of floats was cut off depends on the order.
+      if (kinds[k] == ValueKind::kProduct && IsFloat(dtype)) continue;
+      ASSERT_TRUE((*joined)[k] == uncut->results[k]) << "kind " << static_cast<int>(kinds[k]);
+    }
+    ExpectOutcome(spec, AsOutcome(MergeExactlyToResults(whole, ViewsOf({{all, *joined}}))),
+                  expected);
+  }
+  EXPECT_LE(refusals, 1 + rounds / 10);
+}
+
+// Of parts without elements, beside others and alone.
+inline void PartsMayBeEmpty(Lane& lane) {
+  std::mt19937_64 random(1);
+  const ReduceSpec spec{
+      .dtype = DType::kF32, .shape = {3, 2}, .ops = {Op::kSum, Op::kMax, Op::kProd}, .axes = {0}};
+  const Plan whole = *MakePlan(spec);
+  const float elements[] = {1, 2, 3, 4, 5, 6};
+  const auto values_of = [&](const Range& range) {
+    const absl::StatusOr<Outcome> outcome =
+        Feed(lane, SlicePlan(whole, 1, range),
+             reinterpret_cast<const char*>(elements + 2 * range.begin), random);
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return HeldValues{range, outcome->results};
+  };
+  const HeldValues none = values_of({1, 1});
+  EXPECT_EQ(none.values, std::vector<std::string>(3));
+  const HeldValues all = values_of({0, 3});
+  const auto results = MergeExactlyToResults(whole, ViewsOf({none, all, none}));
+  ASSERT_TRUE(results.ok()) << results.status();
+  const float sums[] = {9, 12};
+  EXPECT_EQ((*results)[0], std::string(reinterpret_cast<const char*>(sums), sizeof(sums)));
+  EXPECT_EQ(*MergeExactlyToValues(whole, ViewsOf({none, none})), none.values);
+}
+
+}  // namespace warpfold::testing
+
+#endif  // WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
