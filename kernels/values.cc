@@ -3,6 +3,7 @@
 #include <bitset>
 
 #include "kernels/components.h"
+#include "kernels/exact/wire.h"
 
 namespace warpfold {
 namespace {
@@ -94,7 +95,20 @@ std::size_t ValueBytes(ValueKind kind, DType dtype) {
   __builtin_unreachable();
 }
 
+std::size_t ExactValueBytesMax(ValueKind kind, DType dtype) {
+  const auto sum_bytes = [&](int power) {
+    return VisitDType(dtype, [&](auto tag) {
+      return exact::SumBytesMax(exact::SumRangeOf<typename decltype(tag)::type>(power));
+    });
+  };
+  if (kind == ValueKind::kSum || kind == ValueKind::kAbsSum) return sum_bytes(1);
+  if (kind == ValueKind::kSquareSum) return sum_bytes(2);
+  if (kind == ValueKind::kProduct && IsFloat(dtype)) return kExactProductBytes;
+  return ValueBytes(kind, dtype);
+}
+
 bool DependsOnOrder(ValueKind kind, DType dtype) {
+  if (kServesExactSums) return false;
   switch (kind) {
     case ValueKind::kSum:
     case ValueKind::kAbsSum:

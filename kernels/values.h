@@ -34,10 +34,14 @@ inline constexpr int kValueKindCount = 12;
 // The kinds that `ops` are made of, ascending. They do not depend on how components are fused.
 // Exact ones have no moments.
 std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy,
-                                    Numerics numerics = Numerics::kOrdered);
+                                    Numerics numerics = kServedNumerics);
 
-// Bytes of one packed value; of exact sums and of products of floats, cpu/exact_pack.h has them.
+// Bytes of one packed value.
 std::size_t ValueBytes(ValueKind kind, DType dtype);
+// Of a product of floats that is packed exactly.
+inline constexpr std::size_t kExactProductBytes = 33;
+// The most that one packed exactly (cpu/exact_pack.h) may have.
+std::size_t ExactValueBytesMax(ValueKind kind, DType dtype);
 
 // Whether its bits depend on the order of additions.
 bool DependsOnOrder(ValueKind kind, DType dtype);

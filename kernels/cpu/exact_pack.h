@@ -1,6 +1,7 @@
 // Exact states (kernels/exact/fold.h) to and from the values by which they travel, as pack.h does
 // for the others. Of the kinds SUM, ABS_SUM and SQUARE_SUM a value is one of exact/wire.h, of
-// integers too; of PRODUCT of floats it is kProductBytes; others are pack.h's.
+// integers too; of PRODUCT of floats it is a byte with flags and the sign of a ProductState, then
+// the mantissa, the exponent and the number of truncations, little-endian; others are pack.h's.
 //
 // Values come from anywhere: UnpackExactly takes none that arithmetic could trip over, nor any that
 // the elements cannot come to as far as values tell. Pure functions; safe from any thread.
@@ -19,10 +20,6 @@
 #include "kernels/values.h"
 
 namespace warpfold::cpu {
-
-// Flags and the sign of a ProductState in a byte, then the mantissa, the exponent and the number of
-// truncations, little-endian.
-inline constexpr std::size_t kProductBytes = 33;
 
 // Appends the values of `count` normalised states, output by output, to values[i] of kinds[i].
 // `runs` are those in which the states' indices are; packed they are `first_index` further on.

@@ -22,7 +22,7 @@ namespace warpfold::cpu {
 struct Job {
   DType dtype = DType::kF32;
   Bundle bundle = Bundle::kSum;
-  Numerics numerics = Numerics::kOrdered;
+  Numerics numerics = kServedNumerics;
 };
 
 // Bytes of one partial state.

@@ -29,7 +29,7 @@ struct Job {
   DeviceShape device;
   // Tests and benches alone ask for exact results, in builds with WARPFOLD_EXACT_ENGINES. Of floats
   // some may be left in doubt (Output::doubts), which output_sums.h tells.
-  Numerics numerics = Numerics::kOrdered;
+  Numerics numerics = kServedNumerics;
   bool is_product = false;  // of exact floats: PROD alone, which is no part of the bundle's fold
 };
 

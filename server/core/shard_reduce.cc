@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/core/node_values.h"
+#include "server/device/exact_merge.h"
 #include "server/device/merge.h"
 
 namespace warpfold {
@@ -21,11 +22,24 @@ absl::StatusOr<ShardResults> ReducePlanes(Lane& lane, const Plan& whole, const S
       {}, {}, std::move(outcome->results), outcome->times, std::move(outcome->charge)};
 }
 
+Range RangeOf(const Plan& whole, const Shard& shard) {
+  const std::int64_t row_bytes = whole.input_bytes / whole.outer_run.length;
+  const std::int64_t begin = shard.offset_bytes / row_bytes;
+  return {begin, begin + shard.size_bytes / row_bytes};
+}
+
+absl::StatusOr<ShardResults> ReduceExactly(Lane& lane, const Plan& whole, const Shard& shard) {
+  const Range range = RangeOf(whole, shard);
+  absl::StatusOr<Outcome> outcome = lane.Reduce(SlicePlan(whole, 1, range), shard.data);
+  if (!outcome.ok()) return outcome.status();
+  return ShardResults{
+      range, {}, std::move(outcome->results), outcome->times, std::move(outcome->charge)};
+}
+
 absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Shard& shard) {
   const Plan& whole = work.plan();
   const std::int64_t row_bytes = whole.input_bytes / whole.outer_run.length;
-  const std::int64_t begin = shard.offset_bytes / row_bytes;
-  const Range range{begin, begin + shard.size_bytes / row_bytes};
+  const Range range = RangeOf(whole, shard);
   absl::StatusOr<NodeValues> values = NodeValues::Make(whole, SubtreesOf(whole, range));
   if (!values.ok()) return values.status();
   ShardResults results{range, values->nodes(), {}, {}, {}};
@@ -33,7 +47,7 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Sha
     if (absl::Status why = work.token().CheckCancelled(); !why.ok()) return why;
     const Plan plan = SlicePlan(whole, 1, results.nodes[n]);
     absl::StatusOr<Outcome> node =
-        lane.Reduce(plan, shard.data + (results.nodes[n].begin - begin) * row_bytes);
+        lane.Reduce(plan, shard.data + (results.nodes[n].begin - range.begin) * row_bytes);
     if (!node.ok()) return node.status();
     results.times += node->times;
     values->Keep(plan, node->results.front(), n, 0);
@@ -47,6 +61,7 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Work& work, const Sha
 
 absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard) {
   if (PlaneCount(work.plan()) > 1) return ReducePlanes(lane, work.plan(), shard);
+  if (kServesExactSums) return ReduceExactly(lane, work.plan(), shard);
   return ReduceRange(lane, work, shard);
 }
 
@@ -57,7 +72,7 @@ absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
     for (const ShardResults& shard : shards) {
       parts.push_back({shard.range, shard.nodes, {shard.values.begin(), shard.values.end()}});
     }
-    return MergeToResults(whole, parts);
+    return (kServesExactSums ? MergeExactlyToResults : MergeToResults)(whole, parts);
   }
   return OrNoHostMemory([&]() -> absl::StatusOr<std::vector<std::string>> {
     std::vector<std::string> results(whole.ops.size());

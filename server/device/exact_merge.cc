@@ -22,12 +22,15 @@ ReducedRun WholeRun(const Plan& whole) { return {1, whole.reduced_count}; }
 
 class Joiner {
  public:
-  Joiner(const Plan& whole, const std::vector<ExactPart>& parts)
+  Joiner(const Plan& whole, const std::vector<PartValues>& parts)
       : whole_(whole), job_(ExactJobOf(whole)), kinds_(ExactKindsOf(whole)) {
     for (std::size_t p = 0; p < parts.size(); ++p) {
       ReducedElements elements;
       if (whole.element_count > 0) elements = ReducedElementsOf(whole, parts[p].range);
-      parts_.push_back({p, elements, {parts[p].values.begin(), parts[p].values.end()}});
+      Part& part = parts_.emplace_back(Part{p, elements, {}});
+      for (const std::string_view values : parts[p].values) {
+        part.values.emplace_back(values.data(), values.size());
+      }
     }
   }
 
@@ -97,7 +100,7 @@ class Joiner {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> MergeExactlyToResults(
-    const Plan& whole, const std::vector<ExactPart>& parts) {
+    const Plan& whole, const std::vector<PartValues>& parts) {
   if (whole.element_count == 0) return EmptyResults(whole);
   const ResultLayout layout(whole);
   const absl::StatusOr<HostBytes> block = HostBytes::Take(layout.total_bytes());
@@ -116,8 +119,8 @@ absl::StatusOr<std::vector<std::string>> MergeExactlyToResults(
   return layout.Extract(reinterpret_cast<const char*>(block->get()));
 }
 
-absl::StatusOr<std::vector<std::string>> MergeExactlyToValues(const Plan& whole,
-                                                              const std::vector<ExactPart>& parts) {
+absl::StatusOr<std::vector<std::string>> MergeExactlyToValues(
+    const Plan& whole, const std::vector<PartValues>& parts) {
   std::vector<std::string> values(ExactKindsOf(whole).size());
   const absl::Status joined =
       Joiner(whole, parts).Run([&](std::int64_t, std::int64_t count, const void* states) {

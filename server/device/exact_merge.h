@@ -12,27 +12,23 @@
 #include "absl/strings/string_view.h"
 #include "kernels/part.h"
 #include "kernels/plan.h"
+#include "server/device/merge.h"
 
 namespace warpfold {
 
-// What a part came to: the strings of part_values.h.
-struct ExactPart {
-  Range range;
-  std::vector<absl::string_view> values;
-};
-
-// Both: `parts` are one or more, of which none has elements of another. INVALID_ARGUMENT
+// Both: `parts` are one or more, of which none has elements of another; their values are those of
+// part_values.h, and of nodes they have none. INVALID_ARGUMENT
 // `states[i].components[j].values`: a value is not one that elements come to, or there are too few
 // or too many. RESOURCE_EXHAUSTED: no memory for the result.
 
 // The results, one an op. REQUIRES: the parts are the whole. OUT_OF_RANGE, DATA_LOSS as of a
 // reduction.
-absl::StatusOr<std::vector<std::string>> MergeExactlyToResults(const Plan& whole,
-                                                               const std::vector<ExactPart>& parts);
+absl::StatusOr<std::vector<std::string>> MergeExactlyToResults(
+    const Plan& whole, const std::vector<PartValues>& parts);
 
 // The values of the parts together.
 absl::StatusOr<std::vector<std::string>> MergeExactlyToValues(const Plan& whole,
-                                                              const std::vector<ExactPart>& parts);
+                                                              const std::vector<PartValues>& parts);
 
 }  // namespace warpfold
 

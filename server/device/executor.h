@@ -260,8 +260,8 @@ struct LaneOptions {
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
   // Tests only. False: passes run one after another, as on GPUs before Hopper.
   bool overlaps_passes = true;
-  // Tests only, until exact results are served.
-  Numerics numerics = Numerics::kOrdered;
+  // Tests alone choose.
+  Numerics numerics = kServedNumerics;
 };
 
 }  // namespace warpfold

@@ -180,7 +180,8 @@ v1::DType ToProto(DType dtype) {
 std::int64_t StateBytesOf(const Plan& whole, const Range& range) {
   std::int64_t bytes = 0;
   for (const ValueKind kind : ValueKindsOf(whole)) {
-    bytes += static_cast<std::int64_t>(ValueBytes(kind, whole.dtype));
+    bytes += static_cast<std::int64_t>(kServesExactSums ? ExactValueBytesMax(kind, whole.dtype)
+                                                        : ValueBytes(kind, whole.dtype));
   }
   return bytes * static_cast<std::int64_t>(NodesOf(whole, range).size()) * whole.output_count;
 }

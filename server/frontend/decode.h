@@ -50,7 +50,7 @@ absl::Status CheckRequestId(const std::string& request_id, const Limits& limits)
 absl::Status CheckResultSize(const Plan& plan, const Limits& limits);
 absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits);
 
-// REQUIRES: output_count is within a limit on bytes, so that nothing overflows.
+// At most. REQUIRES: output_count is within a limit on bytes, so that nothing overflows.
 std::int64_t StateBytesOf(const Plan& whole, const Range& range);
 
 // Of the answer to `request`: its results, or its state.

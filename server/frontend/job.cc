@@ -91,7 +91,7 @@ LaneTask Job::task() {
   if (is_in_region() && region_.lease().device() != nullptr) {
     return ReduceTensor{region_.lease().device_data()};
   }
-  if (request_.part.has_value()) return ReducePart{&*request_.part};
+  if (request_.part.has_value() && !kServesExactSums) return ReducePart{&*request_.part};
   return ReducePayload{};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/device/exact_merge.h"
 #include "server/device/merge.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
@@ -49,9 +50,10 @@ absl::Status MergeCall::Parse() {
 absl::StatusOr<Outcome> MergeCall::Merge() {
   if (absl::Status parsed = Parse(); !parsed.ok()) return parsed;
   const Plan& whole = merging_.merged.whole;
-  absl::StatusOr<std::vector<std::string>> answer = request_.return_state()
-                                                        ? MergeToValues(whole, merging_.parts)
-                                                        : MergeToResults(whole, merging_.parts);
+  const auto to_values = kServesExactSums ? MergeExactlyToValues : MergeToValues;
+  const auto to_results = kServesExactSums ? MergeExactlyToResults : MergeToResults;
+  absl::StatusOr<std::vector<std::string>> answer =
+      (request_.return_state() ? to_values : to_results)(whole, merging_.parts);
   if (!answer.ok()) return answer.status();
   return Outcome{.results = *std::move(answer), .times = {}};
 }

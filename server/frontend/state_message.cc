@@ -23,7 +23,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = kServesExactSums ? 2 : 1;
 
 // What a message becomes beside a copy of its values: fields of two bytes, which are 40 times as
 // large when a vector has just grown for them, and of each state up to 128 tree nodes. Of a state
@@ -128,7 +128,8 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
     return Wrong(i, ".components: has ", state.components_size(), ", but the ops are made of ",
                  kinds.size());
   }
-  PartValues part{.range = range, .nodes = NodesOf(whole, range), .values = {}};
+  PartValues part{.range = range};
+  if (!kServesExactSums) part.nodes = NodesOf(whole, range);
   const std::size_t count = part.nodes.size() * static_cast<std::size_t>(whole.output_count);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const v1::PartialState::Component& component = state.components(static_cast<int>(k));
@@ -138,7 +139,7 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
                    ", not ", v1::PartialState::Kind_Name(kind));
     }
     const std::size_t bytes = count * ValueBytes(kinds[k], whole.dtype);
-    if (component.values().size() != bytes) {
+    if (!kServesExactSums && component.values().size() != bytes) {
       return Wrong(i, ".components[", k, "].values: has ", component.values().size(),
                    " bytes, not ", bytes);
     }

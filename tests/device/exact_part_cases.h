@@ -20,10 +20,10 @@
 
 namespace warpfold::testing {
 
-inline std::vector<ExactPart> ViewsOf(const std::vector<HeldValues>& held) {
-  std::vector<ExactPart> views;
+inline std::vector<PartValues> ViewsOf(const std::vector<HeldValues>& held) {
+  std::vector<PartValues> views;
   for (const HeldValues& part : held) {
-    views.push_back({part.range, {part.values.begin(), part.values.end()}});
+    views.push_back({part.range, {}, {part.values.begin(), part.values.end()}});
   }
   return views;
 }

@@ -17,7 +17,9 @@ class EmulatedStatesTest : public EmulatedTest {
     output.states = states;
     cpu::FoldElements(JobOf(plan), data.data(), {count, 1, 1}, output, cpu::Serial);
   }
-  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.bundle()}; }
+  static cpu::Job JobOf(const Plan& plan) {
+    return {plan.dtype, plan.bundle(), Numerics::kOrdered};
+  }
   static std::size_t StateBytesOf(const Plan& plan) {
     return StateBytes(plan.dtype, plan.bundle());
   }

@@ -39,7 +39,7 @@ class GpuBatchLaneTest : public ::testing::Test {
     devices_ = *std::move(devices);
     cpu_ = *OpenDevices(Backend::kCpu, options);
   }
-  virtual Numerics numerics() const { return Numerics::kOrdered; }
+  virtual Numerics numerics() const { return kServedNumerics; }
   Executor& executor() { return *devices_.executors[0]; }
 
   Member MemberOf(const Plan& plan, std::string bytes, std::mt19937_64& random) {

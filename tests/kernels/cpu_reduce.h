@@ -35,7 +35,7 @@ struct Results {
 
 // The whole plan on host memory: elements, then the folds further out.
 inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for,
-                      Numerics numerics = Numerics::kOrdered) {
+                      Numerics numerics = kServedNumerics) {
   const cpu::Job job{plan.dtype, plan.bundle(), numerics};
   const Geometry& g = plan.geometry;
   Results results;

@@ -261,7 +261,7 @@ TEST(CpuReduceZeros, KeepsTheSignOfASumOfNegativeZeros) {
 // States pushed one after another give the bits of the tree over all of them, for any number.
 TEST(CpuStack, DrainsToTheTree) {
   std::mt19937_64 random(5);
-  const cpu::Job job{DType::kF64, Bundle::kSum};
+  const cpu::Job job{DType::kF64, Bundle::kSum, Numerics::kOrdered};
   constexpr std::int64_t kWidth = 3;
   for (std::int64_t count = 1; count < 70; ++count) {
     const std::vector<double> states =

@@ -12,7 +12,8 @@
 
 namespace warpfold::testing {
 
-// An array for each op. What an integer sum or product that does not fit leaves is unspecified.
+// An array for each op, of sums in their order. What an integer sum or product that does not fit
+// leaves is unspecified.
 inline std::vector<std::string> ResultsOnCpu(const Plan& plan, const void* data) {
   const Geometry& g = plan.geometry;
   const ResultLayout layout(plan);
@@ -21,8 +22,8 @@ inline std::vector<std::string> ResultsOnCpu(const Plan& plan, const void* data)
   Output output;
   output.targets = layout.Targets(plan, block.data());
   output.overflow = &overflow;
-  cpu::FoldElements({plan.dtype, plan.bundle()}, data, {g.outer, g.reduce, g.inner}, output,
-                    cpu::Serial);
+  cpu::FoldElements({plan.dtype, plan.bundle(), Numerics::kOrdered}, data,
+                    {g.outer, g.reduce, g.inner}, output, cpu::Serial);
   return *layout.Extract(block.data());
 }
 

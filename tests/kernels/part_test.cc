@@ -36,6 +36,8 @@ TEST(OuterRun, IsTheOutermostReducedDimensionAndThoseBehindIt) {
   EXPECT_EQ(run({}, {}), (Run{0, 0, 1}));
 }
 
+// Goes with sums that have an order.
+#ifndef WARPFOLD_EXACT
 // The picture of docs/order.md, in leaves of the three kinds.
 TEST(NodesOf, AreTheLargestThatLieInThePart) {
   struct LeafCase {
@@ -92,6 +94,8 @@ TEST(SubtreesOf, ReachPastTheEnd) {
   }
 }
 
+#endif
+
 TEST(NodesOf, IsThePartWhereNothingDependsOnTheOrder) {
   for (ReduceSpec spec : {Spec({100}, {}, {Op::kMin, Op::kArgMax, Op::kAny}), Spec({100})}) {
     if (spec.ops.front() == Op::kSum) spec.dtype = DType::kI32;
@@ -112,12 +116,14 @@ TEST(MakePart, RefusesWhatIsNoPart) {
   EXPECT_EQ(PartError(spec, {4, 16, 2}, -8), "part.offset: is negative: -8");
   EXPECT_EQ(PartError(spec, {4, 16, 2}, 4992),
             "part.offset: 16 indices from 4992 on are not in the outermost reduced run of 5000");
+#ifndef WARPFOLD_EXACT
   EXPECT_EQ(PartError(spec, {4, 16, 2}, 12),
             "part.offset: no cut may fall at index 12 of the outermost reduced run: only at "
             "multiples of 8 and at its end, 5000");
   EXPECT_EQ(PartError(spec, {4, 12, 2}, 16),
             "tensor.shape: no cut may fall at index 28 of the outermost reduced run: only at "
             "multiples of 8 and at its end, 5000");
+#endif
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(PartError(Spec({64, 64}), {huge, huge}, 0).rfind("part.offset: ", 0), 0U);
 }

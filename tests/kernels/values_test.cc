@@ -41,7 +41,7 @@ TEST(ValuesTest, EveryKindHasTheBytesThatTheContractNames) {
 
 TEST(ValuesTest, OpsAreMadeOfTheirKindsEachOnceAscending) {
   const auto kinds = [](DType dtype, const std::vector<Op>& ops) {
-    return ValueKindsOf(dtype, ops, NanPolicy::kPropagate);
+    return ValueKindsOf(dtype, ops, NanPolicy::kPropagate, Numerics::kOrdered);
   };
   const Kinds moments = {ValueKind::kMoments};
   const Kinds squares = {ValueKind::kSum, ValueKind::kSquareSum};
@@ -66,6 +66,30 @@ TEST(ValuesTest, OmittingNanCountsTheNanOfFloats) {
   EXPECT_EQ(ValueKindsOf(DType::kI32, sum, NanPolicy::kOmit), Kinds{ValueKind::kSum});
 }
 
+TEST(ValuesTest, ExactVariancesAreMadeOfSumsAndSquares) {
+  for (const DType dtype : kAllDTypes) {
+    EXPECT_EQ(ValueKindsOf(dtype, {Op::kStd}, NanPolicy::kPropagate, Numerics::kExact),
+              (Kinds{ValueKind::kSum, ValueKind::kSquareSum}))
+        << Name(dtype);
+  }
+}
+
+// Four bytes before 32 bits each, as docs and clients have them.
+TEST(ValuesTest, ExactValuesHaveAtMostTheDigitsOfTheirRange) {
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSum, DType::kF16), 20U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSum, DType::kF32), 48U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kAbsSum, DType::kBF16), 48U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSum, DType::kF64), 276U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSquareSum, DType::kF64), 540U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSum, DType::kI64), 20U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kSquareSum, DType::kU64), 28U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kProduct, DType::kF32), 33U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kProduct, DType::kI32), 16U);
+  EXPECT_EQ(ExactValueBytesMax(ValueKind::kMin, DType::kF64), 8U);
+}
+
+// Goes with sums that have an order.
+#ifndef WARPFOLD_EXACT
 TEST(ValuesTest, OnlyWhatRoundsDependsOnTheOrder) {
   for (const DType dtype : kAllDTypes) {
     for (int number = 0; number < kValueKindCount; ++number) {
@@ -78,6 +102,7 @@ TEST(ValuesTest, OnlyWhatRoundsDependsOnTheOrder) {
     }
   }
 }
+#endif
 
 }  // namespace
 }  // namespace warpfold

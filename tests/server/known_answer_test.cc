@@ -23,12 +23,14 @@ std::unique_ptr<DeviceScheduler> Make(Executor& device) {
   return *DeviceScheduler::Create(device, {.lanes = 1});
 }
 
-std::vector<double> Doubles(const std::string& bytes) {
+[[maybe_unused]] std::vector<double> Doubles(const std::string& bytes) {
   std::vector<double> elements(bytes.size() / sizeof(double));
   std::memcpy(elements.data(), bytes.data(), bytes.size());
   return elements;
 }
 
+// Goes with sums that have an order.
+#ifndef WARPFOLD_EXACT
 TEST(KnownAnswerTest, AnOrderedOneIsWhatTheCanonicalOrderSays) {
   for (const auto& [question, bytes, answer] : KnownOrderedReductions()) {
     const Plan plan = *MakePlan(question);
@@ -59,6 +61,7 @@ TEST(KnownAnswerTest, ASumInAnotherOrderHasOtherBits) {
     }
   }
 }
+#endif
 
 TEST(KnownAnswerTest, AskForEveryOpAndEveryFusionOfEveryDtype) {
   for (const DType dtype : kAllDTypes) {

@@ -3,13 +3,16 @@
 #ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/canonical.h"
 #include "kernels/cpu/reduce.h"
 #include "server/device/executor.h"
 #include "server/device/folding.h"
@@ -24,6 +27,11 @@ class CpuBackend {
   explicit CpuBackend(const cpu::Job& job) : job_(job) {}
 
   std::size_t StateBytes() const { return cpu::StateBytes(job_); }
+  // Exact states join in the first one.
+  std::int64_t StackLevels(std::int64_t pushes) const {
+    const bool is_exact = job_.numerics == Numerics::kExact;
+    return is_exact ? std::min<std::int64_t>(pushes, 1) : warpfold::StackLevels(pushes);
+  }
   std::size_t ElementsScratchBytes(const Extent&) const { return 0; }
   std::size_t StatesScratchBytes(const Extent&) const { return 0; }
   absl::Status FoldElements(const void* data, const Extent& extent, const Output& output,
