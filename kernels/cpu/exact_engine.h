@@ -3,6 +3,7 @@
 #define WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "kernels/canonical.h"
 #include "kernels/cpu/emit.h"
 #include "kernels/cpu/exact_columns.h"
+#include "kernels/cpu/exact_reduce.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_short_sums.h"
 #include "kernels/cpu/exact_writer.h"
@@ -20,24 +22,61 @@
 
 namespace warpfold::cpu {
 
+// States of outputs, which the rows of a call join: of one output one row at a time.
+class OutputStates {
+ public:
+  OutputStates(const RowNumbers& rows, void* states) : rows_(rows), states_(states) {}
+
+  // Rows one after another, from `first` of the call's on.
+  template <class X>
+  void Join(std::int64_t first, const typename X::State* states, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t output = rows_.output_rows.OutputOf(rows_.first_row + first + i);
+      std::atomic_flag& lock = locks_[static_cast<std::size_t>(output) % kLocks];
+      while (lock.test_and_set(std::memory_order_acquire)) {
+      }
+      typename X::State& state = static_cast<typename X::State*>(states_)[output];
+      X::Join(state, states[i]);
+      X::Normalize(state);
+      lock.clear(std::memory_order_release);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLocks = 64;
+
+  const RowNumbers& rows_;
+  void* const states_;
+  mutable std::atomic_flag locks_[kLocks] = {};
+};
+
+// Where the states of a call's rows go.
+struct ExactSink {
+  ExactSink(const Output& to) : output(to) {}
+  ExactSink(const Output& to, const OutputStates& joined) : output(to), joins(&joined) {}
+
+  const Output& output;
+  const OutputStates* joins = nullptr;  // unless null, these and not the output
+};
+
 template <class X>
 class ExactEngineOf {
  public:
   using T = typename X::Element;
   using State = typename X::State;
 
-  static void FoldElements(const T* data, const Extent& extent, const Output& output,
+  static void FoldElements(const T* data, const Extent& extent, const ExactSink& sink,
                            ParallelFor parallel_for) {
     if (extent.inner > 1) {
-      FoldColumns(data, extent, output, parallel_for);
+      FoldColumns(data, extent, sink, parallel_for);
     } else if (extent.count <= kTaskElements) {
-      FoldWholeRows(data, extent, output, parallel_for);
+      FoldWholeRows(data, extent, sink, parallel_for);
     } else {
-      FoldLongRows(data, extent, output, parallel_for);
+      FoldLongRows(data, extent, sink, parallel_for);
     }
   }
 
-  static void FoldStates(const State* states, const Extent& extent, const Output& output,
+  static void FoldStates(const State* states, const Extent& extent, const ExactSink& sink,
                          ParallelFor parallel_for) {
     constexpr std::int64_t kAtOnce =
         std::clamp<std::int64_t>((16 << 10) / static_cast<std::int64_t>(sizeof(State)), 8, 256);
@@ -55,9 +94,13 @@ class ExactEngineOf {
             X::Join(joined[static_cast<std::size_t>(c)], from[c]);
           }
         }
-        Emit(output, i, joined.data(), columns);
+        Emit(sink, i, joined.data(), columns);
       }
     });
+  }
+
+  static void Clear(State* states, std::int64_t count) {
+    std::fill_n(states, count, X::Identity());
   }
 
   // Joins what is pushed in the first level of `stack`, which the first push begins.
@@ -80,22 +123,27 @@ class ExactEngineOf {
   static constexpr std::int64_t kTaskElements = kTaskBytes / static_cast<std::int64_t>(sizeof(T));
 
   // Of outputs one after another; normalises their states.
-  static void Emit(const Output& output, std::int64_t first, State* states, std::int64_t count) {
+  static void Emit(const ExactSink& sink, std::int64_t first, State* states, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) X::Normalize(states[i]);
-    EmitRun<FusionWriter<X>>(output, first, states, count);
+    if (sink.joins != nullptr) {
+      sink.joins->template Join<X>(first, states, count);
+    } else {
+      EmitRun<FusionWriter<X>>(sink.output, first, states, count);
+    }
   }
 
-  static void FoldWholeRows(const T* data, const Extent& extent, const Output& output,
+  static void FoldWholeRows(const T* data, const Extent& extent, const ExactSink& sink,
                             ParallelFor parallel_for) {
     const std::int64_t rows_per_task = kTaskElements / extent.count;
     constexpr std::int64_t kAtOnce = sizeof(State) <= 256 ? 16 : 1;
-    const ExactRun<X> run(output);
-    const bool are_short = extent.count <= kShortRow && ShortSums<X>::Serve(output, extent.count);
+    const ExactRun<X> run(sink.output);
+    const bool are_short =
+        extent.count <= kShortRow && ShortSums<X>::Serve(sink.output, extent.count);
     parallel_for(CeilDiv(extent.outer, rows_per_task), [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
       if constexpr (ShortSums<X>::kServe) {
         if (are_short) {
-          FoldShortRows(data, extent.count, task * rows_per_task, end, run, output);
+          FoldShortRows(data, extent.count, task * rows_per_task, end, run, sink);
           return;
         }
       }
@@ -108,7 +156,7 @@ class ExactEngineOf {
           const std::int64_t first = (row + i) * extent.count;
           run.Add(data + first, extent.count, extent.first + first, leaders, states[i]);
         }
-        Emit(output, row, states, rows);
+        Emit(sink, row, states, rows);
       }
     });
   }
@@ -117,11 +165,11 @@ class ExactEngineOf {
   static constexpr std::int64_t kShortRow = 128;
 
   static void FoldShortRows(const T* data, std::int64_t count, std::int64_t begin, std::int64_t end,
-                            const ExactRun<X>& run, const Output& output) {
+                            const ExactRun<X>& run, const ExactSink& sink) {
     constexpr std::int64_t kBytes = 12 << 10;  // twice, in the first-level cache
     const std::int64_t at_once =
         std::max<std::int64_t>(kBytes / (count * static_cast<std::int64_t>(sizeof(T))), 16);
-    const ShortSums<X> sums(run, output, at_once);
+    const ShortSums<X> sums(run, sink.output, at_once);
     const auto room = std::make_unique_for_overwrite<T[]>(
         static_cast<std::size_t>(ShortSums<X>::RoomFor(at_once, count)));
     for (std::int64_t row = begin; row < end; row += at_once) {
@@ -129,11 +177,11 @@ class ExactEngineOf {
     }
   }
 
-  static void FoldLongRows(const T* data, const Extent& extent, const Output& output,
+  static void FoldLongRows(const T* data, const Extent& extent, const ExactSink& sink,
                            ParallelFor parallel_for) {
     const std::int64_t parts = CeilDiv(extent.count, kTaskElements);
     std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
-    const ExactRun<X> run(output);
+    const ExactRun<X> run(sink.output);
     parallel_for(extent.outer * parts, [&](std::int64_t task) {
       const std::int64_t begin = task % parts * kTaskElements;
       const std::int64_t first = task / parts * extent.count + begin;
@@ -144,7 +192,7 @@ class ExactEngineOf {
               leaders, state);
       X::Normalize(state);
     });
-    FoldStates(partials.data(), {extent.outer, parts, 1}, output, parallel_for);
+    FoldStates(partials.data(), {extent.outer, parts, 1}, sink, parallel_for);
   }
 
   // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole
@@ -182,9 +230,9 @@ class ExactEngineOf {
     }
   };
 
-  static void FoldColumns(const T* data, const Extent& extent, const Output& output,
+  static void FoldColumns(const T* data, const Extent& extent, const ExactSink& sink,
                           ParallelFor parallel_for) {
-    const ExactRun<X> run(output);
+    const ExactRun<X> run(sink.output);
     const ColumnTasks tasks(extent, run.reads_once());
     const std::int64_t blocks = extent.outer * tasks.blocks_per_plane;
     std::vector<State> partials(
@@ -197,8 +245,8 @@ class ExactEngineOf {
       const std::int64_t end = std::min((part + 1) * tasks.part_rows, extent.count);
       const std::int64_t first_output = plane * extent.inner + first_column;
       if constexpr (ShortSums<X>::kServe) {
-        if (ShortSums<X>::Serve(output, extent.count)) {
-          ShortSums<X>(run, output, columns)
+        if (ShortSums<X>::Serve(sink.output, extent.count)) {
+          ShortSums<X>(run, sink.output, columns)
               .FoldColumns(data + plane * extent.count * extent.inner + first_column, extent.inner,
                            extent.count, columns, first_output);
           return;
@@ -212,7 +260,7 @@ class ExactEngineOf {
                   std::min(tasks.rows, end - row), states.data());
       }
       if (tasks.parts == 1) {
-        Emit(output, first_output, states.data(), columns);
+        Emit(sink, first_output, states.data(), columns);
         return;
       }
       for (State& state : states) X::Normalize(state);
@@ -220,7 +268,7 @@ class ExactEngineOf {
                 partials.begin() + part * extent.outputs() + first_output);
     });
     if (tasks.parts > 1) {
-      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, output, parallel_for);
+      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, sink, parallel_for);
     }
   }
 };

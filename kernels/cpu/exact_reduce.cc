@@ -17,6 +17,24 @@ void VisitExactEngine(const Job& job, Visitor&& visitor) {
 
 }  // namespace
 
+void ClearStates(const Job& job, void* states, std::int64_t count) {
+  VisitExactEngine(job, [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    E::Clear(static_cast<typename E::State*>(states), count);
+  });
+}
+
+void AddElements(const Job& job, const void* data, const Extent& extent, const RowNumbers& rows,
+                 void* states, ParallelFor parallel_for) {
+  VisitExactEngine(job, [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    Output output;
+    output.states = states;
+    E::FoldElements(static_cast<const typename E::T*>(data), extent,
+                    {output, OutputStates(rows, states)}, parallel_for);
+  });
+}
+
 void FoldElementsExactly(const Job& job, const void* data, const Extent& extent,
                          const Output& output, ParallelFor parallel_for) {
   VisitExactEngine(job, [&](auto tag) {
@@ -41,11 +59,6 @@ void PushStatesExactly(const Job& job, const void* states, std::int64_t width, s
     E::PushStates(static_cast<const typename E::State*>(states), width, index,
                   static_cast<typename E::State*>(stack));
   });
-}
-
-void DrainStackExactly(const Job& job, const void* stack, std::int64_t width,
-                       const Output& output) {
-  FoldStatesExactly(job, stack, {1, 1, width}, output, Serial);
 }
 
 std::size_t ExactStateBytes(const Job& job) {

@@ -62,10 +62,6 @@ void PushStates(const Job& job, const void* states, std::int64_t width, std::int
 
 void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,
                 const Output& output) {
-  if (job.numerics == Numerics::kExact) {
-    DrainStackExactly(job, stack, width, output);
-    return;
-  }
   VisitEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
     E::DrainStack(static_cast<const typename E::State*>(stack), width, count, output);

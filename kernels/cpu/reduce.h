@@ -46,8 +46,8 @@ void FoldElements(const Job& job, const void* data, const Extent& extent, const 
 void FoldStates(const Job& job, const void* states, const Extent& extent, const Output& output,
                 ParallelFor parallel_for);
 
-// A binary tree over states that arrive one after another; see kernels/cuda/reduce.h. REQUIRES:
-// numerics is kOrdered.
+// A binary tree over states that arrive one after another; see kernels/cuda/reduce.h. Exact states
+// all join the stack's first level, which needs no draining: DrainStack REQUIRES kOrdered.
 void PushStates(const Job& job, const void* states, std::int64_t width, std::int64_t index,
                 void* stack);
 void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,

@@ -294,6 +294,11 @@ cudaError_t OutputSumsOf<T>::Finish(const SumsJob& job, const void* d_sums, cons
   });
 }
 
+template <typename T>
+const void* OutputSumsOf<T>::AnyKernel() {
+  return reinterpret_cast<const void*>(&FinishSumsKernel<T, exact::Sums::kSum>);
+}
+
 }  // namespace warpfold::cuda
 
 #endif  // WARPFOLD_KERNELS_CUDA_OUTPUT_SUMS_CUH_

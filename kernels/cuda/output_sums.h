@@ -76,6 +76,8 @@ struct OutputSumsOf {
                                 cudaStream_t stream);
   static cudaError_t Finish(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                             const ResultTargets& targets, cudaStream_t stream);
+  // One of its kernels, as Engine::AnyKernel.
+  static const void* AnyKernel();
 };
 
 }  // namespace warpfold::cuda

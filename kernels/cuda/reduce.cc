@@ -6,6 +6,7 @@
 #include "kernels/cuda/architectures.h"
 #include "kernels/cuda/engine.h"
 #include "kernels/cuda/load_module.h"
+#include "kernels/cuda/output_sums.h"
 
 namespace warpfold::cuda {
 namespace {
@@ -56,8 +57,17 @@ cudaError_t GetDeviceShape(int ordinal, DeviceShape* shape) {
 }
 
 cudaError_t LoadKernels(DType dtype) {
-  return LoadModuleOf(
-      EngineOfJob({.dtype = dtype, .bundle = Bundle::kSum, .device = {}}).AnyKernel());
+  return VisitDType(dtype, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    cudaError_t error = LoadModuleOf(EngineFor<T>(Bundle::kSum).AnyKernel());
+#ifdef WARPFOLD_EXACT_ENGINES
+    if (error == cudaSuccess) error = LoadModuleOf(ExactEngineFor<T>(Bundle::kSum).AnyKernel());
+    if constexpr (kIsFloat<T>) {
+      if (error == cudaSuccess) error = LoadModuleOf(OutputSumsOf<T>::AnyKernel());
+    }
+#endif
+    return error;
+  });
 }
 
 std::size_t StateBytes(const Job& job) { return EngineOfJob(job).StateBytes(); }

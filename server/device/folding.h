@@ -3,7 +3,7 @@
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
 // bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack; the two
-// scratch sizes, StateBytes and StackLevels; and Copy, within the backend's memory.
+// scratch sizes and StateBytes; and Copy, within the backend's memory.
 #ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
 #define WARPFOLD_SERVER_DEVICE_FOLDING_H_
 
@@ -59,7 +59,7 @@ class ScratchLayout {
       states.push_back(places.Take(bytes_of(rows)));
       rows = fold.outer * fold.inner;
     }
-    stack = places.Take(bytes_of(backend.StackLevels(cutter.pushes_per_plane()) * g.inner));
+    stack = places.Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
     leaf = places.Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
     if (cutter.kind() == PieceKind::kRowPart) {
       leaf_rows =

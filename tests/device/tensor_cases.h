@@ -132,7 +132,7 @@ inline void RefusedReductionsLeaveTheTensorAndTheLane(Executor& executor, Lane& 
   EXPECT_EQ(outcome->results[0], BytesOf<std::int64_t>(big) + BytesOf<std::int64_t>(5));
 
   const Plan too_much =
-      *MakePlan({.dtype = DType::kF32, .shape = {2, 1 << 23}, .ops = {Op::kSum}, .axes = {0}});
+      *MakePlan({.dtype = DType::kF32, .shape = {2, 1 << 24}, .ops = {Op::kSum}, .axes = {0}});
   const auto large = *executor.AllocateTensor(static_cast<std::size_t>(too_much.input_bytes));
   EXPECT_EQ(lane.Reduce(too_much, large->data()).status().code(),
             absl::StatusCode::kResourceExhausted);

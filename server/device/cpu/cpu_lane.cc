@@ -1,7 +1,5 @@
 #include "server/device/cpu/cpu_lane.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -24,17 +22,6 @@ constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 
-void ParallelTasks(std::int64_t count, cpu::Task task) {
-  if (count == 1) {
-    task(0);
-  } else {
-    tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
-      const BadAllocScope scope;  // of this thread; TBB brings the exception to the lane's
-      task(i);
-    });
-  }
-}
-
 class StopWatch {
  public:
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
@@ -45,44 +32,8 @@ class StopWatch {
 
 }  // namespace
 
-absl::Status CpuBackend::FoldElements(const void* data, const Extent& extent, const Output& output,
-                                      void* /*scratch*/) {
-  return OrNoHostMemory([&] {
-    cpu::FoldElements(job_, data, extent, output, ParallelTasks);
-    return absl::OkStatus();
-  });
-}
-
-absl::Status CpuBackend::FoldStates(const void* states, const Extent& extent, const Output& output,
-                                    void* /*scratch*/) {
-  return OrNoHostMemory([&] {
-    cpu::FoldStates(job_, states, extent, output, ParallelTasks);
-    return absl::OkStatus();
-  });
-}
-
-absl::Status CpuBackend::PushStates(const void* states, std::int64_t width, std::int64_t index,
-                                    void* stack) {
-  cpu::PushStates(job_, states, width, index, stack);
-  return absl::OkStatus();
-}
-
-absl::Status CpuBackend::DrainStack(const void* stack, std::int64_t width, std::int64_t count,
-                                    const Output& output) {
-  cpu::DrainStack(job_, stack, width, count, output);
-  return absl::OkStatus();
-}
-
-absl::Status CpuBackend::Copy(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
-  return absl::OkStatus();
-}
-
 CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, Numerics numerics)
-    : cutter(p, piece_bytes),
-      backend({p.dtype, p.bundle(), numerics}),
-      scratch_layout(p, cutter, backend),
-      result_layout(p, {backend.StateBytes()}) {}
+    : cutter(p, piece_bytes), folds(p, cutter, numerics), result_layout(p, {folds.state_bytes()}) {}
 
 CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
     : options_(options),
@@ -119,9 +70,8 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   }
   r.memory = *std::move(memory);
   const Output results =
-      r.result_layout.OutputAt(plan, r.memory.get() + r.scratch_layout.total_bytes, &r.overflow);
-  r.folding.emplace(plan, r.cutter.kind(), r.backend.StateBytes(), r.scratch_layout, r.memory.get(),
-                    results);
+      r.result_layout.OutputAt(plan, r.memory.get() + r.folds.scratch_bytes(), &r.overflow);
+  r.folds.Place(plan, r.memory.get(), results);
   r.piece = r.cutter.Next();
   return absl::OkStatus();
 }
@@ -148,7 +98,7 @@ absl::Status CpuLane::Commit(std::size_t byte_count) {
 absl::Status CpuLane::FoldPiece(const std::byte* data) {
   Reduction& r = *task_.reduction;
   const StopWatch watch;
-  const absl::Status status = r.folding->Fold(r.backend, data, r.piece);
+  const absl::Status status = r.folds.Fold(data, r.piece);
   const std::chrono::nanoseconds took = watch.elapsed();
   r.kernel_time += took;
   use_.AddKernels(r.piece.bytes, took);
@@ -165,12 +115,12 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   } else {
     Reduction& r = *task_.reduction;
     const StopWatch watch;
-    status = r.folding->Finish(r.backend);
+    status = r.folds.Finish();
     const std::chrono::nanoseconds took = watch.elapsed();
     outcome.times.kernel = r.kernel_time + took;
     use_.AddKernels(0, took);
     if (status.ok()) status = OverflowStatus(r.overflow, *task_.plan);
-    if (status.ok()) results = TakeResults(r.memory.get() + r.scratch_layout.total_bytes);
+    if (status.ok()) results = TakeResults(r.memory.get() + r.folds.scratch_bytes());
   }
   outcome.charge = std::move(task_.result_charge);
   Abandon();
@@ -186,7 +136,7 @@ absl::StatusOr<std::vector<std::string>> CpuLane::TakeResults(const std::byte* r
     return r.result_layout.Extract(reinterpret_cast<const char*>(results));
   }
   return PartValuesOf(*task_.plan, [&](std::int64_t first, std::int64_t) {
-    return results + static_cast<std::size_t>(first) * r.backend.StateBytes();
+    return results + static_cast<std::size_t>(first) * r.folds.state_bytes();
   });
 }
 

@@ -3,49 +3,18 @@
 #ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 #define WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels/canonical.h"
-#include "kernels/cpu/reduce.h"
+#include "server/device/cpu/cpu_folds.h"
 #include "server/device/executor.h"
-#include "server/device/folding.h"
 #include "server/device/pieces.h"
 #include "server/device/results.h"
 
 namespace warpfold {
-
-// The Backend that Folding drives: kernels/cpu with its tasks on oneTBB.
-class CpuBackend {
- public:
-  explicit CpuBackend(const cpu::Job& job) : job_(job) {}
-
-  std::size_t StateBytes() const { return cpu::StateBytes(job_); }
-  // Exact states join in the first one.
-  std::int64_t StackLevels(std::int64_t pushes) const {
-    const bool is_exact = job_.numerics == Numerics::kExact;
-    return is_exact ? std::min<std::int64_t>(pushes, 1) : warpfold::StackLevels(pushes);
-  }
-  std::size_t ElementsScratchBytes(const Extent&) const { return 0; }
-  std::size_t StatesScratchBytes(const Extent&) const { return 0; }
-  absl::Status FoldElements(const void* data, const Extent& extent, const Output& output,
-                            void* scratch);
-  absl::Status FoldStates(const void* states, const Extent& extent, const Output& output,
-                          void* scratch);
-  absl::Status PushStates(const void* states, std::int64_t width, std::int64_t index, void* stack);
-  absl::Status DrainStack(const void* stack, std::int64_t width, std::int64_t count,
-                          const Output& output);
-  absl::Status Copy(void* to, const void* from, std::size_t bytes);
-
- private:
-  cpu::Job job_;
-};
 
 class CpuLane final : public Lane {
  public:
@@ -69,19 +38,15 @@ class CpuLane final : public Lane {
     Reduction(const Plan& plan, std::size_t piece_bytes, Numerics numerics);
 
     PieceCutter cutter;
-    CpuBackend backend;
-    ScratchLayout scratch_layout;
+    CpuFolds folds;
     ResultLayout result_layout;
     Overflow overflow;
-    HostBytes memory;  // scratch, then results
-    std::optional<Folding<CpuBackend>> folding;
+    HostBytes memory;        // scratch, then results
     Piece piece;             // being filled
     std::size_t filled = 0;  // bytes of it
     std::chrono::nanoseconds kernel_time{0};
 
-    std::size_t memory_bytes() const {
-      return scratch_layout.total_bytes + result_layout.total_bytes();
-    }
+    std::size_t memory_bytes() const { return folds.scratch_bytes() + result_layout.total_bytes(); }
   };
 
   // All of what a lane has begun: nothing of it is in the slab between two pieces.

@@ -18,7 +18,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/canonical.h"
 #include "kernels/cpu/exact_gather.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/plan.h"
@@ -35,7 +34,6 @@ class CudaBackend {
 
   const cuda::Job& job() const { return job_; }
   std::size_t StateBytes() const { return cuda::StateBytes(job_); }
-  std::int64_t StackLevels(std::int64_t pushes) const { return warpfold::StackLevels(pushes); }
   std::size_t ElementsScratchBytes(const Extent& extent) const {
     return cuda::ElementsScratchBytes(job_, extent);
   }
