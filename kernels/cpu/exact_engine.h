@@ -52,9 +52,6 @@ class OutputStates {
 
 // Where the states of a call's rows go.
 struct ExactSink {
-  ExactSink(const Output& to) : output(to) {}
-  ExactSink(const Output& to, const OutputStates& joined) : output(to), joins(&joined) {}
-
   const Output& output;
   const OutputStates* joins = nullptr;  // unless null, these and not the output
 };

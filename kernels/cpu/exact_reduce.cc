@@ -30,8 +30,9 @@ void AddElements(const Job& job, const void* data, const Extent& extent, const R
     using E = typename decltype(tag)::type;
     Output output;
     output.states = states;
-    E::FoldElements(static_cast<const typename E::T*>(data), extent,
-                    {output, OutputStates(rows, states)}, parallel_for);
+    const OutputStates outputs(rows, states);
+    E::FoldElements(static_cast<const typename E::T*>(data), extent, {output, &outputs},
+                    parallel_for);
   });
 }
 
@@ -39,7 +40,7 @@ void FoldElementsExactly(const Job& job, const void* data, const Extent& extent,
                          const Output& output, ParallelFor parallel_for) {
   VisitExactEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
-    E::FoldElements(static_cast<const typename E::T*>(data), extent, output, parallel_for);
+    E::FoldElements(static_cast<const typename E::T*>(data), extent, {output}, parallel_for);
   });
 }
 
@@ -47,7 +48,7 @@ void FoldStatesExactly(const Job& job, const void* states, const Extent& extent,
                        const Output& output, ParallelFor parallel_for) {
   VisitExactEngine(job, [&](auto tag) {
     using E = typename decltype(tag)::type;
-    E::FoldStates(static_cast<const typename E::State*>(states), extent, output, parallel_for);
+    E::FoldStates(static_cast<const typename E::State*>(states), extent, {output}, parallel_for);
   });
 }
 
