@@ -112,6 +112,10 @@ SumRange SumRangeOf<Bool>(int power) {
   return range;
 }
 
+std::size_t SumBytesMax(const SumRange& range) {
+  return kHeadBytes + kDigitBytes * static_cast<std::size_t>(range.digits);
+}
+
 void AppendSum(const SumValue& value, std::string* bytes) {
   const std::uint32_t specials = SpecialsThatTravel(value.specials);
   const Natural& size = value.size;

@@ -80,9 +80,7 @@ void AddValue(const SumValue& value, WideSum<Layout>* sum) {
 }
 
 // Bytes of the largest sum.
-inline std::size_t SumBytesMax(const SumRange& range) {
-  return 4 + 4 * static_cast<std::size_t>(range.digits);
-}
+std::size_t SumBytesMax(const SumRange& range);
 void AppendSum(const SumValue& value, std::string* bytes);
 // Takes a sum from the front of `bytes`. False: there is none, or not in the form above.
 [[nodiscard]] bool TakeSum(absl::string_view* bytes, const SumRange& range, SumValue* value);

@@ -86,7 +86,7 @@ absl::Status CpuFolds::Fold(const void* data, const Piece& piece) {
   if (folding_) return folding_->Fold(backend_, data, piece);
   const Extent extent{piece.planes, piece.rows, piece.columns, piece.first};
   const std::int64_t first_row = piece.plane * geometry_.inner + piece.column;
-  if (ends_rows()) {
+  if (!keeps_states_) {
     Output output = results_;
     output.first_result = first_row;
     return backend_.FoldElements(data, extent, output, nullptr);
@@ -100,7 +100,7 @@ absl::Status CpuFolds::Fold(const void* data, const Piece& piece) {
 
 absl::Status CpuFolds::Finish() {
   if (folding_) return folding_->Finish(backend_);
-  if (ends_rows() || leaves_states_) return absl::OkStatus();
+  if (!keeps_states_ || leaves_states_) return absl::OkStatus();
   return backend_.FoldStates(states_, {1, 1, outputs_}, results_, nullptr);
 }
 

@@ -53,15 +53,13 @@ class CpuFolds {
   absl::Status Finish();
 
  private:
-  // Where sums are exact: whether each piece is whole outputs, whose results are written at once.
-  bool ends_rows() const { return states_ == nullptr; }
-
   cpu::Job job_;
   Geometry geometry_;
   std::int64_t outputs_;
   CpuBackend backend_;
   PieceKind kind_;
   bool leaves_states_;
+  // Where sums are exact; else each piece is whole outputs, whose results are written at once.
   bool keeps_states_;
   std::optional<ScratchLayout> layout_;  // of sums in an order
   std::size_t scratch_bytes_ = 0;
