@@ -57,6 +57,8 @@ const char* Name(Field field) {
       return "part.offset";
     case Field::kReturnState:
       return "return_state";
+    case Field::kRequiredNumericsVersion:
+      return "required_numerics_version";
     case Field::kConsume:
       return "consume";
     case Field::kData:

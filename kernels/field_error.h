@@ -34,6 +34,7 @@ enum class Field : std::uint8_t {
   kPartOffset,
   kReturnState,
   kConsume,
+  kRequiredNumericsVersion,
   // Its tensor's source.
   kData,
   kTensorId,

@@ -9,14 +9,12 @@ namespace warpfold {
 // Added in the order of docs/order.md, or exactly, rounded once at the end.
 enum class Numerics : std::uint8_t { kOrdered, kExact };
 
-// What is served, in all paths alike; tests and benches may have either. The build option
-// WARPFOLD_EXACT, for whoever works on exact sums until all of them are served, turns it over.
-#ifdef WARPFOLD_EXACT
+// What is served, in all paths alike. Sums in an order are what tests and benches compare with, and
+// go.
 inline constexpr Numerics kServedNumerics = Numerics::kExact;
-#else
-inline constexpr Numerics kServedNumerics = Numerics::kOrdered;
-#endif
-inline constexpr bool kServesExactSums = kServedNumerics == Numerics::kExact;
+
+// The version of docs/numerics.md: another one whenever the bits of any answer may be others.
+inline constexpr std::uint32_t kNumericsVersion = 1;
 
 }  // namespace warpfold
 

@@ -1,28 +1,13 @@
 #include "kernels/part.h"
 
-#include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/canonical.h"
 
 namespace warpfold {
 namespace {
-
-bool AnyDependsOnOrder(const Plan& plan) {
-  const std::vector<ValueKind> kinds = ValueKindsOf(plan);
-  return std::any_of(kinds.begin(), kinds.end(),
-                     [&](ValueKind kind) { return DependsOnOrder(kind, plan.dtype); });
-}
-
-// The run's indices of one leaf of the tree over it. REQUIRES: a value depends on the order.
-std::int64_t LeafLength(const Plan& whole) {
-  if (!whole.geometry.folds.empty()) return 1;
-  if (whole.geometry.inner > 1) return kLeafRows;
-  return static_cast<std::int64_t>(kTileBytes / ElementBytes(whole.dtype));
-}
 
 absl::Status CheckShape(const Plan& whole, const std::vector<std::int64_t>& whole_shape,
                         const std::vector<std::int64_t>& shape) {
@@ -62,37 +47,7 @@ std::int64_t RunLength(const Plan& whole, const std::vector<std::int64_t>& shape
   return fits ? length : std::numeric_limits<std::int64_t>::max();
 }
 
-// The nodes that make up `range`; the last one may reach past the whole's end if it may be
-// `cut_short`.
-std::vector<Range> CoverOf(const Plan& whole, const Range& range, bool cut_short) {
-  if (whole.element_count == 0 || range.length() == 0) return {};
-  if (!AnyDependsOnOrder(whole)) return {range};
-  const std::int64_t leaf = LeafLength(whole);
-  const std::int64_t end = CeilDiv(range.end, leaf);
-  const bool to_the_end = cut_short && range.end == whole.outer_run.length;
-  std::vector<Range> nodes;
-  for (std::int64_t at = range.begin / leaf; at < end;) {
-    const auto left = static_cast<std::uint64_t>(end - at);
-    std::int64_t leaves =
-        static_cast<std::int64_t>(to_the_end ? std::bit_ceil(left) : std::bit_floor(left));
-    if (at > 0) leaves = std::min(leaves, at & -at);
-    nodes.push_back({at * leaf, std::min((at + leaves) * leaf, range.end)});
-    at += leaves;
-  }
-  return nodes;
-}
-
 }  // namespace
-
-absl::Status CheckCut(const Plan& whole, std::int64_t index, Field field) {
-  const std::int64_t length = whole.outer_run.length;
-  const std::int64_t step =
-      whole.element_count > 0 && AnyDependsOnOrder(whole) ? LeafLength(whole) : 1;
-  if (index % step == 0 || index == length) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat("no cut may fall at index ", index,
-                                          " of the outermost reduced run: only at multiples of ",
-                                          step, " and at its end, ", length));
-}
 
 absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std::int64_t>& shape,
                               std::int64_t offset) {
@@ -107,35 +62,12 @@ absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std
                         absl::StrCat(length, " indices from ", offset,
                                      " on are not in the outermost reduced run of ", run_length));
   }
-  const Range range{offset, offset + length};
-  absl::Status status = CheckCut(whole, range.begin, Field::kPartOffset);
-  if (status.ok()) status = CheckCut(whole, range.end, Field::kTensorShape);
-  if (!status.ok()) return status;
-  return Part{std::move(spec), std::move(whole), range};
-}
-
-std::vector<Range> NodesOf(const Plan& whole, const Range& range) {
-  return CoverOf(whole, range, /*cut_short=*/false);
-}
-
-std::vector<Range> SubtreesOf(const Plan& whole, const Range& range) {
-  return CoverOf(whole, range, /*cut_short=*/true);
-}
-
-bool AreHalves(const Plan& whole, const Range& left, const Range& right) {
-  if (!AnyDependsOnOrder(whole)) return true;
-  const std::int64_t leaf = LeafLength(whole);
-  const std::int64_t leaves = CeilDiv(left.length(), leaf);
-  return CeilDiv(right.length(), leaf) == leaves && left.begin / leaf % (2 * leaves) == 0;
+  return Part{std::move(spec), std::move(whole), {offset, offset + length}};
 }
 
 std::int64_t PlaneCount(const Plan& whole) {
   const Geometry& g = whole.geometry;
   return g.folds.empty() ? g.outer : g.folds.back().outer;
-}
-
-std::int64_t RowElements(const Plan& whole) {
-  return whole.element_count / PlaneCount(whole) / whole.outer_run.length;
 }
 
 ReducedElements ReducedElementsOf(const Plan& whole, const Range& range) {

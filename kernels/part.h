@@ -1,9 +1,7 @@
 // Parts of a tensor: where it may be cut, and what a part is reduced to.
 //
-// A part is a range of the tensor's outermost reduced run, reduced anywhere, on its own. What is
-// left of it are the nodes of the canonical tree (docs/order.md) that lie in it; those of
-// neighbours join to larger nodes and in the end to the whole's one. Where no value depends on the
-// order, a part is one node and may begin and end anywhere.
+// A part is a range of the tensor's outermost reduced run, which may begin and end anywhere,
+// reduced anywhere, on its own. Its values add to those of the other parts, in any order.
 //
 // Pure functions, no state; safe from any thread.
 #ifndef WARPFOLD_KERNELS_PART_H_
@@ -41,31 +39,13 @@ inline std::vector<ValueKind> ValueKindsOf(const Plan& plan) {
 }
 
 // The part of `spec`'s tensor that has `shape` and starts at the run's index `offset`; `whole` is
-// `spec`'s plan. INVALID_ARGUMENT `tensor.shape` or `part.offset` where the part is none or begins
-// or ends where no cut may fall.
+// `spec`'s plan. INVALID_ARGUMENT `tensor.shape` or `part.offset` where the part is none.
 absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std::int64_t>& shape,
                               std::int64_t offset);
-
-// Whether parts of `whole` may end or begin at `index`: OK, or INVALID_ARGUMENT `field`.
-absl::Status CheckCut(const Plan& whole, std::int64_t index, Field field);
-
-// The nodes of `range`, from left to right; none when there are no elements. REQUIRES: cuts may
-// fall at its ends.
-std::vector<Range> NodesOf(const Plan& whole, const Range& range);
-
-// The same, but the last node may be one that the whole's end has cut short: what is there of it
-// joins as all of it would. REQUIRES: as NodesOf.
-std::vector<Range> SubtreesOf(const Plan& whole, const Range& range);
-
-// Whether two neighbouring nodes are the halves of one node.
-bool AreHalves(const Plan& whole, const Range& left, const Range& right);
 
 // Kept elements outside the outermost reduced run: it lies in each of so many planes.
 // REQUIRES, here and below: the whole has elements.
 std::int64_t PlaneCount(const Plan& whole);
-
-// Elements behind one index of the run in a plane.
-std::int64_t RowElements(const Plan& whole);
 
 // Of `range` what one output stands for: so many elements, with these indices among the whole's
 // reduced axes.
@@ -79,7 +59,7 @@ ReducedElements ReducedElementsOf(const Plan& whole, const Range& range);
 // PlaneCount(whole).
 Plan SlicePlan(const Plan& whole, std::int64_t planes, const Range& range);
 
-// The part as one reduction: its bytes and counts. It is not for a device, to which the nodes go.
+// The part as one reduction, to states.
 Plan PlanOf(const Part& part);
 
 }  // namespace warpfold

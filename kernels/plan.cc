@@ -141,22 +141,6 @@ Geometry MakeGeometry(const std::vector<Run>& runs) {
   return geometry;
 }
 
-// The squared deviations of narrow integers are exact in 128 bits (finish.h) up to so many.
-absl::Status CheckVariance(const Plan& plan) {
-  constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
-  if (IsFloat(plan.dtype) || ElementBytes(plan.dtype) > 2 || plan.reduced_count <= kCountMax ||
-      plan.output_count == 0) {
-    return absl::OkStatus();
-  }
-  for (const Op op : plan.ops) {
-    if (op != Op::kVar && op != Op::kStd) continue;
-    return InvalidField(Field::kTensorShape,
-                        absl::StrCat(Name(op), " of ", plan.reduced_count, " elements of ",
-                                     Name(plan.dtype), ", which is exact up to ", kCountMax));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::int64_t Plan::result_bytes() const {
@@ -198,7 +182,6 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   plan.outer_run = OuterRunOf(spec.shape, *reduced);
   plan.element_count = plan.output_count * plan.reduced_count;
   plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(spec.dtype));
-  if (absl::Status status = CheckVariance(plan); !status.ok()) return status;
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (const Op op : spec.ops) {
       if (op == Op::kMin || op == Op::kMax || op == Op::kArgMin || op == Op::kArgMax) {

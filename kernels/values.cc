@@ -2,19 +2,14 @@
 
 #include <bitset>
 
-#include "kernels/components.h"
 #include "kernels/exact/wire.h"
 
 namespace warpfold {
 namespace {
 
-bool SquaresExactly(DType dtype) {
-  return VisitDType(dtype, [](auto tag) { return kSquaresExactly<typename decltype(tag)::type>; });
-}
-
 using KindSet = std::bitset<kValueKindCount>;
 
-void AddKindsOf(Op op, DType dtype, Numerics numerics, KindSet& kinds) {
+void AddKindsOf(Op op, KindSet& kinds) {
   const auto add = [&kinds](ValueKind kind) { kinds.set(static_cast<std::size_t>(kind)); };
   switch (op) {
     case Op::kSum:
@@ -28,9 +23,6 @@ void AddKindsOf(Op op, DType dtype, Numerics numerics, KindSet& kinds) {
       return add(ValueKind::kProduct);
     case Op::kVar:
     case Op::kStd:
-      if (numerics == Numerics::kOrdered && !SquaresExactly(dtype)) {
-        return add(ValueKind::kMoments);
-      }
       add(ValueKind::kSum);
       return add(ValueKind::kSquareSum);
     case Op::kL1Norm:
@@ -55,10 +47,9 @@ void AddKindsOf(Op op, DType dtype, Numerics numerics, KindSet& kinds) {
 
 }  // namespace
 
-std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy,
-                                    Numerics numerics) {
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy) {
   KindSet kinds;
-  for (const Op op : ops) AddKindsOf(op, dtype, numerics, kinds);
+  for (const Op op : ops) AddKindsOf(op, kinds);
   // How many elements take part is part of most answers.
   if (nan_policy == NanPolicy::kOmit && IsFloat(dtype)) {
     kinds.set(static_cast<std::size_t>(ValueKind::kNanCount));
@@ -74,9 +65,8 @@ std::size_t ValueBytes(ValueKind kind, DType dtype) {
   switch (kind) {
     case ValueKind::kSum:
     case ValueKind::kAbsSum:
-      return IsFloat(dtype) ? 8 : 16;
     case ValueKind::kSquareSum:
-      return SquaresExactly(dtype) ? 16 : 8;
+      break;
     case ValueKind::kMin:
     case ValueKind::kMax:
       return ElementBytes(dtype) == 8 ? 8 : 4;
@@ -87,15 +77,13 @@ std::size_t ValueBytes(ValueKind kind, DType dtype) {
     case ValueKind::kNanCount:
     case ValueKind::kInfCount:
       return 8;
-    case ValueKind::kMoments:
-      return 24;
     case ValueKind::kProduct:
-      return IsFloat(dtype) ? 8 : 16;
+      return IsFloat(dtype) ? kFloatProductBytes : 16;
   }
   __builtin_unreachable();
 }
 
-std::size_t ExactValueBytesMax(ValueKind kind, DType dtype) {
+std::size_t ValueBytesMax(ValueKind kind, DType dtype) {
   const auto sum_bytes = [&](int power) {
     return VisitDType(dtype, [&](auto tag) {
       return exact::SumBytesMax(exact::SumRangeOf<typename decltype(tag)::type>(power));
@@ -103,31 +91,7 @@ std::size_t ExactValueBytesMax(ValueKind kind, DType dtype) {
   };
   if (kind == ValueKind::kSum || kind == ValueKind::kAbsSum) return sum_bytes(1);
   if (kind == ValueKind::kSquareSum) return sum_bytes(2);
-  if (kind == ValueKind::kProduct && IsFloat(dtype)) return kExactProductBytes;
   return ValueBytes(kind, dtype);
-}
-
-bool DependsOnOrder(ValueKind kind, DType dtype) {
-  if (kServesExactSums) return false;
-  switch (kind) {
-    case ValueKind::kSum:
-    case ValueKind::kAbsSum:
-    case ValueKind::kProduct:
-      return IsFloat(dtype);
-    case ValueKind::kSquareSum:
-      return !SquaresExactly(dtype);
-    case ValueKind::kMoments:
-      return true;
-    case ValueKind::kMin:
-    case ValueKind::kMax:
-    case ValueKind::kArgMin:
-    case ValueKind::kArgMax:
-    case ValueKind::kNonzeroCount:
-    case ValueKind::kNanCount:
-    case ValueKind::kInfCount:
-      return false;
-  }
-  __builtin_unreachable();
 }
 
 }  // namespace warpfold

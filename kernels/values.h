@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/numerics.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -26,25 +25,19 @@ enum class ValueKind : std::uint8_t {
   kNonzeroCount,
   kNanCount,
   kInfCount,
-  kMoments,
   kProduct
 };
-inline constexpr int kValueKindCount = 12;
+inline constexpr int kValueKindCount = 11;
 
 // The kinds that `ops` are made of, ascending. They do not depend on how components are fused.
-// Exact ones have no moments.
-std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy,
-                                    Numerics numerics = kServedNumerics);
+std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy);
 
-// Bytes of one packed value.
+// Bytes of one packed value. REQUIRES: it is no sum, of which each has as many as it needs.
 std::size_t ValueBytes(ValueKind kind, DType dtype);
-// Of a product of floats that is packed exactly.
-inline constexpr std::size_t kExactProductBytes = 33;
-// The most that one packed exactly (cpu/exact_pack.h) may have.
-std::size_t ExactValueBytesMax(ValueKind kind, DType dtype);
-
-// Whether its bits depend on the order of additions.
-bool DependsOnOrder(ValueKind kind, DType dtype);
+// Of a packed product of floats.
+inline constexpr std::size_t kFloatProductBytes = 33;
+// The most that one packed value (cpu/exact_pack.h) may have.
+std::size_t ValueBytesMax(ValueKind kind, DType dtype);
 
 }  // namespace warpfold
 

@@ -43,16 +43,14 @@ using CubElement =
     std::conditional_t<std::is_same_v<T, Half>, __half,
                        std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
 
-// All of `ops` over `extent`: in one pass, and if results are exact in another one for the product
-// of floats. Outputs that are then in doubt are counted, and not summed again.
+// All of `ops` over `extent`: in one pass, and in another one for the product of floats. Outputs
+// that are then in doubt are counted, and not summed again.
 template <typename T>
 class Warpfold {
  public:
-  Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device,
-           Numerics numerics = Numerics::kOrdered)
+  Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device)
       : ops_(std::move(ops)),
-        job_{kDType<T>, BundleFor(kDType<T>, WithoutProduct(ops_, numerics), NanPolicy::kPropagate),
-             device, numerics},
+        job_{kDType<T>, BundleFor(kDType<T>, WithoutProduct(ops_), NanPolicy::kPropagate), device},
         extent_(extent),
         scratch_(ScratchBytes() + 1),
         results_(kResultsAt + ops_.size() * ResultBytes()) {
@@ -74,7 +72,7 @@ class Warpfold {
 
   void Enqueue(const T* d_in, cudaStream_t stream) const {
     Check(cuda::FoldElements(job_, d_in, extent_, output_, scratch_.data, stream));
-    if (WithoutProduct(ops_, job_.numerics).size() == ops_.size()) return;
+    if (WithoutProduct(ops_).size() == ops_.size()) return;
     cuda::Job product = job_;
     product.is_product = true;
     Check(cuda::FoldElements(product, d_in, extent_, output_, scratch_.data, stream));
@@ -100,8 +98,8 @@ class Warpfold {
   }
 
  private:
-  static std::vector<Op> WithoutProduct(std::vector<Op> ops, Numerics numerics) {
-    if (numerics == Numerics::kExact && kIsFloat<T>) std::erase(ops, Op::kProd);
+  static std::vector<Op> WithoutProduct(std::vector<Op> ops) {
+    if (kIsFloat<T>) std::erase(ops, Op::kProd);
     return ops;
   }
   // The overflow record comes first, then the results, each op's on a line of its own.
@@ -109,7 +107,7 @@ class Warpfold {
   static constexpr std::size_t kDoubtsAt = 128;
   std::size_t ScratchBytes() const {
     cuda::Job product = job_;
-    product.is_product = job_.numerics == Numerics::kExact && kIsFloat<T>;
+    product.is_product = kIsFloat<T>;
     return std::max(cuda::ElementsScratchBytes(job_, extent_),
                     cuda::ElementsScratchBytes(product, extent_));
   }

@@ -63,7 +63,7 @@ void FinishState(benchmark::State& run, Op op, bool is_full_range) {
 
 // 1 MiB of rows.
 template <typename T>
-void ReduceRows(benchmark::State& run, const char* ops, Numerics numerics) {
+void ReduceRows(benchmark::State& run, const char* ops) {
   constexpr int kCount = (1 << 20) / sizeof(T);
   const std::vector<T> elements = Elements<T>(kCount, false);
   const char* dtype = std::is_same_v<T, double> ? "f64" : "f32";
@@ -72,8 +72,8 @@ void ReduceRows(benchmark::State& run, const char* ops, Numerics numerics) {
   Overflow overflow;
   const Output output = reduction.OutputAt(results.data(), &overflow);
   for ([[maybe_unused]] auto one : run) {
-    cpu::FoldElements({reduction.dtype, reduction.bundle, numerics}, elements.data(),
-                      reduction.extent, output, cpu::Serial);
+    cpu::FoldElements({reduction.dtype, reduction.bundle}, elements.data(), reduction.extent,
+                      output, cpu::Serial);
   }
   constexpr std::int64_t kRows = kCount / kRow;
   run.counters["row"] =
@@ -92,11 +92,8 @@ void RegisterAll(const std::string& dtype) {
   }
   for (const char* ops : {"mean", "var", "sum,mean,var,min,max,nan_count,inf_count,l1_norm,l2_norm",
                           "mean,var,std,l2_norm"}) {
-    for (const Numerics numerics : {Numerics::kOrdered, Numerics::kExact}) {
-      const std::string engine = numerics == Numerics::kExact ? "exact" : "ordered";
-      const std::string name = absl::StrCat("rows/", dtype, "/", engine, "/", ops);
-      benchmark::RegisterBenchmark(name.c_str(), ReduceRows<T>, ops, numerics);
-    }
+    const std::string name = absl::StrCat("rows/", dtype, "/", ops);
+    benchmark::RegisterBenchmark(name.c_str(), ReduceRows<T>, ops);
   }
 }
 

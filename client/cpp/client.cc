@@ -104,6 +104,7 @@ std::size_t Client::ChunkBytes() const {
 Served Client::SendTensor(std::size_t connection, const TensorView& tensor,
                           v1::ReduceRequest request, const ReduceOptions& options) {
   *request.mutable_tensor() = SpecOf(tensor);
+  request.set_required_numerics_version(options_.required_numerics_version);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const std::chrono::milliseconds timeout = options.timeout.value_or(options_.timeout);
   if (TravelsByStream(head.size(), tensor.data.size())) {
@@ -129,6 +130,7 @@ Served Client::SendMerge(std::span<const std::string> states, bool return_state,
   request.set_request_id(options.request_id);
   for (const std::string& state : states) request.add_states(state);
   request.set_return_state(return_state);
+  request.set_required_numerics_version(options_.required_numerics_version);
   const std::string message = request.SerializeAsString();
   return CallAnyServer(0, kMergeMethod, message, {}, options.timeout.value_or(options_.timeout),
                        options.stop);
@@ -143,10 +145,11 @@ absl::StatusOr<ReduceAnswer> Client::Reduce(const TensorView& tensor,
                               info_.limits().max_message_bytes(),
                               info_.limits().max_result_bytes()};
     const std::optional<StripePlan> plan =
-        PlanStripes(tensor, options.axes, options.ops.size(), options.keepdims, limits);
+        PlanStripes(tensor, options.axes, options.ops, options.keepdims, limits);
     if (plan.has_value()) return ReduceInStripes(tensor, *plan, options);
   }
-  return AnswerOf(SendTensor(0, tensor, RequestWithoutTensor(options), options), options);
+  return AnswerOf(SendTensor(0, tensor, RequestWithoutTensor(options), options), options,
+                  options_.required_numerics_version);
 }
 
 std::future<absl::StatusOr<ReduceAnswer>> Client::ReduceAsync(TensorView tensor,
@@ -161,7 +164,8 @@ absl::StatusOr<std::string> Client::ReduceToState(const TensorView& tensor, cons
                                                   const ReduceOptions& options) {
   if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
   absl::StatusOr<v1::ReduceResponse> message =
-      MessageOf(SendTensor(0, tensor, StateRequestWithoutTensor(part, options), options));
+      MessageOf(SendTensor(0, tensor, StateRequestWithoutTensor(part, options), options),
+                options_.required_numerics_version);
   if (!message.ok()) return message.status();
   return TakeState(*std::move(message));
 }
@@ -170,15 +174,16 @@ absl::StatusOr<ReduceAnswer> Client::Merge(std::span<const std::string> states,
                                            const MergeOptions& options) {
   Served served = SendMerge(states, /*return_state=*/false, options);
   const int attempts = served.attempts;
-  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+  absl::StatusOr<v1::ReduceResponse> message =
+      MessageOf(std::move(served), options_.required_numerics_version);
   if (!message.ok()) return message.status();
   return ParseAnswer(*std::move(message), attempts);
 }
 
 absl::StatusOr<std::string> Client::MergeToState(std::span<const std::string> states,
                                                  const MergeOptions& options) {
-  absl::StatusOr<v1::ReduceResponse> message =
-      MessageOf(SendMerge(states, /*return_state=*/true, options));
+  absl::StatusOr<v1::ReduceResponse> message = MessageOf(
+      SendMerge(states, /*return_state=*/true, options), options_.required_numerics_version);
   if (!message.ok()) return message.status();
   return TakeState(*std::move(message));
 }
@@ -186,6 +191,7 @@ absl::StatusOr<std::string> Client::MergeToState(std::span<const std::string> st
 absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
                                                 const ReduceOptions& options) {
   request.MergeFrom(RequestWithoutTensor(options));
+  request.set_required_numerics_version(options_.required_numerics_version);
   const std::string message = request.SerializeAsString();
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,
@@ -194,7 +200,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
                                     return connections_.first()->Unary(kReduceMethod, message, {},
                                                                        limits);
                                   }),
-                  options);
+                  options, options_.required_numerics_version);
 }
 
 }  // namespace warpfold::client

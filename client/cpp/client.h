@@ -106,12 +106,14 @@ struct ClientOptions {
   // to 11.6 GB/s where one moved 3.4 (null server, loopback, H200 host, 2026-11-21).
   int connections = 4;
   std::int64_t stripe_threshold_bytes = kDefaultStripeThresholdBytes;
-  // No stripe but the last is smaller, as far as the canonical order lets it. Of 64 MiB four moved
-  // 8.2 GB/s and sixteen 5.9.
+  // No stripe but the last is smaller. Of 64 MiB four moved 8.2 GB/s and sixteen 5.9.
   std::int64_t stripe_bytes_min = 16 << 20;
   // Of reductions of tensors that are on the server, or shared with it: how long the calling thread
   // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does.
   std::chrono::microseconds look_max = DefaultLookMax();
+  // Of the rules for numbers (reduction.proto) by which every answer has to come about: a server
+  // that has others refuses with FAILED_PRECONDITION `required_numerics_version`. 0: any.
+  std::uint32_t required_numerics_version = 0;
 };
 
 struct ReduceOptions {
@@ -128,7 +130,7 @@ struct ReduceOptions {
   std::int64_t correction = 0;  // VAR and STD divide by the count less this
 };
 
-// Which part of a larger tensor is reduced: reduction.proto's Part, which says where cuts may fall.
+// Which part of a larger tensor is reduced: reduction.proto's Part.
 struct PartOfWhole {
   std::vector<std::int64_t> whole_shape = {};
   std::int64_t offset = 0;  // the first index in the whole's outermost reduced run
@@ -175,10 +177,11 @@ struct ReduceResult {
 };
 
 struct ReduceAnswer {
-  std::vector<ReduceResult> results;  // one per op, in the order asked
-  v1::Timing timing;                  // the server's; of stripes each stage's longest
-  std::string device;                 // of stripes the first one's
-  int attempts = 1;                   // of stripes the most that one took
+  std::vector<ReduceResult> results;   // one per op, in the order asked
+  v1::Timing timing;                   // the server's; of stripes each stage's longest
+  std::string device;                  // of stripes the first one's
+  int attempts = 1;                    // of stripes the most that one took
+  std::uint32_t numerics_version = 0;  // of the rules for numbers (reduction.proto)
 };
 
 class Client {
@@ -204,8 +207,8 @@ class Client {
   absl::StatusOr<std::string> ReduceToState(const TensorView& tensor, const PartOfWhole& part,
                                             const ReduceOptions& options);
 
-  // Merges the states of all parts of a tensor, in the order of the parts, to the answer. Blocks as
-  // Reduce does. INVALID_ARGUMENT `states...` when they are not that.
+  // Merges the states of all parts of a tensor, in any order, to the answer. Blocks as Reduce does.
+  // INVALID_ARGUMENT `states...` when they are not that.
   absl::StatusOr<ReduceAnswer> Merge(std::span<const std::string> states,
                                      const MergeOptions& options);
 

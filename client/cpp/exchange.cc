@@ -42,6 +42,7 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempt
   }
   answer.timing = std::move(*message.mutable_timing());
   answer.device = std::move(*message.mutable_device());
+  answer.numerics_version = message.numerics_version();
   return answer;
 }
 
@@ -54,10 +55,18 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
   return request;
 }
 
-absl::StatusOr<v1::ReduceResponse> MessageOf(Served served) {
+absl::Status CheckNumerics(const v1::ReduceResponse& message, std::uint32_t required) {
+  if (required == 0 || message.numerics_version() == required) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("required_numerics_version: ", required,
+                                                    " is asked for, but the answer is of ",
+                                                    "version ", message.numerics_version()));
+}
+
+absl::StatusOr<v1::ReduceResponse> MessageOf(Served served, std::uint32_t required) {
   if (!served.status.ok()) return served.status;
   v1::ReduceResponse message;
   if (absl::Status parsed = Parse(served.response, message); !parsed.ok()) return parsed;
+  if (absl::Status right = CheckNumerics(message, required); !right.ok()) return right;
   return message;
 }
 
@@ -77,9 +86,22 @@ absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options) {
+absl::Status CheckOneNumerics(std::span<const v1::ReduceResponse> messages) {
+  for (const v1::ReduceResponse& message : messages) {
+    if (message.numerics_version() == messages[0].numerics_version()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the servers of the stripes have different rules for numbers, versions ",
+                     messages[0].numerics_version(), " and ", message.numerics_version(),
+                     ": use servers of one version, or demand one (required_numerics_version)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options,
+                                      std::uint32_t required_numerics_version) {
   const int attempts = served.attempts;
-  absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+  absl::StatusOr<v1::ReduceResponse> message =
+      MessageOf(std::move(served), required_numerics_version);
   if (!message.ok()) return message.status();
   if (absl::Status checked = CheckOps(*message, options.ops); !checked.ok()) return checked;
   return ParseAnswer(*std::move(message), attempts);
@@ -107,13 +129,14 @@ absl::Status WithOutputElement(const absl::Status& status,
   constexpr absl::string_view kBeforeElement = "output element ";
   const absl::string_view message = status.message();
   const std::size_t found = message.find(kBeforeElement);
-  if (!absl::IsOutOfRange(status) || found == absl::string_view::npos) return status;
+  const bool is_of_element = absl::IsOutOfRange(status) || absl::IsDataLoss(status);
+  if (!is_of_element || found == absl::string_view::npos) return status;
   const std::size_t begin = found + kBeforeElement.size();
   const std::size_t end = std::min(message.find_first_not_of("0123456789", begin), message.size());
   std::int64_t element = 0;
   if (!absl::SimpleAtoi(message.substr(begin, end - begin), &element)) return status;
-  return absl::OutOfRangeError(
-      absl::StrCat(message.substr(0, begin), changed(element), message.substr(end)));
+  return absl::Status(
+      status.code(), absl::StrCat(message.substr(0, begin), changed(element), message.substr(end)));
 }
 
 absl::Status OfWhole(const absl::Status& status, std::int64_t first_result) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,10 @@ v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options);
 // The same for the state of a part.
 v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const ReduceOptions& options);
 
-absl::StatusOr<v1::ReduceResponse> MessageOf(Served served);
+// FAILED_PRECONDITION: the answer has another numerics_version than the required one, of a server
+// that does not know the demand. 0: any.
+absl::StatusOr<v1::ReduceResponse> MessageOf(Served served, std::uint32_t required);
+absl::Status CheckNumerics(const v1::ReduceResponse& message, std::uint32_t required);
 
 // Whether `message` has a result for each of `ops`, in their order.
 absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops);
@@ -33,13 +37,18 @@ absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& 
 // Fails when a result's bytes are not as many as its dtype and shape say.
 absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempts);
 
-// All of the above: what was served as the answer to `options`.
-absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options);
+// FAILED_PRECONDITION: the answers came about by different rules (numerics_version), and are not
+// parts of one.
+absl::Status CheckOneNumerics(std::span<const v1::ReduceResponse> messages);
+
+// CheckOps and ParseAnswer: what was served as the answer to `options`.
+absl::StatusOr<ReduceAnswer> AnswerOf(Served served, const ReduceOptions& options,
+                                      std::uint32_t required_numerics_version);
 
 // Puts the results of `next` behind those of `whole`, along `dimension`.
 absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswer& whole);
 
-// An OUT_OF_RANGE that names an output element names `changed` of it.
+// An OUT_OF_RANGE or DATA_LOSS that names an output element names `changed` of it.
 absl::Status WithOutputElement(const absl::Status& status,
                                const std::function<std::int64_t(std::int64_t)>& changed);
 

@@ -26,11 +26,16 @@ class Waiting {
   Silence& silence_;
 };
 
-absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
+absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message,
+                                          std::uint32_t required_numerics_version) {
   if (message.has_status() && message.status().code() != 0) {
     return WithRetryDelay(absl::Status(static_cast<absl::StatusCode>(message.status().code()),
                                        message.status().message()),
                           PushbackOf(message.status()));
+  }
+  if (absl::Status right = CheckNumerics(message.response(), required_numerics_version);
+      !right.ok()) {
+    return right;
   }
   return ParseAnswer(std::move(*message.mutable_response()), /*attempts=*/1);
 }
@@ -38,12 +43,14 @@ absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message) {
 }  // namespace
 
 ManyStream::ManyStream(std::shared_ptr<Connection> connection, std::chrono::milliseconds timeout,
-                       const std::stop_token& stop, std::string target)
+                       const std::stop_token& stop, std::string target,
+                       std::uint32_t required_numerics_version)
     : connection_(std::move(connection)),
       silence_(timeout),
       call_(std::make_unique<StreamCall>(connection_->stub(), kReduceManyMethod,
                                          CallLimits{{}, stop, {}, &silence_})),
-      target_(std::move(target)) {
+      target_(std::move(target)),
+      required_numerics_version_(required_numerics_version) {
   silence_.Pause();
 }
 
@@ -52,6 +59,7 @@ ManyStream::~ManyStream() = default;
 absl::Status ManyStream::Send(const TensorView& tensor, const ReduceOptions& options) {
   if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
   v1::ReduceRequest request = RequestWithoutTensor(options);
+  request.set_required_numerics_version(required_numerics_version_);
   *request.mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const Waiting waiting(silence_);
@@ -78,7 +86,7 @@ absl::StatusOr<std::optional<ManyAnswer>> ManyStream::Receive(system_clock::time
   --unanswered_;
   v1::ReduceManyResponse message;
   if (absl::Status parsed = Parse(bytes, message); !parsed.ok()) return parsed;
-  return ManyAnswer{message.request_id(), ItemAnswerOf(message)};
+  return ManyAnswer{message.request_id(), ItemAnswerOf(message, required_numerics_version_)};
 }
 
 absl::Status ManyStream::Close() {
@@ -88,8 +96,9 @@ absl::Status ManyStream::Close() {
 }
 
 std::unique_ptr<ManyStream> Client::OpenMany(const ManyOptions& options) {
-  return std::unique_ptr<ManyStream>(new ManyStream(
-      connections_.first(), options.timeout.value_or(options_.timeout), options.stop, target_));
+  return std::unique_ptr<ManyStream>(
+      new ManyStream(connections_.first(), options.timeout.value_or(options_.timeout), options.stop,
+                     target_, options_.required_numerics_version));
 }
 
 }  // namespace warpfold::client

@@ -63,13 +63,15 @@ class ManyStream {
  private:
   friend class Client;
   ManyStream(std::shared_ptr<Connection> connection, std::chrono::milliseconds timeout,
-             const std::stop_token& stop, std::string target);
+             const std::stop_token& stop, std::string target,
+             std::uint32_t required_numerics_version);
 
   const std::shared_ptr<Connection> connection_;
   Silence silence_;  // counts only while a method waits for the server
   std::int64_t unanswered_ = 0;
   std::unique_ptr<StreamCall> call_;
   std::string target_;
+  const std::uint32_t required_numerics_version_;
 };
 
 }  // namespace warpfold::client

@@ -74,7 +74,8 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
     own.stop = stop;
     Served served = SendStripe(tensor, plan, stripe, static_cast<std::size_t>(worker), own);
     attempts[stripe] = served.attempts;
-    absl::StatusOr<v1::ReduceResponse> message = MessageOf(std::move(served));
+    absl::StatusOr<v1::ReduceResponse> message =
+        MessageOf(std::move(served), options_.required_numerics_version);
     if (!message.ok()) {
       return OfWhole(message.status(), plan.stripes[stripe].offset * plan.index_results);
     }
@@ -84,6 +85,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
   absl::Status sent = FanOut(options_.connections, plan.stripes.size(), options.stop, send);
   if (!sent.ok()) return sent;
 
+  if (absl::Status one = CheckOneNumerics(messages); !one.ok()) return one;
   v1::Timing timing;
   for (const v1::ReduceResponse& message : messages) JoinTiming(message.timing(), timing);
   const std::string device = messages[0].device();
@@ -95,7 +97,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceInStripes(const TensorView& tensor,
     if (!states.ok()) return states.status();
     answer = AnswerOf(SendMerge(*states, /*return_state=*/false,
                                 {options.timeout, options.request_id, options.stop}),
-                      options);
+                      options, options_.required_numerics_version);
   }
   if (!answer.ok()) return answer;
   answer->timing = timing;

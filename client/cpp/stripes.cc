@@ -1,7 +1,6 @@
 #include "client/cpp/stripes.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace warpfold::client {
 namespace {
@@ -9,7 +8,7 @@ namespace {
 // So many stripes a connection that one which is slow, or has to try again, holds up the others
 // little.
 constexpr std::int64_t kStripesPerConnection = 4;
-// A state has at most this much for each op, and a count of NaNs (PartialState).
+// What a state has for an op and an output, of elements of some 30 binary orders; less of integers.
 constexpr std::int64_t kStateBytesPerOp = 32;
 // States that are more than this part of the tensor cost more than connections gain.
 constexpr std::int64_t kStatesPartMax = 16;
@@ -21,21 +20,8 @@ struct Cut {
   std::size_t end = 0;       // of the dimensions that are cut together
   std::int64_t indices = 1;  // of those
   std::int64_t index_bytes = 0;
-  std::int64_t unit = 1;  // indices; cuts fall at its multiples
   std::int64_t kept = 1;  // elements of a result
 };
-
-// The indices between which a run may be cut (reduction.proto, Part).
-std::int64_t UnitOf(const TensorView& tensor, const std::vector<bool>& reduced, std::size_t end) {
-  bool kept_inside = false;
-  for (std::size_t d = end; d < tensor.shape.size(); ++d) {
-    if (tensor.shape[d] == 1) continue;
-    if (reduced[d]) return 1;
-    kept_inside = true;
-  }
-  if (kept_inside) return 8;
-  return 4096 / static_cast<std::int64_t>(ElementBytes(tensor.dtype));
-}
 
 std::optional<Cut> CutOf(const TensorView& tensor, std::span<const std::int64_t> axes) {
   const std::vector<std::int64_t>& shape = tensor.shape;
@@ -51,7 +37,6 @@ std::optional<Cut> CutOf(const TensorView& tensor, std::span<const std::int64_t>
     cut.indices *= shape[cut.end++];
   } while (cut.reduced && cut.end < shape.size() && ((*reduced)[cut.end] || shape[cut.end] == 1));
   cut.index_bytes = bytes / cut.indices;
-  if (cut.reduced) cut.unit = UnitOf(tensor, *reduced, cut.end);
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (!(*reduced)[d]) cut.kept *= shape[d];
   }
@@ -59,35 +44,30 @@ std::optional<Cut> CutOf(const TensorView& tensor, std::span<const std::int64_t>
 }
 
 // Whether the states of stripes of `stripe` indices fit, and are small beside the tensor.
-bool StatesFit(const Cut& cut, std::int64_t stripe, std::int64_t tensor_bytes, std::size_t ops,
-               const StripeLimits& limits) {
-  const std::int64_t node_bytes =
-      cut.kept * kStateBytesPerOp * (static_cast<std::int64_t>(ops) + 1);
-  // Every stripe is a node, the last one up to as many as it has bits.
-  const auto last_nodes =
-      static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(stripe / cut.unit)));
-  const std::int64_t all_bytes = node_bytes * (cut.indices / stripe + last_nodes);
-  const auto fits = [](std::int64_t bytes, std::int64_t limit) {
-    return limit <= 0 || bytes <= limit;
+bool StatesFit(const Cut& cut, std::int64_t stripe, const TensorView& tensor,
+               std::span<const Op> ops, const StripeLimits& limits) {
+  std::int64_t most = 8;  // a count of NaNs
+  for (const Op op : ops) most += StateBytesMax(op, tensor.dtype);
+  const std::int64_t stripes = (cut.indices + stripe - 1) / stripe;
+  const auto fits = [&](std::int64_t states, std::int64_t limit) {
+    return limit <= 0 || cut.kept <= limit / states / most;
   };
-  return fits(node_bytes * last_nodes, limits.result_bytes_max) &&
-         fits(2 * all_bytes, limits.message_bytes_max) &&
-         all_bytes <= tensor_bytes / kStatesPartMax;
+  const std::int64_t tensor_bytes = cut.indices * cut.index_bytes;
+  const std::int64_t usual = kStateBytesPerOp * static_cast<std::int64_t>(ops.size() + 1);
+  return fits(1, limits.result_bytes_max) && fits(2 * stripes, limits.message_bytes_max) &&
+         cut.kept <= tensor_bytes / kStatesPartMax / stripes / usual;
 }
 
 // The indices of a stripe, but of the last one; 0 when there is no good number.
-std::int64_t StripeIndices(const Cut& cut, std::int64_t tensor_bytes, std::size_t ops,
+std::int64_t StripeIndices(const Cut& cut, const TensorView& tensor, std::span<const Op> ops,
                            const StripeLimits& limits) {
-  const std::int64_t unit_bytes = cut.unit * cut.index_bytes;
-  const std::int64_t units =
-      RangeBytes(tensor_bytes, limits.connections, limits.stripe_bytes_min, unit_bytes) /
-      unit_bytes;
-  if (!cut.reduced) return units;
-  auto stripe =
-      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(units))) * cut.unit;
-  while (!StatesFit(cut, stripe, tensor_bytes, ops, limits)) {
+  std::int64_t stripe = RangeBytes(cut.indices * cut.index_bytes, limits.connections,
+                                   limits.stripe_bytes_min, cut.index_bytes) /
+                        cut.index_bytes;
+  if (!cut.reduced) return stripe;
+  while (!StatesFit(cut, stripe, tensor, ops, limits)) {
+    if (stripe > cut.indices / 2 / limits.connections) return 0;
     stripe *= 2;
-    if (stripe * limits.connections > cut.indices) return 0;
   }
   return stripe;
 }
@@ -112,12 +92,36 @@ std::int64_t RangeBytes(std::int64_t bytes, int connections, std::int64_t bytes_
   return std::max<std::int64_t>(1, wanted / multiple) * multiple;
 }
 
+std::int64_t StateBytesMax(Op op, DType dtype) {
+  // Four bytes, and as many digits of four as the largest sum has.
+  const bool is_float = dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 ||
+                        dtype == v1::DTYPE_F32 || dtype == v1::DTYPE_F64;
+  const bool is_short = dtype == v1::DTYPE_F16 || !is_float;
+  const std::int64_t sum = is_short ? 20 : dtype == v1::DTYPE_F64 ? 276 : 48;
+  const std::int64_t squares = is_short ? 28 : dtype == v1::DTYPE_F64 ? 540 : 84;
+  switch (op) {
+    case v1::OP_SUM:
+    case v1::OP_MEAN:
+    case v1::OP_L1_NORM:
+      return sum;
+    case v1::OP_L2_NORM:
+      return squares;
+    case v1::OP_VAR:
+    case v1::OP_STD:
+      return sum + squares;
+    case v1::OP_PROD:
+      return is_float ? 33 : 16;
+    default:
+      return 16;
+  }
+}
+
 std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const std::int64_t> axes,
-                                      std::size_t ops, bool keepdims, const StripeLimits& limits) {
+                                      std::span<const Op> ops, bool keepdims,
+                                      const StripeLimits& limits) {
   const std::optional<Cut> cut = CutOf(tensor, axes);
   if (!cut.has_value()) return std::nullopt;
-  const std::int64_t tensor_bytes = *TensorBytes(tensor.dtype, tensor.shape);
-  const std::int64_t indices = StripeIndices(*cut, tensor_bytes, ops, limits);
+  const std::int64_t indices = StripeIndices(*cut, tensor, ops, limits);
   if (indices == 0 || indices >= cut->indices) return std::nullopt;
   StripePlan plan;
   plan.join = cut->reduced ? StripePlan::Join::kMerge : StripePlan::Join::kConcatenate;

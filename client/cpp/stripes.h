@@ -3,8 +3,7 @@
 //
 // Where the outermost dimension is kept, each stripe is a tensor with results of its own, and the
 // whole's are theirs in a row. Where it is reduced, each is a part in the contract's sense
-// (reduction.proto, Part), and their states are merged; a stripe is a power of two of the least
-// that a cut may leave, so that its state is one node of the canonical tree.
+// (reduction.proto, Part), and their states are merged.
 //
 // Why not CreateTensor, WriteTensor and a Reduce with `consume`: the server would hold all of the
 // tensor, against Limits.max_resident_bytes, and of several servers behind one name one has to get
@@ -57,7 +56,12 @@ std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,
 // nullopt when the tensor cannot be cut, or its states would be too large to be worth it. Its bytes
 // are not looked at. Axes that no server would take are left to it: no plan.
 std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const std::int64_t> axes,
-                                      std::size_t ops, bool keepdims, const StripeLimits& limits);
+                                      std::span<const Op> ops, bool keepdims,
+                                      const StripeLimits& limits);
+
+// The most bytes that a state may have for `op` and an output (PartialState); elements whose
+// magnitudes differ little take far fewer.
+std::int64_t StateBytesMax(Op op, DType dtype);
 
 // Consecutive ranges of `bytes`, each a multiple of `multiple` but the last: as many as keep
 // `connections` busy, and none smaller than `bytes_min` but the last.

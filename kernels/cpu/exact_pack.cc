@@ -98,7 +98,7 @@ struct FromValue {
 };
 
 void AppendProduct(const ProductState& product, std::string* bytes) {
-  char value[kExactProductBytes];
+  char value[kFloatProductBytes];
   value[0] = static_cast<char>(product.flags | product.is_negative << 3);
   Writer write(value + 1);
   write(static_cast<std::uint64_t>(product.size.mantissa));
@@ -123,7 +123,7 @@ bool MayBeProduct(const ProductState& product, std::int64_t count) {
 }
 
 bool TakeProduct(absl::string_view* bytes, ProductState* product) {
-  if (bytes->size() < kExactProductBytes) return false;
+  if (bytes->size() < kFloatProductBytes) return false;
   const auto head = static_cast<std::uint8_t>(bytes->front());
   if (head > 15) return false;
   product->flags = head & 7;
@@ -136,7 +136,7 @@ bool TakeProduct(absl::string_view* bytes, ProductState* product) {
   product->size.mantissa = uint128{high} << 64 | low;
   read(product->size.exponent);
   read(product->size.truncations);
-  bytes->remove_prefix(kExactProductBytes);
+  bytes->remove_prefix(kFloatProductBytes);
   return true;
 }
 

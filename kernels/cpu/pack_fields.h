@@ -42,8 +42,6 @@ inline constexpr ValueKind kKindOf<NanCount<T>> = ValueKind::kNanCount;
 template <typename T>
 inline constexpr ValueKind kKindOf<InfCount<T>> = ValueKind::kInfCount;
 template <typename T>
-inline constexpr ValueKind kKindOf<Moments<T>> = ValueKind::kMoments;
-template <typename T>
 inline constexpr ValueKind kKindOf<Product<T>> = ValueKind::kProduct;
 
 // A packed value is the state's fields without the padding between or behind them, and of NaNs the

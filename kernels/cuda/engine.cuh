@@ -339,25 +339,12 @@ class EngineOf final : public Engine {
   }
 };
 
-// The engine of T and `bundle`; engines have no state.
+// Engines have no state.
 template <typename T>
 const Engine& EngineFor(Bundle bundle) {
-  return VisitBundle<T>(bundle, [](auto fold) -> const Engine& {
+  return exact::VisitFold<T>(bundle, [](auto fold) -> const Engine& {
     static constexpr EngineOf<typename decltype(fold)::type> kEngine;
     return kEngine;
-  });
-}
-
-template <typename T>
-const Engine& ExactEngineFor(Bundle bundle) {
-  return exact::VisitFold<T>(bundle, [&](auto fold) -> const Engine& {
-    using F = typename decltype(fold)::type;
-    if constexpr (exact::kIsExact<F>) {
-      static constexpr EngineOf<F> kEngine;
-      return kEngine;
-    } else {
-      return EngineFor<T>(bundle);
-    }
   });
 }
 

@@ -44,11 +44,7 @@ class Engine {
 // The engine of T and `bundle`. Each T is instantiated in a .cu of its own (engine_instance.cu.in).
 template <typename T>
 const Engine& EngineFor(Bundle bundle);
-
-// The same with exact results (kernels/exact/folds.h), for tests and benches: no request comes here
-// yet. PROD of floats has engines of its own.
-template <typename T>
-const Engine& ExactEngineFor(Bundle bundle);
+// PROD of floats has engines of its own.
 template <typename T>
 const Engine& ProductEngineFor(NanPolicy nan_policy);
 

@@ -1,6 +1,5 @@
 #include "kernels/cuda/reduce.h"
 
-#include <cassert>
 #include <cstdlib>
 
 #include "kernels/cuda/architectures.h"
@@ -14,19 +13,12 @@ namespace {
 const Engine& EngineOfJob(const Job& job) {
   return VisitDType(job.dtype, [&](auto tag) -> const Engine& {
     using T = typename decltype(tag)::type;
-#ifdef WARPFOLD_EXACT_ENGINES
-    if (job.numerics == Numerics::kExact) {
-      if constexpr (kIsFloat<T>) {
-        if (job.is_product) {
-          return ProductEngineFor<T>(job.bundle == Bundle::kOmitNan ? NanPolicy::kOmit
-                                                                    : NanPolicy::kPropagate);
-        }
+    if constexpr (kIsFloat<T>) {
+      if (job.is_product) {
+        return ProductEngineFor<T>(job.bundle == Bundle::kOmitNan ? NanPolicy::kOmit
+                                                                  : NanPolicy::kPropagate);
       }
-      return ExactEngineFor<T>(job.bundle);
     }
-#else
-    assert(job.numerics == Numerics::kOrdered);
-#endif
     return EngineFor<T>(job.bundle);
   });
 }
@@ -60,12 +52,9 @@ cudaError_t LoadKernels(DType dtype) {
   return VisitDType(dtype, [](auto tag) {
     using T = typename decltype(tag)::type;
     cudaError_t error = LoadModuleOf(EngineFor<T>(Bundle::kSum).AnyKernel());
-#ifdef WARPFOLD_EXACT_ENGINES
-    if (error == cudaSuccess) error = LoadModuleOf(ExactEngineFor<T>(Bundle::kSum).AnyKernel());
     if constexpr (kIsFloat<T>) {
       if (error == cudaSuccess) error = LoadModuleOf(OutputSumsOf<T>::AnyKernel());
     }
-#endif
     return error;
   });
 }

@@ -1,5 +1,6 @@
-// The CUDA kernels behind one host interface, for any dtype and bundle. docs/order.md defines what
-// they compute; kernels/cpu/reduce.h computes the same bits.
+// The CUDA kernels behind one host interface, for any dtype and bundle. docs/numerics.md defines
+// what they compute; kernels/cpu/reduce.h computes the same bits. Sums of floats may be left in
+// doubt (Output::doubts), which output_sums.h sums again.
 //
 // Every function enqueues on `stream` (always the last parameter) and returns at once; nothing here
 // synchronises, allocates or keeps state. All pointers are device pointers. cudaSuccess means
@@ -17,7 +18,6 @@
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
-#include "kernels/numerics.h"
 #include "kernels/types.h"
 
 namespace warpfold::cuda {
@@ -27,10 +27,7 @@ struct Job {
   DType dtype = DType::kF32;
   Bundle bundle = Bundle::kSum;
   DeviceShape device;
-  // Tests and benches alone ask for exact results, in builds with WARPFOLD_EXACT_ENGINES. Of floats
-  // some may be left in doubt (Output::doubts), which output_sums.h tells.
-  Numerics numerics = kServedNumerics;
-  bool is_product = false;  // of exact floats: PROD alone, which is no part of the bundle's fold
+  bool is_product = false;  // of floats: PROD alone, which is no part of the bundle's fold
 };
 
 // Bytes of one partial state.

@@ -3,9 +3,8 @@
 // Step of a request: none; they run once at the start, through the same queue, lanes and kernels
 // that requests take: every op of every dtype, by tensors of several tiles through a lane and by
 // tensors that are small enough for a batch, by every fusion of accumulators that is compiled. The
-// answers were computed elsewhere, in exact arithmetic (tests/server/known_answers.py); but for
-// those of two f64 tensors, whose sums depend on the order of additions, so that a device that adds
-// in another order is found too. Safe from any thread.
+// answers were computed elsewhere, in exact arithmetic (tests/server/known_answers.py). Two f64
+// tensors are such that no additions in float64 give their sums. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 #define WARPFOLD_SERVER_CORE_KNOWN_ANSWER_H_
 
@@ -26,8 +25,8 @@ struct KnownReduction {
   std::vector<std::string> answer;
 };
 std::vector<KnownReduction> KnownReductions(DType dtype);
-// Those of f64 whose answers depend on the order of additions.
-std::vector<KnownReduction> KnownOrderedReductions();
+// Of f64, magnitudes over 32 binary orders.
+std::vector<KnownReduction> KnownWideReductions();
 
 // Asks `device` all of a dtype and waits for its answers, however long that takes. INTERNAL: its
 // bits are wrong; otherwise the device's own status. The message names dtype and op.

@@ -59,22 +59,6 @@ std::optional<absl::Status> LaneRun::Receive(Lane& lane, std::int64_t bytes,
   return end;
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const ReducePart& task, Patience patience) {
-  if (part_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<PartRun>> part = PartRun::Make(work_, *task.part);
-    if (!part.ok()) return part.status();
-    part_ = *std::move(part);
-  }
-  absl::StatusOr<bool> reduced = part_->Turn(lane, patience);
-  if (reduced.ok() && !*reduced) {
-    awaited_bytes_ = part_->awaited_bytes();
-    return std::nullopt;
-  }
-  report_.receive = Clock::now() - start_;
-  if (!reduced.ok()) return reduced.status();
-  return part_->Take();
-}
-
 LaneRun::End LaneRun::Run(Lane& lane, const ReduceTensor& task, Patience /*patience*/) {
   return lane.Reduce(work_.plan(), task.data);
 }

@@ -13,7 +13,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/core/part_run.h"
 #include "server/core/stage.h"
 #include "server/core/work.h"
 #include "server/device/executor.h"
@@ -47,7 +46,6 @@ class LaneRun {
   using End = std::optional<absl::StatusOr<Outcome>>;
 
   End Run(Lane& lane, const ReducePayload& task, Patience patience);
-  End Run(Lane& lane, const ReducePart& task, Patience patience);
   End Run(Lane& lane, const ReduceTensor& task, Patience patience);
   End Run(Lane& lane, const WriteTensor& task, Patience patience);
   End Run(Lane& lane, const RunOnHost& task, Patience patience);
@@ -60,7 +58,6 @@ class LaneRun {
   Clock::time_point waits_since_;
   Clock::time_point start_{};  // of the first turn, later by what it has waited for others
   std::optional<Staging> staging_;
-  std::unique_ptr<PartRun> part_;
   std::size_t awaited_bytes_ = 0;
   WorkReport report_;
 };

@@ -4,8 +4,7 @@
 //
 // Step of a request: 3. A shard is some of the planes of the reduction, whose outputs are its own
 // and done on the device; or, where all of the reduction is one plane, a range of the outermost
-// reduced run: nodes of the canonical tree, each a reduction of its own, whose values are merged on
-// the host. shard_layout.h cuts nowhere else. Safe from any thread.
+// reduced run, whose values are merged on the host. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 #define WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 
@@ -22,17 +21,17 @@
 
 namespace warpfold {
 
-// What a shard came to: of planes their results, one string an op; of a range its nodes' values.
+// What a shard came to: of planes their results, one string an op; of a range its values
+// (part_values.h).
 struct ShardResults {
-  Range range;
-  std::vector<Range> nodes;  // none: of planes
+  Range range;  // none: of planes
   std::vector<std::string> values;
   DeviceTimes times;
   HostCharge charge;  // for the values
 };
 
 // Reduces `shard` by work.plan() on an idle lane of its device and leaves the lane idle. Errors as
-// Lane::Reduce's, or why `work` is not wanted: its token is asked before each node.
+// Lane::Reduce's.
 absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard);
 
 // The results, one string an op, of a tensor whose shards came to `shards`, in their order.

@@ -55,10 +55,7 @@ class PayloadSource {
 
 // What a lane does with a request.
 struct ReducePayload {};  // reduces the bytes of payload(), by plan()
-struct ReducePart {  // reduces them, a part of a larger tensor, to values; plan() is the part's
-  const Part* part = nullptr;
-};
-struct ReduceTensor {  // reduces, by plan(), a tensor that lies on the device
+struct ReduceTensor {     // reduces, by plan(), a tensor that lies on the device
   const std::byte* data = nullptr;
 };
 struct WriteTensor {  // puts the bytes of payload() on the device; there is no plan
@@ -72,8 +69,7 @@ struct RunOnHost {  // wants the lane's thread, and of its device nothing: no er
 struct UseLane {  // does with the lane, which is idle before and after, as it likes
   std::function<absl::StatusOr<Outcome>(Lane&)> run;
 };
-using LaneTask =
-    std::variant<ReducePayload, ReducePart, ReduceTensor, WriteTensor, RunOnHost, UseLane>;
+using LaneTask = std::variant<ReducePayload, ReduceTensor, WriteTensor, RunOnHost, UseLane>;
 
 // What several devices do with a request: on each its shards of one resident tensor.
 struct ForOneDevice {};

@@ -24,7 +24,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/field_error.h"
-#include "kernels/numerics.h"
 #include "kernels/plan.h"
 #include "server/device/device_use.h"
 #include "server/device/host_bytes.h"
@@ -49,7 +48,7 @@ struct DeviceTimes {
 
 struct Outcome {
   // One per op of the plan, in its order: the bytes of that op's result. Of a plan that leaves
-  // states one: those; of a part (core/part_run.h) one per kind of its values.
+  // states (a part) one per kind of its values (part_values.h).
   std::vector<std::string> results;
   DeviceTimes times;
   HostCharge charge = {};  // for the results, while they are here
@@ -260,8 +259,6 @@ struct LaneOptions {
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
   // Tests only. False: passes run one after another, as on GPUs before Hopper.
   bool overlaps_passes = true;
-  // Tests alone choose.
-  Numerics numerics = kServedNumerics;
 };
 
 }  // namespace warpfold

@@ -5,112 +5,96 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/cpu/pack.h"
+#include "absl/strings/string_view.h"
+#include "kernels/cpu/exact_pack.h"
 #include "kernels/cpu/reduce.h"
 #include "server/device/host_bytes.h"
+#include "server/device/part_values.h"
 #include "server/device/results.h"
 
 namespace warpfold {
 namespace {
 
-// Outputs that are merged at a time: a state may be many times its packed values, so not all are in
-// memory at once.
-constexpr std::int64_t kOutputsAtATime = 1024;
+// Packed indices count within the reduced axes already.
+ReducedRun WholeRun(const Plan& whole) { return {1, whole.reduced_count}; }
 
-// The nodes of some outputs, from left to right, on their way to one.
-class NodeStack {
+class Joiner {
  public:
-  NodeStack(const Plan& whole, std::int64_t outputs)
-      : whole_(whole),
-        job_{whole.dtype, whole.bundle()},
-        outputs_(outputs),
-        level_bytes_(static_cast<std::size_t>(outputs) * StateBytes(job_.dtype, job_.bundle)) {}
-
-  // Where the next node's states go.
-  void* Next() {
-    memory_.resize((nodes_.size() + 1) * level_bytes_);
-    return At(nodes_.size());
-  }
-  // Those are there: halves join.
-  void Push(const Range& node) {
-    nodes_.push_back(node);
-    while (nodes_.size() > 1 && AreHalves(whole_, nodes_[nodes_.size() - 2], nodes_.back())) Join();
-  }
-  // To one node, from the right: what has no partner goes up alone.
-  void JoinAll() {
-    while (nodes_.size() > 1) Join();
-  }
-
-  const std::vector<Range>& nodes() const { return nodes_; }
-  void* At(std::size_t node) { return memory_.data() + node * level_bytes_; }
-
- private:
-  void Join() {
-    const Range right = nodes_.back();
-    nodes_.pop_back();
-    nodes_.back().end = right.end;
-    Output joined;
-    joined.states = At(nodes_.size() - 1);
-    cpu::FoldStates(job_, joined.states, {1, 2, outputs_}, joined, cpu::Serial);
-  }
-
-  const Plan& whole_;
-  const cpu::Job job_;
-  const std::int64_t outputs_;
-  const std::size_t level_bytes_;
-  std::vector<std::byte> memory_;
-  std::vector<Range> nodes_;
-};
-
-class Merger {
- public:
-  Merger(const Plan& whole, const std::vector<PartValues>& parts)
-      : whole_(whole), parts_(parts), kinds_(ValueKindsOf(whole)) {}
-
-  // Calls done(first, count, stack) with the nodes of outputs [first, first + count), for all.
-  template <typename Done>
-  absl::Status Run(const Done& done) {
-    return OrNoHostMemory([&]() -> absl::Status {
-      for (std::int64_t first = 0; first < whole_.output_count; first += kOutputsAtATime) {
-        const std::int64_t count = std::min(kOutputsAtATime, whole_.output_count - first);
-        NodeStack stack(whole_, count);
-        for (std::size_t p = 0; p < parts_.size(); ++p) {
-          if (absl::Status status = PushPart(p, first, count, stack); !status.ok()) return status;
-        }
-        done(first, count, stack);
+  Joiner(const Plan& whole, const std::vector<PartValues>& parts)
+      : whole_(whole), job_(CpuJobOf(whole)), kinds_(ValueKindsOf(whole)) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      ReducedElements elements;
+      if (whole.element_count > 0) elements = ReducedElementsOf(whole, parts[p].range);
+      Part& part = parts_.emplace_back(Part{p, elements, {}});
+      for (const std::string_view values : parts[p].values) {
+        part.values.emplace_back(values.data(), values.size());
       }
-      return absl::OkStatus();
+    }
+  }
+
+  // Calls use(first, count, states) with the joined states of outputs [first, first + count), for
+  // all of them in order; never where no part has elements. Once.
+  using Use = absl::FunctionRef<void(std::int64_t first, std::int64_t count, const void* states)>;
+  absl::Status Run(Use use) {
+    return OrNoHostMemory([&]() -> absl::Status {
+      const auto at_once = static_cast<std::size_t>(std::min(kOutputsAtOnce, whole_.output_count));
+      std::vector<std::byte> joined(at_once * cpu::StateBytes(job_));
+      std::vector<std::byte> next(joined.size());
+      const bool has_elements = std::any_of(
+          parts_.begin(), parts_.end(), [](const Part& part) { return part.elements.count > 0; });
+      const std::int64_t outputs = has_elements ? whole_.output_count : 0;
+      for (std::int64_t first = 0; first < outputs; first += kOutputsAtOnce) {
+        const std::int64_t count = std::min(kOutputsAtOnce, outputs - first);
+        std::int64_t index = 0;
+        for (Part& part : parts_) {
+          if (part.elements.count == 0) continue;
+          if (absl::Status status = Take(part, count, next.data()); !status.ok()) return status;
+          cpu::PushStates(job_, next.data(), count, index++, joined.data());
+        }
+        use(first, count, joined.data());
+      }
+      return CheckEnds();
     });
   }
 
  private:
-  absl::Status PushPart(std::size_t p, std::int64_t first, std::int64_t count, NodeStack& stack) {
-    const PartValues& part = parts_[p];
-    for (std::size_t n = 0; n < part.nodes.size(); ++n) {
-      const std::size_t at =
-          n * static_cast<std::size_t>(whole_.output_count) + static_cast<std::size_t>(first);
-      std::vector<const char*> values;
-      for (std::size_t k = 0; k < kinds_.size(); ++k) {
-        values.push_back(part.values[k].data() + at * ValueBytes(kinds_[k], whole_.dtype));
+  struct Part {
+    std::size_t number;
+    ReducedElements elements;
+    std::vector<absl::string_view> values;  // that are left
+  };
+
+  absl::Status Refusal(const Part& part, std::size_t kind, absl::string_view why) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("states[", part.number, "].components[", kind, "].values: ", why));
+  }
+
+  absl::Status Take(Part& part, std::int64_t count, void* states) const {
+    const std::optional<ValueKind> bad =
+        cpu::UnpackExactly(job_, kinds_, part.values, count, part.elements, states);
+    if (!bad.has_value()) return absl::OkStatus();
+    const auto kind = std::find(kinds_.begin(), kinds_.end(), *bad) - kinds_.begin();
+    return Refusal(part, static_cast<std::size_t>(kind),
+                   "one of them is not what elements come to");
+  }
+
+  absl::Status CheckEnds() const {
+    for (const Part& part : parts_) {
+      for (std::size_t kind = 0; kind < part.values.size(); ++kind) {
+        if (!part.values[kind].empty()) {
+          return Refusal(part, kind, "more of them than there are outputs");
+        }
       }
-      const std::optional<ValueKind> bad =
-          cpu::Unpack({whole_.dtype, whole_.bundle()}, kinds_, values, count,
-                      ReducedElementsOf(whole_, part.nodes[n]), stack.Next());
-      if (bad.has_value()) {
-        const auto kind = std::find(kinds_.begin(), kinds_.end(), *bad) - kinds_.begin();
-        return absl::InvalidArgumentError(
-            absl::StrCat("states[", p, "].components[", kind,
-                         "].values: one of them is not what elements come to"));
-      }
-      stack.Push(part.nodes[n]);
     }
     return absl::OkStatus();
   }
 
   const Plan& whole_;
-  const std::vector<PartValues>& parts_;
+  const cpu::Job job_;
   const std::vector<ValueKind> kinds_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace
@@ -123,50 +107,28 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
   if (!block.ok()) return block.status();
   Overflow overflow;
   Output output = layout.OutputAt(whole, block->get(), &overflow);
-  // Packed indices count within the reduced axes already.
   output.targets.reduced_run_count = 1;
-  output.targets.reduced_runs[0] = {1, whole.reduced_count};
-  const absl::Status merged =
-      Merger(whole, parts).Run([&](std::int64_t first, std::int64_t count, NodeStack& stack) {
-        stack.JoinAll();
+  output.targets.reduced_runs[0] = WholeRun(whole);
+  const absl::Status joined =
+      Joiner(whole, parts).Run([&](std::int64_t first, std::int64_t count, const void* states) {
         output.first_result = first;
-        cpu::FoldStates({whole.dtype, whole.bundle()}, stack.At(0), {1, 1, count}, output,
-                        cpu::Serial);
+        cpu::FoldStates(CpuJobOf(whole), states, {1, 1, count}, output, cpu::Serial);
       });
-  if (!merged.ok()) return merged;
+  if (!joined.ok()) return joined;
   if (absl::Status fits = OverflowStatus(overflow, whole); !fits.ok()) return fits;
   return layout.Extract(reinterpret_cast<const char*>(block->get()));
 }
 
 absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
                                                        const std::vector<PartValues>& parts) {
-  const std::vector<ValueKind> kinds = ValueKindsOf(whole);
-  const Range range{parts.front().range.begin, parts.back().range.end};
-  const std::size_t outputs = static_cast<std::size_t>(whole.output_count);
-  const std::size_t values = NodesOf(whole, range).size() * outputs;
-  std::vector<std::string> packed;
-  const absl::Status taken = OrNoHostMemory([&] {
-    for (const ValueKind kind : kinds) {
-      packed.emplace_back(values * ValueBytes(kind, whole.dtype), '\0');
-    }
-    return absl::OkStatus();
-  });
-  if (!taken.ok()) return taken;
-  const std::vector<ReducedRun> packed_indices = {{1, whole.reduced_count}};
-  const absl::Status merged =
-      Merger(whole, parts).Run([&](std::int64_t first, std::int64_t count, NodeStack& stack) {
-        for (std::size_t n = 0; n < stack.nodes().size(); ++n) {
-          std::vector<char*> to;
-          for (std::size_t k = 0; k < kinds.size(); ++k) {
-            to.push_back(packed[k].data() + (n * outputs + static_cast<std::size_t>(first)) *
-                                                ValueBytes(kinds[k], whole.dtype));
-          }
-          cpu::Pack({whole.dtype, whole.bundle()}, kinds, stack.At(n), count, packed_indices, 0,
-                    to);
-        }
+  std::vector<std::string> values(ValueKindsOf(whole).size());
+  const absl::Status joined =
+      Joiner(whole, parts).Run([&](std::int64_t, std::int64_t count, const void* states) {
+        cpu::PackExactly(CpuJobOf(whole), ValueKindsOf(whole), states, count, {WholeRun(whole)}, 0,
+                         values);
       });
-  if (!merged.ok()) return merged;
-  return packed;
+  if (!joined.ok()) return joined;
+  return values;
 }
 
 }  // namespace warpfold

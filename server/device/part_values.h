@@ -1,5 +1,5 @@
-// The values by which a part of a tensor travels, where sums are exact: one string for each of its
-// kinds, the outputs' one after another (kernels/cpu/exact_pack.h).
+// The values by which a part of a tensor travels: one string for each of its kinds, the outputs'
+// one after another (kernels/cpu/exact_pack.h).
 //
 // Step of a request: 3. Pure functions; safe from any thread.
 #ifndef WARPFOLD_SERVER_DEVICE_PART_VALUES_H_
@@ -12,21 +12,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/cpu/reduce.h"
-#include "kernels/numerics.h"
 #include "kernels/plan.h"
 #include "kernels/values.h"
 
 namespace warpfold {
 
-inline cpu::Job ExactJobOf(const Plan& plan) {
-  return {plan.dtype, plan.bundle(), Numerics::kExact};
-}
-inline std::vector<ValueKind> ExactKindsOf(const Plan& plan) {
-  return ValueKindsOf(plan.dtype, plan.ops, plan.nan_policy, Numerics::kExact);
-}
-
-// Bytes of the CPU's exact state of an output; its values take no more.
-std::size_t ExactStateBytes(const Plan& plan);
+inline cpu::Job CpuJobOf(const Plan& plan) { return {plan.dtype, plan.bundle()}; }
 
 // So many of a plan's outputs at a time: a state may be many times its values.
 inline constexpr std::int64_t kOutputsAtOnce = 1024;
@@ -36,14 +27,10 @@ inline constexpr std::int64_t kOutputsAtOnce = 1024;
 using StatesOf = absl::FunctionRef<const void*(std::int64_t first, std::int64_t count)>;
 absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf states_of);
 
-// Whether a lane leaves the values above, and not results or states.
-inline bool LeavesValues(const Plan& plan, Numerics numerics) {
-  return plan.leaves_states && numerics == Numerics::kExact;
-}
-// Bytes that what it leaves has at most.
-std::size_t OutcomeBytesMax(const Plan& plan, Numerics numerics);
+// Bytes that what a lane leaves, values or results, has at most.
+std::size_t OutcomeBytesMax(const Plan& plan);
 // What a lane leaves of no elements. REQUIRES: plan.element_count == 0.
-absl::StatusOr<std::vector<std::string>> OutcomeOfNothing(const Plan& plan, Numerics numerics);
+absl::StatusOr<std::vector<std::string>> OutcomeOfNothing(const Plan& plan);
 
 }  // namespace warpfold
 

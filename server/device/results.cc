@@ -127,10 +127,9 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
   });
 }
 
-bool MayOverflow(const Plan& plan, Numerics numerics) {
+bool MayOverflow(const Plan& plan) {
   if (plan.leaves_states) return false;
   const bool is_float = IsFloat(plan.dtype);
-  if (is_float && numerics == Numerics::kOrdered) return false;
   return std::any_of(plan.ops.begin(), plan.ops.end(),
                      [&](Op op) { return op == Op::kProd || (op == Op::kSum && !is_float); });
 }

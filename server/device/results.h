@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/finish.h"
-#include "kernels/numerics.h"
 #include "kernels/plan.h"
 
 namespace warpfold {
@@ -48,7 +47,7 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan);
 
 // Whether a result of `plan` may not fit its dtype: integer sums and products; or whether it may be
 // an exact product of floats that may round either way.
-bool MayOverflow(const Plan& plan, Numerics numerics);
+bool MayOverflow(const Plan& plan);
 
 // OUT_OF_RANGE when `overflow`, of a reduction by `plan`, holds something, with the exact sum if it
 // is one; DATA_LOSS of a product of floats; OK otherwise.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/numerics.h"
 #include "server/core/refusal.h"
 
 namespace warpfold {
@@ -178,12 +179,12 @@ v1::DType ToProto(DType dtype) {
 }
 
 std::int64_t StateBytesOf(const Plan& whole, const Range& range) {
+  if (range.length() == 0 || whole.element_count == 0) return 0;
   std::int64_t bytes = 0;
   for (const ValueKind kind : ValueKindsOf(whole)) {
-    bytes += static_cast<std::int64_t>(kServesExactSums ? ExactValueBytesMax(kind, whole.dtype)
-                                                        : ValueBytes(kind, whole.dtype));
+    bytes += static_cast<std::int64_t>(ValueBytesMax(kind, whole.dtype));
   }
-  return bytes * static_cast<std::int64_t>(NodesOf(whole, range).size()) * whole.output_count;
+  return bytes * whole.output_count;
 }
 
 absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
@@ -223,10 +224,20 @@ absl::Status CheckRequestId(const std::string& request_id, const Limits& limits)
                                    limits.max_request_id_bytes));
 }
 
+absl::Status CheckNumericsVersion(std::uint32_t required) {
+  if (required == 0 || required == kNumericsVersion) return absl::OkStatus();
+  return FieldStatus(
+      Field::kRequiredNumericsVersion,
+      absl::FailedPreconditionError(
+          absl::StrCat(required, " is asked for, but this server has version ", kNumericsVersion)));
+}
+
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
   if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
     return status;
   }
+  absl::Status version = CheckNumericsVersion(message.required_numerics_version());
+  if (!version.ok()) return version;
   absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, limits);
   if (!spec.ok()) return spec.status();
   if (absl::Status status = CheckOptions(message); !status.ok()) return status;

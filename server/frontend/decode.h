@@ -45,6 +45,8 @@ absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limit
 
 // INVALID_ARGUMENT `request_id`: longer than the limit.
 absl::Status CheckRequestId(const std::string& request_id, const Limits& limits);
+// FAILED_PRECONDITION `required_numerics_version`: neither 0 nor this server's.
+absl::Status CheckNumericsVersion(std::uint32_t required);
 
 // RESOURCE_EXHAUSTED that never fits: the results, or the state of `range`, are above the limit.
 absl::Status CheckResultSize(const Plan& plan, const Limits& limits);

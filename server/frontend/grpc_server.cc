@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/resource_quota.h"
+#include "kernels/numerics.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/health_service.h"
 #include "server/frontend/kserve/inference_service.h"
@@ -46,6 +47,7 @@ Shortage TakeShortage(AdmissionController& admission) {
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
   info.set_version(options.version);
+  info.set_numerics_version(kNumericsVersion);
   info.set_backend(options.backend);
   for (const DeviceInfo& device : options.devices) {
     v1::Device* out = info.add_devices();

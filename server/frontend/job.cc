@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/numerics.h"
 #include "server/core/refusal.h"
 #include "server/frontend/response.h"
 #include "server/frontend/state_message.h"
@@ -91,7 +92,6 @@ LaneTask Job::task() {
   if (is_in_region() && region_.lease().device() != nullptr) {
     return ReduceTensor{region_.lease().device_data()};
   }
-  if (request_.part.has_value() && !kServesExactSums) return ReducePart{&*request_.part};
   return ReducePayload{};
 }
 
@@ -127,6 +127,7 @@ void Job::Done(WorkReport report) {
 
 void Job::FillResponse(WorkReport& report, v1::ReduceResponse* response) const {
   response->set_request_id(request_.request_id);
+  response->set_numerics_version(kNumericsVersion);
   std::vector<std::string> results = std::move(report.outcome->results);
   if (request_.part.has_value()) {
     response->set_state(EncodeState(*request_.part, std::move(results)));

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/device/exact_merge.h"
+#include "kernels/numerics.h"
 #include "server/device/merge.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
@@ -37,6 +37,7 @@ absl::Status MergeCall::Parse() {
   absl::Status status = ticket().TryHold(outline_.parsed_bytes());
   if (status.ok()) status = ParseMerge(&message_, &request_);
   if (status.ok()) status = CheckRequestId(request_.request_id(), limits);
+  if (status.ok()) status = CheckNumericsVersion(request_.required_numerics_version());
   if (!status.ok()) return status;
   absl::StatusOr<Merging> merging = DecodeStates(request_, limits);
   if (!merging.ok()) return merging.status();
@@ -50,10 +51,8 @@ absl::Status MergeCall::Parse() {
 absl::StatusOr<Outcome> MergeCall::Merge() {
   if (absl::Status parsed = Parse(); !parsed.ok()) return parsed;
   const Plan& whole = merging_.merged.whole;
-  const auto to_values = kServesExactSums ? MergeExactlyToValues : MergeToValues;
-  const auto to_results = kServesExactSums ? MergeExactlyToResults : MergeToResults;
   absl::StatusOr<std::vector<std::string>> answer =
-      (request_.return_state() ? to_values : to_results)(whole, merging_.parts);
+      (request_.return_state() ? MergeToValues : MergeToResults)(whole, merging_.parts);
   if (!answer.ok()) return answer.status();
   return Outcome{.results = *std::move(answer), .times = {}};
 }
@@ -62,6 +61,7 @@ void MergeCall::Done(WorkReport report) {
   const absl::Status status = report.outcome.status();
   if (status.ok()) {
     response_.set_request_id(request_.request_id());
+    response_.set_numerics_version(kNumericsVersion);
     if (request_.return_state()) {
       response_.set_state(EncodeState(merging_.merged, std::move(report.outcome->results)));
     } else {

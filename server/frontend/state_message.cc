@@ -23,11 +23,11 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kVersion = kServesExactSums ? 2 : 1;
+constexpr std::uint32_t kVersion = 2;
 
 // What a message becomes beside a copy of its values: fields of two bytes, which are 40 times as
-// large when a vector has just grown for them, and of each state up to 128 tree nodes. Of a state
-// without values 530 bytes are held (libstdc++, protobuf 3.21).
+// large when a vector has just grown for them. Of a state without values 530 bytes are held
+// (libstdc++, protobuf 3.21).
 constexpr std::int64_t kParsedBytesPerHeaderByte = 40;
 constexpr std::int64_t kParsedBytesPerState = 2048;
 
@@ -53,8 +53,6 @@ v1::PartialState::Kind ToProto(ValueKind kind) {
       return v1::PartialState::NAN_COUNT_VALUES;
     case ValueKind::kInfCount:
       return v1::PartialState::INF_COUNT_VALUES;
-    case ValueKind::kMoments:
-      return v1::PartialState::MOMENT_VALUES;
     case ValueKind::kProduct:
       return v1::PartialState::PRODUCT_VALUES;
   }
@@ -87,7 +85,8 @@ absl::StatusOr<v1::PartialState> ParseState(std::size_t i, const std::string& by
   v1::PartialState state;
   if (!state.ParseFromString(bytes)) return BrokenState(static_cast<std::int64_t>(i));
   if (state.version() != kVersion) {
-    return Wrong(i, ".version: is ", state.version(), "; this server knows ", kVersion);
+    return Wrong(i, ".version: is ", state.version(), ", and this server joins states of version ",
+                 kVersion);
   }
   return state;
 }
@@ -114,13 +113,9 @@ absl::StatusOr<Range> DecodeRange(std::size_t i, const v1::PartialState& state, 
     return Wrong(i, ".length: ", length, " indices from ", offset,
                  " on are not in the outermost reduced run of ", run_length);
   }
-  absl::Status status = CheckCut(whole, offset, Field::kOffset);
-  if (status.ok()) status = CheckCut(whole, offset + length, Field::kLength);
-  if (!status.ok()) return InState(i, status);
   return Range{offset, offset + length};
 }
 
-// REQUIRES: a merged state of the whole fits in the limits, so that no product here overflows.
 absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& state,
                                         const Plan& whole, const Range& range) {
   const std::vector<ValueKind> kinds = ValueKindsOf(whole);
@@ -128,9 +123,7 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
     return Wrong(i, ".components: has ", state.components_size(), ", but the ops are made of ",
                  kinds.size());
   }
-  PartValues part{.range = range};
-  if (!kServesExactSums) part.nodes = NodesOf(whole, range);
-  const std::size_t count = part.nodes.size() * static_cast<std::size_t>(whole.output_count);
+  PartValues part{.range = range, .values = {}};
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const v1::PartialState::Component& component = state.components(static_cast<int>(k));
     const v1::PartialState::Kind kind = ToProto(kinds[k]);
@@ -138,14 +131,34 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
       return Wrong(i, ".components[", k, "].kind: is ", static_cast<int>(component.kind()),
                    ", not ", v1::PartialState::Kind_Name(kind));
     }
-    const std::size_t bytes = count * ValueBytes(kinds[k], whole.dtype);
-    if (!kServesExactSums && component.values().size() != bytes) {
-      return Wrong(i, ".components[", k, "].values: has ", component.values().size(),
-                   " bytes, not ", bytes);
-    }
     part.values.push_back(component.values());
   }
   return part;
+}
+
+// The range that the parts make up. INVALID_ARGUMENT: two overlap, or between two nothing is.
+absl::StatusOr<Range> UnionOf(const std::vector<PartValues>& parts) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].range.length() > 0) order.push_back(i);
+  }
+  if (order.empty()) return parts.front().range;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return parts[a].range.begin < parts[b].range.begin;
+  });
+  for (std::size_t n = 1; n < order.size(); ++n) {
+    const Range& before = parts[order[n - 1]].range;
+    const Range& next = parts[order[n]].range;
+    if (next.begin < before.end) {
+      return Wrong(order[n], ".offset: is ", next.begin, ", but states[", order[n - 1],
+                   "] is of indices ", before.begin, " to ", before.end);
+    }
+    if (next.begin > before.end) {
+      return InvalidField(Field::kStates,
+                          absl::StrCat("none is of indices ", before.end, " to ", next.begin));
+    }
+  }
+  return Range{parts[order.front()].range.begin, parts[order.back()].range.end};
 }
 
 // The bytes of the fields `payload_number`, of type bytes, of a message that ends where `input`
@@ -287,24 +300,21 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
     }
     const absl::StatusOr<Range> range = DecodeRange(i, state, *whole);
     if (!range.ok()) return range.status();
-    if (i > 0 && range->begin != merging.parts.back().range.end) {
-      return Wrong(i, ".offset: is ", range->begin, ", but states[", i - 1, "] ends at ",
-                   merging.parts.back().range.end);
-    }
     absl::StatusOr<PartValues> part = DecodeValues(i, state, *whole, *range);
     if (!part.ok()) return part.status();
     merging.parts.push_back(*std::move(part));
   }
-  const Range merged{merging.parts.front().range.begin, merging.parts.back().range.end};
+  const absl::StatusOr<Range> merged = UnionOf(merging.parts);
+  if (!merged.ok()) return merged.status();
   if (request.return_state()) {
-    fits = CheckStateSize(*whole, merged, limits);
+    fits = CheckStateSize(*whole, *merged, limits);
     if (!fits.ok()) return InState(0, fits);
-  } else if (merged != Range{0, whole->outer_run.length}) {
-    return InvalidField(Field::kStates, absl::StrCat("are of indices ", merged.begin, " to ",
-                                                     merged.end, " of ", whole->outer_run.length,
+  } else if (*merged != Range{0, whole->outer_run.length}) {
+    return InvalidField(Field::kStates, absl::StrCat("are of indices ", merged->begin, " to ",
+                                                     merged->end, " of ", whole->outer_run.length,
                                                      "; without return_state they must be of all"));
   }
-  merging.merged = Part{*std::move(spec), *std::move(whole), merged};
+  merging.merged = Part{*std::move(spec), *std::move(whole), *merged};
   return merging;
 }
 

@@ -10,6 +10,7 @@
 
 #include "client/cpp/client.h"
 #include "client/cpp/fan_out.h"
+#include "kernels/values.h"
 #include "tests/client/fake_service.h"
 
 namespace warpfold::client {
@@ -25,7 +26,8 @@ std::optional<StripePlan> Plan(const std::vector<std::int64_t>& shape,
   const std::vector<std::byte> zeros(static_cast<std::size_t>(*TensorBytes(v1::DTYPE_F32, shape)));
   limits.connections = 2;
   limits.stripe_bytes_min = bytes_min;
-  return PlanStripes({v1::DTYPE_F32, shape, zeros}, axes, 1, keepdims, limits);
+  const Op ops[] = {v1::OP_SUM};
+  return PlanStripes({v1::DTYPE_F32, shape, zeros}, axes, ops, keepdims, limits);
 }
 
 // Stripes are what they say: one behind the other, all of the tensor.
@@ -39,39 +41,38 @@ void ExpectWhole(const StripePlan& plan, const std::vector<std::int64_t>& shape)
   EXPECT_EQ(static_cast<std::int64_t>(next_byte), *TensorBytes(v1::DTYPE_F32, shape));
 }
 
-TEST(StripesTest, AFlatTensorIsCutAtPowersOfTwoOfTiles) {
+TEST(StripesTest, AFlatTensorIsCutAnywhere) {
   const std::vector<std::int64_t> shape = {100'000};
-  const auto plan = Plan(shape, {}, 100'000);  // 24 tiles of 4 KiB: 16
+  const auto plan = Plan(shape, {}, 100'002);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->join, Join::kMerge);
   ExpectWhole(*plan, shape);
-  ASSERT_EQ(plan->stripes.size(), 7U);
-  EXPECT_THAT(plan->stripes[1].shape, ElementsAre(16 * 1024));
-  EXPECT_EQ(plan->stripes[1].offset, 16 * 1024);
-  EXPECT_THAT(plan->stripes[6].shape, ElementsAre(100'000 - 6 * 16 * 1024));
+  ASSERT_EQ(plan->stripes.size(), 4U);
+  EXPECT_THAT(plan->stripes[1].shape, ElementsAre(25'000));
+  EXPECT_EQ(plan->stripes[1].offset, 25'000);
 }
 
 TEST(StripesTest, MergedRunsAreCutAsOne) {
   const std::vector<std::int64_t> shape = {1, 30, 1, 4000};
-  const auto plan = Plan(shape, {1, -1}, 40'000);
+  const auto plan = Plan(shape, {1, -1}, 200'004);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->join, Join::kMerge);
   ExpectWhole(*plan, shape);
-  EXPECT_THAT(plan->stripes[1].shape, ElementsAre(1, 8 * 1024, 1, 1));
-  EXPECT_EQ(plan->stripes[1].offset, 8 * 1024);
+  EXPECT_THAT(plan->stripes[1].shape, ElementsAre(1, 50'001, 1, 1));
+  EXPECT_EQ(plan->stripes[1].offset, 50'001);
 }
 
-TEST(StripesTest, ColumnsAreCutAtEightRowsAndWhereARunLiesInsideAtOne) {
-  const auto columns = Plan({10'000, 50}, {0}, 1);  // 200 bytes a row: 156 times 8 rows, so 128
+TEST(StripesTest, ColumnsAreCutAtAnyRow) {
+  const auto columns = Plan({10'001, 50}, {0}, 1);
   ASSERT_TRUE(columns.has_value());
-  ExpectWhole(*columns, {10'000, 50});
-  EXPECT_THAT(columns->stripes[0].shape, ElementsAre(1024, 50));
+  ExpectWhole(*columns, {10'001, 50});
+  EXPECT_THAT(columns->stripes[0].shape, ElementsAre(1250, 50));
   EXPECT_EQ(columns->join, Join::kMerge);
 
-  const auto inside = Plan({1000, 5, 10}, {0, 2}, 1);  // 125 rows, so 64
+  const auto inside = Plan({1001, 5, 10}, {0, 2}, 1);
   ASSERT_TRUE(inside.has_value());
-  ExpectWhole(*inside, {1000, 5, 10});
-  EXPECT_THAT(inside->stripes[0].shape, ElementsAre(64, 5, 10));
+  ExpectWhole(*inside, {1001, 5, 10});
+  EXPECT_THAT(inside->stripes[0].shape, ElementsAre(125, 5, 10));
 }
 
 TEST(StripesTest, WhereTheOutermostDimensionIsKeptResultsAreConcatenated) {
@@ -105,12 +106,39 @@ TEST(StripesTest, WhatIsNotWorthItIsNotCut) {
   small_messages.message_bytes_max = 1000;
   EXPECT_FALSE(Plan({10'000, 100}, {0}, 1, false, small_messages));
   EXPECT_TRUE(Plan({10'000, 100}, {0}, 1));
-  // The last stripe of 1,024 rows may be 8 nodes, of 100 states of 64 bytes each.
+  // A sum of f32 has 48 bytes at most, and a count of NaNs 8.
   StripeLimits small_results;
-  small_results.result_bytes_max = 8 * 6400 - 1;
+  small_results.result_bytes_max = 5600 - 1;
   EXPECT_FALSE(Plan({10'000, 100}, {0}, 1, false, small_results));
-  small_results.result_bytes_max = 8 * 6400;
+  small_results.result_bytes_max = 5600;
   EXPECT_TRUE(Plan({10'000, 100}, {0}, 1, false, small_results));
+}
+
+TEST(StripesTest, TheServersStatesHaveNoMoreThanThatForAnOp) {
+  const std::pair<warpfold::DType, DType> dtypes[] = {
+      {warpfold::DType::kBool, v1::DTYPE_BOOL}, {warpfold::DType::kI8, v1::DTYPE_I8},
+      {warpfold::DType::kU16, v1::DTYPE_U16},   {warpfold::DType::kI32, v1::DTYPE_I32},
+      {warpfold::DType::kU64, v1::DTYPE_U64},   {warpfold::DType::kF16, v1::DTYPE_F16},
+      {warpfold::DType::kBF16, v1::DTYPE_BF16}, {warpfold::DType::kF32, v1::DTYPE_F32},
+      {warpfold::DType::kF64, v1::DTYPE_F64}};
+  const std::pair<warpfold::Op, Op> ops[] = {
+      {warpfold::Op::kSum, v1::OP_SUM},           {warpfold::Op::kMin, v1::OP_MIN},
+      {warpfold::Op::kMean, v1::OP_MEAN},         {warpfold::Op::kProd, v1::OP_PROD},
+      {warpfold::Op::kVar, v1::OP_VAR},           {warpfold::Op::kL1Norm, v1::OP_L1_NORM},
+      {warpfold::Op::kL2Norm, v1::OP_L2_NORM},    {warpfold::Op::kArgMin, v1::OP_ARGMIN},
+      {warpfold::Op::kNanCount, v1::OP_NAN_COUNT}};
+  for (const auto& [dtype_of_server, dtype] : dtypes) {
+    for (const auto& [op_of_server, op] : ops) {
+      std::int64_t bytes = 0;
+      for (const ValueKind kind :
+           ValueKindsOf(dtype_of_server, {op_of_server}, NanPolicy::kPropagate)) {
+        bytes += static_cast<std::int64_t>(ValueBytesMax(kind, dtype_of_server));
+      }
+      EXPECT_GT(bytes, 0);
+      EXPECT_GE(StateBytesMax(op, dtype), bytes) << Name(op) << " of " << Name(dtype);
+      EXPECT_LE(StateBytesMax(op, dtype), bytes + 12) << Name(op) << " of " << Name(dtype);
+    }
+  }
 }
 
 TEST(FanOutTest, EveryPieceIsDoneOnce) {

@@ -93,6 +93,8 @@ def test_what_may_succeed_later_is_tried_again(fake, either_client, failure, thr
         (Failure(CODE.INTERNAL, pushback_ms=1), warpfold.InternalError),
         (Failure(CODE.DEADLINE_EXCEEDED), warpfold.DeadlineExceededError),
         (Failure(CODE.NOT_FOUND), warpfold.NotFoundError),
+        (Failure(CODE.DATA_LOSS, pushback_ms=1), warpfold.DataLossError),
+        (Failure(CODE.FAILED_PRECONDITION), warpfold.FailedPreconditionError),
         (Failure(CODE.PERMISSION_DENIED), warpfold.WarpfoldError),
     ],
 )
@@ -113,6 +115,7 @@ def test_what_is_final_is_raised_with_code_and_message(fake, either_client, fail
         (warpfold.OutOfRangeError, OverflowError),
         (warpfold.UnimplementedError, NotImplementedError),
         (warpfold.NotFoundError, LookupError),
+        (warpfold.DataLossError, ArithmeticError),
         (warpfold.UnavailableError, ConnectionError),
         (warpfold.DeadlineExceededError, TimeoutError),
     ],
@@ -329,6 +332,7 @@ def test_info_is_the_servers_own(fake, either_client):
     fake.info.limits.max_rank = 7
     fake.info.ops.extend([2, 99])
     fake.info.dtypes.extend([12, 99])
+    fake.info.numerics_version = 3
     assert either_client(fake.target).info() == warpfold.ServerInfo(
         version="9.9",
         backend="cuda",
@@ -339,6 +343,7 @@ def test_info_is_the_servers_own(fake, either_client):
         ops=("min", "op 99"),
         dtypes=("float32", "dtype 99"),
         shared_memory_prefix="",
+        numerics_version=3,
     )
 
 

@@ -8,12 +8,13 @@ import itertools
 import numpy as np
 import pytest
 from conftest import SEED
+from exact_oracle import result
 
 from warpfold._dask_chunks import blocks_of
 
-ORDERED = ("sum", "std", "l2_norm")
+SUMS = ("sum", "std", "l2_norm")
 INDICES = ("argmin", "argmax")
-UNORDERED = ("min", "max", "count_nonzero")
+OTHERS = ("min", "max", "count_nonzero")
 
 
 def array(shape, dtype):
@@ -24,7 +25,7 @@ def array(shape, dtype):
 
 def reduced_by_blocks(client, x, chunks, axes, ops):
     """The results, from a state for each block."""
-    blocks, needed = blocks_of(x.shape, x.dtype, chunks, axes, ops)
+    blocks, needed = blocks_of(x.shape, chunks, axes, ops)
     results = []
     ends = [[0, *itertools.accumulate(lengths)] for lengths in needed]
     ranges = [list(zip(axis_ends, axis_ends[1:])) for axis_ends in ends]
@@ -63,7 +64,7 @@ def reduced_by_blocks(client, x, chunks, axes, ops):
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int8])
-@pytest.mark.parametrize("ops", [ORDERED, INDICES, UNORDERED])
+@pytest.mark.parametrize("ops", [SUMS, INDICES, OTHERS, SUMS + INDICES])
 def test_every_grid_comes_to_the_bits_of_the_whole(client, shape, chunks, axes, dtype, ops):
     x = array(shape, dtype)
     ops = [op for op in ops if x.size or op in ("sum", "std", "count_nonzero")]
@@ -71,27 +72,55 @@ def test_every_grid_comes_to_the_bits_of_the_whole(client, shape, chunks, axes, 
         pytest.skip("an empty array has no minimum and no index")
     whole = client.reduce(x, ops, axes)
     needed, results = reduced_by_blocks(client, x, chunks, axes, ops)
-    for where, result in results:
+    for where, found in results:
         for op in ops:
-            assert np.asarray(result[op]).tobytes() == whole[op][where].tobytes()
-    # The chunks that the bits need are fit for themselves: nothing is moved twice.
-    assert blocks_of(x.shape, x.dtype, needed, axes, ops)[1] == needed
-    if set(ops) <= set(UNORDERED):
+            assert np.asarray(found[op]).tobytes() == whole[op][where].tobytes()
+    # The chunks that an index needs are fit for themselves: nothing is moved twice.
+    assert blocks_of(x.shape, needed, axes, ops)[1] == needed
+    if set(ops).isdisjoint(INDICES):
         assert needed == chunks
+
+
+GRIDS = [
+    ((61, 47), ((13, 1, 30, 17), (5, 40, 1, 1))),
+    ((11, 23, 17), ((1, 3, 7), (10, 1, 12), (2, 1, 13, 1))),
+]
+
+
+@pytest.mark.parametrize("shape, chunks", GRIDS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_float_array_in_any_grid_comes_to_the_exact_results(client, shape, chunks, dtype):
+    x = array(shape, dtype)
+    ops = ("sum", "mean", "var")
+    all_axes = range(len(shape))
+    for axes in itertools.chain(*(itertools.combinations(all_axes, n + 1) for n in all_axes)):
+        whole = client.reduce(x, ops, axes)
+        needed, results = reduced_by_blocks(client, x, chunks, axes, ops)
+        assert needed == chunks
+        for where, found in results:
+            for op in ops:
+                assert np.asarray(found[op]).tobytes() == whole[op][where].tobytes()
+        rows = np.moveaxis(x, axes, range(len(axes))).reshape(-1, whole["sum"].size)
+        for at in {0, rows.shape[1] // 2, rows.shape[1] - 1}:
+            for op in ops:
+                exact = result(op, rows[:, at], np.dtype(dtype).name)
+                assert float(np.ravel(whole[op])[at]) == exact
 
 
 @pytest.mark.parametrize(
     "chunks, axes, ops, expected",
     [
-        (((100, 100), (64,)), (0,), ["sum"], ((104, 96), (64,))),
-        (((104, 96), (64,)), (0,), ["sum"], ((104, 96), (64,))),
-        (((100, 100), (64,)), (0,), ["argmax"], ((100, 100), (64,))),
-        (((100, 100), (64,)), (0, 1), ["sum"], ((96, 104), (64,))),  # 16 rows are 4096 bytes
-        (((100, 100), (32, 32)), (0, 1), ["sum"], ((48, 48, 48, 48, 8), (64,))),
-        (((100, 100), (32, 32)), (1,), ["sum"], ((100, 100), (64,))),
-        (((100, 100), (63, 1)), (0,), ["sum"], ((104, 96), (64,))),
-        (((1, 199), (64,)), (0,), ["sum"], ((200,), (64,))),
+        (((100, 100), (32, 32)), (0, 1), ["sum"], None),
+        (((1, 199), (63, 1)), (0,), ["var"], None),
+        (((100, 100), (64,)), (0,), ["argmax"], None),
+        (((1, 199), (63, 1)), (0,), ["argmax"], None),
+        (((7, 193), (64,)), (0, 1), ["argmax"], None),
+        (((100, 100), (32, 32)), (1,), ["argmax"], None),
+        (((100, 100), (32, 32)), (0, 1), ["argmax"], ((50,) * 4, (64,))),
+        (((100, 100), (32, 32)), (0, 1), ["sum", "argmin"], ((50,) * 4, (64,))),
     ],
 )
-def test_cuts_move_to_the_nearest_place_and_blocks_keep_their_weight(chunks, axes, ops, expected):
-    assert blocks_of((200, 64), np.dtype("f4"), chunks, axes, ops)[1] == expected
+def test_chunks_are_left_alone_but_for_an_index_and_then_keep_their_weight(
+    chunks, axes, ops, expected
+):
+    assert blocks_of((200, 64), chunks, axes, ops)[1] == (expected or chunks)

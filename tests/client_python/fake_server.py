@@ -61,6 +61,7 @@ class FakeServer:
         self.chunk_sizes = []  # of the last stream
         self.failures = []  # taken from the front, one a call; None is success, HANG hangs
         self.answer = None  # bytes to answer with instead of the sum
+        self.answers = []  # the same, taken from the front
         self.info = _contract.GetServerInfoResponse(version="fake", ops=[1], dtypes=[13])
         self.hung = threading.Event()  # set when a call has begun to hang
         self.cancelled = threading.Event()  # set when that call is over
@@ -207,6 +208,8 @@ class FakeServer:
 
     def _answer(self, request):
         self.requests.append(request)
+        if self.answers:
+            return self.answers.pop(0)
         return self.answer or sum_answer(request).SerializeToString()
 
 

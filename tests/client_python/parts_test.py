@@ -7,33 +7,34 @@ import grpc
 import numpy as np
 import pytest
 from conftest import SEED
+from exact_oracle import result
 from fake_server import HANG, Failure
 
 import warpfold
 from warpfold import _contract
-from warpfold._parts import outermost_run
+from warpfold._parts import outermost_run, state_bytes
 from warpfold._request import plan
 from warpfold._stripes import stripes_of
 
-ORDERED = ["mean", "std", "argmax", "nan_count"]
-UNORDERED = ["min", "argmin", "count_nonzero"]
-# (shape, axis, ops of floats, the unit of cuts of float32)
+SUMS = ["mean", "std", "sum", "l2_norm", "prod", "nan_count"]
+INDICES = ["min", "argmin", "argmax", "count_nonzero"]
+# (shape, axis, ops)
 CUTS = [
-    ((70_000,), None, ORDERED, 1024),
-    ((70_000,), None, UNORDERED, 1),
-    ((300, 50), None, ORDERED, 1024),
-    ((300, 50), 0, ORDERED, 8),
-    ((300, 50), 0, UNORDERED, 1),
-    ((1, 300, 1, 50), (0, 1), ORDERED, 8),
-    ((40, 3, 50), (0, 2), ORDERED, 1),
-    ((40, 6, 5, 7), (0, 1), ORDERED, 8),
-    ((3, 9000), 1, ORDERED, 1024),
-    ((2, 80, 30), 1, ORDERED, 8),
+    ((70_000,), None, SUMS),
+    ((70_000,), None, INDICES),
+    ((300, 50), None, SUMS),
+    ((300, 50), 0, SUMS),
+    ((300, 50), 0, INDICES),
+    ((1, 300, 1, 50), (0, 1), SUMS),
+    ((40, 3, 50), (0, 2), SUMS),
+    ((40, 6, 5, 7), (0, 1), SUMS + INDICES),
+    ((3, 9000), 1, SUMS),
+    ((2, 80, 30), 1, SUMS),
 ]
 
 
 def floats(shape, dtype=np.float32):
-    """Values whose sum depends on the order of additions."""
+    """Values whose sum in floats depends on the order of additions."""
     rng = np.random.default_rng(SEED)
     x = rng.standard_normal(shape) * 2.0 ** rng.integers(-15, 15, shape)
     return x.astype(dtype)
@@ -54,20 +55,32 @@ def axes_of(axis):
 def part_of(x, run, begin, end):
     """Indices [begin, end) of the outermost reduced run of x, as an array of x's rank."""
     first, last = run.dimensions[0], run.dimensions[-1]
-    flat = x.reshape(math.prod(x.shape[:first]), run.length, run.inner)
+    inner = math.prod(x.shape[last + 1 :])
+    flat = x.reshape(math.prod(x.shape[:first]), run.length, inner)
     lengths = [1 if i in run.dimensions else n for i, n in enumerate(x.shape)]
     lengths[first] = end - begin
-    assert last >= first
     return flat[:, begin:end].reshape(lengths)
 
 
-@pytest.mark.parametrize("shape, axis, ops, unit", CUTS)
-def test_parts_merge_to_the_bits_of_the_whole(client, shape, axis, ops, unit):
-    x = floats(shape)
-    run = outermost_run(shape, axes_of(axis), x.dtype, ops)
-    assert run.unit == unit
+def merged_at_random(client, states, rng):
+    """The results, after neighbours were merged in twos and threes until few were left."""
+    states = list(states)
+    while len(states) > 2:
+        at = int(rng.integers(0, len(states) - 1))
+        count = int(rng.integers(2, 4))
+        states[at : at + count] = [client.merge_states(states[at : at + count])]
+    return client.merge(states)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("shape, axis, ops", CUTS)
+def test_parts_merge_to_the_bits_of_the_whole(client, shape, axis, ops, dtype):
+    x = floats(shape, dtype)
+    ops = [op for op in ops if op != "prod" or np.dtype(dtype).kind == "f"]
+    run = outermost_run(shape, axes_of(axis))
     rng = np.random.default_rng(SEED)
-    cuts = sorted({0, run.length, *(unit * rng.integers(0, -(-run.length // unit), 5)).tolist()})
+    cuts = sorted([0, run.length, *rng.integers(0, run.length + 1, 7).tolist()])
+    cuts.insert(1, cuts[1])  # one of the parts is empty
     states = [
         client.reduce_part(
             part_of(x, run, begin, end), ops, axis, whole_shape=shape, offset=begin, keepdims=True
@@ -76,40 +89,36 @@ def test_parts_merge_to_the_bits_of_the_whole(client, shape, axis, ops, unit):
     ]
     expected = client.reduce(x, ops, axis, keepdims=True)
     assert_same_bits(client.merge(states, request_id="r"), expected)
-    joined = client.merge_states(states[1:])
-    assert_same_bits(client.merge([states[0], joined]), expected)
+    for _ in range(3):
+        assert_same_bits(merged_at_random(client, states, rng), expected)
 
 
-@pytest.mark.parametrize("shape, axis, ops, unit", [cut for cut in CUTS if cut[3] > 1])
-def test_a_cut_elsewhere_is_refused_by_the_server(client, shape, axis, ops, unit):
-    x = floats(shape)
-    run = outermost_run(shape, axes_of(axis), x.dtype, ops)
-    with pytest.raises(warpfold.InvalidArgumentError, match=f"multiples of {unit}"):
-        part = part_of(x, run, 0, unit // 2)
-        client.reduce_part(part, ops, axis, whole_shape=shape, offset=0)
-
-
-def test_integers_are_cut_anywhere_where_their_ops_are_exact(client):
-    x = np.arange(-500, 501, dtype=np.int64)
-    for dtype, ops in (
-        (np.int64, ["sum", "mean", "l1_norm"]),
-        (np.int16, ["sum", "var", "l2_norm", "max"]),
-        (np.bool_, ["sum", "std", "prod", "any"]),
-    ):
-        y = x.astype(dtype)
-        assert outermost_run(y.shape, None, y.dtype, ops).unit == 1
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_parts_of_any_size_merge_to_the_exact_sum_rounded_once(client, dtype):
+    rng = np.random.default_rng(SEED)
+    for _ in range(5):
+        half = floats((int(rng.integers(2, 1500)),), dtype)
+        x = np.concatenate([half, -half, np.array([2.0**-20], dtype)])  # all but the last cancels
+        rng.shuffle(x)
+        cuts = sorted([0, len(x), *rng.integers(0, len(x), 6).tolist()])
         states = [
-            client.reduce_part(y[a:b], ops, whole_shape=y.shape, offset=a)
-            for a, b in ((0, 7), (7, 7), (7, 1001))
+            client.reduce_part(x[a:b], ["sum", "var"], whole_shape=x.shape, offset=a)
+            for a, b in zip(cuts, cuts[1:])
         ]
-        assert_same_bits(client.merge(states), client.reduce(y, ops))
-    for dtype, op in ((np.int64, "var"), (np.int32, "l2_norm"), (np.float16, "prod")):
-        assert outermost_run((1001,), None, np.dtype(dtype), [op]).unit > 1
+        answer = merged_at_random(client, states, rng)
+        assert answer["sum"] == math.fsum(x) == 2.0**-20
+        assert float(answer["var"]) == result("var", x, x.dtype.name)
+
+
+def test_a_part_outside_of_the_run_is_refused(client):
+    for offset in (-1, 5, 6):
+        with pytest.raises(warpfold.InvalidArgumentError, match=r"^part"):
+            client.reduce_part(np.ones(2), ["sum"], whole_shape=(6,), offset=offset)
 
 
 def test_nothing_to_reduce_has_no_run():
     for shape, axes in (((0, 3), None), ((3, 0), (0,)), ((), None), ((1, 3), (0,)), ((1,), None)):
-        assert outermost_run(shape, axes, np.dtype("f4"), ["sum"]) is None
+        assert outermost_run(shape, axes) is None
 
 
 def test_a_sum_that_fits_in_the_whole_only_fits(client):
@@ -150,11 +159,12 @@ def striping(monkeypatch):
     monkeypatch.setattr("warpfold._stripes._STATES_SHARE_MAX", 1000)
 
 
-@pytest.mark.parametrize("shape, axis, ops, unit", CUTS)
+@pytest.mark.parametrize("shape, axis, ops", CUTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_stripes_answer_with_the_bits_of_one_call(
-    server, client, striping, either_client, shape, axis, ops, unit, dtype
+    server, client, striping, either_client, shape, axis, ops, dtype
 ):
+    ops = [op for op in ops if op != "prod" or np.dtype(dtype).kind == "f"]
     x = (floats(shape) * 100).astype(dtype) if dtype is np.int32 else floats(shape, dtype)
     stripes = stripes_of(plan(x, ops, axis, False), 12, client.info().limits)
     assert len(stripes.calls) > 1
@@ -173,7 +183,7 @@ def test_stripes_answer_with_the_bits_of_one_call(
 
 @pytest.mark.parametrize(
     "shape, axis, ops",
-    [((), None, ["sum"]), ((1,), 0, ["sum"]), ((0, 5), 1, ["sum"]), ((700,), None, ["sum"])],
+    [((), None, ["sum"]), ((1,), 0, ["sum"]), ((0, 5), 1, ["sum"]), ((1, 1), None, ["sum"])],
 )
 def test_what_cannot_be_cut_travels_whole(server, client, striping, shape, axis, ops):
     with warpfold.connect(server, connections=3) as striped:
@@ -187,28 +197,65 @@ def test_states_that_would_outweigh_the_payload_are_not_made(client):
     wide = plan(floats((64, 5000)), ["std"], 0, False)
     assert stripes_of(wide, 16, limits) is None
     tall = plan(floats((64_000, 5)), ["std"], 0, False)
-    assert len(stripes_of(tall, 16, limits).calls) >= 4
-    assert stripes_of(tall, 16, limits._replace(max_result_bytes=100)) is None
+    assert len(stripes_of(tall, 16, limits).calls) == 16
+    # 5 results of 132 bytes at most, which is what the server counts.
+    assert stripes_of(tall, 16, limits._replace(max_result_bytes=659)) is None
+    assert stripes_of(tall, 16, limits._replace(max_result_bytes=660)) is not None
+    assert stripes_of(tall, 16, limits._replace(max_message_bytes=16 * 660 - 1)) is None
+    assert stripes_of(tall, 16, limits._replace(max_message_bytes=16 * 660)) is not None
     assert stripes_of(tall, 1, limits) is None
 
 
-def test_parts_are_few_and_of_one_node(client):
-    for length in (2048, 40_000, 1 << 20, 3 << 18):
+def test_pieces_of_a_run_are_as_many_as_asked_for_and_of_one_size(client):
+    for length in (2049, 40_000, 1 << 20, 999_983):
         stripes = stripes_of(plan(floats((length,)), ["sum"], None, False), 8, client.info().limits)
-        assert 2 <= len(stripes.calls) <= 16
-        for piece in stripes.calls[:-1]:
-            units = piece.request.tensor.shape[0] // 1024
-            assert units & (units - 1) == 0
+        lengths = [piece.request.tensor.shape[0] for piece in stripes.calls]
+        assert len(lengths) == 8 and sum(lengths) == length
+        assert len(set(lengths[:-1])) == 1 and 0 < lengths[-1] <= lengths[0]
 
 
-def test_pieces_are_small_unless_their_states_are_not(server, striping, monkeypatch):
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
+def test_no_state_takes_more_than_what_is_counted_with(client, dtype):
+    """The widest sums that there are, and ordinary ones."""
+    rng = np.random.default_rng(SEED)
+    groups = [
+        ["sum", "mean"],
+        ["var"],
+        ["l1_norm"],
+        ["l2_norm", "std"],
+        ["prod"],
+        ["min", "argmax"],
+    ]
+    if np.dtype(dtype).kind == "f":
+        limits = np.finfo(dtype)
+        widest = np.array([-limits.max] * 3 + [limits.smallest_subnormal], dtype)
+    else:
+        widest = np.array([np.iinfo(dtype).min] * 3 + [1], dtype)
+    common = (rng.uniform(1, 2, 100) * 2.0 ** rng.integers(0, 5, 100)).astype(dtype)
+    for ops in groups:
+        for omit_nan in (False, True):
+            counted = state_bytes(dtype, ops, omit_nan)
+            assert counted.common <= counted.most
+            for x, most in ((widest, counted.most), (common, counted.common)):
+                if ops == ["prod"] and x.dtype.kind != "f":
+                    x = x[:2] // 64
+                state = client.reduce_part(x, ops, whole_shape=x.shape, offset=0, omit_nan=omit_nan)
+                components = _contract.PartialState.FromString(state).components
+                assert sum(len(component.values) for component in components) <= most
+    if np.dtype(dtype).kind == "f":  # the bound is near
+        state = client.reduce_part(widest, ["var"], whole_shape=(4,), offset=0)
+        components = _contract.PartialState.FromString(state).components
+        assert sum(len(c.values) for c in components) >= state_bytes(dtype, ["var"], False).most / 2
+
+
+def test_pieces_are_small_unless_their_states_are_not(server, client, striping, monkeypatch):
     monkeypatch.setattr("warpfold._flows.STRIPE_BYTES_MAX", 32 << 10)
     monkeypatch.setattr("warpfold._stripes._STATES_SHARE_MAX", 1 / 8)
     for shape, axis, pieces in ((1 << 17,), None, 16), ((512, 256), 0, 8):
         x, told = floats(shape), []
         with warpfold.connect(server, connections=2, shared_memory_mode=None) as striped:
-            got = striped.max(x, axis, progress=lambda done, total: told.append(done))
-        np.testing.assert_array_equal(got, x.max(axis))
+            got = striped.sum(x, axis, progress=lambda done, total: told.append(done))
+        assert got.tobytes() == client.sum(x, axis).tobytes()
         assert len(told) == pieces  # each of them is one message
 
 
@@ -277,7 +324,7 @@ def test_what_nothing_can_cancel_is_left_behind(fake, striping, monkeypatch):
     with warpfold.connect(fake.target, connections=3) as client:
         with pytest.raises(warpfold.InternalError, match="planned"):
             client.sum(np.ones((3000, 30)), progress=lambda done, total: told.append(done))
-        assert client.sum([1.0, 2.0]) == 3.0
+        assert client.sum([3.0]) == 3.0
     # The end of the client ends them.
     assert fake.left.acquire(timeout=20) and fake.left.acquire(timeout=20)
     assert told == [] and len(fake.calls) == 4

@@ -1,6 +1,7 @@
 """warpfold.dask on a cluster: the bits of one server's answer to the whole array."""
 
 import doctest
+import itertools
 import os
 import signal
 import threading
@@ -220,16 +221,37 @@ def test_states_are_merged_a_few_at_a_time(targets, whole):
     assert_same_bits(wd.std(y, axis=0, servers=targets, split_every=3), whole.std(x, axis=0))
 
 
-def test_chunks_are_left_alone_where_they_can_be_and_moved_only_with_leave(targets):
+def test_chunks_are_left_alone_but_for_an_index_which_moves_them_only_with_leave(targets):
     x = da.ones((600, 70), chunks=(100, 30), dtype=np.float32)
     options = {"servers": targets, "rechunk": False}
     assert wd.max(x, **options).compute() == 1
-    assert wd.mean(x.astype("i4"), **options).compute() == 1
-    assert wd.sum(x.rechunk((200, 35)), axis=0, **options).compute()[0] == 600
+    assert wd.sum(x, **options).compute() == 42_000
+    assert wd.std(x, axis=0, **options).compute().tolist() == [0] * 70
     assert wd.argmin(x, axis=0, **options).compute()[0] == 0
-    for wrong in ({"axis": 0}, {"axis": 1}, {}):
-        with pytest.raises(ValueError, match="the chunks have to be"):
-            wd.sum(x, servers=targets, rechunk=False, **wrong)
+    assert wd.argmin(x, axis=1, **options).compute()[0] == 0
+    with pytest.raises(ValueError, match="the chunks have to be"):
+        wd.argmax(x, **options)
+
+
+@pytest.mark.parametrize(
+    "shape, chunks",
+    [
+        ((61, 47), ((13, 1, 30, 17), (5, 40, 1, 1))),
+        ((11, 23, 17), ((1, 3, 7), (10, 1, 12), (2, 1, 13, 1))),
+    ],
+)
+def test_floats_in_any_grid_have_the_bits_of_one_answer(targets, whole, shape, chunks):
+    x = array(shape)
+    y = da.from_array(x, chunks=chunks)
+    ops = ["sum", "mean", "var"]
+    all_axes = range(len(shape))
+    with dask.config.set(scheduler="threads"):
+        for axes in itertools.chain(*(itertools.combinations(all_axes, n + 1) for n in all_axes)):
+            found = wd.reduce(y, ops, axes, servers=targets, rechunk=False)
+            expected = whole.reduce(x, ops, axes)
+            for op, got in zip(ops, dask.compute(*(found[op] for op in ops))):
+                assert np.asarray(got).tobytes() == np.asarray(expected[op]).tobytes(), (axes, op)
+                assert np.shape(got) == np.shape(expected[op])
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class AllocationTest : public ::testing::Test {
     std::mt19937_64 random(7);
     testing::Case c;
     c.spec = {.dtype = DType::kF32, .shape = {3, 1000}, .ops = {Op::kSum, Op::kVar}, .axes = {1}};
-    testing::ExpectCanonicalBits<float>(*lane_, c, random);
+    testing::ExpectExactBits<float>(*lane_, c, random);
   }
 
   // The failures of the reduction of `spec`, whose elements are float32 zeros.
@@ -128,7 +128,7 @@ TEST_F(AllocationTest, AResidentTensor) {
   EXPECT_GT(Failures([&] { return lane_->Reduce(plan, data.data()).status(); }), 0);
 }
 
-// Its values, its nodes' states, and all of it merged, to values and to results.
+// Its values, and all of it merged, to values and to results.
 TEST_F(AllocationTest, APartAndItsMerge) {
   const ReduceSpec spec{
       .dtype = DType::kF32, .shape = {24, 1 << 14}, .ops = {Op::kSum, Op::kVar}, .axes = {0}};
@@ -137,22 +137,20 @@ TEST_F(AllocationTest, APartAndItsMerge) {
   const std::string bytes(static_cast<std::size_t>(whole.input_bytes), '\0');
   EXPECT_GT(Failures([&] {
               const int armed = large_left.exchange(-1);
-              testing::MemoryWork work(PlanOf(part), &part, bytes);
+              testing::MemoryWork work(PlanOf(part), bytes);
               large_left = armed;
               return RunOnLane(*lane_, work, std::chrono::steady_clock::now()).outcome.status();
             }),
             0);
   const std::vector<std::string> values =
-      *testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), &part, bytes));
-  const std::vector<PartValues> parts{
-      {part.range, NodesOf(whole, part.range), {values.begin(), values.end()}}};
+      *testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), bytes));
+  const std::vector<PartValues> parts{{part.range, {values.begin(), values.end()}}};
   EXPECT_GT(Failures([&] { return MergeToValues(whole, parts).status(); }), 0);
   EXPECT_GT(Failures([&] { return MergeToResults(whole, parts).status(); }), 0);
 }
 
 // The same by the budget: all that it does not cover is refused, before the payload is read.
 TEST_F(AllocationTest, APartWithoutABudget) {
-  // Two nodes of many planes: the values, the gathered planes, the lane's scratch memory.
   const ReduceSpec spec{
       .dtype = DType::kF32, .shape = {3000, 40}, .ops = {Op::kSum, Op::kVar}, .axes = {1}};
   const ReduceSpec deep{
@@ -166,7 +164,7 @@ TEST_F(AllocationTest, APartWithoutABudget) {
       ASSERT_LT(left, std::int64_t{64} << 20);
       const testing::LeftInBudget budget(left);
       const absl::Status status =
-          testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), &part, bytes)).status();
+          testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), bytes)).status();
       EXPECT_EQ(UsedHostBytes(), used);
       if (status.ok()) break;
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;

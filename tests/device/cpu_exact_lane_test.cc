@@ -1,4 +1,4 @@
-// The CPU's lanes whose results are exact, which no request chooses yet.
+// The CPU's lanes against its kernels, on elements as hard as they come.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -15,10 +15,8 @@ namespace {
 
 class CpuExactLaneTest : public ::testing::TestWithParam<DType> {
  protected:
-  static constexpr LaneOptions kOptions{.slab_bytes = 64 << 10,
-                                        .slabs_per_lane = 2,
-                                        .scratch_bytes = 256 << 20,
-                                        .numerics = Numerics::kExact};
+  static constexpr LaneOptions kOptions{
+      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 256 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
   std::unique_ptr<Lane> other_ = *devices_.executors[0]->MakeLane();

@@ -10,9 +10,8 @@ namespace {
 
 class CpuTensorTest : public ::testing::Test {
  protected:
-  static constexpr LaneOptions kOptions{.slab_bytes = 64 << 10,
-                                        .slabs_per_lane = 2,
-                                        .scratch_bytes = (kServesExactSums ? 192 : 28) << 20};
+  static constexpr LaneOptions kOptions{
+      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 192 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   Executor& executor_ = *devices_.executors[0];
   std::unique_ptr<Lane> lane_ = *executor_.MakeLane();

@@ -1,4 +1,4 @@
-// What a lane whose sums are exact leaves of parts: values that, merged in any order, are the
+// What a lane leaves of parts: values that, merged in any order, are the
 // whole's answer, and the same bytes for the same elements however they were cut.
 #ifndef WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
@@ -13,20 +13,12 @@
 #include <vector>
 
 #include "kernels/part.h"
-#include "server/device/exact_merge.h"
+#include "server/device/merge.h"
 #include "tests/device/exact_cases.h"
 #include "tests/device/part_cases.h"
 #include "tests/kernels/exact/draw.h"
 
 namespace warpfold::testing {
-
-inline std::vector<PartValues> ViewsOf(const std::vector<HeldValues>& held) {
-  std::vector<PartValues> views;
-  for (const HeldValues& part : held) {
-    views.push_back({part.range, {}, {part.values.begin(), part.values.end()}});
-  }
-  return views;
-}
 
 // Ends of parts of `length` indices, anywhere; some parts may be empty.
 inline std::vector<Range> CutAnywhere(std::int64_t length, Draw& draw) {
@@ -82,31 +74,28 @@ inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DTy
     const Plan whole = *MakePlan(spec);
     const std::vector<char> hard = HardTensor(spec, random);
     const std::string data(hard.begin(), hard.end());
-    const Results expected = Reduce(whole, data.data(), cpu::Serial, Numerics::kExact);
+    const Results expected = Reduce(whole, data.data(), cpu::Serial);
 
     Draw draw(random);
     std::vector<HeldValues> held =
         ReduceParts(executor, lane, whole, data, CutAnywhere(whole.outer_run.length, draw), random);
     std::shuffle(held.begin(), held.end(), random);
     refusals +=
-        ExpectOutcome(spec, AsOutcome(MergeExactlyToResults(whole, ViewsOf(held))), expected) ? 1
-                                                                                              : 0;
+        ExpectOutcome(spec, AsOutcome(MergeToResults(whole, Views(held))), expected) ? 1 : 0;
 
-    const auto joined = MergeExactlyToValues(whole, ViewsOf(held));
+    const auto joined = MergeToValues(whole, Views(held));
     ASSERT_TRUE(joined.ok()) << joined.status();
     const Range all{0, whole.outer_run.length};
     const absl::StatusOr<Outcome> uncut =
         Feed(other, SlicePlan(whole, PlaneCount(whole), all), data.data(), random);
     ASSERT_TRUE(uncut.ok()) << uncut.status();
-    const std::vector<ValueKind> kinds =
-        ValueKindsOf(dtype, spec.ops, spec.nan_policy, Numerics::kExact);
+    const std::vector<ValueKind> kinds = ValueKindsOf(whole);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       // How often a product of floats was cut off depends on the order.
       if (kinds[k] == ValueKind::kProduct && IsFloat(dtype)) continue;
       ASSERT_TRUE((*joined)[k] == uncut->results[k]) << "kind " << static_cast<int>(kinds[k]);
     }
-    ExpectOutcome(spec, AsOutcome(MergeExactlyToResults(whole, ViewsOf({{all, *joined}}))),
-                  expected);
+    ExpectOutcome(spec, AsOutcome(MergeToResults(whole, Views({{all, *joined}}))), expected);
   }
   EXPECT_LE(refusals, 1 + rounds / 10);
 }
@@ -128,11 +117,11 @@ inline void PartsMayBeEmpty(Lane& lane) {
   const HeldValues none = values_of({1, 1});
   EXPECT_EQ(none.values, std::vector<std::string>(3));
   const HeldValues all = values_of({0, 3});
-  const auto results = MergeExactlyToResults(whole, ViewsOf({none, all, none}));
+  const auto results = MergeToResults(whole, Views({none, all, none}));
   ASSERT_TRUE(results.ok()) << results.status();
   const float sums[] = {9, 12};
   EXPECT_EQ((*results)[0], std::string(reinterpret_cast<const char*>(sums), sizeof(sums)));
-  EXPECT_EQ(*MergeExactlyToValues(whole, ViewsOf({none, none})), none.values);
+  EXPECT_EQ(*MergeToValues(whole, Views({none, none})), none.values);
 }
 
 }  // namespace warpfold::testing

@@ -11,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/canonical.h"
 #include "kernels/part.h"
 #include "server/core/lane_run.h"
-#include "server/device/exact_merge.h"
 #include "server/device/merge.h"
 #include "tests/device/lane_cases.h"
 
@@ -23,14 +21,9 @@ namespace warpfold::testing {
 // A part, or a whole, whose bytes are in memory.
 class MemoryWork : public Work, protected PayloadSource {
  public:
-  MemoryWork(Plan plan, const Part* part, std::string bytes)
-      : plan_(std::move(plan)), part_(part), bytes_(std::move(bytes)) {}
+  MemoryWork(Plan plan, std::string bytes) : plan_(std::move(plan)), bytes_(std::move(bytes)) {}
 
   const Plan& plan() const override { return plan_; }
-  LaneTask task() override {
-    if (part_ == nullptr || kServesExactSums) return ReducePayload{};
-    return ReducePart{part_};
-  }
   PayloadSource& payload() override { return *this; }
   bool waits_for_client() const override { return false; }
   void Done(WorkReport) override {}
@@ -51,7 +44,6 @@ class MemoryWork : public Work, protected PayloadSource {
 
  private:
   const Plan plan_;
-  const Part* const part_;
   const std::string bytes_;
   std::size_t at_ = 0;
 };
@@ -61,17 +53,6 @@ inline absl::StatusOr<std::vector<std::string>> RunWork(Lane& lane, MemoryWork w
   absl::StatusOr<Outcome> outcome = RunOnLane(lane, work, std::chrono::steady_clock::now()).outcome;
   if (!outcome.ok()) return outcome.status();
   return std::move(outcome->results);
-}
-
-// The contract's rule for where a cut may fall, from its text.
-inline std::int64_t CutStep(const Plan& whole) {
-  const std::vector<ValueKind> kinds = ValueKindsOf(whole);
-  const bool any_order = std::none_of(kinds.begin(), kinds.end(), [&](ValueKind kind) {
-    return DependsOnOrder(kind, whole.dtype);
-  });
-  if (any_order || whole.geometry.reduced_runs.size() > 1) return 1;
-  if (whole.geometry.inner > 1) return 8;
-  return 4096 / static_cast<std::int64_t>(ElementBytes(whole.dtype));
 }
 
 // The part of `spec`'s tensor that `range` is. Its dimensions in the run spell its length.
@@ -93,8 +74,8 @@ inline Part PartOf(const ReduceSpec& spec, const Plan& whole, const Range& range
 inline std::string BytesOfRange(const Plan& whole, const std::string& data, const Range& range) {
   std::string bytes;
   if (data.empty()) return bytes;
-  const std::size_t row = static_cast<std::size_t>(RowElements(whole)) * ElementBytes(whole.dtype);
-  const std::size_t plane = row * static_cast<std::size_t>(whole.outer_run.length);
+  const std::size_t plane = data.size() / static_cast<std::size_t>(PlaneCount(whole));
+  const std::size_t row = plane / static_cast<std::size_t>(whole.outer_run.length);
   for (std::size_t at = 0; at < data.size(); at += plane) {
     bytes.append(data, at + static_cast<std::size_t>(range.begin) * row,
                  static_cast<std::size_t>(range.length()) * row);
@@ -104,13 +85,11 @@ inline std::string BytesOfRange(const Plan& whole, const std::string& data, cons
 
 inline std::vector<Range> RandomCuts(const Plan& whole, std::mt19937_64& random) {
   const std::int64_t length = whole.outer_run.length;
-  const std::int64_t step = CutStep(whole);
   std::vector<std::int64_t> cuts = {0, length};
   // Where nothing is reduced no shape says that a part is empty.
   const std::uint64_t parts = whole.outer_run.end_dimension == 0 ? 1 : 1 + random() % 7;
   for (std::uint64_t i = 1; i < parts; ++i) {
-    const auto places = static_cast<std::uint64_t>(CeilDiv(length, step) + 1);
-    cuts.push_back(std::min(length, static_cast<std::int64_t>(random() % places) * step));
+    cuts.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length + 1)));
   }
   std::sort(cuts.begin(), cuts.end());
   std::vector<Range> ranges;
@@ -118,21 +97,15 @@ inline std::vector<Range> RandomCuts(const Plan& whole, std::mt19937_64& random)
   return ranges;
 }
 
-// What Merge does.
-inline const auto ServedMergeToValues = kServesExactSums ? MergeExactlyToValues : MergeToValues;
-inline const auto ServedMergeToResults = kServesExactSums ? MergeExactlyToResults : MergeToResults;
-
 // Values with the strings that hold them.
 struct HeldValues {
   Range range;
   std::vector<std::string> values;
 };
-inline std::vector<PartValues> Views(const Plan& whole, const std::vector<HeldValues>& held) {
+inline std::vector<PartValues> Views(const std::vector<HeldValues>& held) {
   std::vector<PartValues> views;
   for (const HeldValues& part : held) {
-    PartValues& view = views.emplace_back(PartValues{.range = part.range});
-    if (!kServesExactSums) view.nodes = NodesOf(whole, part.range);
-    view.values.assign(part.values.begin(), part.values.end());
+    views.push_back({part.range, {part.values.begin(), part.values.end()}});
   }
   return views;
 }
@@ -144,7 +117,7 @@ inline void ExpectSameValues(const Plan& whole, const std::vector<std::string>& 
   const std::vector<ValueKind> kinds = ValueKindsOf(whole);
   ASSERT_EQ(values.size(), expected.size());
   for (std::size_t k = 0; k < values.size(); ++k) {
-    if (kServesExactSums && kinds[k] == ValueKind::kProduct && IsFloat(whole.dtype)) continue;
+    if (kinds[k] == ValueKind::kProduct && IsFloat(whole.dtype)) continue;
     ASSERT_TRUE(values[k] == expected[k]) << "kind " << static_cast<int>(kinds[k]);
   }
 }
@@ -157,8 +130,7 @@ inline std::vector<HeldValues> MergedThroughATree(const Plan& whole, std::vector
     const std::size_t n = 2 + random() % (held.size() - i - 1);
     const std::vector<HeldValues> group(held.begin() + static_cast<std::ptrdiff_t>(i),
                                         held.begin() + static_cast<std::ptrdiff_t>(i + n));
-    absl::StatusOr<std::vector<std::string>> values =
-        ServedMergeToValues(whole, Views(whole, group));
+    absl::StatusOr<std::vector<std::string>> values = MergeToValues(whole, Views(group));
     EXPECT_TRUE(values.ok()) << values.status();
     held[i] = {{group.front().range.begin, group.back().range.end}, *std::move(values)};
     held.erase(held.begin() + static_cast<std::ptrdiff_t>(i + 1),
@@ -175,22 +147,22 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   if (c.spec.nan_policy == NanPolicy::kOmit || random() % 8 == 0) StrewNan(elements, random);
   const std::string data(reinterpret_cast<const char*>(elements.data()),
                          elements.size() * sizeof(T));
-  const auto expected = RunWork(lane, MemoryWork(whole, nullptr, data));
+  const auto expected = RunWork(lane, MemoryWork(whole, data));
 
   const std::vector<Range> ranges = RandomCuts(whole, random);
   std::vector<HeldValues> held;
   for (const Range& range : ranges) {
     const Part part = PartOf(c.spec, whole, range);
     absl::StatusOr<std::vector<std::string>> values =
-        RunWork(lane, MemoryWork(PlanOf(part), &part, BytesOfRange(whole, data, range)));
+        RunWork(lane, MemoryWork(PlanOf(part), BytesOfRange(whole, data, range)));
     ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
     held.push_back({range, *std::move(values)});
   }
-  const auto at_once = ServedMergeToResults(whole, Views(whole, held));
+  const auto at_once = MergeToResults(whole, Views(held));
   const std::vector<HeldValues> one = MergedThroughATree(whole, held, random);
-  const auto in_steps = ServedMergeToResults(whole, Views(whole, one));
+  const auto in_steps = MergeToResults(whole, Views(one));
   const Part all = PartOf(c.spec, whole, {0, whole.outer_run.length});
-  const auto unsplit = RunWork(lane, MemoryWork(PlanOf(all), &all, data));
+  const auto unsplit = RunWork(lane, MemoryWork(PlanOf(all), data));
 
   ASSERT_EQ(at_once.status(), expected.status()) << c.ToString();
   ASSERT_EQ(in_steps.status(), expected.status()) << c.ToString();
@@ -275,8 +247,8 @@ inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
     for (const Range& range : RandomCuts(whole, random)) {
       const Part part = PartOf(c.spec, whole, range);
       const std::string bytes = BytesOfRange(whole, data, range);
-      const auto values = RunWork(lane, MemoryWork(PlanOf(part), &part, bytes));
-      const auto expected = RunWork(other, MemoryWork(PlanOf(part), &part, bytes));
+      const auto values = RunWork(lane, MemoryWork(PlanOf(part), bytes));
+      const auto expected = RunWork(other, MemoryWork(PlanOf(part), bytes));
       ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
       ASSERT_TRUE(expected.ok()) << expected.status() << c.ToString();
       SCOPED_TRACE(c.ToString());

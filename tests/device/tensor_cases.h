@@ -1,5 +1,5 @@
 // What every device that keeps tensors must do: take the bytes in any ranges, and reduce them where
-// they lie to the canonical bits. Shared by the CPU tests and the GPU tests.
+// they lie to the exact results. Shared by the CPU tests and the GPU tests.
 #ifndef WARPFOLD_TESTS_DEVICE_TENSOR_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_TENSOR_CASES_H_
 
@@ -58,8 +58,8 @@ inline std::unique_ptr<TensorMemory> Upload(Executor& executor, Lane& lane,
 }
 
 template <typename T>
-void ExpectCanonicalBitsWhereItLies(Executor& executor, Lane& lane, const Case& c,
-                                    std::mt19937_64& random) {
+void ExpectExactBitsWhereItLies(Executor& executor, Lane& lane, const Case& c,
+                                std::mt19937_64& random) {
   const absl::StatusOr<Plan> plan = MakePlan(c.spec);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<T> data = RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
@@ -68,7 +68,7 @@ void ExpectCanonicalBitsWhereItLies(Executor& executor, Lane& lane, const Case& 
       executor, lane,
       absl::MakeSpan(reinterpret_cast<const std::byte*>(data.data()), data.size() * sizeof(T)),
       random);
-  const std::vector<std::string> expected = ExpectedResults<T>(*plan, c.spec, data);
+  const std::vector<std::string> expected = ExpectedResults<T>(c.spec, data);
   for (int repeat = 0; repeat < 2; ++repeat) {
     const absl::StatusOr<Outcome> outcome =
         lane.Reduce(*plan, memory != nullptr ? memory->data() : nullptr);
@@ -93,12 +93,11 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int rando
         c.spec.shape = shape;
         c.spec.axes = axes;
         c.spec.ops = {Op::kMean, Op::kMin, Op::kSum, Op::kMax, Op::kArgMax};
-        ExpectCanonicalBitsWhereItLies<T>(executor, lane, c, random);
+        ExpectExactBitsWhereItLies<T>(executor, lane, c, random);
         if (::testing::Test::HasFatalFailure()) return;
       }
       for (int i = 0; i < Rounds(random_cases); ++i) {
-        ExpectCanonicalBitsWhereItLies<T>(executor, lane, RandomCase(dtype, 200000, random),
-                                          random);
+        ExpectExactBitsWhereItLies<T>(executor, lane, RandomCase(dtype, 200000, random), random);
         if (::testing::Test::HasFatalFailure()) return;
       }
     });
@@ -112,7 +111,7 @@ inline void ReducesATensorLargerThanAPiece(Executor& executor, Lane& lane) {
   c.spec = {.dtype = DType::kF64, .shape = {30, 300000}, .ops = {Op::kSum}};
   for (const std::int64_t axis : {0, 1}) {
     c.spec.axes = {axis};
-    ExpectCanonicalBitsWhereItLies<double>(executor, lane, c, random);
+    ExpectExactBitsWhereItLies<double>(executor, lane, c, random);
   }
 }
 
@@ -152,7 +151,7 @@ inline void AnAbandonedWriteLeavesTheRest(Executor& executor, Lane& lane) {
   lane.Abandon();
   Case c;
   c.spec = {.dtype = DType::kF32, .shape = {3, 1000}, .ops = {Op::kSum}, .axes = {1}};
-  ExpectCanonicalBits<float>(lane, c, random);
+  ExpectExactBits<float>(lane, c, random);
   ASSERT_TRUE(WriteRange(lane, memory->data() + 1000, bytes.subspan(0, 10), random).ok());
   const Plan plan = *MakePlan({.dtype = DType::kU8, .shape = {300000}, .ops = {Op::kSum}});
   const absl::StatusOr<Outcome> outcome = lane.Reduce(plan, memory->data());
@@ -169,7 +168,7 @@ inline void LanesShareATensor(Executor& executor, const std::vector<std::unique_
   const ReduceSpec spec{
       .dtype = DType::kI32, .shape = {1000, 1000}, .ops = {Op::kSum}, .axes = {0}};
   const Plan plan = *MakePlan(spec);
-  const std::vector<std::string> expected = ExpectedResults<std::int32_t>(plan, spec, elements);
+  const std::vector<std::string> expected = ExpectedResults<std::int32_t>(spec, elements);
   const auto memory = Upload(executor, *lanes[0], bytes, random);
   std::vector<std::jthread> threads;
   for (std::size_t i = 1; i < lanes.size(); ++i) {

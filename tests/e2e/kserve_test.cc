@@ -151,6 +151,7 @@ TEST_F(KServeTest, TheIdTheModelAndTheVersionComeBack) {
   EXPECT_EQ(response.model_version(), "1");
   EXPECT_EQ(response.id(), "an id");
   EXPECT_TRUE(response.parameters().at("triton_final_response").bool_param());
+  EXPECT_EQ(response.parameters().at("numerics_version").int64_param(), 1);
 }
 
 TEST_F(KServeTest, TypedContentsAreTheSameElements) {

@@ -93,7 +93,7 @@ v1::ReduceRequest Table(std::int64_t rows, std::int64_t columns, const std::stri
 
 TEST_F(MergeTest, PartsThroughEveryMethodMergeToTheBitsOfTheWhole) {
   for (const bool over_all : {true, false}) {
-    for (const std::int64_t step : {8, 40, 136}) {
+    for (const std::int64_t step : {7, 41, 136}) {
       v1::ReduceRequest whole = Table(1003, 128, Data(1003 * 128));
       if (!over_all) whole.add_axes(0);
       v1::ReduceResponse expected;
@@ -167,8 +167,8 @@ TEST_F(MergeTest, TheClientReducesInPartsAndMerges) {
   ASSERT_TRUE(expected.ok()) << expected.status();
 
   std::vector<std::string> states;
-  for (std::int64_t row = 0; row < 100; row += 24) {
-    const std::int64_t rows = std::min<std::int64_t>(24, 100 - row);
+  for (std::int64_t row = 0; row < 100; row += 23) {
+    const std::int64_t rows = std::min<std::int64_t>(23, 100 - row);
     const client::TensorView part = {
         v1::DTYPE_F32,
         {rows, 7},
@@ -181,8 +181,10 @@ TEST_F(MergeTest, TheClientReducesInPartsAndMerges) {
   ASSERT_TRUE(last_two.ok()) << last_two.status();
   states.resize(states.size() - 2);
   states.push_back(*last_two);
+  std::shuffle(states.begin(), states.end(), random_);
   const auto merged = warpfold.Merge(states, {});
   ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->numerics_version, 1U);
   ASSERT_EQ(merged->results.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(merged->results[i].op, expected->results[i].op);
@@ -237,11 +239,6 @@ TEST_F(MergeTest, RefusalsNameTheField) {
   v1::ReduceRequest part = PartRequest(whole, 16, 32);
   part.set_return_state(false);
   expect(part, "part: ");
-  part = PartRequest(whole, 17, 32);
-  expect(part,
-         "part.offset: no cut may fall at index 17 of the outermost reduced run: only at "
-         "multiples of 8 and at its end, 100");
-  expect(PartRequest(whole, 16, 30), "tensor.shape: no cut may fall at index 30");
   part = PartRequest(whole, 16, 32);
   part.mutable_part()->set_offset(-8);
   expect(part, "part.offset: is negative");

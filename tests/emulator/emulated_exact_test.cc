@@ -1,5 +1,5 @@
-// The engine whose results are exact, on the emulated GPU: what bounded sums tell, and the outputs
-// that they leave in doubt summed again, are together what the CPU's exact engine answers.
+// The engines of floats on the emulated GPU: what bounded sums tell, and the outputs that they
+// leave in doubt summed again, are together what the CPU answers.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -36,15 +36,14 @@ class EmulatedExactTest : public EmulatedTest {
     const bool has_product = std::erase(ops, Op::kProd) > 0;
     if (!ops.empty()) {
       const Bundle bundle = BundleFor(spec.dtype, ops, spec.nan_policy);
-      Fold(cuda::ExactEngineFor<T>(bundle), plan, input.data(), output, device);
+      Fold(cuda::EngineFor<T>(bundle), plan, input.data(), output, device);
     }
     if (has_product)
       Fold(cuda::ProductEngineFor<T>(spec.nan_policy), plan, input.data(), output, device);
     doubts_ += doubts;
     outputs_ += plan.output_count;
     if (doubts > 0) SumAgain(plan, input.data(), output, doubts, device);
-    const testing::Results expected =
-        testing::Reduce(plan, data.data(), cpu::Serial, Numerics::kExact);
+    const testing::Results expected = testing::Reduce(plan, data.data(), cpu::Serial);
     const std::vector<std::string> actual = results.Arrays();
     for (std::size_t op = 0; op < spec.ops.size(); ++op) {
       // A product that may round either way is whatever it is.

@@ -20,8 +20,8 @@ class EmulatedGoldenTest : public EmulatedTest {
     std::vector<std::unique_ptr<emulator::GuardedMemory>> states;  // of each fold
     const auto next = [&](std::int64_t outputs) {
       if (states.size() == folds.size()) return results.output();
-      states.push_back(std::make_unique<emulator::GuardedMemory>(
-          static_cast<std::size_t>(outputs) * StateBytes(plan.dtype, plan.bundle())));
+      states.push_back(std::make_unique<emulator::GuardedMemory>(static_cast<std::size_t>(outputs) *
+                                                                 engine.StateBytes()));
       Output between;
       between.states = states.back()->data();
       return between;

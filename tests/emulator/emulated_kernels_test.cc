@@ -66,13 +66,14 @@ TEST_F(EmulatedKernelsTest, ColumnsHaveTheCpusBits) {
 TEST_F(EmulatedKernelsTest, PipelinedColumnsHaveTheCpusBits) {
   const cuda::DeviceShape device{.sm_count = 1, .overlaps_passes = true};
   const int before = emulator::LaunchesWithSharedMemory();
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const std::int64_t inner = 4 * (8 + static_cast<std::int64_t>(random_() % 100));
     const std::int64_t count = 300 + static_cast<std::int64_t>(random_() % 2000);
     const std::int64_t outer = 1 + static_cast<std::int64_t>(random_() % 2);
     const std::vector<T> data =
         testing::RandomElements<T>(static_cast<std::size_t>(outer * count * inner), random_);
     for (const Op op : {Op::kSum, Op::kMin}) {
+      if (!testing::IsOfOnePass(op, DTypeOfElement())) continue;
       ExpectTheCpusBits(SpecOf(outer, count, inner, {op}), data, 0, device);
       if (HasFatalFailure()) return;
     }
@@ -102,7 +103,7 @@ TEST_F(EmulatedKernelsTest, FindsTheExtremaOfLongRows) {
       }
     }
     for (const std::vector<Op>& ops :
-         {std::vector<Op>{Op::kArgMax}, {Op::kArgMin, Op::kArgMax, Op::kMax, Op::kL2Norm}}) {
+         {std::vector<Op>{Op::kArgMax}, {Op::kArgMin, Op::kArgMax, Op::kMax, Op::kNanCount}}) {
       ExpectTheCpusBits(SpecOf(rows, row_elements, 1, ops), data, 0, device);
       if (HasFatalFailure()) return;
     }

@@ -9,19 +9,17 @@ namespace {
 
 class EmulatedStatesTest : public EmulatedTest {
  protected:
-  // States of `count` elements, one each, as the CPU makes them.
-  void PutStates(const Plan& plan, std::int64_t count, char* states) {
-    const std::vector<T> data =
-        testing::RandomElements<T>(static_cast<std::size_t>(count), random_);
+  // States of single elements, as the engine makes them.
+  void PutStates(const cuda::Engine& engine, const std::vector<T>& data, char* states) {
+    const emulator::GuardedMemory input(data.size() * sizeof(T));
+    std::memcpy(input.data(), data.data(), data.size() * sizeof(T));
     Output output;
     output.states = states;
-    cpu::FoldElements(JobOf(plan), data.data(), {count, 1, 1}, output, cpu::Serial);
-  }
-  static cpu::Job JobOf(const Plan& plan) {
-    return {plan.dtype, plan.bundle(), Numerics::kOrdered};
-  }
-  static std::size_t StateBytesOf(const Plan& plan) {
-    return StateBytes(plan.dtype, plan.bundle());
+    const Extent extent{static_cast<std::int64_t>(data.size()), 1, 1};
+    const cuda::DeviceShape device = AnyDevice();
+    const emulator::GuardedMemory scratch(engine.ElementsScratchBytes(extent, device));
+    ASSERT_EQ(engine.FoldElements(input.data(), extent, output, scratch.data(), device, nullptr),
+              cudaSuccess);
   }
 };
 
@@ -31,18 +29,17 @@ TEST_F(EmulatedStatesTest, SecondPassesHaveTheCpusBits) {
     const std::int64_t outer = OneIn(2) ? 1 : Length(20);
     const std::int64_t count = Length(20'000 / (outer * inner) + 1);
     const Plan plan = *MakePlan(AnySpec(outer, count, inner));
-    const emulator::GuardedMemory states(static_cast<std::size_t>(outer * count * inner) *
-                                         StateBytesOf(plan));
-    PutStates(plan, outer * count * inner, states.data());
     const Extent extent{outer, count, inner};
     const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const std::vector<T> data = AnyData(plan);
+    const emulator::GuardedMemory states(data.size() * engine.StateBytes());
+    PutStates(engine, data, states.data());
     const emulator::GuardedMemory scratch(engine.StatesScratchBytes(extent));
-    const GuardedResults actual(plan), expected(plan);
+    const GuardedResults actual(plan);
     ASSERT_EQ(engine.FoldStates(states.data(), extent, actual.output(), scratch.data(), AnyDevice(),
                                 nullptr),
               cudaSuccess);
-    cpu::FoldStates(JobOf(plan), states.data(), extent, expected.output(), cpu::Serial);
-    ASSERT_TRUE(actual.Arrays() == expected.Arrays())
+    ASSERT_TRUE(actual.Arrays() == testing::ResultsOnCpu(plan, data.data()))
         << plan.ops.size() << " ops of [" << outer << ", " << count << ", " << inner << "] states";
   }
 }
@@ -52,22 +49,20 @@ TEST_F(EmulatedStatesTest, StacksHaveTheCpusBits) {
     const std::int64_t pushes = 1 + static_cast<std::int64_t>(random_() % 70);
     const std::int64_t width = Length(600);
     const Plan plan = *MakePlan(AnySpec(1, pushes, width));
-    const std::size_t row_bytes = static_cast<std::size_t>(width) * StateBytesOf(plan);
-    const emulator::GuardedMemory states(static_cast<std::size_t>(pushes) * row_bytes);
-    PutStates(plan, pushes * width, states.data());
-    const std::size_t stack_bytes = static_cast<std::size_t>(StackLevels(pushes)) * row_bytes;
-    const emulator::GuardedMemory stack(stack_bytes), cpus_stack(stack_bytes);
     const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const std::size_t row_bytes = static_cast<std::size_t>(width) * engine.StateBytes();
+    const std::vector<T> data = AnyData(plan);
+    const emulator::GuardedMemory states(static_cast<std::size_t>(pushes) * row_bytes);
+    PutStates(engine, data, states.data());
+    const emulator::GuardedMemory stack(static_cast<std::size_t>(StackLevels(pushes)) * row_bytes);
     for (std::int64_t push = 0; push < pushes; ++push) {
       const char* const row = states.data() + static_cast<std::size_t>(push) * row_bytes;
       ASSERT_EQ(engine.PushStates(row, width, push, stack.data(), nullptr), cudaSuccess);
-      cpu::PushStates(JobOf(plan), row, width, push, cpus_stack.data());
     }
-    const GuardedResults actual(plan), expected(plan);
+    const GuardedResults actual(plan);
     ASSERT_EQ(engine.DrainStack(stack.data(), width, pushes, actual.output(), nullptr),
               cudaSuccess);
-    cpu::DrainStack(JobOf(plan), cpus_stack.data(), width, pushes, expected.output());
-    ASSERT_TRUE(actual.Arrays() == expected.Arrays())
+    ASSERT_TRUE(actual.Arrays() == testing::ResultsOnCpu(plan, data.data()))
         << plan.ops.size() << " ops of " << pushes << " rows of " << width << " states";
   }
 }

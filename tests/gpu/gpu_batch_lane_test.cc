@@ -12,9 +12,7 @@
 
 #include "server/device/backend.h"
 #include "tests/device/lane_cases.h"
-#ifdef WARPFOLD_EXACT_ENGINES
 #include "tests/kernels/exact/adversarial.h"
-#endif
 
 namespace warpfold {
 namespace {
@@ -32,14 +30,12 @@ class GpuBatchLaneTest : public ::testing::Test {
     const LaneOptions options{.slab_bytes = 64 << 10,
                               .slabs_per_lane = 2,
                               .scratch_bytes = 1 << 20,
-                              .batch = {.tensors = 64, .bytes = 256 << 10},
-                              .numerics = numerics()};
+                              .batch = {.tensors = 64, .bytes = 256 << 10}};
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
     cpu_ = *OpenDevices(Backend::kCpu, options);
   }
-  virtual Numerics numerics() const { return kServedNumerics; }
   Executor& executor() { return *devices_.executors[0]; }
 
   Member MemberOf(const Plan& plan, std::string bytes, std::mt19937_64& random) {
@@ -50,7 +46,6 @@ class GpuBatchLaneTest : public ::testing::Test {
   Member RandomMember(std::mt19937_64& random);
   void ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
                                 std::mt19937_64& random);
-  void ExpectTheAnswersOfAnyBatch();
 
   // What the batch on `lane` comes to, by looking for its end or by waiting for it.
   static std::vector<absl::StatusOr<Outcome>> End(BatchLane& lane, bool polls) {
@@ -77,13 +72,11 @@ Member GpuBatchLaneTest::RandomMember(std::mt19937_64& random) {
     const Plan plan = *MakePlan(spec);
     if (!executor().Batches(plan)) continue;
     std::string bytes(static_cast<std::size_t>(plan.input_bytes), '\0');
-#ifdef WARPFOLD_EXACT_ENGINES
-    if (numerics() == Numerics::kExact && random() % 2 == 0) {
+    if (random() % 2 == 0) {
       const std::vector<char> hard = testing::HardTensor(spec, random);
       bytes.assign(hard.begin(), hard.end());
       return MemberOf(plan, std::move(bytes), random);
     }
-#endif
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       std::vector<T> x =
@@ -127,7 +120,7 @@ void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vect
   }
 }
 
-void GpuBatchLaneTest::ExpectTheAnswersOfAnyBatch() {
+TEST_F(GpuBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
   const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
   std::mt19937_64 random(2026);
   for (int batch = 0; batch < testing::Rounds(200); ++batch) {
@@ -138,19 +131,6 @@ void GpuBatchLaneTest::ExpectTheAnswersOfAnyBatch() {
     if (HasFatalFailure()) return;
   }
 }
-
-TEST_F(GpuBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) { ExpectTheAnswersOfAnyBatch(); }
-
-#ifdef WARPFOLD_EXACT_ENGINES
-class GpuExactBatchLaneTest : public GpuBatchLaneTest {
- protected:
-  Numerics numerics() const override { return Numerics::kExact; }
-};
-
-TEST_F(GpuExactBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
-  ExpectTheAnswersOfAnyBatch();
-}
-#endif
 
 TEST_F(GpuBatchLaneTest, LanesWorkSideBySide) {
   std::vector<std::thread> threads;

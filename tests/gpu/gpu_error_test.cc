@@ -40,7 +40,7 @@ TEST_F(GpuErrorTest, ACallThatFailsAloneLosesNoGpu) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInternal) << refused;
   EXPECT_FALSE(IsDeviceLost(refused));
   lane_->Abandon();
-  testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 5);
+  testing::GivesExactBitsHoweverTheBytesArrive(*lane_, 5);
 }
 
 // In a process of its own, which has no GPU any more afterwards.

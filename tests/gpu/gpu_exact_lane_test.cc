@@ -1,5 +1,4 @@
-// A GPU's lanes whose results are exact, which no request chooses yet: in builds with
-// WARPFOLD_EXACT_ENGINES.
+// A GPU's lanes against the CPU's kernels, on elements as hard as they come.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -22,8 +21,7 @@ class GpuExactLane : public ::testing::Test {
     return {.slab_bytes = slab_bytes,
             .slabs_per_lane = 3,
             .scratch_bytes = 256 << 20,
-            .overlaps_passes = TestsOverlapPasses(),
-            .numerics = Numerics::kExact};
+            .overlaps_passes = TestsOverlapPasses()};
   }
 
   void Open(std::size_t slab_bytes) {

@@ -20,7 +20,7 @@ class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
   void SetUp() override {
     options_.slab_bytes = GetParam();
     options_.slabs_per_lane = 3;
-    options_.scratch_bytes = (kServesExactSums ? 64 : 28) << 20;
+    options_.scratch_bytes = 64 << 20;
     options_.overlaps_passes = TestsOverlapPasses();
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options_);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
@@ -34,8 +34,8 @@ class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<Lane> lane_;
 };
 
-TEST_P(GpuLaneTest, GivesCanonicalBitsHoweverTheBytesArrive) {
-  testing::GivesCanonicalBitsHoweverTheBytesArrive(*lane_, 60);
+TEST_P(GpuLaneTest, GivesExactBitsHoweverTheBytesArrive) {
+  testing::GivesExactBitsHoweverTheBytesArrive(*lane_, 60);
 }
 TEST_P(GpuLaneTest, AnswersAsEver) { testing::AnswersAsEver(*lane_); }
 TEST_P(GpuLaneTest, AnswersEmptyTensors) { testing::AnswersEmptyTensors(*lane_); }
@@ -114,8 +114,8 @@ TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {
         std::unique_ptr<Lane> lane = MakeLane();
         std::mt19937_64 random(static_cast<std::uint64_t>(t));
         for (int i = 0; i < testing::Rounds(20); ++i) {
-          testing::ExpectCanonicalBits<float>(
-              *lane, testing::RandomCase(DType::kF32, 300000, random), random);
+          testing::ExpectExactBits<float>(*lane, testing::RandomCase(DType::kF32, 300000, random),
+                                          random);
         }
       });
     }

@@ -26,10 +26,10 @@ class GpuSplitTest : public ::testing::Test {
   Devices devices_;
 };
 
-TEST_F(GpuSplitTest, EveryGpuGivesCanonicalBits) {
+TEST_F(GpuSplitTest, EveryGpuGivesExactBits) {
   for (const std::unique_ptr<Executor>& executor : executors()) {
     SCOPED_TRACE(executor->info().name);
-    testing::GivesCanonicalBitsHoweverTheBytesArrive(**executor->MakeLane(), 10);
+    testing::GivesExactBitsHoweverTheBytesArrive(**executor->MakeLane(), 10);
     testing::ReducesTensorsWhereTheyLie(*executor, **executor->MakeLane(), 5);
   }
 }
@@ -51,8 +51,8 @@ TEST_F(GpuSplitTest, OneThreadUsesLanesOfAllGpusInTurns) {
   }
   for (int round = 0; round < 10; ++round) {
     for (std::size_t gpu = 0; gpu < lanes.size(); ++gpu) {
-      testing::ExpectCanonicalBits<float>(*lanes[gpu],
-                                          testing::RandomCase(DType::kF32, 300000, random), random);
+      testing::ExpectExactBits<float>(*lanes[gpu], testing::RandomCase(DType::kF32, 300000, random),
+                                      random);
       // Memory of another GPU is taken and given back in between.
       const auto other = executors()[(gpu + 1) % lanes.size()]->AllocateTensor(1 << 20);
       EXPECT_TRUE(other.ok()) << other.status();

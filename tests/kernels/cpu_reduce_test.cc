@@ -1,4 +1,4 @@
-// The CPU backend against the canonical order walked one element at a time, bit for bit, and
+// The CPU backend against GMP, bit for bit, and
 // against exact arithmetic.
 #include "tests/kernels/cpu_reduce.h"
 
@@ -25,7 +25,7 @@ using testing::Shuffled;
 
 class CpuReduce : public ::testing::TestWithParam<DType> {};
 
-TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
+TEST_P(CpuReduce, GivesTheExactResultsForAnyShapeAndAxes) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(20260101);
@@ -41,7 +41,7 @@ TEST_P(CpuReduce, GivesTheCanonicalBitsForAnyShapeAndAxes) {
       }
       if (c.spec.nan_policy == NanPolicy::kOmit) testing::StrewNan(data, random);
       const Results results = Reduce(*plan, data.data(), Shuffled(i));
-      const std::vector<std::string> expected = testing::ExpectedResults<T>(*plan, c.spec, data);
+      const std::vector<std::string> expected = testing::ExpectedResults<T>(c.spec, data);
       for (std::size_t op = 0; op < expected.size(); ++op) {
         ASSERT_TRUE(results.bytes[op] == expected[op])
             << "case " << i << ": " << c.ToString() << ", " << Name(c.spec.ops[op]);
@@ -75,24 +75,6 @@ INSTANTIATE_TEST_SUITE_P(AllDTypes, CpuReduce, ::testing::ValuesIn(kAllDTypes),
 // |error| <= depth * 2^-53 * sum|x| for a summation tree of that depth (Higham, Accuracy and
 // Stability, 4.2), then one rounding of the result. The depth of an element in a row of n: 8
 // additions in its column, log2 of the columns and of the tiles.
-TEST(CpuReduceAccuracy, F32SumIsTheExactSumRoundedWithinTheTreeBound) {
-  std::mt19937_64 random(11);
-  const std::vector<float> data = testing::RandomElements<float>(1 << 20, random);
-  reference::Quad exact = 0, magnitude = 0;
-  for (const float x : data) {
-    exact += x;
-    magnitude += std::fabs(x);
-  }
-  const ReduceSpec spec{.dtype = DType::kF32, .shape = {1 << 20}, .ops = {Op::kSum}};
-  const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
-  float sum;
-  std::memcpy(&sum, results.bytes[0].data(), sizeof(sum));
-  const double depth = 8 + 7 + 10;
-  const double bound = depth * 0x1p-53 * static_cast<double>(magnitude) +
-                       0x1p-24 * std::fabs(static_cast<double>(exact));
-  EXPECT_LE(std::fabs(static_cast<double>(exact - static_cast<reference::Quad>(sum))), bound);
-}
-
 TEST(CpuReduceOverflow, ReportsTheLowestOutputAndTheExactSum) {
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();
   // Rows: fits, overflows, overflows more, fits.
@@ -259,26 +241,5 @@ TEST(CpuReduceZeros, KeepsTheSignOfASumOfNegativeZeros) {
 }
 
 // States pushed one after another give the bits of the tree over all of them, for any number.
-TEST(CpuStack, DrainsToTheTree) {
-  std::mt19937_64 random(5);
-  const cpu::Job job{DType::kF64, Bundle::kSum, Numerics::kOrdered};
-  constexpr std::int64_t kWidth = 3;
-  for (std::int64_t count = 1; count < 70; ++count) {
-    const std::vector<double> states =
-        testing::RandomElements<double>(static_cast<std::size_t>(count * kWidth), random);
-    std::vector<double> stack(static_cast<std::size_t>(StackLevels(count) * kWidth));
-    for (std::int64_t i = 0; i < count; ++i) {
-      cpu::PushStates(job, states.data() + i * kWidth, kWidth, i, stack.data());
-    }
-    std::vector<double> drained(kWidth), folded(kWidth);
-    Output output;
-    output.states = drained.data();
-    cpu::DrainStack(job, stack.data(), kWidth, count, output);
-    output.states = folded.data();
-    cpu::FoldStates(job, states.data(), {1, count, kWidth}, output, cpu::Serial);
-    EXPECT_EQ(std::memcmp(drained.data(), folded.data(), sizeof(double) * kWidth), 0) << count;
-  }
-}
-
 }  // namespace
 }  // namespace warpfold

@@ -105,26 +105,12 @@ TEST(MakePlan, RefusesBadOps) {
 }
 
 // Squares of 16 bits, times their count, fill 128 bits then.
-TEST(MakePlan, RefusesTheVarianceOfMoreNarrowIntegersThanAreExact) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 47;
-  for (const DType dtype : {DType::kBool, DType::kI8, DType::kU16}) {
-    for (const Op op : {Op::kVar, Op::kStd}) {
-      ReduceSpec spec = Spec({kMost, 2}, {0}, {Op::kSum, op});
-      spec.dtype = dtype;
-      EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
-      spec.shape[0] += 1;
-      ExpectRefused(spec, Field::kTensorShape,
-                    std::string(Name(op)) + " of 140737488355329 elements");
-      spec.ops = {Op::kSum, Op::kL2Norm};
-      EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
-    }
+TEST(MakePlan, TakesTheVarianceOfAnyNumberOfElements) {
+  for (const DType dtype : {DType::kBool, DType::kU16, DType::kI64}) {
+    ReduceSpec spec = Spec({std::int64_t{1} << 58}, {}, {Op::kVar, Op::kStd});
+    spec.dtype = dtype;
+    EXPECT_TRUE(MakePlan(spec).ok()) << MakePlan(spec).status();
   }
-  ReduceSpec of_nothing = Spec({kMost + 1, 0}, {0}, {Op::kVar});
-  of_nothing.dtype = DType::kI8;
-  EXPECT_TRUE(MakePlan(of_nothing).ok()) << "no result is wrong";
-  ReduceSpec wide = Spec({kMost + 1}, {}, {Op::kVar});
-  wide.dtype = DType::kI32;
-  EXPECT_TRUE(MakePlan(wide).ok()) << "in float64";
 }
 
 TEST(MakePlan, RefusesBadAxes) {

@@ -1,5 +1,5 @@
 // Row tiles have loops of their own on the CPU: of any length, with anything in them, and wherever
-// they start, they give the bits of the canonical order.
+// they start, they give the exact results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,15 +29,14 @@ std::vector<Op> OpsOf(DType dtype) {
 
 // `data` from element `offset` on, reduced with all ops at once and each alone.
 template <typename T>
-void ExpectCanonicalBits(DType dtype, const std::vector<T>& data, std::size_t offset,
-                         NanPolicy nan_policy, const std::string& what) {
+void ExpectExactResults(DType dtype, const std::vector<T>& data, std::size_t offset,
+                        NanPolicy nan_policy, const std::string& what) {
   const std::vector<T> part(data.begin() + static_cast<std::ptrdiff_t>(offset), data.end());
   ReduceSpec spec{.dtype = dtype,
                   .shape = {static_cast<std::int64_t>(part.size())},
                   .ops = OpsOf(dtype),
                   .nan_policy = nan_policy};
-  const std::vector<std::string> expected =
-      testing::ExpectedResults<T>(*MakePlan(spec), spec, part);
+  const std::vector<std::string> expected = testing::ExpectedResults<T>(spec, part);
   const testing::Results fused =
       testing::Reduce(*MakePlan(spec), data.data() + offset, cpu::Serial);
   const std::vector<Op> ops = spec.ops;
@@ -64,18 +63,18 @@ void VisitLengths(std::mt19937_64& random, const Check& check) {
   }
 }
 
-TEST_P(RowTiles, GiveTheCanonicalBitsAtAnyAlignment) {
+TEST_P(RowTiles, GiveTheExactResultsAtAnyAlignment) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(31);
     VisitLengths<T>(random, [&](const std::vector<T>& data, std::size_t offset) {
-      ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
+      ExpectExactResults(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
     });
   });
 }
 
 // Rows of one tile that is not whole, and have fewer vectors, lanes and rows than a whole one.
-TEST_P(RowTiles, GiveTheCanonicalBitsAtAnyLength) {
+TEST_P(RowTiles, GiveTheExactResultsAtAnyLength) {
   VisitDType(GetParam(), [](auto tag) {
     using T = typename decltype(tag)::type;
     std::mt19937_64 random(35);
@@ -91,10 +90,10 @@ TEST_P(RowTiles, GiveTheCanonicalBitsAtAnyLength) {
       const std::size_t offset = random() % 5;
       std::vector<T> data =
           testing::RandomElements<T>(static_cast<std::size_t>(length) + offset, random);
-      ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
+      ExpectExactResults(GetParam(), data, offset, NanPolicy::kPropagate, "numbers");
       if constexpr (kIsFloat<T>) {
         testing::StrewNan(data, random);
-        ExpectCanonicalBits(GetParam(), data, offset, NanPolicy::kOmit, "with NaN");
+        ExpectExactResults(GetParam(), data, offset, NanPolicy::kOmit, "with NaN");
       }
     }
   });
@@ -115,14 +114,14 @@ TEST_P(RowTiles, KeepToTheRulesOfSpecialNumbers) {
           for (const double special : specials) {
             std::vector<T> one = data;
             one[random() % one.size()] = testing::ElementOf<T>(special);
-            ExpectCanonicalBits(GetParam(), one, offset, policy, std::to_string(special));
+            ExpectExactResults(GetParam(), one, offset, policy, std::to_string(special));
           }
           std::vector<T> many = data;
           for (T& x : many) {
             const std::uint64_t which = random() % (3 * specials.size());
             if (which < specials.size()) x = testing::ElementOf<T>(specials[which]);
           }
-          ExpectCanonicalBits(GetParam(), many, offset, policy, "all kinds");
+          ExpectExactResults(GetParam(), many, offset, policy, "all kinds");
         }
       });
     }
@@ -138,7 +137,7 @@ TEST_P(RowTiles, FindTheFirstOfEqualElements) {
       std::vector<T> data(static_cast<std::size_t>(2 * kTileElements<T> + 5),
                           testing::ElementOf<T>(1));
       for (int k = 0; k < 3; ++k) data[random() % data.size()] = testing::ElementOf<T>(0);
-      ExpectCanonicalBits(GetParam(), data, 0, NanPolicy::kPropagate, "ties");
+      ExpectExactResults(GetParam(), data, 0, NanPolicy::kPropagate, "ties");
     }
   });
 }
@@ -158,12 +157,12 @@ TEST_P(RowTiles, FindThePlaceInWhicheverTileIsBest) {
       peaks.push_back(testing::ElementOf<T>(static_cast<double>(tile % 4)));
     }
     for (std::vector<T>* data : {&rising, &falling, &peaks}) {
-      ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kPropagate, "steps");
+      ExpectExactResults(GetParam(), *data, 0, NanPolicy::kPropagate, "steps");
       if constexpr (kIsFloat<T>) {
         std::fill_n(data->begin(), 2 * kTileElements<T>, testing::ElementOf<T>(std::nan("")));
-        ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kOmit, "after NaN");
+        ExpectExactResults(GetParam(), *data, 0, NanPolicy::kOmit, "after NaN");
         (*data)[random() % data->size()] = testing::ElementOf<T>(-std::nan(""));
-        ExpectCanonicalBits(GetParam(), *data, 0, NanPolicy::kPropagate, "with NaN");
+        ExpectExactResults(GetParam(), *data, 0, NanPolicy::kPropagate, "with NaN");
       }
     }
   });

@@ -259,7 +259,7 @@ def test_inputs_and_outputs_in_shared_memory(either_client, region):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_that_round_have_the_bits_of_warpfold_v1(server, client, tensor, axis, dtype):
-    """Where the order of additions shows: docs/order.md fixes it for both protocols."""
+    """Numbers of which float64 additions lose some."""
     rng = np.random.default_rng(SEED)
     x = (rng.standard_normal((301, 1003)) * 2.0 ** rng.integers(-9, 5, (301, 1003))).astype(dtype)
     with warpfold.connect(server) as v1:
@@ -267,6 +267,18 @@ def test_sums_that_round_have_the_bits_of_warpfold_v1(server, client, tensor, ax
     answer = client.infer("describe", [tensor(x)], parameters={"axis": axis})
     for op in DESCRIBE:
         assert_same_bits(answer.as_numpy(op.upper()), wanted[op])
+
+
+def test_answers_name_the_rules_of_their_numbers_and_a_request_may_demand_them(client, tensor):
+    inputs = [tensor(np.ones(3, np.float32))]
+    answer = client.infer("sum", inputs, parameters={"required_numerics_version": 1})
+    assert answer.get_response().parameters["numerics_version"].int64_param == 1
+    with pytest.raises(InferenceServerException) as caught:
+        client.infer("sum", inputs, parameters={"required_numerics_version": 2})
+    assert caught.value.status() == "StatusCode.FAILED_PRECONDITION"
+    assert caught.value.message() == (
+        "parameters.required_numerics_version: 2 is asked for, but this server has version 1"
+    )
 
 
 def test_regions_are_listed_and_end(either_client, region):

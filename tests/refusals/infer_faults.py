@@ -80,7 +80,9 @@ FAULTS = {
     "shape_of_rank_33": model("sum", tensor("FP32", *[1] * 33)),
     "shape_uncountable": model("sum", tensor("FP32", 1 << 40, 1 << 40)),
     "tensor_too_large": model("sum", tensor("FP32", 1 << 25)),
-    "var_of_too_many": model("var", tensor("INT16", (1 << 47) + 1)),
+    "numerics_version_negative": SUM + parameter("required_numerics_version", "int64_param: -1"),
+    "numerics_version_of_another": SUM + parameter("required_numerics_version", "int64_param: 7"),
+    "numerics_version_text": SUM + parameter("required_numerics_version", 'string_param: "1"'),
     "version_unknown": SUM + 'model_version: "2"',
 }
 

@@ -5,12 +5,9 @@ import struct
 
 from contract import v1
 
-# Integers: parts may begin anywhere. Three elements and one, of which none is 0.
+# Three elements and one, of which none is 0.
 WHOLE = "tensor { dtype: DTYPE_I32 shape: 4 } ops: [OP_SUM, OP_ARGMIN, OP_COUNT_NONZERO] "
-# Of whose state's values there are 48 KiB a block of eight rows.
-ROWS = "tensor { dtype: DTYPE_F32 shape: [32, 2048] } axes: 0 ops: OP_VAR "
-# Floats: a part begins at a multiple of 1024 elements.
-LEAVES = "tensor { dtype: DTYPE_F32 shape: 2048 } ops: [OP_VAR, OP_MIN] "
+FLOATS = "tensor { dtype: DTYPE_F32 shape: 2048 } ops: [OP_VAR, OP_MIN] "
 
 
 def part(client, whole, offset, length):
@@ -72,19 +69,24 @@ SECOND = {
     "shape": {"text": "tensor { dtype: DTYPE_I32 shape: 5 }"},
     "tensor_missing": {"clear": ["tensor"]},
     "version_missing": {"clear": ["version"]},
-    "version_unknown": {"text": "version: 2"},
+    "version_before": {"text": "version: 1"},
+    "version_unknown": {"text": "version: 3"},
 }
 
 
 def values_of(state):
     """Values that three elements, or one, cannot come to, and some that are no values."""
+    i32 = struct.Struct("<i").pack
     i64 = struct.Struct("<q").pack
     return {
         "a_count_above_the_elements": with_values(state, 2, i64(5)),
         "a_count_below_0": with_values(state, 2, i64(-1)),
-        "a_sum_of_larger_numbers": with_values(state, 0, bytes(15) + b"\x01"),
+        "a_sum_of_larger_numbers": with_values(state, 0, b"\x00\x01\x03\x00" + i32(1)),
+        "a_sum_with_a_leading_0": with_values(state, 0, b"\x00\x02\x00\x00" + i32(1) + i32(0)),
+        "a_sum_with_flags_of_floats": with_values(state, 0, b"\x08\x01\x00\x00" + i32(1)),
+        "a_sum_cut_short": with_values(state, 0, b"\x00\x02\x00\x00" + i32(1)),
         "an_index_of_another_part": with_values(state, 1, i64(1) + i64(1)),
-        "bytes_missing": with_values(state, 0, bytes(15)),
+        "bytes_missing": with_values(state, 1, bytes(15)),
         "bytes_left_over": with_values(state, 1, bytes(24)),
         "no_bytes": with_values(state, 2, b""),
         "the_kind_of_another": with_kind(state, 1, 7),
@@ -95,8 +97,7 @@ def values_of(state):
 
 def merge(client):
     first, second = (part(client, WHOLE, at, n) for at, n in ((0, 3), (3, 1)))
-    left, right = (part(client, LEAVES, at, 1024) for at in (0, 1024))
-    blocks = [part(client, ROWS, at, 8) for at in (8, 16)]
+    left, right = (part(client, FLOATS, at, 1024) for at in (0, 1024))
     asked = {f"second/{n}": merging(first, edited(second, **edit)) for n, edit in SECOND.items()}
     asked |= {f"values/{name}": merging(first, state) for name, state in values_of(second).items()}
     asked |= {
@@ -107,22 +108,29 @@ def merge(client):
         "alone/the_beginning": merging(first),
         "alone/the_end": merging(second),
         "alone/the_end_of_nothing": merging(edited(second, "offset: 4", clear=["length"])),
-        "alone/within_a_leaf": merging(edited(left, "length: 100")),
-        "alone/from_within_a_leaf": merging(edited(right, "offset: 1000"), return_state=True),
         "bytes/no_state": merging(first, b"\xff"),
         "bytes/not_utf8": merging(b"\x0a\x01\xff"),
         "bytes/of_nothing": merging(b""),
         "bytes/of_the_first_cut_short": merging(first.SerializeToString()[:-1], second),
-        "order/backwards": merging(second, first),
+        "order/a_gap": merging(
+            edited(left, "length: 100"), edited(right, "offset: 1000 length: 24"), return_state=True
+        ),
         "order/the_first_twice": merging(first, first, second),
         "order/the_last_twice": merging(left, right, right),
+        "request/another_numerics_version": merging(
+            first, second, text="required_numerics_version: 7"
+        ),
         "request/no_states": merging(),
         "request/no_states_to_a_state": merging(return_state=True),
         "request/request_id_too_long": merging(first, second, text=f"request_id: '{'x' * 257}'"),
         "request/too_many_results": merging(
             edited(left, "tensor { dtype: DTYPE_F32 shape: [2, 16384] } axes: 0")
         ),
-        "request/too_large_a_state": merging(*blocks, return_state=True),
+        # Of 512 columns, whose sums and squares may take 128 bytes each.
+        "request/too_large_a_state": merging(
+            edited(left, "tensor { dtype: DTYPE_F32 shape: [1024, 512] } axes: 0"),
+            return_state=True,
+        ),
         "request/too_many_outputs_for_a_state": merging(
             edited(left, "tensor { dtype: DTYPE_F32 shape: [2, 65537] } axes: 0"), return_state=True
         ),

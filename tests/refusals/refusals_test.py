@@ -29,6 +29,7 @@ FAULTS = [
     reduction_faults.reduction,
     region_faults.region,
     source_faults.overflow,
+    source_faults.too_close,
     source_faults.source,
     stream_faults.ended,
     stream_faults.order,

@@ -34,6 +34,7 @@ TEST(FieldNamesTest, EveryFieldHasTheProtocolsNameOrKeepsItsOwn) {
       {Field::kOps, Always("outputs")},
       {Field::kAxes, Always("parameters.axis")},
       {Field::kNanPolicy, Always("parameters.nan_policy")},
+      {Field::kRequiredNumericsVersion, Always("parameters.required_numerics_version")},
       {Field::kData, {"raw_input_contents", "inputs.contents", "raw_input_contents"}},
       {Field::kMemoryName, OfRegion("shared_memory_region")},
       {Field::kMemoryOffsetBytes, OfRegion("shared_memory_offset")},

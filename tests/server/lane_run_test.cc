@@ -82,8 +82,8 @@ TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
   for (const ReduceSpec& spec : specs) {
     const Plan plan = *MakePlan(spec);
     const std::string bytes = testing::RandomBytes(spec.dtype, plan.element_count, random_);
-    testing::MemoryWork whole(plan, nullptr, bytes);
-    DrippingWork dripping(plan, nullptr, bytes);
+    testing::MemoryWork whole(plan, bytes);
+    DrippingWork dripping(plan, bytes);
     int turns = 0;
     const WorkReport report = RunInTurns(dripping, &turns);
     const WorkReport expected = RunOnLane(*lanes_[0], whole, Clock::now());
@@ -107,8 +107,8 @@ TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
     const std::string data = testing::RandomBytes(spec.dtype, whole.element_count, random_);
     const Part part = testing::PartOf(spec, whole, range);
     const std::string bytes = testing::BytesOfRange(whole, data, range);
-    testing::MemoryWork all(PlanOf(part), &part, bytes);
-    DrippingWork dripping(PlanOf(part), &part, bytes);
+    testing::MemoryWork all(PlanOf(part), bytes);
+    DrippingWork dripping(PlanOf(part), bytes);
     int turns = 0;
     const WorkReport report = RunInTurns(dripping, &turns);
     const WorkReport expected = RunOnLane(*lanes_[0], all, Clock::now());
@@ -123,7 +123,7 @@ TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const bool cancels : {true, false}) {
-    DrippingWork work(plan, nullptr, bytes);
+    DrippingWork work(plan, bytes);
     work.Bring(100'000);
     LaneRun run(work, Clock::now());
     EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
@@ -137,7 +137,7 @@ TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
     EXPECT_EQ(run.TakeReport().outcome.status().code(),
               cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
   }
-  testing::MemoryWork next(plan, nullptr, bytes);
+  testing::MemoryWork next(plan, bytes);
   EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
 }
 
@@ -146,7 +146,7 @@ TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const hours wait_max : {hours(7), hours(5)}) {
-    DrippingWork work(plan, nullptr, bytes);
+    DrippingWork work(plan, bytes);
     work.WaitNoLongerThan(wait_max);
     LaneRun run(work, Clock::now() - hours(1));
     for (const hours waited : {hours(2), hours(3)}) {
@@ -162,7 +162,7 @@ TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
     EXPECT_EQ(report.outcome.status(),
               wait_max == hours(7) ? absl::OkStatus() : absl::ResourceExhaustedError("too long"));
   }
-  testing::MemoryWork next(plan, nullptr, bytes);
+  testing::MemoryWork next(plan, bytes);
   EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
 }
 

@@ -23,7 +23,7 @@ using testing::MemoryWork;
 // States of the parts of one reduction, made by a lane.
 class StateMessageTest : public ::testing::Test {
  protected:
-  // Three parts of `spec`'s tensor, cut at multiples of `step`.
+  // Three parts of `spec`'s tensor, cut at `step` and three times that.
   v1::MergeRequest States(const ReduceSpec& spec, std::int64_t step) {
     const Plan whole = *MakePlan(spec);
     const std::int64_t end = whole.outer_run.length;
@@ -33,7 +33,7 @@ class StateMessageTest : public ::testing::Test {
     for (const Range& range : {Range{0, step}, Range{step, 3 * step}, Range{3 * step, end}}) {
       const Part part = testing::PartOf(spec, whole, range);
       auto values = testing::RunWork(
-          *lane_, MemoryWork(PlanOf(part), &part, testing::BytesOfRange(whole, data, range)));
+          *lane_, MemoryWork(PlanOf(part), testing::BytesOfRange(whole, data, range)));
       EXPECT_TRUE(values.ok()) << values.status();
       request.add_states(EncodeState(part, *std::move(values)));
     }
@@ -44,8 +44,8 @@ class StateMessageTest : public ::testing::Test {
     const absl::StatusOr<Merging> merging = DecodeStates(request, limits_);
     if (!merging.ok()) return merging.status();
     const Plan& whole = merging->merged.whole;
-    return request.return_state() ? testing::ServedMergeToValues(whole, merging->parts).status()
-                                  : testing::ServedMergeToResults(whole, merging->parts).status();
+    return request.return_state() ? MergeToValues(whole, merging->parts).status()
+                                  : MergeToResults(whole, merging->parts).status();
   }
 
   // Changes state `i` of a good request; the refusal must start with `start`.
@@ -77,7 +77,7 @@ class StateMessageTest : public ::testing::Test {
 TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {
   v1::PartialState state;
   ASSERT_TRUE(state.ParseFromString(States(kSpec, 8).states(1)));
-  EXPECT_EQ(state.version(), kServesExactSums ? 2u : 1u);
+  EXPECT_EQ(state.version(), 2u);
   EXPECT_EQ(state.tensor().dtype(), v1::DTYPE_F32);
   EXPECT_EQ(state.tensor().shape(0), 50);
   EXPECT_EQ(state.ops_size(), 4);
@@ -86,30 +86,6 @@ TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {
   EXPECT_EQ(state.correction(), 1);
   EXPECT_EQ(state.offset(), 8);
   EXPECT_EQ(state.length(), 16);
-#ifndef WARPFOLD_EXACT
-  // Leaves 1 and 2 are two nodes of three outputs each.
-  const std::vector<std::pair<v1::PartialState::Kind, std::size_t>> expected = {
-      {v1::PartialState::SUM_VALUES, 8},
-      {v1::PartialState::MIN_VALUES, 4},
-      {v1::PartialState::ARGMAX_VALUES, 16},
-      {v1::PartialState::NAN_COUNT_VALUES, 8},
-      {v1::PartialState::MOMENT_VALUES, 24}};
-  ASSERT_EQ(static_cast<std::size_t>(state.components_size()), expected.size());
-  for (std::size_t k = 0; k < expected.size(); ++k) {
-    EXPECT_EQ(state.components(static_cast<int>(k)).kind(), expected[k].first);
-    EXPECT_EQ(state.components(static_cast<int>(k)).values().size(), 2 * 3 * expected[k].second);
-  }
-#else
-  const std::vector<v1::PartialState::Kind> expected = {
-      v1::PartialState::SUM_VALUES, v1::PartialState::SQUARE_SUM_VALUES,
-      v1::PartialState::MIN_VALUES, v1::PartialState::ARGMAX_VALUES,
-      v1::PartialState::NAN_COUNT_VALUES};
-  ASSERT_EQ(static_cast<std::size_t>(state.components_size()), expected.size());
-  for (std::size_t k = 0; k < expected.size(); ++k) {
-    EXPECT_EQ(state.components(static_cast<int>(k)).kind(), expected[k]);
-  }
-  EXPECT_EQ(state.components(4).values().size(), 3U * 8);
-#endif
 }
 
 TEST_F(StateMessageTest, MergesWhatItEncoded) {
@@ -151,16 +127,15 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   refused(1, "states[1].correction: ", [](State& s) { s.set_correction(0); });
   refused(1, "states[1].offset: -8", [](State& s) { s.set_offset(-8); });
   refused(1, "states[1].offset: 56", [](State& s) { s.set_offset(56); });
-  refused(1, "states[1].offset: is 16, but states[0] ends at 8",
-          [](State& s) { s.set_offset(16); });
-  refused(1, "states[1].offset: is 0, but states[0] ends at 8", [](State& s) { s.set_offset(0); });
+  refused(1, "states[2].offset: is 24, but states[1] is of indices 8 to 25",
+          [](State& s) { s.set_length(17); });
+  refused(1, "states: none is of indices 8 to 16", [](State& s) { s.set_offset(16); });
+  refused(1, "states[1].offset: is 7, but states[0] is of indices 0 to 8",
+          [](State& s) { s.set_offset(7); });
+  refused(1, "states: none is of indices 23 to 24", [](State& s) { s.set_length(15); });
   refused(1, "states[1].length: -8", [](State& s) { s.set_length(-8); });
   refused(1, "states[1].length: 9223372036854775807",
           [](State& s) { s.set_length(std::numeric_limits<std::int64_t>::max()); });
-#ifndef WARPFOLD_EXACT
-  refused(1, "states[1].offset: no cut", [](State& s) { s.set_offset(9); });
-  refused(1, "states[1].length: no cut", [](State& s) { s.set_length(10); });
-#endif
   refused(1, "states[1].components: has 4", [](State& s) { s.mutable_components()->RemoveLast(); });
   refused(1, "states[1].components[0].kind: ", [](State& s) {
     s.mutable_components(0)->set_kind(State::PRODUCT_VALUES);
@@ -172,16 +147,22 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
     };
     ExpectRefused(1, change_values, absl::StrCat("states[1].components[", component, "].values: "));
   };
-  constexpr int kMinimum = kServesExactSums ? 2 : 1;  // behind the squares
+  constexpr int kMinimum = 2;  // behind the squares
   refuses_values(kMinimum, [](std::string& values) { values.pop_back(); });
   refuses_values(kMinimum + 1, [](std::string& values) { values[8] = 49; });
   refuses_values(kMinimum + 2, [](std::string& values) { values.replace(0, 8, 8, '\xff'); });
 }
 
-TEST_F(StateMessageTest, GapsOverlapsAndOtherOrdersAreRefused) {
+TEST_F(StateMessageTest, AnyOrderButNoGapsAndOverlaps) {
   v1::MergeRequest request = States(kSpec, 8);
-  request.mutable_states()->SwapElements(0, 1);
-  EXPECT_EQ(MergeStatus(request).message(), "states[1].offset: is 0, but states[0] ends at 24");
+  request.mutable_states()->SwapElements(0, 2);
+  EXPECT_TRUE(MergeStatus(request).ok()) << MergeStatus(request);
+  request.add_states(request.states(1));
+  EXPECT_EQ(MergeStatus(request).message(),
+            "states[3].offset: is 8, but states[1] is of indices 8 to 24");
+  request.mutable_states()->RemoveLast();
+  request.mutable_states()->DeleteSubrange(1, 1);
+  EXPECT_EQ(MergeStatus(request).message(), "states: none is of indices 8 to 24");
   request = States(kSpec, 8);
   request.mutable_states()->RemoveLast();
   EXPECT_EQ(MergeStatus(request).message(),
@@ -197,11 +178,11 @@ TEST_F(StateMessageTest, ResultsAndStatesAboveTheLimitNeverFit) {
   EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
   limits.max_result_bytes += 1;
   EXPECT_TRUE(DecodeStates(request, limits).ok()) << DecodeStates(request, limits).status();
-  request.set_return_state(true);  // three nodes
+  request.set_return_state(true);
   EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-// SUM and MEAN have one component, so that a state of one node may have fewer bytes than results.
+// SUM and MEAN have one component, so that a state may have fewer bytes than results.
 TEST_F(StateMessageTest, ResultsThatNobodyAsksForAreNotMeasured) {
   v1::MergeRequest request = States(
       {.dtype = DType::kF64, .shape = {50, 3}, .ops = {Op::kSum, Op::kMean}, .axes = {0}}, 8);
@@ -209,9 +190,7 @@ TEST_F(StateMessageTest, ResultsThatNobodyAsksForAreNotMeasured) {
   request.set_return_state(true);
   Limits limits;
   limits.max_result_bytes =
-      kServesExactSums
-          ? 3 * static_cast<std::int64_t>(ExactValueBytesMax(ValueKind::kSum, DType::kF64))
-          : 3 * 8;
+      3 * static_cast<std::int64_t>(ValueBytesMax(ValueKind::kSum, DType::kF64));
   EXPECT_TRUE(DecodeStates(request, limits).ok()) << DecodeStates(request, limits).status();
   limits.max_result_bytes -= 1;
   EXPECT_EQ(DecodeStates(request, limits).status().code(), absl::StatusCode::kResourceExhausted);
@@ -261,7 +240,7 @@ std::int64_t HeapBytes() {
 // Messages that become many times as large, as many states of their kind as may be in one.
 TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
   v1::PartialState empty;
-  empty.set_version(1);
+  empty.set_version(2);
   empty.mutable_tensor()->set_dtype(v1::DTYPE_I64);
   empty.mutable_tensor()->add_shape(1);
   empty.add_ops(v1::OP_MAX);
@@ -277,22 +256,6 @@ TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
       {"unknown numbers", followed_by("\x78\x01")}, {"unknown bytes", followed_by({"\x7a\0", 2})},
       {"unknown groups", followed_by("\x7b\x7c")},
   };
-#ifndef WARPFOLD_EXACT
-  // As many tree nodes as there can be, of which each has a value.
-  v1::PartialState& nodes = empty;
-  nodes.mutable_tensor()->set_dtype(v1::DTYPE_F64);
-  nodes.mutable_tensor()->set_shape(0, std::int64_t{1} << 50);
-  nodes.set_ops(0, v1::OP_SUM);
-  nodes.set_offset(kTileBytes / 8);
-  nodes.set_length((std::int64_t{1} << 50) - 2 * nodes.offset());
-  const Plan whole = *MakePlan(*DecodeSpec(nodes, limits_));
-  const Range range{nodes.offset(), nodes.offset() + nodes.length()};
-  const std::size_t node_count = NodesOf(whole, range).size();
-  EXPECT_GT(node_count, 64U);
-  nodes.mutable_components(0)->set_kind(v1::PartialState::SUM_VALUES);
-  nodes.mutable_components(0)->set_values(std::string(8 * node_count, '\0'));
-  states["nodes"] = nodes.SerializeAsString();
-#endif
   for (const auto& [name, state] : states) {
     SCOPED_TRACE(name);
     v1::MergeRequest asked;
@@ -314,10 +277,10 @@ TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
       std::vector<PartValues> parts;
       for (const std::string& bytes : request.states()) {
         ASSERT_TRUE(messages.emplace_back().ParseFromString(bytes));
-        const Plan plan = *MakePlan(*DecodeSpec(messages.back(), limits_));
+        ASSERT_TRUE(MakePlan(*DecodeSpec(messages.back(), limits_)).ok());
         const std::int64_t begin = messages.back().offset();
         const Range part{begin, begin + messages.back().length()};
-        parts.push_back({.range = part, .nodes = NodesOf(plan, part), .values = {{}}});
+        parts.push_back({.range = part, .values = {{}}});
       }
       held += HeapBytes() - before;
     }

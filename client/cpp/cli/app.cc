@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
                  "Seconds that a request may go without progress, retries included; of one that "
                  "is a single message, that it may take")
       ->check(IsBetween(0.001, 1e6))
+      ->capture_default_str();
+  app.add_option("--numerics-version", flags.numerics_version,
+                 "Version of the rules for numbers that the server must have; 0: any")
+      ->check(IsBetween(0, std::numeric_limits<std::uint32_t>::max()))
       ->capture_default_str();
   app.add_flag("--tls", flags.tls, "Connect with TLS; implied by the other --tls flags");
   app.add_option("--tls-ca", flags.tls_ca,

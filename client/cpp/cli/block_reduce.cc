@@ -130,8 +130,8 @@ class BlockReduction {
     const StripeLimits limits{static_cast<int>(*bytes / (4 * block_bytes_) + 1), block_bytes_,
                               client_.server_info().limits().max_message_bytes(),
                               client_.server_info().limits().max_result_bytes()};
-    const std::optional<StripePlan> plan = PlanStripes(
-        {dtype_, shape, {}}, options_.axes, options_.ops.size(), options_.keepdims, limits);
+    const std::optional<StripePlan> plan =
+        PlanStripes({dtype_, shape, {}}, options_.axes, options_.ops, options_.keepdims, limits);
     if (plan.has_value() &&
         plan->stripes.front().bytes <= static_cast<std::size_t>(2 * block_bytes_)) {
       return plan->join == StripePlan::Join::kMerge ? MergeStripes(shape, *plan)
@@ -165,8 +165,7 @@ class BlockReduction {
       }
       if (n == 0) return std::nullopt;
       const auto count = static_cast<std::int64_t>(n / element_bytes);
-      // The whole as if it ended here: a full block is whole nodes of the canonical tree, whatever
-      // comes after it.
+      // The whole as if it ended here; its length is written anew at the end.
       Block block{index++,
                   {dtype_, {count}, std::span<const std::byte>(buffer).first(n)},
                   {{length + count}, length}};

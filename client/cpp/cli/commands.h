@@ -25,6 +25,7 @@ namespace warpfold::client {
 struct ServerFlags {
   std::string server = "localhost:50051";
   double timeout_s = 60;
+  std::uint32_t numerics_version = 0;  // that the server has to have; 0: any
   // TLS when any of these is set. Files are PEM.
   bool tls = false;
   std::string tls_ca;           // who may have signed the server's certificate; empty: gRPC's roots

@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectTo(const ServerFlags& flags, int 
   options.connection = *std::move(connection);
   options.timeout = TimeoutOf(flags);
   options.connections = connections;
+  options.required_numerics_version = flags.numerics_version;
   return Client::Connect(flags.server, options);
 }
 

@@ -40,6 +40,7 @@ std::string OpNames(const v1::GetServerInfoResponse& info) {
 nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerInfoResponse& info) {
   nlohmann::ordered_json out = {{"server", target},
                                 {"version", info.version()},
+                                {"numerics_version", info.numerics_version()},
                                 {"backend", info.backend()},
                                 {"devices", nlohmann::json::array()},
                                 {"ops", nlohmann::json::array()},
@@ -59,6 +60,7 @@ nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerIn
 std::string InfoText(const std::string& target, const v1::GetServerInfoResponse& info) {
   Table table({{"SERVER"}, {target, Align::kLeft, /*wraps=*/true}});
   table.AddRow({"version", Printable(info.version())});
+  table.AddRow({"numerics version", absl::StrCat(info.numerics_version())});
   table.AddRow({"backend", Printable(info.backend())});
   for (const v1::Device& device : info.devices()) {
     table.AddRow({"device", Printable(absl::StrCat(device.name(), ": ", device.model(), ", ",

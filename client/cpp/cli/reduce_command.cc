@@ -41,11 +41,15 @@ struct Reduced {
 
 nlohmann::ordered_json AnswerJson(const ReduceFlags& flags, const Reduced& reduced) {
   const ReduceAnswer& answer = reduced.answer.answer;
-  nlohmann::ordered_json out = {
-      {"file", reduced.file},        {"tensor", reduced.tensor},
-      {"dtype", reduced.dtype_name}, {"shape", reduced.answer.shape},
-      {"axes", flags.axes},          {"keepdims", flags.keepdims},
-      {"device", answer.device},     {"results", nlohmann::json::array()}};
+  nlohmann::ordered_json out = {{"file", reduced.file},
+                                {"tensor", reduced.tensor},
+                                {"dtype", reduced.dtype_name},
+                                {"shape", reduced.answer.shape},
+                                {"axes", flags.axes},
+                                {"keepdims", flags.keepdims},
+                                {"device", answer.device},
+                                {"numerics_version", answer.numerics_version},
+                                {"results", nlohmann::json::array()}};
   for (const ReduceResult& result : answer.results) {
     out["results"].push_back(nlohmann::ordered_json{{"op", Name(result.op)},
                                                     {"dtype", Name(result.tensor.dtype)},

@@ -31,7 +31,9 @@ from ._answer import Reduction, Timing
 from ._client import Client, RemoteTensor, SharedTensor, connect
 from ._contract import Op
 from ._errors import (
+    DataLossError,
     DeadlineExceededError,
+    FailedPreconditionError,
     InternalError,
     InvalidArgumentError,
     NotFoundError,
@@ -49,8 +51,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Client",
+    "DataLossError",
     "DeadlineExceededError",
     "Device",
+    "FailedPreconditionError",
     "InternalError",
     "InvalidArgumentError",
     "Limits",

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from . import _contract
 from ._dtypes import dtype_named, on_wire
-from ._errors import InternalError
+from ._errors import FailedPreconditionError, InternalError
 from ._request import ReduceCall
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Reduction",
     "Timing",
     "Values",
+    "check_version",
     "combined",
     "parse_answer",
     "parse_message",
@@ -61,6 +62,7 @@ class Reduction(dict[str, Values]):
         timing: Timing,
         attempts: int,
         state: bytes = b"",
+        numerics_version: int = 0,
     ) -> None:
         super().__init__(results)
         self.request_id = request_id
@@ -68,6 +70,7 @@ class Reduction(dict[str, Values]):
         self.timing = timing
         self.attempts = attempts
         self.state = state  # of a part, instead of results
+        self.numerics_version = numerics_version  # of the rules for numbers: ServerInfo has it, too
 
 
 Descriptions = dict[Any, Reduction]  # by the names of a mapping's tensors
@@ -90,6 +93,7 @@ def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
         raise InternalError(f"the server answered {len(message.results)} results to {len(ops)} ops")
     if bool(message.state) != call.request.return_state:
         raise InternalError("the server answered a state to a call for results, or none to one")
+    check_version(message, call.request.required_numerics_version)
     times = message.timing
     timing = Timing(
         times.receive_ns,
@@ -102,18 +106,49 @@ def parse_answer(call: ReduceCall, data: bytes, attempts: int) -> Reduction:
     values = {op: _value(op, call, result) for op, result in zip(ops, message.results)}
     if call.refuses_all_nan and any(np.any(index < 0) for index in values.values()):
         raise ValueError("All-NaN slice encountered")
-    return Reduction(values, message.request_id, message.device, timing, attempts, message.state)
+    return Reduction(
+        values,
+        message.request_id,
+        message.device,
+        timing,
+        attempts,
+        message.state,
+        message.numerics_version,
+    )
+
+
+def check_version(message: Any, required: int) -> None:
+    """FailedPreconditionError when an answer is not of the required numerics_version, if any.
+
+    A server that is older than these does not know that one is asked for.
+    """
+    if required not in (0, message.numerics_version):
+        raise FailedPreconditionError(
+            f"required_numerics_version: {required} is asked for, but the answer has version "
+            f"{message.numerics_version}"
+        )
 
 
 def combined(values: dict[str, Values], pieces: Iterable[Reduction]) -> Reduction:
-    """`values`, which came about by way of the pieces."""
+    """`values`, which came about by way of the pieces.
+
+    FailedPreconditionError when these are of several numerics_versions.
+    """
     pieces = list(pieces)
+    versions = sorted({piece.numerics_version for piece in pieces})
+    if len(versions) > 1:
+        raise FailedPreconditionError(
+            f"numerics_version: the pieces of one answer have {' and '.join(map(str, versions))}, "
+            "because the servers go by different rules for numbers; "
+            "connect(..., required_numerics_version=) asks for one"
+        )
     return Reduction(
         values,
         pieces[0].request_id,
         ", ".join(sorted({piece.device for piece in pieces} - {""})),
         Timing(*map(sum, zip(*(piece.timing for piece in pieces)))),
         max(piece.attempts for piece in pieces),
+        numerics_version=versions[0],
     )
 
 

@@ -53,6 +53,7 @@ def connect(
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
+    required_numerics_version: int | None = None,
 ) -> Client:
     """Connects to the server at `target`, "host:port" or "host", and asks what it is.
 
@@ -71,6 +72,9 @@ def connect(
     that is silent for `ping_after` seconds while a small call waits, of up to 64 KiB, is asked
     whether it is there; if it has not said so after another `ping_timeout`, the call is tried
     again, on another server where the target is several. None: never.
+    `required_numerics_version` names the rules for numbers by which every answer has to come about:
+    a server whose `info().numerics_version` is another refuses reductions with
+    FailedPreconditionError. None: any.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """
@@ -83,6 +87,7 @@ def connect(
         shared_memory_mode,
         ping_after,
         ping_timeout,
+        required_numerics_version,
     )
     client = Client(chosen_target(target), credentials, options)
     try:
@@ -175,7 +180,7 @@ class Client(
         """The state of `x`, a part of a larger array; `merge` makes results of all parts' states.
 
         >>> x = np.arange(6000.0)
-        >>> parts = [(x[:512], 0), (x[512:], 512)]
+        >>> parts = [(x[:1234], 0), (x[1234:], 1234)]
         >>> states = [
         ...     client.reduce_part(part, ["sum", "max"], whole_shape=x.shape, offset=offset)
         ...     for part, offset in parts
@@ -184,8 +189,8 @@ class Client(
         True
 
         A part is a range of the whole's outermost reduced run, and `offset` the run's index at
-        which it starts; the contract (`Part` in reduction.proto) says what a run is and where it
-        may be cut. States are bytes that any server merges: they can be kept and sent.
+        which it starts; the contract (`Part` in reduction.proto) says what a run is. It may be cut
+        anywhere. States are bytes that any server merges: they can be kept and sent.
         """
         check_words("reduce_part", call)
         planned = plan(

@@ -75,10 +75,10 @@ def reduce(
     axes = tuple(range(x.ndim)) if axes is None else axes
     if not axes:
         raise ValueError("there is no axis to reduce")
-    blocks, chunks = blocks_of(x.shape, x.dtype, x.chunks, axes, ops)
+    blocks, chunks = blocks_of(x.shape, x.chunks, axes, ops)
     if chunks != x.chunks:
         if not rechunk:
-            raise ValueError(f"for these bits the chunks have to be {chunks}, not {x.chunks}")
+            raise ValueError(f"for an index the chunks have to be {chunks}, not {x.chunks}")
         x = x.rechunk(chunks)
     somewhere = partial(_somewhere, servers, connect)
     states = _mapped(

@@ -1,8 +1,8 @@
 """How the blocks of a chunked array are parts of it; nothing here needs Dask.
 
-An array is cut along the first of its reduced axes alone (`rows`), at the places where the order
-allows it: its blocks are then parts as the contract has them. Where no op depends on the order, the
-elements that are reduced are one run in whatever order, and the blocks of any grid are parts of it.
+Results do not depend on the elements' order, so those that are reduced are one run in whatever
+order, and the blocks of any grid are parts of it. Not so an index, which counts in C order: for
+argmin and argmax an array is cut along the first of its reduced axes alone (`rows`), anywhere.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._parts import depends_on_order, outermost_run
+from ._parts import outermost_run
 
 __all__ = ["Blocks", "Chunks", "Part", "blocks_of"]
 
 Chunks = tuple[tuple[int, ...], ...]
-_INDEX_OPS = {"argmin", "argmax"}  # independent of the order of additions, not of the elements'
+_INDEX_OPS = {"argmin", "argmax"}
 
 
 class Part(NamedTuple):
@@ -36,7 +36,7 @@ class Blocks(NamedTuple):
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]  # reduced ones, ascending
-    rows: int | None  # the axis that is cut; None: a grid of unordered blocks
+    rows: int | None  # the axis that is cut; None: any of the reduced ones
 
     def part(self, x: np.ndarray[Any, Any], starts: Sequence[int]) -> Part:
         """The block `x`, whose first element is at `starts`."""
@@ -64,61 +64,28 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    chunks: Chunks,
-    axes: Sequence[int],
-    ops: Sequence[str],
+    shape: tuple[int, ...], chunks: Chunks, axes: Sequence[int], ops: Sequence[str]
 ) -> tuple[Blocks, Chunks]:
-    """What the blocks are, and the chunks that they need: often the array's own.
+    """What the blocks are, and the chunks that they need: but for an index, the array's own.
 
     `axes` are one or more, in [0, rank).
     """
     axes = tuple(sorted(axes))
-    ordered = depends_on_order(dtype, ops)
-    if not ordered and _INDEX_OPS.isdisjoint(ops):
+    if _INDEX_OPS.isdisjoint(ops):
         return Blocks(shape, axes, None), chunks
-    run = outermost_run(shape, axes, dtype, ops)
-    rows = run.dimensions[0] if run else -1
+    run = outermost_run(shape, axes)
+    rows = run.dimensions[0] if run else axes[0]
     needed = list(chunks)
-    for axis, lengths in enumerate(chunks):
-        if axis in axes and axis != rows:
+    for axis in axes:
+        if axis != rows or run is None:
             needed[axis] = (shape[axis],)
-        elif ordered and axis not in axes and axis > axes[0]:
-            needed[axis] = _without_ones(lengths)
-    if run is None:
-        return Blocks(shape, axes, axes[0]), tuple(needed)
-    row_indices = run.length // shape[rows]
-    step = run.unit // math.gcd(run.unit, row_indices)
-    if tuple(needed[axis] for axis in axes if axis != rows) == tuple(
-        chunks[axis] for axis in axes if axis != rows
-    ):
-        needed[rows] = _snapped(chunks[rows], step)
-    else:  # whole rows are wider than blocks were: as many as weigh the same
+    if run is not None and any(needed[axis] != chunks[axis] for axis in axes):
+        # Whole rows are wider than blocks were: as many as weigh the same.
         row_elements = math.prod(max(c) for i, c in enumerate(needed) if i != rows)
-        target = math.prod(max(c) for c in chunks) // row_elements // step * step
-        needed[rows] = _even(shape[rows], max(step, target))
+        target = math.prod(max(c) for c in chunks) // row_elements
+        needed[rows] = _even(shape[rows], max(1, target))
     return Blocks(shape, axes, rows), tuple(needed)
-
-
-def _snapped(lengths: Sequence[int], step: int) -> tuple[int, ...]:
-    """The cuts moved to the nearest multiples of `step`."""
-    ends = list(itertools.accumulate(lengths))
-    cuts = {(2 * end + step) // (2 * step) * step for end in ends[:-1]}
-    places = sorted({0, ends[-1], *(cut for cut in cuts if cut < ends[-1])})
-    return tuple(b - a for a, b in zip(places, places[1:]))
 
 
 def _even(length: int, step: int) -> tuple[int, ...]:
     return tuple(min(step, length - start) for start in range(0, length, step))
-
-
-def _without_ones(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Each chunk of length 1 joined to the one before it, or after it if it is the first."""
-    joined: list[int] = []
-    for length in lengths:
-        if joined and (length == 1 or joined[-1] == 1):
-            joined[-1] += length
-        else:
-            joined.append(length)
-    return tuple(joined)

@@ -11,7 +11,9 @@ import re
 import grpc
 
 __all__ = [
+    "DataLossError",
     "DeadlineExceededError",
+    "FailedPreconditionError",
     "InternalError",
     "InvalidArgumentError",
     "NotFoundError",
@@ -22,6 +24,7 @@ __all__ = [
     "WarpfoldError",
     "WrongServerError",
     "error_of",
+    "is_other_version",
     "moved",
     "was_refused",
     "wrong_server",
@@ -52,6 +55,18 @@ class OutOfRangeError(WarpfoldError, OverflowError):
     """An integer sum or product does not fit its dtype. The message has a sum's exact value."""
 
     code = grpc.StatusCode.OUT_OF_RANGE
+
+
+class DataLossError(WarpfoldError, ArithmeticError):
+    """A product of floats lies too close to the middle of two numbers to tell which is nearer."""
+
+    code = grpc.StatusCode.DATA_LOSS
+
+
+class FailedPreconditionError(WarpfoldError):
+    """`required_numerics_version` is not the server's, or a tensor is not completely written."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class UnimplementedError(WarpfoldError, NotImplementedError):
@@ -102,11 +117,16 @@ _OUR_LIMIT = "Deadline Exceeded"
 # The system's words for an address at which nobody listens, which gRPC passes on.
 _REFUSED = "Connection refused"
 
+# How a message begins that is about the version of the rules for numbers.
+_VERSION_FIELDS = ("required_numerics_version: ", "numerics_version: ")
+
 _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
     error.code: error
     for error in (
         InvalidArgumentError,
         OutOfRangeError,
+        DataLossError,
+        FailedPreconditionError,
         UnimplementedError,
         NotFoundError,
         ResourceExhaustedError,
@@ -150,12 +170,17 @@ def error_of(
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
 
 
-def moved(error: OutOfRangeError, elements: int) -> OutOfRangeError:
+def is_other_version(error: WarpfoldError) -> bool:
+    """Whether the server goes by another numerics_version than the client, or another server."""
+    return isinstance(error, FailedPreconditionError) and str(error).startswith(_VERSION_FIELDS)
+
+
+def moved(error: WarpfoldError, elements: int) -> WarpfoldError:
     """The same where the results begin so many elements later than the server knew."""
     message = re.sub(
         r"(?<=output element )\d+", lambda found: str(int(found[0]) + elements), str(error)
     )
-    return OutOfRangeError(message, code=error.code, attempts=error.attempts)
+    return type(error)(message, code=error.code, attempts=error.attempts)
 
 
 def wrong_server(target: str, error: WarpfoldError) -> WrongServerError:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import _contract
-from ._answer import Reduction, parse_message
+from ._answer import Reduction, check_version, parse_message
 from ._arrays import Axis
 from ._attempts import Deadline
 from ._channel import Channel, Channels
@@ -47,7 +47,7 @@ from ._options import (
 from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
-from ._request import ReduceCall, payload_of, plan_merge
+from ._request import ReduceCall, demanding, payload_of, plan_merge
 from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
@@ -117,6 +117,7 @@ class Flows:
     ) -> Reduction:
         deadline = self._rpcs.deadline(timeout)
         io = self._rpcs.io
+        call = demanding(call, self._rpcs.options.required_version())
         if call.payload is None:
             return await self._rpcs.named(io, call, deadline)
         if isinstance(call.payload, CudaArray):
@@ -188,10 +189,13 @@ class Flows:
     async def merge_states(
         self, states: Sequence[bytes], request_id: str, timeout: float | None
     ) -> bytes:
-        message = plan_merge(states, request_id, return_state=True)
         rpcs = self._rpcs
+        required = rpcs.options.required_version()
+        message = plan_merge(states, request_id, required, return_state=True)
         data, _ = await rpcs.anywhere(rpcs.io, "merge", message, rpcs.deadline(timeout))
-        state: bytes = parse_message(_contract.ReduceResponse, data).state
+        answer = parse_message(_contract.ReduceResponse, data)
+        check_version(answer, required)
+        state: bytes = answer.state
         return state
 
     async def put(

@@ -47,8 +47,11 @@ class Functions(
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
     * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
-    * Sums of floats are accumulated in float64 and rounded once, in an order that depends on
-      nothing but dtype, shape and axes: the same input gives the same bits on every server.
+    * A result is the exact one, rounded once to its dtype: a sum of float32 is the real sum of the
+      elements, to the nearest float32. The same input gives the same bits on every server whose
+      `info().numerics_version` is the same.
+    * A product of floats that is too close to the middle of two numbers to tell which is nearer
+      raises DataLossError, which is rare.
     * `dtype` and `out` widen a result and never round it a second time: what would is a TypeError.
       They do not change how it is computed.
     * `ddof` and `correction` are whole numbers, of whatever type.

@@ -51,6 +51,9 @@ class ServerInfo(NamedTuple):
     ops: tuple[Op, ...]  # names that Client.reduce takes
     dtypes: tuple[str, ...]  # NumPy's names
     shared_memory_prefix: str  # of segments that it takes; empty: none
+    # Of its rules for numbers: another one wherever the bits of any answer may be others. 0: the
+    # server is older than these.
+    numerics_version: int
 
 
 def parse_info(data: bytes, target: str) -> ServerInfo:
@@ -70,4 +73,5 @@ def parse_info(data: bytes, target: str) -> ServerInfo:
         ),
         dtypes=tuple(_contract.DTYPE_NAMES.get(d, f"dtype {d}") for d in message.dtypes),
         shared_memory_prefix=message.shared_memory_prefix,
+        numerics_version=message.numerics_version,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 import os
 from dataclasses import dataclass
 
@@ -41,8 +42,7 @@ DEFAULT_STREAM_THRESHOLD_BYTES = 8 << 20
 DEFAULT_CHUNK_BYTES = 4 << 20
 # An array of at least this many bytes is sent over all of a client's connections at a time.
 STRIPE_THRESHOLD_BYTES = 64 << 20
-# So many pieces or more, so that a slow connection does not keep the others waiting; of a reduced
-# run each but the last is one node of the canonical tree.
+# So many pieces or more, so that a slow connection does not keep the others waiting.
 STRIPES_PER_CONNECTION = 4
 # And of at most so many bytes, so that each is one message: 256 MiB over 4 connections took 104 ms
 # on the H200 host as 16 streams of 1 MiB chunks, 81 as 4 streams of 4 MiB chunks, 96, 83 and 80 as
@@ -61,6 +61,7 @@ DEFAULT_PING_TIMEOUT_S = 0.5
 # gRPC counts the nanoseconds from 1970 in 64 bits, which end in 2262: a later deadline has passed.
 _TIMEOUT_MAX_S = 100 * 365 * 24 * 3600.0
 _PING_MAX_S = 3600  # gRPC counts the milliseconds in 32 bits
+_VERSION_MAX = 2**32 - 1  # the contract has 32 bits for it
 
 
 def _check_number(name: str, value: object) -> None:
@@ -87,8 +88,10 @@ class Options:
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE
     ping_after: float | None = DEFAULT_PING_AFTER_S
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S
+    required_numerics_version: int | None = None  # None, as 0, is any
 
     def __post_init__(self) -> None:
+        self.required_version()
         checked_timeout(self.timeout)
         if self.chunk_bytes < 1:
             raise ValueError(f"chunk_bytes is {self.chunk_bytes}, but must be positive")
@@ -102,6 +105,21 @@ class Options:
                 raise ValueError(
                     f"{name} is {value}, but must be from 0.001 to {_PING_MAX_S} seconds"
                 )
+
+    def required_version(self) -> int:
+        """As the contract has it, where 0 means any."""
+        given = self.required_numerics_version
+        name = "required_numerics_version"
+        if given is None:
+            return 0
+        try:
+            version = operator.index(given)
+        except TypeError:
+            kind = type(given).__name__
+            raise TypeError(f"{name} is {given!r}, a {kind}, but must be a whole number") from None
+        if not 0 <= version <= _VERSION_MAX:
+            raise ValueError(f"{name} is {version}, but must be from 0 to {_VERSION_MAX}")
+        return version
 
     def pings(self) -> Pings | None:
         if self.ping_after is None:

@@ -1,33 +1,33 @@
-"""Where a tensor may be cut into parts whose states merge to the bits of the whole.
+"""What parts of a tensor are, and how large their states may be.
 
-The rule is that of `Part` in reduction.proto; docs/order.md says why.
+The rule is that of `Part` in reduction.proto: parts are ranges of the outermost reduced run, and a
+cut may fall anywhere in it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
+__all__ = ["Run", "StateBytes", "outermost_run", "state_bytes"]
 
-__all__ = ["Run", "depends_on_order", "outermost_run"]
-
-_NEVER_ORDERED = {
-    "min",
-    "max",
-    "argmin",
-    "argmax",
-    "any",
-    "all",
-    "count_nonzero",
-    "nan_count",
-    "inf_count",
-}
-_UNORDERED_OF_INTEGERS = _NEVER_ORDERED | {"sum", "mean", "prod", "l1_norm"}
-_UNORDERED_OF_SHORT_INTEGERS = _UNORDERED_OF_INTEGERS | {"l2_norm", "var", "std"}
-_COLUMN_LEAF = 8  # indices
-_ROW_TILE_BYTES = 4096
+_FLOATS = {"float16", "bfloat16", "float32", "float64"}
+_SUMS = {"sum", "mean", "var", "std"}
+_SQUARES = {"l2_norm", "var", "std"}
+# The most that a sum takes: every digit between the smallest element and the sum of 2^63 of the
+# largest. And the most that a sum of squares takes.
+_SUM_BYTES_MAX = {"float16": 20, "bfloat16": 48, "float32": 48, "float64": 276}
+_SQUARE_SUM_BYTES_MAX = {"float16": 32, "bfloat16": 84, "float32": 84, "float64": 540}
+_INTEGER_SUM_BYTES_MAX = 20
+_INTEGER_SQUARE_SUM_BYTES_MAX = 28
+# What they take of most data: of a million float64 elements, the largest 2^20 times the smallest,
+# 5 digits of 4 bytes, or of squares 7, after 4 bytes of flags and places.
+_SUM_BYTES_COMMON = 24
+_SQUARE_SUM_BYTES_COMMON = 32
+_FLOAT_PRODUCT_BYTES = 33
+_OTHER_BYTES_MAX = 16  # an index and a key, or the product of integers
+_NAN_COUNT_BYTES = 8
 
 
 class Run(NamedTuple):
@@ -35,22 +35,9 @@ class Run(NamedTuple):
 
     dimensions: tuple[int, ...]  # those longer than 1
     length: int  # indices
-    inner: int  # elements behind each index
-    unit: int  # cuts fall at multiples of it, and at the end
 
 
-def depends_on_order(dtype: np.dtype[Any], ops: Collection[str]) -> bool:
-    """Whether any of the ops rounds on its way."""
-    if dtype.kind not in "biu":
-        return not _NEVER_ORDERED.issuperset(ops)
-    if dtype.itemsize > 2:
-        return not _UNORDERED_OF_INTEGERS.issuperset(ops)
-    return not _UNORDERED_OF_SHORT_INTEGERS.issuperset(ops)
-
-
-def outermost_run(
-    shape: Sequence[int], axes: Collection[int] | None, dtype: np.dtype[Any], ops: Collection[str]
-) -> Run | None:
+def outermost_run(shape: Sequence[int], axes: Collection[int] | None) -> Run | None:
     """`axes` in [0, rank), None or none at all for all. None when nothing longer than 1 is reduced,
     or there are no elements."""
     if 0 in shape:
@@ -64,9 +51,31 @@ def outermost_run(
         if i not in reduced:
             break
         run.append(i)
-    inner = math.prod(shape[run[-1] + 1 :])
-    if not depends_on_order(dtype, ops) or len(reduced) > len(run):
-        unit = 1
-    else:
-        unit = _COLUMN_LEAF if inner > 1 else _ROW_TILE_BYTES // dtype.itemsize
-    return Run(tuple(run), math.prod(shape[i] for i in run), inner, unit)
+    return Run(tuple(run), math.prod(shape[i] for i in run))
+
+
+class StateBytes(NamedTuple):
+    """What a state's values take for an element of the results."""
+
+    common: int  # of most data
+    most: int  # of any
+
+
+def state_bytes(dtype: str, ops: Collection[str], omit_nan: bool) -> StateBytes:
+    """`dtype` by NumPy's name. What several ops have in common is in a state once."""
+    names = set(ops)
+    sum_max = _SUM_BYTES_MAX.get(dtype, _INTEGER_SUM_BYTES_MAX)
+    squares_max = _SQUARE_SUM_BYTES_MAX.get(dtype, _INTEGER_SQUARE_SUM_BYTES_MAX)
+    sums = bool(names & _SUMS) + ("l1_norm" in names)
+    squares = bool(names & _SQUARES)
+    others = len(names - _SUMS - _SQUARES - {"l1_norm", "prod"}) * _OTHER_BYTES_MAX
+    if "prod" in names:
+        others += _FLOAT_PRODUCT_BYTES if dtype in _FLOATS else _OTHER_BYTES_MAX
+    if omit_nan and dtype in _FLOATS:
+        others += _NAN_COUNT_BYTES
+    return StateBytes(
+        common=sums * min(sum_max, _SUM_BYTES_COMMON)
+        + squares * min(squares_max, _SQUARE_SUM_BYTES_COMMON)
+        + others,
+        most=sums * sum_max + squares * squares_max + others,
+    )

@@ -10,9 +10,9 @@ from typing import Any, Callable
 
 from ._answer import Reduction, combined, parse_answer
 from ._attempts import Deadline
-from ._errors import OutOfRangeError, moved
+from ._errors import DataLossError, OutOfRangeError, moved
 from ._io import Io
-from ._request import ReduceCall, call_of_state, plan_merge
+from ._request import ReduceCall, call_of_state, demanding, plan_merge
 from ._rpcs import Rpcs
 from ._stripes import Stripes, laid_together
 
@@ -37,7 +37,7 @@ async def in_pieces(
             try:
                 answers[place] = await send(io, piece)
                 deadline.went_on()
-            except OutOfRangeError as error:  # of results, which parts have none of
+            except (OutOfRangeError, DataLossError) as error:  # of results: parts have none
                 before = sum(math.prod(piece.result_shape) for piece in stripes.calls[:place])
                 raise moved(error, before) from None
 
@@ -57,7 +57,8 @@ async def merged(
     deadline: Deadline,
 ) -> Reduction:
     """What the states come to; of a call that is not known they say themselves what it was."""
-    message = plan_merge(states, request_id, return_state=False)
+    required = rpcs.options.required_version()
+    message = plan_merge(states, request_id, required, return_state=False)
     data, attempts = await rpcs.anywhere(rpcs.io, "merge", message, deadline)
     # The server has checked that there are states, and of one reduction.
-    return parse_answer(call or call_of_state(states[0]), data, attempts)
+    return parse_answer(demanding(call or call_of_state(states[0]), required), data, attempts)

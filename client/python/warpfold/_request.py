@@ -32,6 +32,7 @@ __all__ = [
     "call_of_state",
     "checked_ops",
     "copy_of",
+    "demanding",
     "field_prefix",
     "form_of",
     "payload_of",
@@ -198,11 +199,26 @@ def plan_part(
     return call._replace(request=request)
 
 
-def plan_merge(states: Sequence[bytes], request_id: str, *, return_state: bool) -> bytes:
+def demanding(call: ReduceCall, version: int) -> ReduceCall:
+    """The same, to be answered by that numerics_version alone; 0: by any."""
+    if not version:
+        return call
+    request = copy_of(call.request)
+    request.required_numerics_version = version
+    return call._replace(request=request)
+
+
+def plan_merge(
+    states: Sequence[bytes], request_id: str, required_version: int, *, return_state: bool
+) -> bytes:
     """TypeError when states are no sequence of bytes."""
     if not all(isinstance(state, bytes) for state in states):
         raise TypeError("states are the bytes that reduce_part and merge_states return")
-    request = _contract.MergeRequest(request_id=request_id, return_state=return_state)
+    request = _contract.MergeRequest(
+        request_id=request_id,
+        return_state=return_state,
+        required_numerics_version=required_version,
+    )
     request.states.extend(states)
     message: bytes = request.SerializeToString()
     return message

@@ -20,7 +20,7 @@ import grpc
 from . import _contract
 from ._answer import Reduction
 from ._attempts import Deadline
-from ._errors import WarpfoldError
+from ._errors import WarpfoldError, is_other_version
 from ._io import Io
 from ._pieces import in_pieces
 from ._progress import Meter, Progress
@@ -96,7 +96,7 @@ class SharedMemory:
             senders = [partial(self._through, slot, deadline, meter) for slot in slots]
             return await in_pieces(self._rpcs, call, stripes, senders, deadline)
         except WarpfoldError as error:
-            if error.code not in _LOST:
+            if error.code not in _LOST or is_other_version(error):
                 raise
             for slot in slots:
                 slot.lost = True

@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _contract
-from ._dtypes import dtype_named
 from ._info import Limits
-from ._parts import outermost_run
+from ._parts import outermost_run, state_bytes
 from ._request import ReduceCall, copy_of, plan_part, result_shape
 
 __all__ = ["Stripes", "cut_to", "laid_together", "stripes_of"]
 
-_STATE_BYTES_MAX = 24  # of an op and an element of the result: what MOMENT_VALUES takes
-_STATES_SHARE_MAX = 1 / 8  # of the payload: else as many bytes come back and go again
+# Of the payload: else as many bytes come back and go again. By the size that states have of most
+# data. Of float64 whose exponents differ widely it may be fifteen times that, which costs time and
+# nothing else.
+_STATES_SHARE_MAX = 1 / 8
 
 
 class Stripes(NamedTuple):
@@ -64,17 +65,21 @@ def _slices(call: ReduceCall, shape: tuple[int, ...], axis: int, count: int) -> 
 
 
 def _parts(call: ReduceCall, shape: tuple[int, ...], count: int, limits: Limits) -> Stripes | None:
-    dtype = dtype_named(_contract.DTYPE_NAMES[call.request.tensor.dtype])
-    run = outermost_run(shape, call.request.axes, dtype, call.ops)
-    if run is None or run.length < 2 * run.unit:
+    run = outermost_run(shape, call.request.axes)
+    if run is None:
         return None
-    # A power of two of units, so that each part but the last is one node.
-    step = run.unit << max(0, (run.length // (run.unit * count)).bit_length() - 1)
-    state_bytes = math.prod(call.result_shape) * len(call.ops) * _STATE_BYTES_MAX
-    states_max = call.payload_bytes * _STATES_SHARE_MAX
-    for limit in (limits.max_result_bytes, limits.max_message_bytes):
-        states_max = min(states_max, limit or math.inf)
-    if state_bytes * -(-run.length // step) > states_max:
+    step = -(-run.length // count)
+    parts = -(-run.length // step)
+    dtype = _contract.DTYPE_NAMES[call.request.tensor.dtype]
+    omit_nan = call.request.nan_policy == _contract.NAN_POLICY_OMIT
+    each = state_bytes(dtype, call.ops, omit_nan)
+    elements = math.prod(call.result_shape)
+    if elements * each.common * parts > call.payload_bytes * _STATES_SHARE_MAX:
+        return None
+    # Whatever the data are, the server takes the states: each as an answer, all as one message.
+    if elements * each.most > (limits.max_result_bytes or math.inf):
+        return None
+    if elements * each.most * parts > (limits.max_message_bytes or math.inf):
         return None
 
     def part_at(start: int) -> ReduceCall:

@@ -70,6 +70,7 @@ def connect(
     shared_memory_mode: int | None = DEFAULT_SHARED_MEMORY_MODE,
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
+    required_numerics_version: int | None = None,
 ) -> Connecting:
     """warpfold.connect, for the running event loop.
 
@@ -86,6 +87,7 @@ def connect(
             shared_memory_mode,
             ping_after,
             ping_timeout,
+            required_numerics_version,
         )
         client = Client(chosen_target(target), credentials, options)
         try:

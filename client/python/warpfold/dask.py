@@ -12,18 +12,10 @@
 Each block becomes a partial state on a server, Dask's tree reduction merges the states, and the
 last merge makes the results. They always have the bits of one server's answer to the whole array.
 
-Between workers travel states, and blocks only where the chunks are not those that the bits need:
-`x` is rechunked then, or ValueError raised with `rechunk=False`. Any chunks will do where no op
-rounds on its way: min, max, any, all, count_nonzero; of integers sum, mean and prod; of those of up
-to 16 bits var and std. Otherwise, and for argmin and argmax,
-
-* only the first of the reduced axes may be cut (those of length 1 do not count),
-* for argmin and argmax anywhere; else anywhere too where a kept axis separates it from another
-  reduced one, at multiples of 8 where only kept axes are behind it, and where none is, at multiples
-  of 4096 bytes of elements in C order, such as 1024 of a float32 vector;
-* and along a kept axis behind a reduced one no chunk may have length 1, unless the axis has.
-
-The reasons are in docs/order.md: "Parts".
+Between workers travel states, and never blocks but for argmin and argmax: any chunks will do, along
+every axis. An index counts in C order, so for these two, and for `reduce` with one of them, only
+the first of the reduced axes may be cut, anywhere (those of length 1 do not count). Where another
+one is, `x` is rechunked, or ValueError raised with `rechunk=False`.
 
 `servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
 all where none is; when one dies the next is tried, which makes the same bits. Without it, each

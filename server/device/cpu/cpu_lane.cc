@@ -32,8 +32,8 @@ class StopWatch {
 
 }  // namespace
 
-CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, Numerics numerics)
-    : cutter(p, piece_bytes), folds(p, cutter, numerics), result_layout(p, {folds.state_bytes()}) {}
+CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes)
+    : cutter(p, piece_bytes), folds(p, cutter), result_layout(p, {folds.state_bytes()}) {}
 
 CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
     : options_(options),
@@ -46,15 +46,14 @@ absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options
 absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan, options_.numerics));
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan));
   if (!charge.ok()) {
     Abandon();
     return charge.status();
   }
   task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r =
-      *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, options_.numerics));
+  Reduction& r = *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes));
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -71,7 +70,7 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   r.memory = *std::move(memory);
   const Output results =
       r.result_layout.OutputAt(plan, r.memory.get() + r.folds.scratch_bytes(), &r.overflow);
-  r.folds.Place(plan, r.memory.get(), results);
+  r.folds.Place(r.memory.get(), results);
   r.piece = r.cutter.Next();
   return absl::OkStatus();
 }
@@ -111,7 +110,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   absl::Status status;
   absl::StatusOr<std::vector<std::string>> results;
   if (task_.plan->element_count == 0) {
-    results = OutcomeOfNothing(*task_.plan, options_.numerics);
+    results = OutcomeOfNothing(*task_.plan);
   } else {
     Reduction& r = *task_.reduction;
     const StopWatch watch;
@@ -132,7 +131,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
 
 absl::StatusOr<std::vector<std::string>> CpuLane::TakeResults(const std::byte* results) const {
   const Reduction& r = *task_.reduction;
-  if (!LeavesValues(*task_.plan, options_.numerics)) {
+  if (!task_.plan->leaves_states) {
     return r.result_layout.Extract(reinterpret_cast<const char*>(results));
   }
   return PartValuesOf(*task_.plan, [&](std::int64_t first, std::int64_t) {

@@ -35,7 +35,7 @@ class CpuLane final : public Lane {
  private:
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes, Numerics numerics);
+    Reduction(const Plan& plan, std::size_t piece_bytes);
 
     PieceCutter cutter;
     CpuFolds folds;

@@ -36,17 +36,17 @@ bool IsSameKind(const Plan& a, const Plan& b) {
 
 }  // namespace
 
-bool CudaBatchLane::Batches(const Plan& plan, Numerics numerics) {
+bool CudaBatchLane::Batches(const Plan& plan) {
   const Geometry& g = plan.geometry;
   // The exact product of floats is a pass of its own.
-  const bool has_pass_beside = numerics == Numerics::kExact && IsFloat(plan.dtype) &&
-                               std::ranges::find(plan.ops, Op::kProd) != plan.ops.end();
+  const bool has_pass_beside =
+      IsFloat(plan.dtype) && std::ranges::find(plan.ops, Op::kProd) != plan.ops.end();
   return plan.element_count > 0 && plan.input_bytes <= kTensorBytesMax && g.inner == 1 &&
          g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states && !has_pass_beside;
 }
 
 CudaBatchLane::CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse& use)
-    : ordinal_(ordinal), numerics_(options.numerics), limits_(options.batch), use_(use) {
+    : ordinal_(ordinal), limits_(options.batch), use_(use) {
   // Each tensor's rows and results are small beside what a few tensors may have.
   const std::size_t tensors = static_cast<std::size_t>(limits_.tensors);
   limits_.bytes = RoundedUp(std::max(limits_.bytes, static_cast<std::size_t>(kTensorBytesMax)));
@@ -183,7 +183,7 @@ absl::Status CudaBatchLane::LaunchGroups() {
       at += Rows(*(*tensor)->plan);
     }
     const Plan& plan = *(*begin)->plan;
-    groups.push_back({{.dtype = plan.dtype, .bundle = plan.bundle(), .numerics = numerics_},
+    groups.push_back({{.dtype = plan.dtype, .bundle = plan.bundle()},
                       cuda::PlanBatch(plan.dtype, {table + first, at - first}),
                       data_bytes_ + first * sizeof(BatchItem)});
     begin = end;
@@ -251,7 +251,7 @@ absl::StatusOr<Outcome> CudaBatchLane::ReduceOnCpu(const Tensor& tensor) const {
   return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {
     std::vector<char> block(layout.total_bytes());
     Overflow overflow;
-    cpu::FoldElements({plan.dtype, plan.bundle(), numerics_}, pinned_.get() + tensor.data,
+    cpu::FoldElements({plan.dtype, plan.bundle()}, pinned_.get() + tensor.data,
                       {g.outer, g.reduce, g.inner}, layout.OutputAt(plan, block.data(), &overflow),
                       cpu::Serial);
     if (absl::Status fits = OverflowStatus(overflow, plan); !fits.ok()) return fits;

@@ -33,7 +33,7 @@ class CudaBatchLane final : public BatchLane {
   static constexpr std::int64_t kTensorBytesMax = std::int64_t{64} << 10;
 
   // What fits in a table's items: contiguous rows, at most kRowsMax of them, in one pass.
-  static bool Batches(const Plan& plan, Numerics numerics);
+  static bool Batches(const Plan& plan);
 
   // `use` must outlive the lane.
   static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const LaneOptions& options,
@@ -69,7 +69,6 @@ class CudaBatchLane final : public BatchLane {
   cuda::BatchVerdict& verdict(std::size_t item) const;
 
   int ordinal_;
-  Numerics numerics_;
   BatchLimits limits_;
   DeviceUse& use_;
   std::size_t items_max_;

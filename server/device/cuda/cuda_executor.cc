@@ -69,9 +69,7 @@ absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
   return CudaLane::Make(ordinal_, shape_, options_, use_, suspended_bytes_);
 }
 
-bool CudaExecutor::Batches(const Plan& plan) const {
-  return CudaBatchLane::Batches(plan, options_.numerics);
-}
+bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaExecutor::MakeBatchLane() {
   return CudaBatchLane::Make(ordinal_, options_, use_);

@@ -28,15 +28,13 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
 
 }  // namespace
 
-CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device,
-                     Numerics numerics)
+CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
     : kind_(cutter.kind()),
       leaves_states_(plan.leaves_states),
       sums_pieces_(!cutter.is_whole() || leaves_states_),
       outputs_(plan.output_count) {
-  cuda::Job job{
-      .dtype = plan.dtype, .bundle = plan.bundle(), .device = device, .numerics = numerics};
-  if (numerics == Numerics::kOrdered || !IsFloat(plan.dtype)) {
+  cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = device};
+  if (!IsFloat(plan.dtype)) {
     AddPass(plan, cutter, job, Gives::kAll);
     return;
   }

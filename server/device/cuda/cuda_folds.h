@@ -57,8 +57,7 @@ class CudaBackend {
 
 class CudaFolds {
  public:
-  CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device,
-            Numerics numerics);
+  CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
 
   std::size_t scratch_bytes() const { return places_.total_bytes(); }
   // Of a plan that leaves states, how many bytes each of them has an output.

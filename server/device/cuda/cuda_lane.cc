@@ -33,9 +33,9 @@ std::size_t DeviceResultBytes(const ResultLayout& layout, bool in_pinned) {
 }  // namespace
 
 CudaLane::Reduction::Reduction(const Plan& plan, std::size_t piece_bytes,
-                               const cuda::DeviceShape& device, Numerics numerics)
+                               const cuda::DeviceShape& device)
     : cutter(plan, piece_bytes),
-      folds(plan, cutter, device, numerics),
+      folds(plan, cutter, device),
       result_layout(plan, folds.state_bytes()) {}
 
 absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
@@ -104,14 +104,14 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan, options_.numerics));
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan));
   if (!charge.ok()) {
     Abandon();
     return charge.status();
   }
   result_charge_ = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = reduction_.emplace(plan, piece_bytes, shape_, options_.numerics);
+  Reduction& r = reduction_.emplace(plan, piece_bytes, shape_);
   if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
     Abandon();
     return status;
@@ -226,7 +226,7 @@ absl::Status CudaLane::SendPiece(const std::byte* pinned) {
 
 absl::StatusOr<Outcome> CudaLane::Finish() {
   if (plan_->element_count == 0) {
-    absl::StatusOr<std::vector<std::string>> results = OutcomeOfNothing(*plan_, options_.numerics);
+    absl::StatusOr<std::vector<std::string>> results = OutcomeOfNothing(*plan_);
     HostCharge charge = std::move(result_charge_);
     Drop();
     if (!results.ok()) return results.status();
@@ -294,7 +294,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::SettleAndFetch() {
 // last piece is in the stream. One wait is for all that fits in them, and the overflow report.
 absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
   Reduction& r = *reduction_;
-  const bool may_overflow = MayOverflow(*plan_, options_.numerics);
+  const bool may_overflow = MayOverflow(*plan_);
   if (r.in_pinned && !may_overflow) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
     return TakeResults(pinned_results_);
@@ -333,14 +333,14 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
 
 absl::StatusOr<std::vector<std::string>> CudaLane::TakeResults(std::byte* results) const {
   const Reduction& r = *reduction_;
-  if (!LeavesValues(*plan_, options_.numerics)) {
+  if (!plan_->leaves_states) {
     return r.result_layout.Extract(reinterpret_cast<const char*>(results));
   }
   const cpu::DeviceStates states = r.folds.StatesIn(r.result_layout.ArraysAt(results));
   std::vector<std::byte> gathered;
   return PartValuesOf(*plan_, [&](std::int64_t first, std::int64_t count) {
-    gathered.resize(static_cast<std::size_t>(count) * ExactStateBytes(*plan_));
-    cpu::GatherExactly(ExactJobOf(*plan_), states, first, count, gathered.data());
+    gathered.resize(static_cast<std::size_t>(count) * cpu::StateBytes(CpuJobOf(*plan_)));
+    cpu::GatherExactly(CpuJobOf(*plan_), states, first, count, gathered.data());
     return gathered.data();
   });
 }
@@ -352,7 +352,7 @@ void CudaLane::Abandon() {
     (void)cudaStreamSynchronize(stream_.get());
     for (Slab& slab : slabs_) slab.in_flight = false;
     // What did not fit is reported as soon as its row is whole.
-    if (reduction_ && MayOverflow(*plan_, options_.numerics)) (void)ResetOverflow();
+    if (reduction_ && MayOverflow(*plan_)) (void)ResetOverflow();
   }
   Drop();
 }

@@ -64,8 +64,7 @@ class CudaLane final : public Lane {
 
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::DeviceShape& device,
-              Numerics numerics);
+    Reduction(const Plan& plan, std::size_t piece_bytes, const cuda::DeviceShape& device);
 
     PieceCutter cutter;
     CudaFolds folds;

@@ -75,7 +75,7 @@ absl::Status CudaLane::Save(Task& task) {
   if (r.in_pinned) {
     task.pinned_results.assign(pinned_results_, pinned_results_ + r.result_layout.total_bytes());
   }
-  if (MayOverflow(*plan_, options_.numerics)) return ResetOverflow();  // which waits
+  if (MayOverflow(*plan_)) return ResetOverflow();  // which waits
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_.get()));
   return absl::OkStatus();
 }

@@ -25,6 +25,8 @@ const char* NameHere(Field field, Bytes bytes) {
       return "parameters.axis";
     case Field::kNanPolicy:
       return "parameters.nan_policy";
+    case Field::kRequiredNumericsVersion:
+      return "parameters.required_numerics_version";
     case Field::kData:
       return bytes == Bytes::kTypedInput ? "inputs.contents" : "raw_input_contents";
     case Field::kMemoryName:

@@ -163,6 +163,7 @@ void InferExchange::Fill(v1::ReduceResponse* response,
   answer->set_model_name(model_->name);
   answer->set_model_version(kModelVersion);
   answer->set_id(id_);
+  (*answer->mutable_parameters())["numerics_version"].set_int64_param(response->numerics_version());
   if (marks_final_) (*answer->mutable_parameters())[kFinalMark].set_bool_param(true);
   for (int i = 0; i < response->results_size(); ++i) {
     v1::Result& result = *response->mutable_results(i);

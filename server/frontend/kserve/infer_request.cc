@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -66,6 +67,15 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
   if (name == "correction") {
     if (!value.has_int64_param()) return Wrong("parameters.correction", "is not an int64");
     header->set_correction(value.int64_param());
+    return absl::OkStatus();
+  }
+  if (name == "required_numerics_version") {
+    const std::int64_t version = value.int64_param();
+    if (!value.has_int64_param() || version < 0 ||
+        version > std::numeric_limits<std::uint32_t>::max()) {
+      return Wrong("parameters.required_numerics_version", "is not an int64 from 0 to 2^32 - 1");
+    }
+    header->set_required_numerics_version(static_cast<std::uint32_t>(version));
     return absl::OkStatus();
   }
   if (name == kMarkFinal) {

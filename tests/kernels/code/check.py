@@ -35,9 +35,7 @@ def asked_for(build):
             sys.exit(f"code: {build} is no build with CUDA: its cache has no {name}")
         return [int(number) for number in found[1].split(";") if number]
 
-    exact_engines = re.search(r"^WARPFOLD_EXACT_ENGINES:BOOL=ON$", cache, re.MULTILINE)
-    modules = ENGINES * (2 if exact_engines else 1) + EXACT_SUMS
-    return of("WARPFOLD_CUDA_CODE"), of("WARPFOLD_CUDA_PTX"), modules
+    return of("WARPFOLD_CUDA_CODE"), of("WARPFOLD_CUDA_PTX"), ENGINES + EXACT_SUMS
 
 
 def listed(cuobjdump, library, option):

@@ -125,8 +125,7 @@ class ExactCpuReduction : public ::testing::TestWithParam<DType> {
     const std::vector<char> data = testing::HardTensor(spec, random);
     Choose(target);
     const testing::Results results =
-        testing::Reduce(*plan, data.data(), testing::Shuffled(static_cast<std::uint64_t>(number)),
-                        Numerics::kExact);
+        testing::Reduce(*plan, data.data(), testing::Shuffled(static_cast<std::uint64_t>(number)));
     ExpectAnswers(spec, data, results);
     if (::testing::Test::HasFatalFailure()) {
       FAIL() << "case " << number << " on " << hwy::TargetName(target) << ": " << ToString(spec);
@@ -195,8 +194,7 @@ TEST_P(ExactCpuSpecials, AllOfAnOutputShow) {
       for (const std::vector<Op>& ops : {std::vector<Op>{Op::kSum, Op::kMean},
                                          std::vector<Op>{Op::kSum, Op::kL1Norm, Op::kVar}}) {
         spec.ops = ops;
-        ExpectAnswers(spec, data,
-                      testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial, Numerics::kExact));
+        ExpectAnswers(spec, data, testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial));
         if (HasFatalFailure()) FAIL() << ToString(spec) << ", the second one at " << second;
       }
     }
@@ -218,7 +216,7 @@ TEST(ExactCpuProduct, WhatMayRoundEitherWayIsReportedForTheLowestOutput) {
   }
   const ReduceSpec spec{.dtype = DType::kF64, .shape = {100, 3}, .ops = {Op::kProd}, .axes = {1}};
   const testing::Results results =
-      testing::Reduce(*MakePlan(spec), data.data(), testing::Shuffled(1), Numerics::kExact);
+      testing::Reduce(*MakePlan(spec), data.data(), testing::Shuffled(1));
   EXPECT_EQ(results.overflow.output_index, 30);
   EXPECT_EQ(results.overflow.op, Op::kProd);
   const std::string expected = testing::ReductionAnswers(spec, data.data())[0].bytes;
@@ -239,8 +237,7 @@ TEST(ExactCpuMean, BesideATieOfColumns) {
   }
   const ReduceSpec spec{
       .dtype = DType::kF64, .shape = {kRows, kColumns}, .ops = {Op::kMean}, .axes = {0}};
-  const testing::Results results =
-      testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial, Numerics::kExact);
+  const testing::Results results = testing::Reduce(*MakePlan(spec), data.data(), cpu::Serial);
   EXPECT_EQ(results.bytes[0], testing::ReductionAnswers(spec, data.data())[0].bytes);
 }
 

@@ -107,9 +107,9 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
     return std::nullopt;
   }
 
-  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.bundle(), Numerics::kExact}; }
+  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.bundle()}; }
   static std::vector<ValueKind> Kinds(const Plan& plan) {
-    return ValueKindsOf(plan.dtype, plan.ops, plan.nan_policy, Numerics::kExact);
+    return ValueKindsOf(plan.dtype, plan.ops, plan.nan_policy);
   }
   static std::vector<std::uint64_t> StatesFor(const Plan& plan, std::int64_t count) {
     return std::vector<std::uint64_t>(
@@ -139,8 +139,7 @@ TEST_P(ExactPackTest, PartsJoinToTheWhole) {
     }
     testing::Results joined;
     ASSERT_EQ(JoinToResults(plan, parts, &joined), std::nullopt);
-    const testing::Results whole =
-        testing::Reduce(plan, data.data(), cpu::Serial, Numerics::kExact);
+    const testing::Results whole = testing::Reduce(plan, data.data(), cpu::Serial);
     ASSERT_EQ(joined.overflow.output_index, whole.overflow.output_index);
     if (whole.overflow.output_index == Overflow::kNone) {
       ASSERT_EQ(joined.bytes, whole.bytes);
@@ -169,7 +168,7 @@ TEST_P(ExactPackTest, ChangedBytesTripNothing) {
 
 // 1, 2 and a NaN that is left out; the second value says how many NaN there are.
 TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
-  const cpu::Job job{DType::kF32, Bundle::kOmitNan, Numerics::kExact};
+  const cpu::Job job{DType::kF32, Bundle::kOmitNan};
   const std::vector<ValueKind> kinds = {ValueKind::kSum, ValueKind::kNanCount, ValueKind::kProduct};
   const float elements[] = {1, 2, QuietNan<float>()};
   std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
