@@ -1,5 +1,5 @@
-// The canonical order's constants. docs/order.md is the definition; changing a number here changes
-// the bits of float sums.
+// How elements are cut into tiles and leaves, which CPU and GPUs reduce as one piece. No result
+// depends on it.
 #ifndef WARPFOLD_KERNELS_CANONICAL_H_
 #define WARPFOLD_KERNELS_CANONICAL_H_
 

@@ -97,26 +97,17 @@ struct AbsSum : Additive<T> {
   }
 };
 
-// L2_NORM, and VAR and STD of integers of up to 16 bits: the sum of squares. Exact for those, in
-// float64 for the others.
+// L2_NORM, VAR and STD of BOOL and integers of up to 16 bits: the sum of squares. Others have
+// exact/components.h's.
 template <typename T>
 inline constexpr bool kSquaresExactly = !kIsFloat<T> && sizeof(T) <= 2;
 template <typename T>
-struct SquareSum
-    : Adding<std::conditional_t<kSquaresExactly<T>,
-                                std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>,
-                                double>,
-             std::conditional_t<kSquaresExactly<T>, int128, double>> {
+struct SquareSum : Adding<std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>, int128> {
+  static_assert(kSquaresExactly<T>);
   template <typename A>  // the one Acc
   WARPFOLD_HD static void Add(A& a, T x) {
-    if constexpr (kSquaresExactly<T>) {
-      const auto wide =
-          static_cast<std::conditional_t<sizeof(T) == 1, int, std::int64_t>>(Widen(x));
-      a += static_cast<A>(wide * wide);
-    } else {
-      const double wide = WidenToDouble(x);
-      a = std::fma(wide, wide, a);
-    }
+    const auto wide = static_cast<std::conditional_t<sizeof(T) == 1, int, std::int64_t>>(Widen(x));
+    a += static_cast<A>(wide * wide);
   }
 };
 
@@ -253,61 +244,11 @@ struct InfCount : Counting {
   WARPFOLD_HD static void Add(std::int32_t& a, T x) { a += IsInf(x) ? 1 : 0; }
 };
 
-// VAR and STD of all others, in float64: a tile's or leaf's mean first, from its sum, then the
-// squares of the deviations from it. Nothing is squared that has not had a mean taken off, so a
-// mean far above the deviation costs no digits that the elements had. Sets join by Chan, Golub and
-// LeVeque's formula.
-//
-// The one component that reads its elements twice; it cannot take them one by one.
+// PROD of integers: a magnitude that stays exact while it fits in 64 bits and says so once it does
+// not: magnitudes other than 0 never shrink again, so no order of the factors hides an overflow or
+// invents one.
 template <typename T>
-struct Moments {
-  struct Acc {
-    double mean;
-    double squares;  // of the deviations from the mean, added up
-    std::int64_t count;
-  };
-  using State = Acc;
-
-  WARPFOLD_HD static constexpr Acc Identity() { return {0.0, 0.0, 0}; }
-  WARPFOLD_HD static void AddDeviation(double& squares, T x, double mean) {
-    const double deviation = WidenToDouble(x) - mean;
-    squares = std::fma(deviation, deviation, squares);
-  }
-  WARPFOLD_HD static Acc Combine(const Acc& a, const Acc& b) {
-    const double apart = a.mean - b.mean;
-    // Written symmetrically in a and b.
-    if (a.count == b.count) {
-      return {(a.mean + b.mean) * 0.5,
-              (a.squares + b.squares) + (apart * apart) * (static_cast<double>(a.count) * 0.5),
-              a.count + b.count};
-    }
-    if (a.count == 0) return b;
-    if (b.count == 0) return a;
-    const double a_count = static_cast<double>(a.count);
-    const double b_count = static_cast<double>(b.count);
-    const double count = a_count + b_count;
-    return {(a_count * a.mean + b_count * b.mean) / count,
-            (a.squares + b.squares) + (apart * apart) * ((a_count * b_count) / count),
-            a.count + b.count};
-  }
-  WARPFOLD_HD static State Promote(const Acc& a) { return a; }
-};
-
-// PROD. Of floats in float64. Of integers as a magnitude that stays exact while it fits in 64 bits
-// and says so once it does not: magnitudes other than 0 never shrink again, so no order of the
-// factors hides an overflow or invents one.
-template <typename T>
-struct FloatProduct {
-  using Acc = double;
-  using State = double;
-  WARPFOLD_HD static constexpr Acc Identity() { return 1.0; }
-  WARPFOLD_HD static void Add(double& a, T x) { a *= WidenToDouble(x); }
-  WARPFOLD_HD static constexpr double Combine(double a, double b) { return a * b; }
-  WARPFOLD_HD static constexpr State Promote(Acc a) { return a; }
-};
-
-template <typename T>
-struct IntegerProduct {
+struct Product {
   struct Acc {
     std::uint64_t magnitude;  // the largest value once it is past 64 bits
     std::uint32_t negative;
@@ -332,9 +273,6 @@ struct IntegerProduct {
   WARPFOLD_HD static State Promote(const Acc& a) { return a; }
 };
 
-template <typename T>
-struct Product : std::conditional_t<kIsFloat<T>, FloatProduct<T>, IntegerProduct<T>> {};
-
 // A component to which NaN elements are missing.
 template <class C>
 struct OmitNan : C {
@@ -351,12 +289,7 @@ inline constexpr bool kOmitsNan<OmitNan<NanCount<T>>> = false;  // it counts the
 template <class C>
 concept Indexed = C::kIsIndexed;
 
-template <class C>
-inline constexpr bool kReadsTwice = false;
-template <typename T>
-inline constexpr bool kReadsTwice<Moments<T>> = true;
-
-// C::Add for any component that reads once.
+// C::Add for any component.
 template <class C, typename Acc, typename T>
 WARPFOLD_HD void AddElement(Acc& acc, T x, int number) {
   if constexpr (kOmitsNan<C>) {

@@ -87,15 +87,6 @@ struct Misfit {
 
 namespace internal {
 
-// x, in a way that keeps nvcc from computing what follows from it where nobody asks for it: it
-// moves a division in front of the switch over ops, and every sum of a column then waits for one.
-WARPFOLD_HD double Unhoisted(double x) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+d"(x));
-#endif
-  return x;
-}
-
 // Writes kCount neighbouring results from `index` on, of which `value_of(k)` is the k-th, in stores
 // of up to 16 bytes where they are aligned: one by one, each of a warp's stores touches all the
 // sectors that its other ones do. Sums of 8 rows of 2^26 f32 took 657 us so, and now 542 (H200,
@@ -128,13 +119,6 @@ WARPFOLD_HD void Put(void* array, std::int64_t index, const ValueOf& value_of) {
   }
 }
 
-// The same of float64 values, rounded to the float type of T's results.
-template <typename T, int kCount, class ValueOf>
-WARPFOLD_HD void PutFloats(void* array, std::int64_t index, const ValueOf& value_of) {
-  using Float = FloatOf<T>;
-  Put<Float, kCount>(array, index, [&](int k) { return RoundFromDouble<Float>(value_of(k)); });
-}
-
 // The same of exact integers: each as an R if it fits, what is left of it otherwise. Returns the k
 // of the first that does not fit, kCount if all do.
 template <typename R, int kCount, class ExactOf>
@@ -158,29 +142,6 @@ template <typename T>
 WARPFOLD_HD int128 ExactProduct(const typename Product<T>::State& product) {
   const int128 magnitude = product.past != 0 ? int128{1} << 64 : int128{product.magnitude};
   return product.negative != 0 ? -magnitude : magnitude;
-}
-
-// Deviations from the mean, squared and added up.
-template <class F>
-WARPFOLD_HD double SquaredDeviations(std::int64_t count, const typename F::State& state) {
-  using T = typename F::Element;
-  if constexpr (F::kHasMoments) {
-    return F::template Get<Moments<T>>(state).squares;
-  } else {
-    // Exact: sums of less than 2^47 elements of 16 bits fit.
-    const int128 sum = F::template Get<Sum<T>>(state);
-    const int128 squares = F::template Get<SquareSum<T>>(state);
-    return ToDouble(count * squares - sum * sum) / static_cast<double>(count);
-  }
-}
-
-template <class F>
-WARPFOLD_HD double Variance(const ResultTargets& targets, std::int64_t count,
-                            const typename F::State& state) {
-  // In float64: the difference of two int64 may not fit in one.
-  const double divisor = static_cast<double>(count) - static_cast<double>(targets.correction);
-  if (F::kOmitsNan && (count == 0 || divisor <= 0)) return QuietNan<double>();
-  return SquaredDeviations<F>(count, state) / (divisor > 0 ? divisor : 0.0);
 }
 
 }  // namespace internal
@@ -213,25 +174,10 @@ WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t in
   const auto count_of = [&](int k) { return F::CountOf(states[k], targets.reduced_count); };
   switch (targets.ops[i]) {
     case Op::kSum:
-      if constexpr (F::template kHas<Sum<T>>) {
-        if constexpr (kIsFloat<T>) {
-          // The identity is -0.0, and a sum of nothing is +0.0.
-          internal::PutFloats<T, kCount>(array, index, [&](int k) {
-            return count_of(k) == 0 ? 0.0 : get(k, TypeTag<Sum<T>>{});
-          });
-        } else {
-          misfit->op = Op::kSum;
-          return internal::PutIntegers<IntegerOf<T>, kCount>(
-              array, index, [&](int k) { return int128{get(k, TypeTag<Sum<T>>{})}; }, &misfit->sum);
-        }
-      }
-      return kCount;
-    case Op::kMean:
-      if constexpr (F::template kHas<Sum<T>>) {
-        internal::PutFloats<T, kCount>(array, index, [&](int k) {
-          return ToDouble(get(k, TypeTag<Sum<T>>{})) /
-                 internal::Unhoisted(static_cast<double>(count_of(k)));
-        });
+      if constexpr (!kIsFloat<T> && F::template kHas<Sum<T>>) {
+        misfit->op = Op::kSum;
+        return internal::PutIntegers<IntegerOf<T>, kCount>(
+            array, index, [&](int k) { return int128{get(k, TypeTag<Sum<T>>{})}; }, &misfit->sum);
       }
       return kCount;
     case Op::kMin:
@@ -245,42 +191,21 @@ WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t in
       }
       return kCount;
     case Op::kProd:
-      if constexpr (F::template kHas<Product<T>>) {
-        if constexpr (kIsFloat<T>) {
-          internal::PutFloats<T, kCount>(array, index,
-                                         [&](int k) { return get(k, TypeTag<Product<T>>{}); });
-        } else {
-          const int first = internal::PutIntegers<IntegerOf<T>, kCount>(
-              array, index,
-              [&](int k) { return internal::ExactProduct<T>(get(k, TypeTag<Product<T>>{})); },
-              &misfit->sum);
-          *misfit = {Op::kProd, 0};
-          return first;
-        }
+      if constexpr (!kIsFloat<T> && F::template kHas<Product<T>>) {
+        const int first = internal::PutIntegers<IntegerOf<T>, kCount>(
+            array, index,
+            [&](int k) { return internal::ExactProduct<T>(get(k, TypeTag<Product<T>>{})); },
+            &misfit->sum);
+        *misfit = {Op::kProd, 0};
+        return first;
       }
       return kCount;
+    case Op::kMean:
     case Op::kVar:
     case Op::kStd:
-      if constexpr (F::template kHas<SquareSum<T>>) {
-        internal::PutFloats<T, kCount>(array, index, [&](int k) {
-          const double variance = internal::Variance<F>(targets, count_of(k), states[k]);
-          return targets.ops[i] == Op::kVar ? variance : std::sqrt(variance);
-        });
-      }
-      return kCount;
     case Op::kL1Norm:
-      if constexpr (F::template kHas<AbsSum<T>>) {
-        internal::PutFloats<T, kCount>(
-            array, index, [&](int k) { return ToDouble(get(k, TypeTag<AbsSum<T>>{})); });
-      }
-      return kCount;
     case Op::kL2Norm:
-      if constexpr (F::template kHas<SquareSum<T>>) {
-        internal::PutFloats<T, kCount>(array, index, [&](int k) {
-          return std::sqrt(ToDouble(get(k, TypeTag<SquareSum<T>>{})));
-        });
-      }
-      return kCount;
+      return kCount;  // rounded, as are SUM and PROD of floats (exact/)
     case Op::kCountNonzero:
       if constexpr (F::template kHas<NonzeroCount<T>>) {
         put_counts(TypeTag<NonzeroCount<T>>{});

@@ -59,12 +59,11 @@ struct Fold {
     return acc;
   }
 
-  // Adds an element to all components that read once. `number` is the element's, as for indexed
-  // components.
+  // Adds an element to all components. `number` is the element's, as for indexed ones.
   WARPFOLD_HD static void Add(Acc& acc, T x, int number) {
     ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      if constexpr (!kReadsTwice<C>) AddElement<Applied<C>>(Get<C>(acc), x, number);
+      AddElement<Applied<C>>(Get<C>(acc), x, number);
     });
   }
   // Counts that need no look at the elements of an Acc or State whose extrema are finite: they are
@@ -85,22 +84,6 @@ struct Fold {
   WARPFOLD_HD static std::int64_t CountOf(const Value& value, std::int64_t count) {
     if constexpr (kOmitsNan) count -= Get<NanCount<T>>(value);
     return count;
-  }
-
-  // The second sweep, when there are moments: the mean of `acc`, of `count` elements of which some
-  // may be NaN, and then, by Moments::AddDeviation for each element, the squares.
-  static constexpr bool kHasMoments = kHas<Moments<T>>;
-  WARPFOLD_HD static double Mean(const Acc& acc, std::int64_t count) {
-    return ToDouble(Get<Sum<T>>(acc)) / static_cast<double>(CountOf(acc, count));
-  }
-  WARPFOLD_HD static void AddDeviation(double& squares, T x, double mean) {
-    if (kOmitsNan && IsNan(x)) return;
-    Moments<T>::AddDeviation(squares, x, mean);
-  }
-  WARPFOLD_HD static void SetMoments(Acc& acc, std::int64_t count, double mean, double squares) {
-    const std::int64_t present = CountOf(acc, count);
-    Get<Moments<T>>(acc) =
-        present == 0 ? Moments<T>::Identity() : typename Moments<T>::Acc{mean, squares, present};
   }
 
   // For Acc and for State.
@@ -126,53 +109,6 @@ struct Fold {
 
 template <typename T, class... Components>
 using PlainFold = Fold<T, NanPolicy::kPropagate, Components...>;
-// Without Moments where sums and squares are exact: they say it all.
-template <typename T, NanPolicy kNanPolicy, class... More>
-using StatisticsFold =
-    std::conditional_t<kSquaresExactly<T>,
-                       Fold<T, kNanPolicy, Sum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>,
-                            AbsSum<T>, SquareSum<T>, More...>,
-                       Fold<T, kNanPolicy, Sum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>,
-                            AbsSum<T>, SquareSum<T>, Moments<T>, More...>>;
-template <typename T, NanPolicy kNanPolicy>
-using FullFold = StatisticsFold<T, kNanPolicy, NonzeroCount<T>, Product<T>, ArgMin<T>, ArgMax<T>>;
-
-// Calls `visitor(TypeTag<Fold<T, ...>>{})` with the bundle's fold over T. REQUIRES: kOmitNan only
-// for floats.
-template <typename T, typename Visitor>
-constexpr decltype(auto) VisitBundle(Bundle bundle, Visitor&& visitor) {
-  switch (bundle) {
-    case Bundle::kSum:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Sum<T>>>{});
-    case Bundle::kMin:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Min<T>>>{});
-    case Bundle::kMax:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Max<T>>>{});
-    case Bundle::kNonzero:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, NonzeroCount<T>>>{});
-    case Bundle::kRange:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Sum<T>, Min<T>, Max<T>>>{});
-    case Bundle::kStatistics:
-      return std::forward<Visitor>(visitor)(TypeTag<StatisticsFold<T, NanPolicy::kPropagate>>{});
-    case Bundle::kArg:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, ArgMin<T>, ArgMax<T>>>{});
-    case Bundle::kAll:
-      return std::forward<Visitor>(visitor)(TypeTag<FullFold<T, NanPolicy::kPropagate>>{});
-    case Bundle::kOmitNan:
-      // Only floats have NaN; others need no fold of their own.
-      return std::forward<Visitor>(visitor)(
-          TypeTag<FullFold<T, kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate>>{});
-  }
-  __builtin_unreachable();
-}
-
-// Bytes of one partial state.
-inline std::size_t StateBytes(DType dtype, Bundle bundle) {
-  return VisitDType(dtype, [&](auto type) {
-    return VisitBundle<typename decltype(type)::type>(
-        bundle, [](auto fold) { return sizeof(typename decltype(fold)::type::State); });
-  });
-}
 
 }  // namespace warpfold
 

@@ -85,37 +85,6 @@ struct ColumnLoopsOf : Combining<C> {
   }
 };
 
-// Of moments: sums, and then the squares of the deviations from their mean. kOmits: without NaN.
-template <typename T, bool kOmits>
-struct MomentLoops : Combining<Moments<T>> {
-  using Acc = typename Moments<T>::Acc;
-  using Summed = std::conditional_t<kOmits, OmitNan<Sum<T>>, Sum<T>>;
-
-  static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
-                       std::int64_t columns, Acc* HWY_RESTRICT out) {
-    FoldEachColumn<MomentLoops>(data, stride, first_row, rows, columns, out);
-  }
-
-  template <typename Rows>
-  static HWY_INLINE Acc Fold(const T* column, std::int64_t stride, int, Rows rows) {
-    typename Sum<T>::Acc sum = Summed::Identity();
-    std::int32_t nans = 0;
-    ForEachRow(rows, [&](int row) {
-      AddElement<Summed>(sum, column[row * stride], row);
-      if constexpr (kOmits) NanCount<T>::Add(nans, column[row * stride]);
-    });
-    const std::int64_t present = rows - nans;
-    const double mean = ToDouble(sum) / static_cast<double>(present);
-    double squares = 0;
-    ForEachRow(rows, [&](int row) { AddDeviation<kOmits>(squares, column[row * stride], mean); });
-    return present == 0 ? Moments<T>::Identity() : Acc{mean, squares, present};
-  }
-};
-template <typename T>
-struct ColumnLoopsOf<T, Moments<T>> : MomentLoops<T, false> {};
-template <typename T>
-struct ColumnLoopsOf<T, OmitNan<Moments<T>>> : MomentLoops<T, true> {};
-
 // ARGMIN and ARGMAX of 64-bit elements, of which a key and a number do not fit in one integer:
 // compilers have to be shown that each is chosen by itself. kOmits: without NaN.
 template <typename T, class Best, bool kOmits>

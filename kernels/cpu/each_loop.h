@@ -17,9 +17,11 @@
 #define WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)                                   \
   do_one(std::int32_t, I32) do_one(std::uint32_t, U32) do_one(std::int64_t, I64) \
       do_one(std::uint64_t, U64)
-#define WARPFOLD_FOR_EACH_INTEGER(do_one)                                                       \
+#define WARPFOLD_FOR_EACH_NARROW_INTEGER(do_one)                                                \
   do_one(Bool, Bool) do_one(std::int8_t, I8) do_one(std::uint8_t, U8) do_one(std::int16_t, I16) \
-      do_one(std::uint16_t, U16) WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)
+      do_one(std::uint16_t, U16)
+#define WARPFOLD_FOR_EACH_INTEGER(do_one) \
+  WARPFOLD_FOR_EACH_NARROW_INTEGER(do_one) WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)
 #define WARPFOLD_FOR_EACH_FLOAT(do_one) \
   do_one(Half, F16) do_one(BFloat16, BF16) do_one(float, F32) do_one(double, F64)
 
@@ -29,12 +31,12 @@
 #define WARPFOLD_FOR_EACH_EXTREME(do_one, T, name, of)              \
   do_one(T, name, Min, of(Min<T>)) do_one(T, name, Max, of(Max<T>)) \
       do_one(T, name, ArgMin, of(ArgMin<T>)) do_one(T, name, ArgMax, of(ArgMax<T>))
-#define WARPFOLD_FOR_EACH_BUT_EXTREMES(do_one, T, name, of)                                   \
-  do_one(T, name, Sum, of(Sum<T>)) do_one(T, name, AbsSum, of(AbsSum<T>))                     \
-      do_one(T, name, SquareSum, of(SquareSum<T>)) do_one(T, name, Moments, of(Moments<T>))   \
-          do_one(T, name, Product, of(Product<T>)) do_one(T, name, NanCount, of(NanCount<T>)) \
-              do_one(T, name, InfCount, of(InfCount<T>))                                      \
-                  do_one(T, name, NonzeroCount, of(NonzeroCount<T>))
+#define WARPFOLD_FOR_EACH_COUNT(do_one, T, name, of)                                    \
+  do_one(T, name, NanCount, of(NanCount<T>)) do_one(T, name, InfCount, of(InfCount<T>)) \
+      do_one(T, name, NonzeroCount, of(NonzeroCount<T>))
+#define WARPFOLD_FOR_EACH_SUM(do_one, T, name)                    \
+  do_one(T, name, Sum, Sum<T>) do_one(T, name, AbsSum, AbsSum<T>) \
+      do_one(T, name, Product, Product<T>)
 
 // What follows calls WARPFOLD_LOOP, which the source defines: once to make the functions and once
 // to export them.
@@ -47,35 +49,26 @@
       WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
 
 // WARPFOLD_LOOP(T, name of T, name of the component, component): of tiles, and of columns.
-#define WARPFOLD_TILES_WITH_NAN(T, name) \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
-#define WARPFOLD_TILES_WITHOUT_NAN(T, name) \
-  WARPFOLD_FOR_EACH_BUT_EXTREMES(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_COUNTS_WITH_NAN(T, name) \
+  WARPFOLD_FOR_EACH_COUNT(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
+#define WARPFOLD_COUNTS_WITHOUT_NAN(T, name) \
+  WARPFOLD_FOR_EACH_COUNT(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
+#define WARPFOLD_SUMS(T, name) WARPFOLD_FOR_EACH_SUM(WARPFOLD_LOOP, T, name)
+#define WARPFOLD_SQUARES(T, name) WARPFOLD_LOOP(T, name, SquareSum, SquareSum<T>)
 #define WARPFOLD_EXTREMES_WITH_NAN(T, name) \
   WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name, WARPFOLD_WITH_NAN)
 #define WARPFOLD_EXTREMES_WITHOUT_NAN(T, name) \
   WARPFOLD_FOR_EACH_EXTREME(WARPFOLD_LOOP, T, name##OmitNan, WARPFOLD_WITHOUT_NAN)
-#define WARPFOLD_LOOPS_OF_TILES                      \
-  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_TILES_WITH_NAN) \
-  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_TILES_WITH_NAN)   \
-  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_TILES_WITHOUT_NAN)
+#define WARPFOLD_LOOPS_OF_TILES                       \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_SUMS)            \
+  WARPFOLD_FOR_EACH_NARROW_INTEGER(WARPFOLD_SQUARES)  \
+  WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_COUNTS_WITH_NAN) \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_COUNTS_WITH_NAN)   \
+  WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_COUNTS_WITHOUT_NAN)
 #define WARPFOLD_LOOPS_OF_COLUMNS                       \
   WARPFOLD_LOOPS_OF_TILES                               \
   WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_EXTREMES_WITH_NAN) \
   WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXTREMES_WITH_NAN)   \
   WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_EXTREMES_WITHOUT_NAN)
-
-namespace warpfold::cpu {
-
-// Moments::AddDeviation; kOmits: but of NaN. Added first and chosen after, which compilers turn
-// into SIMD where they do not a branch.
-template <bool kOmits, typename T>
-WARPFOLD_HD void AddDeviation(double& squares, T x, double mean) {
-  double added = squares;
-  Moments<T>::AddDeviation(added, x, mean);
-  squares = kOmits && IsNan(x) ? squares : added;
-}
-
-}  // namespace warpfold::cpu
 
 #endif  // WARPFOLD_KERNELS_CPU_EACH_LOOP_H_

@@ -1,7 +1,8 @@
-// Exact states (kernels/exact/fold.h) to and from the values by which they travel, as pack.h does
-// for the others. Of the kinds SUM, ABS_SUM and SQUARE_SUM a value is one of exact/wire.h, of
-// integers too; of PRODUCT of floats it is a byte with flags and the sign of a ProductState, then
-// the mantissa, the exponent and the number of truncations, little-endian; others are pack.h's.
+// States (kernels/exact/fold.h) to and from the values by which they travel. Of the kinds SUM,
+// ABS_SUM and SQUARE_SUM a value is one of exact/wire.h, of integers too; of PRODUCT of floats it
+// is a byte with flags and the sign of a ProductState, then the mantissa, the exponent and the
+// number of truncations, little-endian; others are pack_fields.h's. One string a kind, so that the
+// bytes do not depend on how components are fused.
 //
 // Values come from anywhere: UnpackExactly takes none that arithmetic could trip over, nor any that
 // the elements cannot come to as far as values tell. Pure functions; safe from any thread.

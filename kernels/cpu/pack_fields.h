@@ -79,10 +79,6 @@ void VisitFields(State& state, Visit&& visit) {
   if constexpr (Indexed<C>) {
     visit(state.key);
     visit(state.index);
-  } else if constexpr (requires { state.squares; }) {
-    visit(state.mean);
-    visit(state.squares);
-    visit(state.count);
   } else if constexpr (requires { state.magnitude; }) {
     visit(state.magnitude);
     visit(state.negative);
@@ -137,8 +133,6 @@ bool IsPossible(const typename C::State& state, const ReducedElements& elements)
     return (state.index >= elements.first_index &&
             state.index - elements.first_index < elements.count) ||
            (state.index == C::kNone && state.key == C::kNone);
-  } else if constexpr (std::is_same_v<C, Moments<T>>) {
-    return state.count >= 0 && state.count <= elements.count;
   } else if constexpr (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>) {
     return IsKeyOfElement<T>(state);
   } else if constexpr (requires { state.magnitude; }) {

@@ -14,7 +14,7 @@
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
-#include "kernels/numerics.h"
+#include "kernels/output_rows.h"
 #include "kernels/types.h"
 
 namespace warpfold::cpu {
@@ -22,7 +22,6 @@ namespace warpfold::cpu {
 struct Job {
   DType dtype = DType::kF32;
   Bundle bundle = Bundle::kSum;
-  Numerics numerics = kServedNumerics;
 };
 
 // Bytes of one partial state.
@@ -42,16 +41,25 @@ inline void Serial(std::int64_t count, Task task) {
 void FoldElements(const Job& job, const void* data, const Extent& extent, const Output& output,
                   ParallelFor parallel_for);
 
-// The same from states, as one binary tree over `count`, or, exactly, in any order.
+// The same from states.
 void FoldStates(const Job& job, const void* states, const Extent& extent, const Output& output,
                 ParallelFor parallel_for);
 
-// A binary tree over states that arrive one after another; see kernels/cuda/reduce.h. Exact states
-// all join the stack's first level, which needs no draining: DrainStack REQUIRES kOrdered.
-void PushStates(const Job& job, const void* states, std::int64_t width, std::int64_t index,
-                void* stack);
-void DrainStack(const Job& job, const void* stack, std::int64_t width, std::int64_t count,
-                const Output& output);
+// Rows of a tensor, [outer, inner] of a call's extent: first_row, first_row + 1, ...
+struct RowNumbers {
+  OutputRows output_rows;
+  std::int64_t first_row = 0;
+};
+
+// Sets `count` states to those of no elements.
+void ClearStates(const Job& job, void* states, std::int64_t count);
+
+// FoldElements, but each row joins the state of its output, at `states` from output 0 on.
+void AddElements(const Job& job, const void* data, const Extent& extent, const RowNumbers& rows,
+                 void* states, ParallelFor parallel_for);
+
+// Each of the `count` states `from` joins the one at its place in `states`.
+void AddStates(const Job& job, const void* from, std::int64_t count, void* states);
 
 }  // namespace warpfold::cpu
 

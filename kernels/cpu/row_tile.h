@@ -8,7 +8,6 @@
 
 #include "kernels/canonical.h"
 #include "kernels/cpu/extremes.h"
-#include "kernels/cpu/float64_sums.h"
 #include "kernels/cpu/tile_loops.h"
 #include "kernels/fold.h"
 
@@ -35,9 +34,6 @@ class RowTile {
   // `first`. The tiles of one `leaders` come from front to back.
   static State Fold(const T* tile, int count, std::int64_t first, Leaders& leaders) {
     typename F::Acc acc;
-    if constexpr (kHasFloat64) {
-      FoldInFloat64(tile, count, acc);
-    }
     if constexpr (kHasLeast || kHasGreatest) {
       FoldExtremes(tile, count, leaders, acc);
     }
@@ -45,7 +41,7 @@ class RowTile {
       using C = typename decltype(tag)::type;
       if constexpr (F::template kIsSparedCount<C>) {
         F::template Get<C>(acc) = C::Identity();
-      } else if constexpr (!kIsInFloat64<C> && !kIsExtreme<C> && !kReadsTwice<C>) {
+      } else if constexpr (!kIsExtreme<C>) {
         F::template Get<C>(acc) = LoopOf<C>()(tile, count);
       }
     });
@@ -58,10 +54,6 @@ class RowTile {
           }
         });
       }
-    }
-    if constexpr (F::kHasMoments) {
-      const double mean = F::Mean(acc, count);
-      F::SetMoments(acc, count, mean, FoldDeviations(tile, count, mean));
     }
     return F::Promote(acc, {.first = first});
   }
@@ -85,13 +77,6 @@ class RowTile {
       if (i < count) F::Add(acc[i], row[i], i);
     }
     fold(acc, [](const auto& a, const auto& b) { return F::Combine(a, b); });
-    if constexpr (F::kHasMoments) {
-      const double mean = F::Mean(acc[0], count);
-      double squares[kRowElements<T>] = {};
-      for (int i = 0; i < count; ++i) F::AddDeviation(squares[i], row[i], mean);
-      fold(squares, [](double a, double b) { return a + b; });
-      F::SetMoments(acc[0], count, mean, squares[0]);
-    }
     return F::Promote(acc[0], {.first = first});
   }
 
@@ -105,17 +90,6 @@ class RowTile {
   static constexpr bool kIsExtreme = kJoinOf<C> == Join::kMin || kJoinOf<C> == Join::kMax;
   static constexpr bool kHasLeast = F::template kHas<Min<T>> || F::template kHas<ArgMin<T>>;
   static constexpr bool kHasGreatest = F::template kHas<Max<T>> || F::template kHas<ArgMax<T>>;
-  // Components that come to a float64 with every element. Of floats they never are there without
-  // the sum.
-  template <class C>
-  static constexpr bool kIsInFloat64 =
-      kIsFloat<T> ? std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
-                        std::is_same_v<C, SquareSum<T>> || std::is_same_v<C, Product<T>>
-                  : std::is_same_v<C, SquareSum<T>> && !kSquaresExactly<T>;
-  static constexpr bool kHasFloat64 = kIsFloat<T>
-                                          ? F::template kHas<Sum<T>>
-                                          : F::template kHas<SquareSum<T>> && !kSquaresExactly<T>;
-
   static void FoldExtremes(const T* tile, int count, Leaders& leaders, typename F::Acc& acc) {
     const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops<T, F::kOmitsNan>();
     Extremes<T> keys{};
@@ -148,40 +122,6 @@ class RowTile {
     leader.key = key;
     const auto& loops = GetExtremeLoops<T, F::kOmitsNan>();
     return C::At(FromKey<T>(key), loops.place(tile, count, key));
-  }
-
-  static void FoldInFloat64(const T* tile, int count, typename F::Acc& acc) {
-    const auto* loops = GetFloat64Loops<T, F::kOmitsNan>();
-    if (loops == nullptr) {
-      F::ForEach([&](auto tag) {
-        using C = typename decltype(tag)::type;
-        if constexpr (kIsInFloat64<C>) {
-          F::template Get<C>(acc) = LoopOf<C>()(tile, count);
-        }
-      });
-      return;
-    }
-    if constexpr (kIsFloat<T>) {
-      if constexpr (F::template kHas<SquareSum<T>>) {
-        const FloatSums sums = loops->sums(tile, count);
-        F::template Get<Sum<T>>(acc) = sums.sum;
-        F::template Get<AbsSum<T>>(acc) = sums.abs_sum;
-        F::template Get<SquareSum<T>>(acc) = sums.square_sum;
-      } else {
-        F::template Get<Sum<T>>(acc) = loops->sum(tile, count);
-      }
-      if constexpr (F::template kHas<Product<T>>) {
-        F::template Get<Product<T>>(acc) = loops->product(tile, count);
-      }
-    } else {
-      F::template Get<SquareSum<T>>(acc) = loops->square_sum(tile, count);
-    }
-  }
-
-  static double FoldDeviations(const T* tile, int count, double mean) {
-    const auto* loops = GetFloat64Loops<T, F::kOmitsNan>();
-    if (loops != nullptr) return loops->deviations(tile, count, mean);
-    return LoopOf<Moments<T>>()(tile, count, mean);
   }
 };
 

@@ -182,20 +182,6 @@ struct TileLoopOf {
   }
 };
 
-// Of moments the second sweep. kOmits: without NaN.
-template <typename T, bool kOmits>
-struct DeviationLoop {
-  static double FoldTile(const T* HWY_RESTRICT tile, int count, double mean) {
-    return FoldTileWith(
-        tile, count, 0.0, [mean](double& a, T x, int) { AddDeviation<kOmits>(a, x, mean); },
-        [](double a, double b) { return a + b; });
-  }
-};
-template <typename T>
-struct TileLoopOf<T, Moments<T>> : DeviationLoop<T, false> {};
-template <typename T>
-struct TileLoopOf<T, OmitNan<Moments<T>>> : DeviationLoop<T, true> {};
-
 #define WARPFOLD_LOOP(T, name, component, C) \
   TileLoop<T, C>* component##Of##name() { return &TileLoopOf<T, C>::FoldTile; }
 WARPFOLD_LOOPS_OF_TILES

@@ -178,7 +178,7 @@ class EngineOf final : public Engine {
     }
     pass.vectors = aligned && (extent.outer == 1 || extent.count % kVector == 0);
     // Up to half a tile; from there on a warp has one row's vectors on their way.
-    const bool whole_vectors = aligned && extent.count % kVector == 0;
+    const bool whole_vectors = !kIsProduct && aligned && extent.count % kVector == 0;
     if (extent.count <= kRowElements<T> / 2 ||
         (whole_vectors && extent.count <= kTileElements<T> / 2)) {
       pass.kind = FirstPass::Kind::kShortRows;
@@ -225,8 +225,12 @@ class EngineOf final : public Engine {
             stream, data, extent.first, extent.outer, extent.count, pass.rows, sink);
       }
       case FirstPass::Kind::kColumns:
+        if (pass.columns.vector == 1) {  // which is rare
+          return LaunchColumns<F, 1>(data, extent, pass.columns, sink, overlaps, stream);
+        }
         return VisitSwept(sink, [&]<class Swept>() {
-          return LaunchColumns<Swept>(data, extent, pass.columns, sink, overlaps, stream);
+          return LaunchColumns<Swept, kColumnVector<F>>(data, extent, pass.columns, sink, overlaps,
+                                                        stream);
         });
     }
     __builtin_unreachable();
@@ -244,8 +248,13 @@ class EngineOf final : public Engine {
     return visit.template operator()<F>();
   }
 
+  // What is long work for each element has fewer kernels for short rows, which hide it less well:
+  // each takes 20 KB and more.
+  static constexpr bool kIsProduct = F::template kHas<exact::ExactProduct<T>>;
+  static constexpr bool kIsEverything = F::template kHas<Min<T>> && F::template kHas<ArgMin<T>>;
+
   // The most lanes of a short row that a thread holds in a long fold.
-  static constexpr std::int64_t kRowLanesMax = 4;
+  static constexpr std::int64_t kRowLanesMax = kIsEverything ? 1 : 4;
 
   // Vectors a lane, of rows that take a warp `needed` of them: one of the numbers that are
   // compiled, of which long folds have two.
@@ -257,11 +266,19 @@ class EngineOf final : public Engine {
     if constexpr (kIsLong<F>) {
       const bool is_alone = pass.short_rows.threads_log2 == 0;
       if (!pass.vectors && is_alone) return LongShortRowKernel<F, 1, 1, false, true>;
-      if (!pass.vectors) return LongShortRowKernel<F, 1, 1, false, false>;
-      if (pass.row_vectors > 1) return LongShortRowKernel<F, 4, 1, true, false>;
-      if (pass.row_lanes == 1) return LongShortRowKernel<F, 1, 1, true, true>;
-      return pass.row_lanes == 2 ? LongShortRowKernel<F, 1, 2, true, true>
-                                 : LongShortRowKernel<F, 1, kRowLanesMax, true, false>;
+      if constexpr (kIsProduct) {
+        return LongShortRowKernel<F, 1, 1, false, false>;
+      } else {
+        if (!pass.vectors) return LongShortRowKernel<F, 1, 1, false, false>;
+        if (pass.row_vectors > 1) return LongShortRowKernel<F, 4, 1, true, false>;
+        if constexpr (kRowLanesMax > 1) {
+          if (pass.row_lanes == 2) return LongShortRowKernel<F, 1, 2, true, true>;
+          if (pass.row_lanes > 2) return LongShortRowKernel<F, 1, kRowLanesMax, true, false>;
+        } else if (!is_alone) {
+          return LongShortRowKernel<F, 1, 1, true, false>;
+        }
+        return LongShortRowKernel<F, 1, 1, true, true>;
+      }
     } else {
       if (!pass.vectors) return ShortRowKernel<F, 1, false>;
       if (pass.row_vectors == 2) return ShortRowKernel<F, 2, true>;
@@ -278,37 +295,32 @@ class EngineOf final : public Engine {
     }
   }
 
-  template <class Swept>
+  template <class Swept, int kVector>
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
                                    const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
-    const auto launch_of = [&]<int kVector>() {
-      if constexpr (kIsLong<F>) {
-        return LaunchTree<1, 32>(
-            LongColumnLeaves<F, Swept, kVector>{data, extent.count, extent.inner, extent.first},
-            extent.outer, launch, sink, overlaps, stream);
-      } else {
-        using Leaves = ColumnLeaves<F, kVector>;
-        const Leaves leaves{data, extent.count, extent.inner, extent.first};
-        if constexpr (kVector == 1) {
-          return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
-        } else if constexpr (kPipelinesColumns<F>) {
-          if (launch.is_pipelined) {
-            return LaunchTree<kPipelinedLeaves>(PipelinedColumnLeaves<F>{leaves}, extent.outer,
-                                                launch, sink, overlaps, stream);
-          }
-          return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
-        } else {
-          // One leaf goes with two where those are loaded one after another.
-          constexpr int kFewest = Leaves::kLeavesAtOnce > 1 ? 1 : 2;
-          constexpr int kMost = std::min(32, kStraightLeavesMax / kVector);
-          return LaunchTree<kFewest, 2, 8, 16, kMost>(leaves, extent.outer, launch, sink, overlaps,
-                                                      stream);
+    if constexpr (kIsLong<F>) {
+      return LaunchTree<1, 32>(
+          LongColumnLeaves<F, Swept, kVector>{data, extent.count, extent.inner, extent.first},
+          extent.outer, launch, sink, overlaps, stream);
+    } else {
+      using Leaves = ColumnLeaves<F, kVector>;
+      const Leaves leaves{data, extent.count, extent.inner, extent.first};
+      if constexpr (kVector == 1) {
+        return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
+      } else if constexpr (kPipelinesColumns<F>) {
+        if (launch.is_pipelined) {
+          return LaunchTree<kPipelinedLeaves>(PipelinedColumnLeaves<F>{leaves}, extent.outer,
+                                              launch, sink, overlaps, stream);
         }
+        return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
+      } else {
+        // One leaf goes with two where those are loaded one after another.
+        constexpr int kFewest = Leaves::kLeavesAtOnce > 1 ? 1 : 2;
+        constexpr int kMost = std::min(32, kStraightLeavesMax / kVector);
+        return LaunchTree<kFewest, 2, 8, 16, kMost>(leaves, extent.outer, launch, sink, overlaps,
+                                                    stream);
       }
-    };
-    constexpr int kVector = kColumnVector<F>;
-    if (launch.vector == kVector) return launch_of.template operator()<kVector>();
-    return launch_of.template operator()<1>();
+    }
   }
 
   static cudaError_t LaunchStates(const StateLeaves<F>& states, std::int64_t outer,

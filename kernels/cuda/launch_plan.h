@@ -1,6 +1,6 @@
 // Launch shapes: how many threads, blocks and passes a reduction takes on a given GPU. Pure host
-// arithmetic, tested without a GPU. Nothing here can change a result's bits: the canonical order is
-// a tree over element indices, and these choices only say which block computes which subtree.
+// arithmetic, tested without a GPU. Nothing here can change a result's bits: states join in any
+// order, and these choices only say which block reduces which elements.
 #ifndef WARPFOLD_KERNELS_CUDA_LAUNCH_PLAN_H_
 #define WARPFOLD_KERNELS_CUDA_LAUNCH_PLAN_H_
 

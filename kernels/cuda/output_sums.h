@@ -3,7 +3,7 @@
 // bytes.
 //
 // Whatever the elements are they take as long; a kernel that needs less where they lie close
-// together is faster (flat_sum.cuh). Tests alone call it yet; no request comes here.
+// together is faster (flat_sum.cuh). For outputs that their bounded sums leave in doubt.
 //
 // Every function enqueues on `stream` and returns at once, as those of reduce.h. All pointers are
 // device pointers.

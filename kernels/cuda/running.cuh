@@ -174,7 +174,7 @@ struct RunningFold<Fold<T, kNanPolicy, Components...>, kByWarp> {
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
                                    (std::is_same_v<C, ArgMax<T>> && F::template kHas<Max<T>>);
   template <class C>
-  static constexpr bool kHas = !kReadsTwice<C> && !F::template kIsSparedCount<C> && !kIsFound<C>;
+  static constexpr bool kHas = !F::template kIsSparedCount<C> && !kIsFound<C>;
   template <class C>
   static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
   static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);

@@ -161,19 +161,6 @@ __device__ __forceinline__ void SettleSparedCounts(typename F::Acc& acc, const S
   });
 }
 
-// The second sweep of moments: the deviations from the mean of `acc`.
-template <class F, class Sweep, class Across>
-__device__ __forceinline__ void SettleMoments(typename F::Acc& acc, int count, const Sweep& sweep,
-                                              const Across& across) {
-  using T = typename F::Element;
-  using Squares = Adding<double, double>;
-  const double mean = F::Mean(acc, count);
-  const double squares = across.template Fold<Squares>(sweep(
-      kOften, Squares::Identity(), [mean](double& a, T x, int) { F::AddDeviation(a, x, mean); },
-      [](double a, double b) { return a + b; }));
-  F::SetMoments(acc, count, mean, squares);
-}
-
 // `sweep(often, identity, add, combine)` folds this thread's part of the elements: add(value, x,
 // number) each, combine(a, b) what was added up side by side; x is an element or, where add takes
 // that, packed ones. `count`: elements in all. `across`: one of the above.
@@ -211,7 +198,6 @@ __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sw
         SettleProduct<F>(acc, Signs::IsNegative(signs), count, sweep, across);
   }
   if constexpr (F::kSparesCounts) SettleSparedCounts<F>(acc, sweep, across);
-  if constexpr (F::kHasMoments) SettleMoments<F>(acc, count, sweep, across);
   return acc;
 }
 

@@ -3,7 +3,7 @@
 //
 // A thread folds `kLeaves` neighbouring leaves in registers, threads y fold through shuffles and
 // then shared memory: one binary tree over the leaf index, whatever the block's shape.
-// docs/order.md is the definition of this order.
+// No result depends on that order.
 #ifndef WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 #define WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 

@@ -104,6 +104,14 @@ WARPFOLD_HD_NOINLINE double FinishIntegers(Op op, const typename F::State& state
   return FinishInteger<F>(op, state, wide_squares, targets);
 }
 
+// The same of floats' statistics.
+template <class F>
+WARPFOLD_HD_NOINLINE bool FinishStatistics(Op op, const typename F::State& state,
+                                           const ResultTargets& targets,
+                                           FloatOf<typename F::Element>* to) {
+  return FinishBounded<F>(op, state, targets.reduced_count, targets.correction, to);
+}
+
 enum class Written : std::uint8_t { kYes, kInDoubt, kMayRoundEitherWay };
 
 // A rounded op of one output, if F can tell it.
@@ -114,6 +122,8 @@ WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state,
   if constexpr (!kIsFloat<T>) {
     *to = FinishIntegers<F>(op, state, targets);
     return Written::kYes;
+  } else if constexpr (F::template kHas<SquareSumPair<T>>) {
+    return FinishStatistics<F>(op, state, targets, to) ? Written::kYes : Written::kInDoubt;
   } else if constexpr (kIsBounded<F>) {
     return FinishBounded<F>(op, state, targets.reduced_count, targets.correction, to)
                ? Written::kYes

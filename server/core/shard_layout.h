@@ -5,8 +5,7 @@
 // Nobody knows yet over which axes the tensor will be reduced, so a cut falls where all of them
 // allow it: between two indices of the first dimension that is longer than 1, at a multiple of 8
 // of them and of 4096 bytes. Then a shard is, of every reduction, whole outputs or a part as
-// kernels/part.h has them. Cuts fall at multiples of as large a power of two as the balance allows:
-// a shard is then a few nodes of the canonical tree, and of halves and quarters one.
+// kernels/part.h has them. Cuts fall at multiples of as large a power of two as the balance allows.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 #define WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 

@@ -47,11 +47,11 @@ class Joiner {
       const std::int64_t outputs = has_elements ? whole_.output_count : 0;
       for (std::int64_t first = 0; first < outputs; first += kOutputsAtOnce) {
         const std::int64_t count = std::min(kOutputsAtOnce, outputs - first);
-        std::int64_t index = 0;
+        cpu::ClearStates(job_, joined.data(), count);
         for (Part& part : parts_) {
           if (part.elements.count == 0) continue;
           if (absl::Status status = Take(part, count, next.data()); !status.ok()) return status;
-          cpu::PushStates(job_, next.data(), count, index++, joined.data());
+          cpu::AddStates(job_, next.data(), count, joined.data());
         }
         use(first, count, joined.data());
       }

@@ -52,10 +52,7 @@ R OfNothing(Op op) {
 
 }  // namespace
 
-ResultLayout::ResultLayout(const Plan& plan)
-    : ResultLayout(plan, plan.leaves_states
-                             ? std::vector<std::size_t>{StateBytes(plan.dtype, plan.bundle())}
-                             : std::vector<std::size_t>()) {}
+ResultLayout::ResultLayout(const Plan& plan) : ResultLayout(plan, {}) {}
 
 ResultLayout::ResultLayout(const Plan& plan, const std::vector<std::size_t>& state_bytes) {
   const std::size_t outputs = static_cast<std::size_t>(plan.output_count);

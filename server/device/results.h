@@ -18,7 +18,7 @@ namespace warpfold {
 // One array an op, or, of a plan that leaves states, of those; 16-byte aligned, from offset 0 on.
 class ResultLayout {
  public:
-  explicit ResultLayout(const Plan& plan);
+  explicit ResultLayout(const Plan& plan);  // REQUIRES: it leaves results
   // Of a plan that leaves states: an array for each of these numbers of bytes an output.
   ResultLayout(const Plan& plan, const std::vector<std::size_t>& state_bytes);
 

@@ -16,6 +16,7 @@
 #include "server/device/cuda/cuda_resources.h"
 #include "server/device/results.h"
 #include "tests/gpu/gpu_fixture.h"
+#include "tests/kernels/cpu_results.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 

@@ -80,7 +80,7 @@ TEST_P(GpuLaneTest, SuspendsNoMoreThanItHasRoomFor) {
     if (next.ok()) suspended.push_back(*std::move(next));
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(suspended.size(), 4U);
+  EXPECT_EQ(suspended.size(), 9U);
   suspended.pop_back();
   ASSERT_TRUE(lane_->Begin(plan).ok());
   EXPECT_TRUE(lane_->Suspend().ok());

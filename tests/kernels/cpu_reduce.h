@@ -34,9 +34,8 @@ struct Results {
 };
 
 // The whole plan on host memory: elements, then the folds further out.
-inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for,
-                      Numerics numerics = kServedNumerics) {
-  const cpu::Job job{plan.dtype, plan.bundle(), numerics};
+inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for) {
+  const cpu::Job job{plan.dtype, plan.bundle()};
   const Geometry& g = plan.geometry;
   Results results;
   Output output;

@@ -2,7 +2,6 @@
 
 #include <tbb/parallel_for.h>
 
-#include "kernels/cpu/exact_reduce.h"
 #include "server/device/host_bytes.h"
 
 namespace warpfold {

@@ -1,6 +1,6 @@
-// The CPU folds of exact fusions: tasks, whose states join in any order.
-#ifndef WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
-#define WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
+// An Engine's functions, for one fusion: tasks, whose states join in any order.
+#ifndef WARPFOLD_KERNELS_CPU_ENGINE_OF_H_
+#define WARPFOLD_KERNELS_CPU_ENGINE_OF_H_
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 
 #include "kernels/canonical.h"
 #include "kernels/cpu/emit.h"
+#include "kernels/cpu/engine.h"
 #include "kernels/cpu/exact_columns.h"
-#include "kernels/cpu/exact_reduce.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_short_sums.h"
 #include "kernels/cpu/exact_writer.h"
@@ -57,7 +57,7 @@ struct ExactSink {
 };
 
 template <class X>
-class ExactEngineOf {
+class EngineOf {
  public:
   using T = typename X::Element;
   using State = typename X::State;
@@ -94,23 +94,6 @@ class ExactEngineOf {
         Emit(sink, i, joined.data(), columns);
       }
     });
-  }
-
-  static void Clear(State* states, std::int64_t count) {
-    std::fill_n(states, count, X::Identity());
-  }
-
-  // Joins what is pushed in the first level of `stack`, which the first push begins.
-  static void PushStates(const State* states, std::int64_t width, std::int64_t index,
-                         State* stack) {
-    if (index == 0) {
-      std::copy(states, states + width, stack);
-      return;
-    }
-    for (std::int64_t i = 0; i < width; ++i) {
-      X::Join(stack[i], states[i]);
-      X::Normalize(stack[i]);
-    }
   }
 
  private:
@@ -270,6 +253,50 @@ class ExactEngineOf {
   }
 };
 
+// The Engine of fusion X.
+template <class X>
+inline constexpr Engine kEngineOf = {
+    .state_bytes = sizeof(typename X::State),
+    .fold_elements =
+        [](const void* data, const Extent& extent, const Output& output, ParallelFor parallel_for) {
+          EngineOf<X>::FoldElements(static_cast<const typename X::Element*>(data), extent, {output},
+                                    parallel_for);
+        },
+    .fold_states =
+        [](const void* states, const Extent& extent, const Output& output,
+           ParallelFor parallel_for) {
+          EngineOf<X>::FoldStates(static_cast<const typename X::State*>(states), extent, {output},
+                                  parallel_for);
+        },
+    .clear_states =
+        [](void* states, std::int64_t count) {
+          std::fill_n(static_cast<typename X::State*>(states), count, X::Identity());
+        },
+    .add_elements =
+        [](const void* data, const Extent& extent, const RowNumbers& rows, void* states,
+           ParallelFor parallel_for) {
+          Output output;
+          output.states = states;
+          const OutputStates outputs(rows, states);
+          EngineOf<X>::FoldElements(static_cast<const typename X::Element*>(data), extent,
+                                    {output, &outputs}, parallel_for);
+        },
+    .add_states =
+        [](const void* from, std::int64_t count, void* states) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            typename X::State& state = static_cast<typename X::State*>(states)[i];
+            X::Join(state, static_cast<const typename X::State*>(from)[i]);
+            X::Normalize(state);
+          }
+        }};
+
+template <typename T>
+const Engine& EngineFor(Bundle bundle) {
+  return exact::VisitFusion<T>(bundle, [](auto fusion) -> const Engine& {
+    return kEngineOf<typename decltype(fusion)::type>;
+  });
+}
+
 }  // namespace warpfold::cpu
 
-#endif  // WARPFOLD_KERNELS_CPU_EXACT_ENGINE_H_
+#endif  // WARPFOLD_KERNELS_CPU_ENGINE_OF_H_
