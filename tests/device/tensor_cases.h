@@ -130,8 +130,9 @@ inline void RefusedReductionsLeaveTheTensorAndTheLane(Executor& executor, Lane& 
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->results[0], BytesOf<std::int64_t>(big) + BytesOf<std::int64_t>(5));
 
-  const Plan too_much =
-      *MakePlan({.dtype = DType::kF32, .shape = {2, 1 << 24}, .ops = {Op::kSum}, .axes = {0}});
+  // Rows that are folded further out, so that each output has a state.
+  const Plan too_much = *MakePlan(
+      {.dtype = DType::kF32, .shape = {2, 1 << 22, 2}, .ops = {Op::kSum}, .axes = {0, 2}});
   const auto large = *executor.AllocateTensor(static_cast<std::size_t>(too_much.input_bytes));
   EXPECT_EQ(lane.Reduce(too_much, large->data()).status().code(),
             absl::StatusCode::kResourceExhausted);

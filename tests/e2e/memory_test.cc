@@ -48,11 +48,12 @@ class MemoryTest : public testing::Test {
 
 TEST_F(MemoryTest, WhatARequestAsksForIsRefusedAndTheServerGoesOn) {
   LimitMemory(160);
-  // Scratch memory for the variances of a million columns, of which few bytes are sent.
-  v1::ReduceRequest wide = F32Request({2, 1 << 20}, v1::OP_VAR);
+  // Scratch memory for the statistics of half a million outputs, of which few bytes are sent.
+  v1::ReduceRequest wide = F32Request({2, 1 << 19, 2}, v1::OP_VAR);
   wide.add_ops(v1::OP_MAX);
   wide.add_ops(v1::OP_L1_NORM);
   wide.add_axes(0);
+  wide.add_axes(2);
   wide.set_data(std::string(std::size_t{2} << 22, '\0'));
   v1::ReduceResponse response;
   grpc::Status status = client_->Reduce(wide, &response);

@@ -2,6 +2,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
+
 #include "server/device/host_bytes.h"
 
 namespace warpfold {
@@ -27,6 +29,23 @@ CpuFolds::CpuFolds(const Plan& plan, const PieceCutter& cutter)
       leaves_states_(plan.leaves_states),
       keeps_states_(leaves_states_ || cutter.kind() != PieceKind::kPlanes ||
                     !geometry_.folds.empty()) {}
+
+std::size_t CpuFolds::PieceBytes(const Plan& plan, std::size_t least, std::size_t memory_bytes) {
+  constexpr std::size_t kMultiple = std::size_t{64} << 10;
+  const Geometry& g = plan.geometry;
+  const std::size_t row_bytes = static_cast<std::size_t>(g.inner) * ElementBytes(plan.dtype);
+  const std::size_t plane_bytes = static_cast<std::size_t>(g.reduce) * row_bytes;
+  if (g.inner == 1 || plane_bytes <= least) return least;
+  const std::size_t state_bytes = cpu::StateBytes({plan.dtype, plan.bundle()});
+  const std::size_t row_states_bytes = static_cast<std::size_t>(g.inner) * state_bytes;
+  const std::size_t whole = (plane_bytes + kMultiple - 1) / kMultiple * kMultiple;
+  // Whole planes need no states, unless these are asked for, or folded further out.
+  const bool needs_states = plan.leaves_states || !g.folds.empty();
+  if (!needs_states && plane_bytes <= 2 * row_states_bytes && whole <= memory_bytes) return whole;
+  const std::size_t states_bytes = static_cast<std::size_t>(plan.output_count) * state_bytes;
+  const std::size_t left = memory_bytes > states_bytes ? memory_bytes - states_bytes : 0;
+  return std::max(least, std::min({whole, row_states_bytes, left}) / kMultiple * kMultiple);
+}
 
 std::size_t CpuFolds::scratch_bytes() const {
   constexpr std::size_t kAlignment = 256;  // of the results, which lie behind it

@@ -17,6 +17,10 @@ class CpuFolds {
  public:
   CpuFolds(const Plan& plan, const PieceCutter& cutter);
 
+  // How large pieces should be: `least`, or, of columns, as large as the states of a row's outputs,
+  // as those join them once a piece; but with the states no more than `memory_bytes`.
+  static std::size_t PieceBytes(const Plan& plan, std::size_t least, std::size_t memory_bytes);
+
   std::size_t scratch_bytes() const;
   // Of a plan that leaves them.
   std::size_t state_bytes() const { return cpu::StateBytes(job_); }

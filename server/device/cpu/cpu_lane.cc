@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,10 @@ constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 
+std::size_t PieceBytesOf(const Plan& plan, std::size_t least, std::size_t memory_bytes) {
+  return plan.element_count == 0 ? least : CpuFolds::PieceBytes(plan, least, memory_bytes);
+}
+
 class StopWatch {
  public:
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
@@ -32,8 +37,11 @@ class StopWatch {
 
 }  // namespace
 
-CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes)
-    : cutter(p, piece_bytes), folds(p, cutter), result_layout(p, {folds.state_bytes()}) {}
+CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, std::size_t gathered)
+    : cutter(p, piece_bytes),
+      folds(p, cutter),
+      result_layout(p, {folds.state_bytes()}),
+      gathered_bytes(gathered) {}
 
 CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
     : options_(options),
@@ -41,9 +49,15 @@ CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
       slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
             [](std::byte* p) { std::free(p); }) {}
 
-absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, options_.slab_bytes); }
+absl::Status CpuLane::Begin(const Plan& plan) {
+  const std::size_t results_bytes = plan.leaves_states ? 0 : ResultLayout(plan).total_bytes();
+  const std::size_t room = options_.scratch_bytes - std::min(options_.scratch_bytes, results_bytes);
+  const std::size_t bytes = PieceBytesOf(plan, options_.slab_bytes, room);
+  return BeginPieces(plan, bytes, bytes > options_.slab_bytes ? bytes : 0);
+}
 
-absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
+absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes,
+                                  std::size_t gathered_bytes) {
   task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
   absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan));
@@ -53,7 +67,8 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   }
   task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes));
+  Reduction& r =
+      *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, gathered_bytes));
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -78,8 +93,14 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
 absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
   if (!task_.to_write.empty())
     return task_.to_write.first(std::min(task_.to_write.size(), kWriteBytes));
-  Reduction& r = *task_.reduction;
-  return absl::MakeSpan(slab_.get() + r.filled, r.piece.bytes - r.filled);
+  const Reduction& r = *task_.reduction;
+  return absl::MakeSpan(Filling() + r.filled,
+                        std::min(r.piece.bytes - r.filled, options_.slab_bytes));
+}
+
+std::byte* CpuLane::Filling() const {
+  const Reduction& r = *task_.reduction;
+  return r.gathered_bytes > 0 ? r.memory.get() + r.gathered_at() : slab_.get();
 }
 
 absl::Status CpuLane::Commit(std::size_t byte_count) {
@@ -91,7 +112,7 @@ absl::Status CpuLane::Commit(std::size_t byte_count) {
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
   r.filled = 0;
-  return FoldPiece(slab_.get());
+  return FoldPiece(Filling());
 }
 
 absl::Status CpuLane::FoldPiece(const std::byte* data) {
@@ -151,7 +172,9 @@ absl::Status CpuLane::Resume(std::unique_ptr<Suspended> suspended) {
 }
 
 absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data) {
-  absl::Status status = BeginPieces(plan, std::max(options_.slab_bytes, kResidentPieceBytes));
+  const std::size_t least = std::max(options_.slab_bytes, kResidentPieceBytes);
+  absl::Status status =
+      BeginPieces(plan, PieceBytesOf(plan, least, std::numeric_limits<std::size_t>::max()), 0);
   if (!status.ok()) return status;
   const std::byte* const end = data + plan.input_bytes;
   while (status.ok() && data != end) {

@@ -35,18 +35,21 @@ class CpuLane final : public Lane {
  private:
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes);
+    Reduction(const Plan& plan, std::size_t piece_bytes, std::size_t gathered_bytes);
 
     PieceCutter cutter;
     CpuFolds folds;
     ResultLayout result_layout;
     Overflow overflow;
-    HostBytes memory;        // scratch, then results
-    Piece piece;             // being filled
-    std::size_t filled = 0;  // bytes of it
+    std::size_t gathered_bytes;  // of a piece that is larger than the slab
+    HostBytes memory;            // scratch, then results, then the piece that is gathered
+    Piece piece;                 // being filled
+    std::size_t filled = 0;      // bytes of it
     std::chrono::nanoseconds kernel_time{0};
 
-    std::size_t memory_bytes() const { return folds.scratch_bytes() + result_layout.total_bytes(); }
+    // Where in the memory the piece that is gathered lies.
+    std::size_t gathered_at() const { return folds.scratch_bytes() + result_layout.total_bytes(); }
+    std::size_t memory_bytes() const { return gathered_at() + gathered_bytes; }
   };
 
   // All of what a lane has begun: nothing of it is in the slab between two pieces.
@@ -57,7 +60,9 @@ class CpuLane final : public Lane {
     absl::Span<std::byte> to_write;  // what a write still has to fill; null when there is none
   };
 
-  absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes);
+  absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes, std::size_t gathered_bytes);
+  // Where the piece that is being filled lies.
+  std::byte* Filling() const;
   // Out of the reduction's memory.
   absl::StatusOr<std::vector<std::string>> TakeResults(const std::byte* results) const;
   // The reduction's current piece, at `data`, and on to the next.
