@@ -88,15 +88,31 @@ void VisitFields(State& state, Visit&& visit) {
   }
 }
 
-template <typename T>
+// Whether an element, or none, has the key in MIN or MAX: NaN has one key in each.
+template <class C, typename T>
 constexpr bool IsKeyOfElement(OrderedKey<T> key) {
   if constexpr (kIsFloat<T>) {
-    return key >= kLowestKey<T> && key <= kHighestKey<T>;
+    if (key < kLowestKey<T> || key > kHighestKey<T>) return false;
+    if (!IsNan(FromKey<T>(key))) return true;
+    typename C::Acc nan = C::Identity();
+    C::Add(nan, QuietNan<T>());
+    return key == nan || key == C::Identity();
   } else if constexpr (std::is_same_v<T, Bool>) {
     return key == 0 || key == 1;
   } else {
     return key >= ToKey(std::numeric_limits<T>::min()) &&
            key <= ToKey(std::numeric_limits<T>::max());
+  }
+}
+
+// The same in ARGMIN and ARGMAX: of -0.0 that of +0.0.
+template <class C, typename T>
+bool IsKeyOfPlacedElement(std::int64_t key) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return key == (C::Value::kJoin == Join::kMin ? 0 : ~0) ||
+           key == (C::Value::kJoin == Join::kMin ? 1 : ~1);
+  } else {
+    return PromoteAt<C>(C::At(C::ElementOf(key), 0), Place{}).key == key;
   }
 }
 
@@ -131,12 +147,15 @@ bool IsPossible(const typename C::State& state, const ReducedElements& elements)
   using State = typename C::State;
   if constexpr (Indexed<C>) {
     return (state.index >= elements.first_index &&
-            state.index - elements.first_index < elements.count) ||
+            state.index - elements.first_index < elements.count &&
+            IsKeyOfPlacedElement<C, T>(state.key)) ||
            (state.index == C::kNone && state.key == C::kNone);
   } else if constexpr (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>) {
-    return IsKeyOfElement<T>(state);
+    return IsKeyOfElement<C, T>(state);
   } else if constexpr (requires { state.magnitude; }) {
-    return state.negative <= 1 && state.past <= 1;
+    const bool may_be_negative =
+        !kIsUnsigned<T> && !std::is_same_v<T, Bool> && state.magnitude != 0;
+    return state.negative <= (may_be_negative ? 1 : 0) && state.past <= 1;
   } else if constexpr (std::is_same_v<State, int128>) {
     return IsSum<C, T>(state, elements.count);
   } else if constexpr (std::is_same_v<State, std::int64_t>) {

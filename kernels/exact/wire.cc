@@ -87,6 +87,7 @@ SumRange SumRangeOf(int power) {
     range.zero_bits = kLowestExponent<T> - internal::ElementRange<T>::kUnit;
   } else {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+    range.may_be_negative = std::numeric_limits<T>::is_signed;
     range.largest = NaturalOf(std::numeric_limits<T>::is_signed ? kMost + 1 : kMost, 0);
     range.digits = power == 2 && sizeof(T) == 8 ? 6 : 4;
   }
@@ -143,6 +144,7 @@ bool TakeSum(absl::string_view* bytes, const SumRange& range, SumValue* value) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>((*bytes)[i]); };
   const std::uint32_t specials = byte(0) & kSpecialFlags;
   const bool is_negative = (byte(0) & kNegativeFlag) != 0;
+  if (is_negative && !range.may_be_negative) return false;
   const int digits = byte(1);
   const int begin = byte(2) | byte(3) << 8;
   const std::size_t size = kHeadBytes + kDigitBytes * static_cast<std::size_t>(digits);

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <iostream>
+#include <iterator>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -199,6 +202,52 @@ TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
     values[kind].pop_back();
     EXPECT_EQ(unpack(values), kinds[kind]) << "too short";
   }
+}
+
+// The values of one element, of which one field is then another number.
+template <typename T, typename Field>
+std::optional<ValueKind> UnpackWith(T element, ValueKind kind, std::size_t at, Field field) {
+  const std::vector<Op> all(std::begin(kAllOps), std::end(kAllOps));
+  DType dtype = DType::kU8;
+  if (std::is_same_v<T, float>) dtype = DType::kF32;
+  if (std::is_same_v<T, std::int32_t>) dtype = DType::kI32;
+  const cpu::Job job{dtype, BundleFor(dtype, all, NanPolicy::kPropagate)};
+  const std::vector<ValueKind> kinds = ValueKindsOf(dtype, all, NanPolicy::kPropagate);
+  std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
+  Output output;
+  output.states = states.data();
+  cpu::FoldElements(job, &element, {1, 1, 1}, output, cpu::Serial);
+  std::vector<std::string> values(kinds.size());
+  cpu::PackExactly(job, kinds, states.data(), 1, {{1, 1}}, 0, values);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if (kinds[k] == kind) std::memcpy(values[k].data() + at, &field, sizeof(field));
+  }
+  std::vector<absl::string_view> views(values.begin(), values.end());
+  return cpu::UnpackExactly(job, kinds, views, 1, {1, 0}, states.data());
+}
+
+TEST(ExactPackRefusalTest, NoElementHasTheKey) {
+  constexpr std::int64_t kNegativeZero = -1;
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kArgMin, 0, std::int64_t{0}), std::nullopt);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kArgMin, 0, kNegativeZero), ValueKind::kArgMin);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kArgMax, 0, ~std::int64_t{0}), std::nullopt);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kArgMax, 0, ~kNegativeZero), ValueKind::kArgMax);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kArgMin, 0, std::int64_t{1} << 40), ValueKind::kArgMin);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kMin, 0, std::int32_t{0x7fc00001}), ValueKind::kMin);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kMax, 0, std::int32_t{0x7fc00001}), ValueKind::kMax);
+  EXPECT_EQ(UnpackWith(0.0F, ValueKind::kMax, 0, std::int32_t{0x7f800000}), std::nullopt);
+  const std::uint8_t byte = 7;
+  EXPECT_EQ(UnpackWith(byte, ValueKind::kArgMax, 0, ~std::int64_t{255}), std::nullopt);
+  EXPECT_EQ(UnpackWith(byte, ValueKind::kArgMax, 0, ~std::int64_t{256}), ValueKind::kArgMax);
+}
+
+TEST(ExactPackRefusalTest, NoIntegersHaveTheSign) {
+  const std::uint8_t byte = 7;
+  EXPECT_EQ(UnpackWith(byte, ValueKind::kSum, 0, char{16}), ValueKind::kSum);
+  EXPECT_EQ(UnpackWith(byte, ValueKind::kProduct, 8, std::uint32_t{1}), ValueKind::kProduct);
+  EXPECT_EQ(UnpackWith(std::int32_t{7}, ValueKind::kProduct, 8, std::uint32_t{1}), std::nullopt);
+  EXPECT_EQ(UnpackWith(std::int32_t{0}, ValueKind::kProduct, 8, std::uint32_t{1}),
+            ValueKind::kProduct);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDTypes, ExactPackTest, ::testing::ValuesIn(kAllDTypes),
