@@ -24,28 +24,8 @@ inline void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& m
   lock.store(0, std::memory_order_release);
 }
 
-// Writes the results of a Fold F.
-template <class F>
-struct FoldWriter {
-  using State = typename F::State;
-
-  // Whether Write<kFinishBlock> is there, and worth its while.
-  static bool TakesBlocks(const ResultTargets&) { return F::kComponents == 1; }
-
-  // As WriteResults.
-  template <int kCount>
-  static int Write(const ResultTargets& targets, std::int64_t index, const State* states,
-                   Misfit* misfit) {
-    if constexpr (kCount != kFinishBlock) {
-      return WriteResults<F, kCount>(targets, index, states, misfit);
-    } else if constexpr (F::kComponents == 1) {
-      return GetFinishLoop<F>()(targets, index, states, misfit);
-    }
-    return kCount;
-  }
-};
-
-// The states of outputs one after another, from output `first` on, by a writer as above.
+// The states of outputs one after another, from output `first` on, by a writer as exact_writer.h
+// has it.
 //
 // Not for interprocedural analysis: GCC 12 found that some instances write nothing, and dropped
 // the calls (minima of f32, f64 and bf16 along columns, at -O3).

@@ -11,8 +11,8 @@
 #include "hwy/highway.h"
 
 #define WARPFOLD_LOOPS_OF_ONE(T, name) \
-  WARPFOLD_LOOP(T, name, Sum)          \
   WARPFOLD_LOOP(T, name, Min) WARPFOLD_LOOP(T, name, Max) WARPFOLD_LOOP(T, name, NonzeroCount)
+#define WARPFOLD_LOOP_OF_SUM(T, name) WARPFOLD_LOOP(T, name, Sum)
 
 HWY_BEFORE_NAMESPACE();
 namespace warpfold::cpu::HWY_NAMESPACE {
@@ -27,6 +27,7 @@ int Finish(const ResultTargets& targets, std::int64_t index, const typename F::S
   FinishLoop<PlainFold<T, component<T>>>* Finish##component##name() { \
     return &Finish<PlainFold<T, component<T>>>;                       \
   }
+WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOP_OF_SUM)
 WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOPS_OF_ONE)
 WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS_OF_ONE)
 #undef WARPFOLD_LOOP
@@ -43,6 +44,7 @@ namespace warpfold::cpu {
   FinishLoop<PlainFold<T, component<T>>>* GetFinishLoop<PlainFold<T, component<T>>>() { \
     return HWY_DYNAMIC_DISPATCH(Finish##component##name)();                             \
   }
+WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOP_OF_SUM)
 WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOPS_OF_ONE)
 WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS_OF_ONE)
 #undef WARPFOLD_LOOP

@@ -44,14 +44,12 @@ inline constexpr ValueKind kKindOf<InfCount<T>> = ValueKind::kInfCount;
 template <typename T>
 inline constexpr ValueKind kKindOf<Product<T>> = ValueKind::kProduct;
 
-// A packed value is the state's fields without the padding between or behind them, and of NaNs the
-// one of the contract: processors differ in the NaN that their arithmetic makes.
+// A packed value is the state's fields without the padding between or behind them.
 class Writer {
  public:
   explicit Writer(char* out) : out_(out) {}
   template <typename Field>
   void operator()(Field field) {
-    if constexpr (std::is_same_v<Field, double>) field = IsNan(field) ? QuietNan<double>() : field;
     std::memcpy(out_, &field, sizeof(field));
     out_ += sizeof(field);
   }
@@ -158,10 +156,9 @@ bool IsPossible(const typename C::State& state, const ReducedElements& elements)
     return state.negative <= (may_be_negative ? 1 : 0) && state.past <= 1;
   } else if constexpr (std::is_same_v<State, int128>) {
     return IsSum<C, T>(state, elements.count);
-  } else if constexpr (std::is_same_v<State, std::int64_t>) {
-    return state >= 0 && state <= elements.count;
   } else {
-    return true;  // any float64
+    static_assert(std::is_same_v<State, std::int64_t>);
+    return state >= 0 && state <= elements.count;
   }
 }
 

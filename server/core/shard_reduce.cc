@@ -31,9 +31,8 @@ absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Plan& whole, const Sh
 
 }  // namespace
 
-absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard) {
-  if (PlaneCount(work.plan()) > 1) return ReducePlanes(lane, work.plan(), shard);
-  return ReduceRange(lane, work.plan(), shard);
+absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard) {
+  return PlaneCount(plan) > 1 ? ReducePlanes(lane, plan, shard) : ReduceRange(lane, plan, shard);
 }
 
 absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,

@@ -16,7 +16,6 @@
 #include "kernels/part.h"
 #include "kernels/plan.h"
 #include "server/core/shard.h"
-#include "server/core/work.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -30,9 +29,9 @@ struct ShardResults {
   HostCharge charge;  // for the values
 };
 
-// Reduces `shard` by work.plan() on an idle lane of its device and leaves the lane idle. Errors as
+// Reduces `shard` by `plan` on an idle lane of its device and leaves the lane idle. Errors as
 // Lane::Reduce's.
-absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Work& work, const Shard& shard);
+absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard);
 
 // The results, one string an op, of a tensor whose shards came to `shards`, in their order.
 // OUT_OF_RANGE as of a reduction; RESOURCE_EXHAUSTED: no memory for them.

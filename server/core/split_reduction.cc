@@ -49,7 +49,7 @@ bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
 }
 
 absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
-  absl::StatusOr<ShardResults> shard = ReduceShard(lane, works_[index], task_.shards[index]);
+  absl::StatusOr<ShardResults> shard = ReduceShard(lane, works_[index].plan(), task_.shards[index]);
   if (!shard.ok()) {
     Fail(index, shard.status());  // before the lane takes the next work
     return shard.status();

@@ -1,5 +1,5 @@
 // One reduction as a sequence of kernel calls: which fold runs on each piece, where its states
-// wait, what ends it. The same text drives both backends, so that they cannot drift apart.
+// wait, what ends it. Of a GPU's folds; a CPU joins states in any order (cpu/cpu_folds.h).
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
 // bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack; the two

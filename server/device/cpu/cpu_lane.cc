@@ -23,10 +23,6 @@ constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 
-std::size_t PieceBytesOf(const Plan& plan, std::size_t least, std::size_t memory_bytes) {
-  return plan.element_count == 0 ? least : CpuFolds::PieceBytes(plan, least, memory_bytes);
-}
-
 class StopWatch {
  public:
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
@@ -49,24 +45,31 @@ CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
       slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
             [](std::byte* p) { std::free(p); }) {}
 
-absl::Status CpuLane::Begin(const Plan& plan) {
-  const std::size_t results_bytes = plan.leaves_states ? 0 : ResultLayout(plan).total_bytes();
-  const std::size_t room = options_.scratch_bytes - std::min(options_.scratch_bytes, results_bytes);
-  const std::size_t bytes = PieceBytesOf(plan, options_.slab_bytes, room);
-  return BeginPieces(plan, bytes, bytes > options_.slab_bytes ? bytes : 0);
-}
+absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, /*is_there=*/false); }
 
-absl::Status CpuLane::BeginPieces(const Plan& plan, std::size_t piece_bytes,
-                                  std::size_t gathered_bytes) {
+absl::Status CpuLane::BeginPieces(const Plan& plan, bool is_there) {
   task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan));
+  const std::size_t outcome_bytes = OutcomeBytesMax(plan);
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(outcome_bytes);
   if (!charge.ok()) {
     Abandon();
     return charge.status();
   }
   task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
+  std::size_t piece_bytes = 0;
+  std::size_t gathered_bytes = 0;
+  if (is_there) {
+    piece_bytes = CpuFolds::PieceBytes(plan, std::max(options_.slab_bytes, kResidentPieceBytes),
+                                       std::numeric_limits<std::size_t>::max());
+  } else {
+    const std::size_t results_bytes =
+        plan.leaves_states ? 0 : std::min(options_.scratch_bytes, outcome_bytes);
+    piece_bytes =
+        CpuFolds::PieceBytes(plan, options_.slab_bytes, options_.scratch_bytes - results_bytes);
+    if (piece_bytes > options_.slab_bytes) gathered_bytes = piece_bytes;
+  }
   Reduction& r =
       *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, gathered_bytes));
   if (r.memory_bytes() > options_.scratch_bytes) {
@@ -172,9 +175,7 @@ absl::Status CpuLane::Resume(std::unique_ptr<Suspended> suspended) {
 }
 
 absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data) {
-  const std::size_t least = std::max(options_.slab_bytes, kResidentPieceBytes);
-  absl::Status status =
-      BeginPieces(plan, PieceBytesOf(plan, least, std::numeric_limits<std::size_t>::max()), 0);
+  absl::Status status = BeginPieces(plan, /*is_there=*/true);
   if (!status.ok()) return status;
   const std::byte* const end = data + plan.input_bytes;
   while (status.ok() && data != end) {

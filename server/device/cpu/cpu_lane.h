@@ -60,7 +60,8 @@ class CpuLane final : public Lane {
     absl::Span<std::byte> to_write;  // what a write still has to fill; null when there is none
   };
 
-  absl::Status BeginPieces(const Plan& plan, std::size_t piece_bytes, std::size_t gathered_bytes);
+  // Of a tensor that is there, or that comes through the slab.
+  absl::Status BeginPieces(const Plan& plan, bool is_there);
   // Where the piece that is being filled lies.
   std::byte* Filling() const;
   // Out of the reduction's memory.
