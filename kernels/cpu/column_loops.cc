@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/cpu/each_loop.h"
+#include "kernels/tiles.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
 // vectorises them at that target's width.

@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/canonical.h"
 #include "kernels/cpu/emit.h"
 #include "kernels/cpu/engine.h"
 #include "kernels/cpu/exact_columns.h"
@@ -19,6 +18,7 @@
 #include "kernels/exact/fold.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 

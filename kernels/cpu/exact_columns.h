@@ -10,13 +10,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/canonical.h"
 #include "kernels/components.h"
 #include "kernels/cpu/column_loops.h"
 #include "kernels/cpu/exact_column_sums.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/exact/fold.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 

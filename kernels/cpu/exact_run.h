@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/cpu/exact_loops.h"
 #include "kernels/cpu/exact_sums.h"
 #include "kernels/cpu/row_tile.h"
 #include "kernels/exact/fold.h"
 #include "kernels/exact/sums.h"
 #include "kernels/finish.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/cpu/extremes.h"
 #include "kernels/cpu/tile_loops.h"
 #include "kernels/fold.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/canonical.h"
 #include "kernels/host_device.h"
+#include "kernels/tiles.h"
 #include "kernels/types.h"
 
 namespace warpfold::cuda {

@@ -7,13 +7,13 @@
 
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/batch.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/exact/folds.h"
 #include "kernels/finish.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -103,10 +103,9 @@ __global__ void __launch_bounds__(kBatchWarps * 32, (kIsHeavy<F> ? 16 : 32) / kB
   int tiles_per_warp = 1;
   while (tiles_per_warp * warps_per_item < tiles) tiles_per_warp *= 2;
   const std::int64_t first_tile = (warp & (warps_per_item - 1)) * tiles_per_warp;
-  const auto tile = [&](std::int64_t t) { return FoldItemTile<F>(data, count, t, lane); };
+  const auto tile = [&](int t) { return FoldItemTile<F>(data, count, first_tile + t, lane); };
   const auto combine = [](const State& a, const State& b) { return F::Combine(a, b); };
-  State state =
-      FoldPairsInLoop<kBatchTilesPerWarp, State>(first_tile, tiles_per_warp, tile, combine);
+  State state = FoldInLoop(F::IdentityState(), tiles_per_warp, tile, combine);
 
   std::uint32_t finished = mine;
   bool is_writer = lane == 0;

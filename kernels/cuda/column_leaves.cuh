@@ -8,19 +8,21 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/canonical.h"
+#include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/running.cuh"
 #include "kernels/cuda/sweeps.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
 // Neighbouring columns of a thread: a 16-byte vector of them while what it keeps for them takes few
-// registers, fewer for fusions of several components; of indices, for which it goes over one column
-// after another, as many as a word holds; of heavy folds one.
+// registers, fewer for fusions of several components, but of sums of floats; of indices, for which
+// it goes over one column after another, as many as a word holds; of heavy folds one.
 template <class F>
 inline constexpr int kColumnVector = [] {
-  constexpr std::size_t kRunningBytesMax = 32;
+  constexpr std::size_t kRunningBytesMax = exact::kIsBounded<F> ? 64 : 32;
   constexpr std::size_t kStateBytesMax = 64;
   constexpr std::size_t kElementBytes = sizeof(typename F::Element);
   if (kIsHeavy<F>) return 1;
@@ -42,8 +44,8 @@ struct RowsOfColumns {
   using T = typename F::Element;
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
-  static constexpr int kRows = kLeafRows;  // of a leaf
-  static constexpr int kSharedBytesPerThread = 0;
+  static constexpr int kRows = kLeafRows;          // of a leaf
+  static constexpr int kSharedBytesPerThread = 0;  // beside what the kernel declares
 
   struct alignas(sizeof(T) * kVector) Vector {
     T x[kVector];
@@ -67,6 +69,11 @@ struct RowsOfColumns {
   __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
     return F::Promote(AccOf<F, Swept>(value), PlaceOf(leaf, v));
   }
+  // The rows of `leaves` leaves from `leaf` on.
+  __device__ int RowsOfLeaves(std::int64_t leaf, int leaves) const {
+    return static_cast<int>(
+        min(max(count - leaf * kRows, std::int64_t{0}), static_cast<std::int64_t>(leaves) * kRows));
+  }
   // Row `row` from `rows` on.
   __device__ __forceinline__ Vector Load(const T* rows, int row) const {
     return *reinterpret_cast<const Vector*>(rows + row * inner);
@@ -78,6 +85,12 @@ template <class Leaves>
 struct ThreadColumns {
   typename Leaves::Value of[Leaves::kVector];
 
+  __device__ __forceinline__ static ThreadColumns Identity() {
+    ThreadColumns columns;
+#pragma unroll
+    for (auto& value : columns.of) value = Leaves::Identity();
+    return columns;
+  }
   __device__ __forceinline__ static ThreadColumns Combine(const ThreadColumns& left,
                                                           const ThreadColumns& right) {
     ThreadColumns columns;
@@ -89,127 +102,90 @@ struct ThreadColumns {
   }
 };
 
-// Leaves of columns: kLeafRows elements in order, for kVector neighbouring columns at a time. Light
-// folds.
+// Light folds: all columns of a thread side by side, in one sweep.
 template <class F, int kVectorWidth>
 struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   using Rows = RowsOfColumns<F, F, kVectorWidth>;
-  using Rows::Combine, Rows::Identity;
-  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
+  using Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using typename Rows::T, typename Rows::Value, typename Rows::Vector;
-  // Whether a thread folds its leaves in a loop: one kernel then serves any number of them.
-  static constexpr bool kLoops = false;
+  static constexpr int kThreadsMax = kColumnThreads;
+  static constexpr int kBlocksPerSm = 3;
 
-  // Leaves that a thread loads before it adds any: as many bytes of narrow elements on their way as
-  // of wide ones.
-  static constexpr int kLeavesAtOnce = sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4;
-
-  // kCount neighbouring leaves from `leaf` on, the first of whose elements is number `number`. Past
-  // the end, the identity.
-  template <int kCount>
-  __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int number,
+  // `leaves` neighbouring leaves from `leaf` on, those of them that there are.
+  __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int leaves,
                                              Value (&out)[kVector]) const {
-    const std::int64_t first_row = leaf * kRows;
-    const T* rows = data + first_row * inner;
-    if constexpr (kCount > 1) {
-      if (count - first_row >= kCount * kRows) {
-        FoldWhole<kCount>(rows, number, out);
-      } else {
-        FoldOneByOne<kCount>(leaf, number, out);
-      }
-    } else if (count - first_row >= kRows) {
-      FoldRows<true>(rows, kRows, number, out);
-    } else if (count > first_row) {
-      FoldRows<false>(rows, static_cast<int>(count - first_row), number, out);
-    } else {
+    const int rows = Rows::RowsOfLeaves(leaf, leaves);
+    const T* next = data + leaf * kRows * inner;
+    typename Running::Value running[kVector];
 #pragma unroll
-      for (Value& value : out) value = Identity();
+    for (auto& value : running) value = Running::Identity();
+    int row = 0;
+#pragma unroll 1
+    for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+      AddWhole(next, row, running);
+      next += kRowsAtOnce * inner;
     }
+#pragma unroll 1
+    for (; row < rows; row += kRows) {
+      AddEnd(next, rows - row, row, running);
+      next += kRows * inner;
+    }
+#pragma unroll
+    for (int v = 0; v < kVector; ++v) out[v] = Settled<F, Running>(running[v], WithinThread{});
   }
 
  private:
+  // One sweep is all that light folds without indices take.
+  using Running = RunningFold<F, /*kByWarp=*/false>;
+  static_assert(!F::kSparesCounts && !kHasIndices<F>);
   static constexpr bool kPacksRows = sizeof(T) == 1 && kVector % 4 == 0;
+  // Rows that a thread loads before it adds any: as many bytes of narrow elements on their way as
+  // of wide ones.
+  static constexpr int kRowsAtOnce = kRows * (sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4);
 
-  // Of one leaf. kWhole: `rows_left` is kRows.
-  template <bool kWhole>
-  __device__ __forceinline__ void FoldRows(const T* rows, int rows_left, int number,
-                                           Value (&out)[kVector]) const {
-    // A type of its own: nvcc 13.0 merges loads of one type for both kWhole, and keeps fewer on
-    // their way (of f64 72 registers instead of 96).
-    struct alignas(sizeof(T) * kVector) Row {
-      T x[kVector];
-    };
-    Row loaded[kRows];
+  __device__ __forceinline__ void AddWhole(const T* rows, int number,
+                                           typename Running::Value (&to)[kVector]) const {
+    Vector loaded[kRowsAtOnce];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      if (kWhole || r < rows_left) loaded[r] = *reinterpret_cast<const Row*>(rows + r * inner);
-    }
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          if (kWhole || r < rows_left) add(value, loaded[r].x[v], number + r);
-        }
-        return value;
-      };
-      out[v] = FoldSweeps<F>(rows_left, sweep, WithinThread{});
-    }
-  }
-
-  // Of whole leaves.
-  template <int kCount>
-  __device__ __forceinline__ void FoldWhole(const T* rows, int number,
-                                            Value (&out)[kVector]) const {
-    Vector loaded[kCount * kRows];
-#pragma unroll
-    for (int r = 0; r < kCount * kRows; ++r) loaded[r] = Load(rows, r);
-    // Of each column, four rows a word.
-    std::uint32_t packed[kPacksRows ? kCount * kRows / 4 : 1][kVector];
+    for (int r = 0; r < kRowsAtOnce; ++r) loaded[r] = Load(rows, r);
     if constexpr (kPacksRows) {
+      // Of each column, four rows a word.
+      std::uint32_t packed[kRowsAtOnce / 4][kVector];
 #pragma unroll
-      for (int r = 0; r < kCount * kRows; ++r) {
+      for (int r = 0; r < kRowsAtOnce; ++r) {
         memcpy(&packed[r / 4][r % 4 * (kVector / 4)], &loaded[r], sizeof(Vector));
       }
 #pragma unroll
       for (auto& words : packed) TransposeBytes(words);
-    }
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto leaf = [&](std::int64_t index) {
-        const int first = static_cast<int>(index) * kRows;
-        const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
-          if constexpr (kPacksRows) {
+      for (int v = 0; v < kVector; ++v) {
 #pragma unroll
-            for (int r = first; r < first + kRows; r += 4) {
-              add(value, Packed<T>{packed[r / 4][v]}, number + r);
-            }
-          } else {
+        for (int r = 0; r < kRowsAtOnce; r += 4) {
+          Running::Add(to[v], Packed<T>{packed[r / 4][v]}, number + r);
+        }
+      }
+    } else {
 #pragma unroll
-            for (int r = first; r < first + kRows; ++r) add(value, loaded[r].x[v], number + r);
-          }
-          return value;
-        };
-        return FoldSweeps<F>(kRows, sweep, WithinThread{});
-      };
-      out[v] = FoldPairs<kCount, Value>(0, leaf, Combine);
+      for (int v = 0; v < kVector; ++v) {
+#pragma unroll
+        for (int r = 0; r < kRowsAtOnce; ++r) Running::Add(to[v], loaded[r].x[v], number + r);
+      }
     }
   }
-
-  // Of leaves that have the end of the columns among them; in a loop, as they are few of many.
-  template <int kCount>
-  __device__ __forceinline__ void FoldOneByOne(std::int64_t leaf, int number,
-                                               Value (&out)[kVector]) const {
-    PairStack<Value, kCount> stacks[kVector];
-#pragma unroll 1
-    for (int i = 0; i < kCount; ++i) {
-      Value values[kVector];
-      FoldLeaves<1>(leaf + i, number + i * kRows, values);
+  // A leaf, of which there are rows_left rows or all.
+  __device__ __forceinline__ void AddEnd(const T* rows, int rows_left, int number,
+                                         typename Running::Value (&to)[kVector]) const {
+    Vector loaded[kRows];
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) stacks[v].template Push<1>(i, values[v], Combine);
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows_left) loaded[r] = Load(rows, r);
     }
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) out[v] = stacks[v].Top(kCount);
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= rows_left) continue;
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) Running::Add(to[v], loaded[r].x[v], number + r);
+    }
   }
 };
 
@@ -220,33 +196,31 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
   using Rows::Combine;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using typename Rows::T, typename Rows::Value, typename Rows::Vector;
-  static constexpr bool kLoops = true;
+  // 80 registers a thread, of wide elements 64: the statistics of 32,768 by 2,048 f32 took 148 us
+  // with 64 and 114 with 80, of f64 128 and 129 (H200, 2026-11-22).
+  static constexpr int kThreadsMax = kColumnThreads;
+  static constexpr int kBlocksPerSm = sizeof(T) < 8 ? 3 : 4;
 
-  // `leaves` neighbouring leaves from `leaf` on, a power of two up to kLeavesMax, in a loop over
-  // kStraightLeaves at a time.
-  template <int kLeavesMax>
-  __device__ __forceinline__ void FoldInLoop(std::int64_t leaf, int leaves,
+  // `leaves` neighbouring leaves from `leaf` on, kStraightLeaves at a time.
+  __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int leaves,
                                              Value (&out)[kVector]) const {
-    PairStack<Value, kLeavesMax> stacks[kVector];
+#pragma unroll
+    for (Value& value : out) value = Rows::Identity();
 #pragma unroll 1
     for (int i = 0; i < leaves;) {
       const std::int64_t left = count - (leaf + i) * kRows;
-      if constexpr (kLeavesMax >= kStraightLeaves) {
-        if (leaves - i >= kStraightLeaves && left >= kStraightLeaves * kRows) {
-          PushWhole<kStraightLeaves>(leaf + i, i, stacks);
-          i += kStraightLeaves;
-          continue;
-        }
+      if (leaves - i >= kStraightLeaves && left >= kStraightLeaves * kRows) {
+        AddWhole<kStraightLeaves>(leaf + i, i, out);
+        i += kStraightLeaves;
+        continue;
       }
       if (left >= kRows) {
-        PushWhole<1>(leaf + i, i, stacks);
+        AddWhole<1>(leaf + i, i, out);
       } else {
-        PushEnd(leaf + i, i, stacks);
+        AddEnd(leaf + i, i, out);
       }
       ++i;
     }
-#pragma unroll 1
-    for (int v = 0; v < kVector; ++v) out[v] = stacks[v].Top(leaves);
   }
 
  private:
@@ -273,45 +247,41 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
                         __byte_perm(words[2], words[3], of_both), 0x5410)};
   }
 
-  // Column v of the whole leaf whose rows are `rows`.
+  // Column v of kCount rows, the first of which is number `number`.
+  template <int kCount>
   __device__ __forceinline__ static Value FoldColumn(const Vector* rows, int v, int number) {
     const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
       if constexpr (kTakesPacked<T, decltype(value), std::remove_cvref_t<decltype(add)>>) {
 #pragma unroll
-        for (int r = 0; r < Rows::kRows; r += 4) add(value, PackedOf(rows + r, v), number + r);
+        for (int r = 0; r < kCount; r += 4) add(value, PackedOf(rows + r, v), number + r);
       } else {
 #pragma unroll
-        for (int r = 0; r < Rows::kRows; ++r) add(value, ElementOf(rows[r], v), number + r);
+        for (int r = 0; r < kCount; ++r) add(value, ElementOf(rows[r], v), number + r);
       }
       return value;
     };
-    return FoldSweeps<Swept>(kRows, sweep, WithinThread{});
+    return FoldSweeps<Swept>(kCount, sweep, WithinThread{});
   }
 
   // `kLeaves` whole leaves from `leaf` on, number i and following of the thread's.
-  template <int kLeaves, int kLeavesMax>
-  __device__ __forceinline__ void PushWhole(std::int64_t leaf, int i,
-                                            PairStack<Value, kLeavesMax> (&stacks)[kVector]) const {
+  template <int kLeaves>
+  __device__ __forceinline__ void AddWhole(std::int64_t leaf, int i, Value (&to)[kVector]) const {
     const T* const rows = data + leaf * kRows * inner;
-    Vector loaded[kLeaves * kRows];
+    constexpr int kCount = kLeaves * kRows;
+    Vector loaded[kCount];
 #pragma unroll
-    for (int r = 0; r < kLeaves * kRows; ++r) loaded[r] = Load(rows, r);
+    for (int r = 0; r < kCount; ++r) loaded[r] = Load(rows, r);
 #pragma unroll 1
     for (int v = 0; v < kVector; ++v) {
-      const auto fold = [&](std::int64_t l) {
-        const int first = static_cast<int>(l) * kRows;
-        return FoldColumn(loaded + first, v, i * kRows + first);
-      };
-      stacks[v].template Push<kLeaves>(i, FoldPairs<kLeaves, Value>(0, fold, Combine), Combine);
+      to[v] = Combine(to[v], FoldColumn<kCount>(loaded, v, i * kRows));
     }
   }
 
   // The leaf that has the end of the columns in it, or is past it; in loops, as it is one of many.
-  template <int kLeavesMax>
-  __device__ __forceinline__ void PushEnd(std::int64_t leaf, int i,
-                                          PairStack<Value, kLeavesMax> (&stacks)[kVector]) const {
+  __device__ __forceinline__ void AddEnd(std::int64_t leaf, int i, Value (&to)[kVector]) const {
     const T* const rows = data + leaf * kRows * inner;
     const int left = static_cast<int>(max(count - leaf * kRows, std::int64_t{0}));
+    if (left == 0) return;
 #pragma unroll 1
     for (int v = 0; v < kVector; ++v) {
       const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
@@ -321,9 +291,7 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
         }
         return value;
       };
-      const Value value =
-          left == 0 ? Swept::Identity() : FoldSweeps<Swept>(left, sweep, WithinThread{});
-      stacks[v].template Push<1>(i, value, Combine);
+      to[v] = Combine(to[v], FoldSweeps<Swept>(left, sweep, WithinThread{}));
     }
   }
 };

@@ -8,16 +8,16 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/batch_kernel.cuh"
 #include "kernels/cuda/engine.h"
+#include "kernels/cuda/join_kernel.cuh"
 #include "kernels/cuda/pipelined_columns.cuh"
 #include "kernels/cuda/pipelined_rows.cuh"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/short_rows.cuh"
-#include "kernels/cuda/stack_kernels.cuh"
 #include "kernels/cuda/tree_kernel.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -100,17 +100,11 @@ class EngineOf final : public Engine {
         extent.outer, output, d_scratch, device, stream);
   }
 
-  cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
-                         void* d_stack, cudaStream_t stream) const override {
-    return LaunchPass(PushKernel<F>, {StackBlocks(width), kStackThreads}, stream,
-                      static_cast<const State*>(d_states), width, index,
-                      static_cast<State*>(d_stack));
-  }
-
-  cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
-                         const Output& output, cudaStream_t stream) const override {
-    return LaunchPass(DrainKernel<F>, {StackBlocks(width), kStackThreads}, stream,
-                      static_cast<const State*>(d_stack), width, count, SinkFor<F>(output, width));
+  cudaError_t JoinStates(const void* d_states, std::int64_t count, void* d_to,
+                         cudaStream_t stream) const override {
+    return LaunchPass(JoinKernel<F>,
+                      {static_cast<unsigned>(CeilDiv(count, kJoinThreads)), kJoinThreads}, stream,
+                      static_cast<const State*>(d_states), count, static_cast<State*>(d_to));
   }
 
   const void* AnyKernel() const override { return reinterpret_cast<const void*>(&BatchKernel<F>); }
@@ -144,9 +138,6 @@ class EngineOf final : public Engine {
     const std::int64_t slots = OrderForStates(outputs, parts, kIsHeavy<F>).Slots(parts);
     return static_cast<std::size_t>(slots * outputs) * sizeof(State);
   }
-  static unsigned StackBlocks(std::int64_t width) {
-    return static_cast<unsigned>(CeilDiv(width, kStackThreads));
-  }
 
   // The first pass over elements: one of three kernels, and how it is launched.
   struct FirstPass {
@@ -170,7 +161,7 @@ class EngineOf final : public Engine {
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
       constexpr ColumnLoop kLoop = kIsLong<F>             ? ColumnLoop::kLong
                                    : kPipelinesColumns<F> ? ColumnLoop::kPipelined
-                                                          : ColumnLoop::kStraight;
+                                                          : ColumnLoop::kPlain;
       pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
                                  CeilDiv(extent.count, kLeafRows), kLoop, device);
       pass.parts = pass.columns.parts;
@@ -299,55 +290,44 @@ class EngineOf final : public Engine {
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
                                    const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
     if constexpr (kIsLong<F>) {
-      return LaunchTree<1, 32>(
-          LongColumnLeaves<F, Swept, kVector>{data, extent.count, extent.inner, extent.first},
-          extent.outer, launch, sink, overlaps, stream);
+      using Leaves = LongColumnLeaves<F, Swept, kVector>;
+      return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
+                                launch, sink, overlaps, stream);
     } else {
-      using Leaves = ColumnLeaves<F, kVector>;
-      const Leaves leaves{data, extent.count, extent.inner, extent.first};
-      if constexpr (kVector == 1) {
-        return LaunchTree<1, 8>(leaves, extent.outer, launch, sink, overlaps, stream);
-      } else if constexpr (kPipelinesColumns<F>) {
+      if constexpr (kPipelinesColumns<F> && kVector > 1) {
         if (launch.is_pipelined) {
-          return LaunchTree<kPipelinedLeaves>(PipelinedColumnLeaves<F>{leaves}, extent.outer,
-                                              launch, sink, overlaps, stream);
+          using Leaves = PipelinedColumnLeaves<F>;
+          return LaunchTree<Leaves>({{data, extent.count, extent.inner, extent.first}},
+                                    extent.outer, launch, sink, overlaps, stream);
         }
-        return LaunchTree<2, 8, 16>(leaves, extent.outer, launch, sink, overlaps, stream);
-      } else {
-        // One leaf goes with two where those are loaded one after another.
-        constexpr int kFewest = Leaves::kLeavesAtOnce > 1 ? 1 : 2;
-        constexpr int kMost = std::min(32, kStraightLeavesMax / kVector);
-        return LaunchTree<kFewest, 2, 8, 16, kMost>(leaves, extent.outer, launch, sink, overlaps,
-                                                    stream);
       }
+      using Leaves = ColumnLeaves<F, kVector>;
+      return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
+                                launch, sink, overlaps, stream);
     }
   }
 
   static cudaError_t LaunchStates(const StateLeaves<F>& states, std::int64_t outer,
                                   const TreeLaunch& launch, const Sink<F>& sink, bool overlaps,
                                   cudaStream_t stream) {
-    if constexpr (kIsHeavy<F>) {
-      return LaunchTree<32>(states, outer, launch, sink, overlaps, stream);
-    } else {
-      return LaunchTree<1, 8, 32>(states, outer, launch, sink, overlaps, stream);
+    using Leaves = StateLeaves<F>;
+    if constexpr (!kIsHeavy<F>) {
+      if (launch.leaves == 1)
+        return LaunchTree<Leaves, 1>(states, outer, launch, sink, overlaps, stream);
+      if (launch.leaves == 8)
+        return LaunchTree<Leaves, 8>(states, outer, launch, sink, overlaps, stream);
     }
+    return LaunchTree<Leaves, 32>(states, outer, launch, sink, overlaps, stream);
   }
 
-  // Launches the first instantiation of kLeaves that has room for launch.leaves a thread.
-  template <int... kLeaves, class Leaves>
+  template <class Leaves, int kLeaves = 0>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
                                 const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
-    cudaError_t error = cudaErrorInvalidValue;
-    const auto launch_one = [&](auto kernel) {
-      error = LaunchPass(
-          kernel,
-          {static_cast<unsigned>(launch.blocks()), static_cast<unsigned>(launch.threads()),
-           overlaps, launch.dynamic_shared_bytes()},
-          stream, leaves, outer, launch, sink);
-      return true;
-    };
-    (void)((launch.leaves <= kLeaves && launch_one(TreeKernel<Leaves, kLeaves>)) || ...);
-    return error;
+    return LaunchPass(
+        TreeKernel<Leaves, kLeaves>,
+        {static_cast<unsigned>(launch.blocks()), static_cast<unsigned>(launch.threads()), overlaps,
+         launch.dynamic_shared_bytes()},
+        stream, leaves, outer, launch, sink);
   }
 };
 

@@ -30,10 +30,8 @@ class Engine {
   virtual cudaError_t FoldStates(const void* d_states, const Extent& extent, const Output& output,
                                  void* d_scratch, const DeviceShape& device,
                                  cudaStream_t stream) const = 0;
-  virtual cudaError_t PushStates(const void* d_states, std::int64_t width, std::int64_t index,
-                                 void* d_stack, cudaStream_t stream) const = 0;
-  virtual cudaError_t DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
-                                 const Output& output, cudaStream_t stream) const = 0;
+  virtual cudaError_t JoinStates(const void* d_states, std::int64_t count, void* d_to,
+                                 cudaStream_t stream) const = 0;
   // One of its kernels, by which the module is found that holds all of the element type's.
   virtual const void* AnyKernel() const = 0;
 

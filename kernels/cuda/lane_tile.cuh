@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/element.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 

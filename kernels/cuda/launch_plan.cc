@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "kernels/canonical.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 namespace {
@@ -140,14 +140,13 @@ struct ColumnWay {
 // From the one that leaves the fewest partials to the one that spreads the fewest columns over the
 // most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
-// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Code for 32
-// leaves takes long to arrive: it pays where it ends in one pass, and from some 4 GiB on.
-constexpr ColumnWay kStraightWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
-                                       {true, 32, 256, 384, WayFor::kOnePass},
-                                       {true, 32, 256, 6000},
-                                       {true, 16, 128, 256},
-                                       {true, 8, 256, 128, WayFor::kOnePass},
-                                       {true, 8, 128, 128}};
+// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23).
+constexpr ColumnWay kPlainWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
+                                    {true, 32, 256, 384, WayFor::kOnePass},
+                                    {true, 32, 256, 6000},
+                                    {true, 16, 128, 256},
+                                    {true, 8, 256, 128, WayFor::kOnePass},
+                                    {true, 8, 128, 128}};
 // The same with pipelined leaves: of sums of f32, f64 and i64 and minima of f32, in 342 cases of 4
 // MiB to 4 GiB, 2.4 % longer than the fastest of 19 ways, 39 % at most, and 2.0 % shorter than
 // those above (H200, graph replays, 2026-11-23). In one pass they are for columns that the SMs have
@@ -170,9 +169,9 @@ constexpr ColumnWay kSmallWays[] = {{false, 8, 256, 96, WayFor::kOnePass},
                                     {false, 8, 128, 96},
                                     {true, 2, 256, 96, WayFor::kOnePass},
                                     {true, 2, 128, 96},
-                                    {false, 1, 512, 0, WayFor::kOnePass},
+                                    {false, 1, 256, 0, WayFor::kOnePass},
                                     {true, 2, 256, 0, WayFor::kOnePass},
-                                    {false, 1, 512, 0}};
+                                    {false, 1, 256, 0}};
 constexpr ColumnWay kLongWays[] = {{true, 16, 256, 1024, WayFor::kOnePass},
                                    {true, 8, 256, 512},
                                    {true, 8, 128, 256},
@@ -181,8 +180,8 @@ constexpr ColumnWay kLongWays[] = {{true, 16, 256, 1024, WayFor::kOnePass},
 // The ways to choose from, in order; the last one suits all columns.
 std::array<std::span<const ColumnWay>, 2> WaysOf(ColumnLoop loop) {
   switch (loop) {
-    case ColumnLoop::kStraight:
-      return {kStraightWays, kSmallWays};
+    case ColumnLoop::kPlain:
+      return {kPlainWays, kSmallWays};
     case ColumnLoop::kPipelined:
       return {kPipelinedWays, kSmallWays};
     case ColumnLoop::kLong:
@@ -191,13 +190,11 @@ std::array<std::span<const ColumnWay>, 2> WaysOf(ColumnLoop loop) {
   __builtin_unreachable();
 }
 
-// Whether there is code for `way` of a light fold, and a use for it: others beat it where there are
-// fewer leaves; but beside one leaf a second that is not there costs less than columns one by one.
+// Whether there is a use for `way` of a light fold: others beat it where there are fewer leaves;
+// but beside one leaf a second that is not there costs less than columns one by one.
 bool FitsColumns(const ColumnWay& way, int vector, std::int64_t leaves_max) {
   if (way.has_vectors && vector == 1) return false;
-  const int columns = way.has_vectors ? vector : 1;
-  return way.leaves <= std::max<std::int64_t>(leaves_max, 2) &&
-         way.leaves * columns <= kStraightLeavesMax;
+  return way.leaves <= std::max<std::int64_t>(leaves_max, 2);
 }
 
 // Whether `launch`, by `way`, is of columns that it is for. Neighbouring threads that are pipelined

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/host_device.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -90,25 +90,18 @@ struct TreeLaunch {
     return is_pipelined ? threads() * kPipelinedSharedBytesPerThread : 0;
   }
 };
-// The most threads of a block; of columns that are straight code for several leaves a thread; and
-// of columns whose threads loop over their leaves.
+// The most threads of a block of states, and of columns.
 inline constexpr int kTreeThreads = 512;
-inline constexpr int kDeepThreads = 256;
-inline constexpr int kLongThreads = 256;
-// The most leaves of a thread, of all its columns, that are straight code, as light folds are: more
-// of it than instruction caches hold took the minima of 2^18 columns of 512 f16 from 67 to 103 us
-// (H200, 2026-11-23).
-inline constexpr int kStraightLeavesMax = 128;
+inline constexpr int kColumnThreads = 256;
 
 // Leaves of a thread that are pipelined.
 inline constexpr int kPipelinedLeaves = 16;
 
 // How threads can go over their leaves of columns.
 enum class ColumnLoop {
-  kStraight,   // as straight code only
-  kPipelined,  // also in a loop that has the next leaf on its way, of vectors
-               // (pipelined_columns.cuh)
-  kLong        // in a loop, as they are long work (pairs.cuh)
+  kPlain,
+  kPipelined,  // also with the next leaf on its way, of vectors (pipelined_columns.cuh)
+  kLong        // as they are long work (pairs.cuh)
 };
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
 // `leaf_count`: leaves along the count.

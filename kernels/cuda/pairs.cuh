@@ -1,12 +1,12 @@
-// The binary tree over neighbouring pairs, inside a thread.
+// What a thread joins in its registers, and which folds are long work.
 #ifndef WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
 #define WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
 
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/components.h"
 #include "kernels/exact/components.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -36,70 +36,14 @@ __device__ __forceinline__ Value FoldPairs(std::int64_t first, const Leaf& leaf,
   }
 }
 
-// Levels of the tree over kCount leaves. Here, because nvcc 13.0 takes no call of a host function
-// in device code, constant or not.
-template <int kCount>
-inline constexpr int kPairLevels = StackLevels(kCount);
-
-// The same in a loop: one value for each level of the tree over up to kCountMax leaves.
-template <typename Value, int kCountMax>
-struct PairStack {
-  Value levels[kPairLevels<kCountMax>];
-
-  // Of the kCount leaves from `first` on, a multiple of it and the number of leaves so far: their
-  // fold.
-  template <int kCount, class Combine>
-  __device__ __forceinline__ void Push(int first, Value value, const Combine& combine) {
-    int level = kPairLevels<kCount> - 1;
+// The same of item(0) ... item(count - 1), one after another in a loop.
+template <typename Value, class Item, class Combine>
+__device__ __forceinline__ Value FoldInLoop(const Value& identity, int count, const Item& item,
+                                            const Combine& combine) {
+  Value folded = identity;
 #pragma unroll 1
-    for (; (first >> level) & 1; ++level) value = combine(levels[level], value);
-    levels[level] = value;
-  }
-  // Of `count` leaves, a power of two.
-  __device__ __forceinline__ const Value& Top(int count) const {
-    int top = 0;
-    while ((1 << top) < count) ++top;
-    return levels[top];
-  }
-};
-
-// The same of one value at a time, with the levels in registers: straight code for each.
-template <typename Value, int kCountMax>
-struct RegisterPairStack {
-  static constexpr int kLevels = kPairLevels<kCountMax>;
-  Value levels[kLevels];
-
-  template <class Combine>
-  __device__ __forceinline__ void Push(int index, Value value, const Combine& combine) {
-    const int free = __ffs(~index) - 1;
-#pragma unroll
-    for (int level = 0; level < kLevels; ++level) {
-      if (level < free) {
-        value = combine(levels[level], value);
-      } else if (level == free) {
-        levels[level] = value;
-      }
-    }
-  }
-  // Of `count` values, a power of two.
-  __device__ __forceinline__ Value Top(int count) const {
-    Value top = levels[0];
-#pragma unroll
-    for (int level = 1; level < kLevels; ++level) {
-      if (count >> level != 0) top = levels[level];
-    }
-    return top;
-  }
-};
-
-// leaf(first) ... leaf(first + count - 1) in a loop; `count` <= kCountMax, both powers of two.
-template <int kCountMax, typename Value, class Leaf, class Combine>
-__device__ __forceinline__ Value FoldPairsInLoop(std::int64_t first, int count, const Leaf& leaf,
-                                                 const Combine& combine) {
-  PairStack<Value, kCountMax> stack;
-#pragma unroll 1
-  for (int i = 0; i < count; ++i) stack.template Push<1>(i, leaf(first + i), combine);
-  return stack.Top(count);
+  for (int i = 0; i < count; ++i) folded = combine(folded, item(i));
+  return folded;
 }
 
 }  // namespace warpfold::cuda

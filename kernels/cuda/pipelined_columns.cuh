@@ -12,6 +12,7 @@
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/running.cuh"
 #include "kernels/cuda/sweeps.cuh"
 
 namespace warpfold::cuda {
@@ -27,24 +28,22 @@ inline constexpr bool kPipelinesColumns = [] {
 template <class F>
 struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
   using Rows = RowsOfColumns<F, F, kColumnVector<F>>;
-  using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Identity;
+  using Rows::data, Rows::inner, Rows::kRows, Rows::kVector;
   using typename Rows::T, typename Rows::Value, typename Rows::Vector;
-  static constexpr bool kLoops = true;
+  static constexpr int kThreadsMax = kColumnThreads;
+  static constexpr int kBlocksPerSm = 3;  // as many as shared memory holds
   // Two leaves.
   static constexpr int kSharedBytesPerThread = 2 * kRows * static_cast<int>(sizeof(Vector));
   static_assert(kSharedBytesPerThread == kPipelinedSharedBytesPerThread);
 
-  // `leaves` neighbouring leaves from `leaf` on, a power of two up to kLeavesMax.
-  template <int kLeavesMax>
-  __device__ __forceinline__ void FoldInLoop(std::int64_t leaf, int leaves,
+  // `leaves` neighbouring leaves from `leaf` on, those of them that there are.
+  __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int leaves,
                                              Value (&out)[kVector]) const {
     // A thread copies and reads its own vectors only, so that none waits for another.
     const int threads = static_cast<int>(blockDim.x);
     Vector* const mine = reinterpret_cast<Vector*>(DynamicSharedMemory()) + threadIdx.x;
     const auto slot = [&](int i) { return mine + (i & 1) * kRows * threads; };
-    // Of the thread's rows, those that there are.
-    const int rows = static_cast<int>(
-        min(max(count - leaf * kRows, std::int64_t{0}), static_cast<std::int64_t>(leaves) * kRows));
+    const int rows = Rows::RowsOfLeaves(leaf, leaves);
     const T* next = data + leaf * kRows * inner;
     const auto request = [&](int i) {
       Vector* to = slot(i);
@@ -63,54 +62,49 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
       __pipeline_commit();
     };
 
-    using Columns = ThreadColumns<PipelinedColumnLeaves>;
-    RegisterPairStack<Columns, kLeavesMax> stack;
+    typename Running::Value running[kVector];
+#pragma unroll
+    for (auto& value : running) value = Running::Identity();
     request(0);
 #pragma unroll 1
     for (int i = 0; i < leaves; ++i) {
       request(i + 1);
       __pipeline_wait_prior(1);
-      Columns columns;
       if (rows >= (i + 1) * kRows) {
-        FoldWhole(slot(i), threads, i * kRows, columns.of);
+        AddWhole(slot(i), threads, i * kRows, running);
       } else {
-        FoldEnd(slot(i), threads, max(rows - i * kRows, 0), i * kRows, columns.of);
+        AddEnd(slot(i), threads, max(rows - i * kRows, 0), i * kRows, running);
       }
-      stack.Push(i, columns, Columns::Combine);
     }
-    const Columns folded = stack.Top(leaves);
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) out[v] = folded.of[v];
+    for (int v = 0; v < kVector; ++v) out[v] = Settled<F, Running>(running[v], WithinThread{});
   }
 
  private:
+  // One sweep is all that light folds without indices take.
+  using Running = RunningFold<F, /*kByWarp=*/false>;
+  static_assert(!F::kSparesCounts);
+
   // A whole leaf, whose rows are `threads` vectors apart.
-  __device__ __forceinline__ static void FoldWhole(const Vector* rows, int threads, int number,
-                                                   Value (&out)[kVector]) {
+  __device__ __forceinline__ static void AddWhole(const Vector* rows, int threads, int number,
+                                                  typename Running::Value (&to)[kVector]) {
     Vector loaded[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) loaded[r] = rows[r * threads];
 #pragma unroll
     for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) add(value, loaded[r].x[v], number + r);
-        return value;
-      };
-      out[v] = FoldSweeps<F>(kRows, sweep, WithinThread{});
+      for (int r = 0; r < kRows; ++r) Running::Add(to[v], loaded[r].x[v], number + r);
     }
   }
   // The leaf that has the end of the columns in it, or is past it; in loops, as it is one of many.
-  __device__ __forceinline__ static void FoldEnd(const Vector* rows, int threads, int count,
-                                                 int number, Value (&out)[kVector]) {
-#pragma unroll
-    for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
+  __device__ __forceinline__ static void AddEnd(const Vector* rows, int threads, int count,
+                                                int number,
+                                                typename Running::Value (&to)[kVector]) {
 #pragma unroll 1
-        for (int r = 0; r < count; ++r) add(value, rows[r * threads].x[v], number + r);
-        return value;
-      };
-      out[v] = count == 0 ? Identity() : FoldSweeps<F>(count, sweep, WithinThread{});
+    for (int r = 0; r < count; ++r) {
+#pragma unroll
+      for (int v = 0; v < kVector; ++v) Running::Add(to[v], rows[r * threads].x[v], number + r);
     }
   }
 };

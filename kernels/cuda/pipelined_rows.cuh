@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
@@ -19,6 +18,7 @@
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 

@@ -84,14 +84,9 @@ cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& exten
   return EngineOfJob(job).FoldStates(d_states, extent, output, d_scratch, job.device, stream);
 }
 
-cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width, std::int64_t index,
-                       void* d_stack, cudaStream_t stream) {
-  return EngineOfJob(job).PushStates(d_states, width, index, d_stack, stream);
-}
-
-cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width, std::int64_t count,
-                       const Output& output, cudaStream_t stream) {
-  return EngineOfJob(job).DrainStack(d_stack, width, count, output, stream);
+cudaError_t JoinStates(const Job& job, const void* d_states, std::int64_t count, void* d_to,
+                       cudaStream_t stream) {
+  return EngineOfJob(job).JoinStates(d_states, count, d_to, stream);
 }
 
 }  // namespace warpfold::cuda

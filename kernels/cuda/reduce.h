@@ -60,21 +60,13 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 [[nodiscard]] cudaError_t FoldBatch(const Job& job, const BatchItem* d_items,
                                     const BatchLaunch& launch, cudaStream_t stream);
 
-// FoldElements from states, as one binary tree over `count`.
+// FoldElements from states.
 [[nodiscard]] cudaError_t FoldStates(const Job& job, const void* d_states, const Extent& extent,
                                      const Output& output, void* d_scratch, cudaStream_t stream);
 
-// A binary tree over states that arrive one after another: a stack with one level for each bit of
-// the number pushed so far, `width` columns side by side. Memory: StackLevels(count) * width states
-// (kernels/canonical.h).
-
-// Pushes `d_states[width]`, the `index`-th from 0.
-[[nodiscard]] cudaError_t PushStates(const Job& job, const void* d_states, std::int64_t width,
-                                     std::int64_t index, void* d_stack, cudaStream_t stream);
-
-// The tree's root after `count` >= 1 pushes.
-[[nodiscard]] cudaError_t DrainStack(const Job& job, const void* d_stack, std::int64_t width,
-                                     std::int64_t count, const Output& output, cudaStream_t stream);
+// Joins each of `count` states to the one of its number at `d_to`.
+[[nodiscard]] cudaError_t JoinStates(const Job& job, const void* d_states, std::int64_t count,
+                                     void* d_to, cudaStream_t stream);
 
 }  // namespace warpfold::cuda
 

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
@@ -18,6 +17,7 @@
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -88,8 +88,8 @@ struct LaneVectors {
     }
   }
 
-  // Column by column add(a, x, number), from the identity; then the columns by neighbouring pairs:
-  // ((v0 + v1) + (v2 + v3)) + ... Of elements that `add` takes packed, a column is one of those.
+  // Column by column add(a, x, number), from the identity; then the columns. Of elements that `add`
+  // takes packed, a column is one of those.
   template <typename Value, class Add, class Combine>
   __device__ __forceinline__ Value Fold(const Value& identity, const Add& add,
                                         const Combine& combine) const {
@@ -110,7 +110,7 @@ struct LaneVectors {
     if constexpr (kUnrolled) {
       return FoldPairs<kColumns, Value>(0, column, combine);
     } else {
-      return FoldPairsInLoop<kColumns, Value>(0, kColumns, column, combine);
+      return FoldInLoop(identity, kColumns, column, combine);
     }
   }
 };

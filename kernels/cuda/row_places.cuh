@@ -13,13 +13,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 

@@ -161,6 +161,21 @@ __device__ __forceinline__ void SettleSparedCounts(typename F::Acc& acc, const S
   });
 }
 
+// What the first sweep has added up, of the components that need no other one.
+template <class F, class First, class Across>
+__device__ __forceinline__ typename F::Acc Settled(const typename First::Value& first,
+                                                   const Across& across) {
+  typename F::Acc acc;
+  First::ForEach([&](auto tag) {
+    using C = typename decltype(tag)::type;
+    if constexpr (!First::template kIsLateProduct<C> && !Indexed<C>) {
+      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
+      F::template Get<C>(acc) = across.template Fold<C>(settled);
+    }
+  });
+  return acc;
+}
+
 // `sweep(often, identity, add, combine)` folds this thread's part of the elements: add(value, x,
 // number) each, combine(a, b) what was added up side by side; x is an element or, where add takes
 // that, packed ones. `count`: elements in all. `across`: one of the above.
@@ -177,14 +192,7 @@ __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sw
       kOften, First::Identity(),
       [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
-  typename F::Acc acc;
-  First::ForEach([&](auto tag) {
-    using C = typename decltype(tag)::type;
-    if constexpr (!First::template kIsLateProduct<C> && !Indexed<C>) {
-      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
-      F::template Get<C>(acc) = across.template Fold<C>(settled);
-    }
-  });
+  typename F::Acc acc = Settled<F, First>(first, across);
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (Indexed<C>) {

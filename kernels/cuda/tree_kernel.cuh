@@ -12,13 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/canonical.h"
 #include "kernels/cuda/column_leaves.cuh"
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -28,7 +28,8 @@ struct StateLeaves {
   using Fold = F;
   using Value = typename F::State;
   static constexpr bool kReadsStates = true;
-  static constexpr bool kLoops = kIsHeavy<F>;
+  static constexpr int kThreadsMax = kTreeThreads;
+  static constexpr int kBlocksPerSm = 1;
   static constexpr int kVector = 1;
   static constexpr int kRows = 1;
   static constexpr int kSharedBytesPerThread = 0;
@@ -52,90 +53,46 @@ struct StateLeaves {
   }
 };
 
-// Threads of a block at most, and how many such blocks an SM is to hold.
-struct TreeBounds {
-  int threads;
-  int blocks_per_sm;
-};
-
 // Of `kLeaves` states, those that a thread loads before it joins any: what 64 registers hold.
 template <class State, int kLeaves>
 inline constexpr int kStatesOnTheirWay =
     std::min(kLeaves, static_cast<int>(std::bit_floor(256 / sizeof(State))));
-// The same of a thread's leaves of columns.
-template <class Leaves, int kLeaves>
-inline constexpr int kLeavesOnTheirWay = std::min(kLeaves, Leaves::kLeavesAtOnce);
 
-// `count` neighbouring leaves from `first` on; those past the end are the identity. `count` is
-// kLeaves, or where there is a loop any power of two up to that.
+// `count` neighbouring states from `first` on; those past the end are the identity. `count` is
+// kLeaves, or where joining two is long work any power of two up to that.
 template <class Leaves, int kLeaves>
-__device__ __forceinline__ ThreadColumns<Leaves> FoldLeaves(const Leaves& leaves,
-                                                            std::int64_t first, int count) {
+__device__ __forceinline__ ThreadColumns<Leaves> FoldStatesOf(const Leaves& leaves,
+                                                              std::int64_t first, int count) {
   using Columns = ThreadColumns<Leaves>;
-  if constexpr (Leaves::kLoops && !Leaves::kReadsStates) {
+  using F = typename Leaves::Fold;
+  const auto combine = [](const Columns& left, const Columns& right) {
+    return Columns::Combine(left, right);
+  };
+  const auto leaf = [&](std::int64_t index) {
     Columns columns;
-    leaves.template FoldInLoop<kLeaves>(first, count, columns.of);
+    leaves.Load(index, columns.of);
     return columns;
-  } else {
-    const auto combine = [](const Columns& left, const Columns& right) {
-      return Columns::Combine(left, right);
+  };
+  if constexpr (kIsHeavy<F>) {
+    if (count == 1) return leaf(first);
+    // Two are on their way at once.
+    const auto pair = [&](int index) {
+      const Columns left = leaf(first + index * 2);
+      return combine(left, leaf(first + index * 2 + 1));
     };
-    if constexpr (Leaves::kReadsStates) {
-      const auto leaf = [&](std::int64_t index) {
-        Columns columns;
-        leaves.Load(index, columns.of);
-        return columns;
-      };
-      if constexpr (Leaves::kLoops) {
-        if (count == 1) return leaf(first);
-        // Two are on their way at once.
-        const auto pair = [&](std::int64_t index) {
-          const Columns left = leaf(first + index * 2);
-          return combine(left, leaf(first + index * 2 + 1));
-        };
-        return FoldPairsInLoop<kLeaves / 2, Columns>(0, count / 2, pair, combine);
-      } else {
-        constexpr int kBatch = kStatesOnTheirWay<typename Leaves::Fold::State, kLeaves>;
-        const auto batch = [&](std::int64_t index) {
-          Columns states[kBatch];
+    return FoldInLoop(Columns::Identity(), count / 2, pair, combine);
+  } else {
+    constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
+    const auto batch = [&](std::int64_t index) {
+      Columns states[kBatch];
 #pragma unroll
-          for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
-          return FoldPairs<kBatch, Columns>(
-              0, [&](std::int64_t i) { return states[i]; }, combine);
-        };
-        return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
-      }
-    } else {
-      // Straight code: the next leaves' rows are on their way while some are added up.
-      constexpr int kBatch = kLeavesOnTheirWay<Leaves, kLeaves>;
-      const auto batch = [&](std::int64_t index) {
-        Columns columns;
-        const std::int64_t leaf = index * kBatch;
-        const int number = static_cast<int>(leaf - first) * Leaves::kRows;
-        leaves.template FoldLeaves<kBatch>(leaf, number, columns.of);
-        return columns;
-      };
-      return FoldPairs<kLeaves / kBatch, Columns>(first / kBatch, batch, combine);
-    }
+      for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
+      return FoldPairs<kBatch, Columns>(
+          0, [&](std::int64_t i) { return states[i]; }, combine);
+    };
+    return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
   }
 }
-
-// Columns as straight code, several leaves a thread: small blocks, so that others read while one
-// folds its threads, and 128 registers a thread, so that a leaf's rows are on their way while the
-// one before it is added up. Of 4 GiB the sum of 32,768 columns took 1,131 us in blocks of 512, 972
-// so (H200, 2026-11-21). In a loop: 80 registers, or 64 where a thread's rows are few; the
-// statistics of 32,768 by 2,048 f32 took 148 us with 64 and 114 with 80, of f64 128 and 129 (H200,
-// 2026-11-22). Through shared memory: as many blocks as that holds.
-template <class Leaves, int kLeaves>
-inline constexpr TreeBounds kTreeBounds = [] {
-  if (Leaves::kReadsStates) return TreeBounds{kTreeThreads, 1};
-  if (Leaves::kSharedBytesPerThread > 0) return TreeBounds{kLongThreads, 3};
-  if (Leaves::kLoops) {
-    return TreeBounds{kLongThreads,
-                      kLeaves > 1 && sizeof(typename Leaves::Fold::Element) < 8 ? 3 : 4};
-  }
-  return kLeaves > 1 ? TreeBounds{kDeepThreads, 2} : TreeBounds{kTreeThreads, 1};
-}();
 
 // The states of neighbouring outputs.
 template <class F, int kCount>
@@ -196,17 +153,16 @@ __device__ __forceinline__ auto FoldThreads(
 }
 
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
-// the array's base here.
+// the array's base here. kLeaves: of states, the most of a thread.
 template <class Leaves, int kLeaves>
-__global__ void __launch_bounds__(kTreeBounds<Leaves, kLeaves>.threads,
-                                  kTreeBounds<Leaves, kLeaves>.blocks_per_sm)
+__global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
     TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
   constexpr int kVector = Leaves::kVector;
   // Of pipelined columns FoldThreadsY's is all that is declared.
   static_assert(Leaves::kSharedBytesPerThread == 0 ||
-                sizeof(StateRow<F, kVector>) * kTreeBounds<Leaves, kLeaves>.threads / 2 <=
+                sizeof(StateRow<F, kVector>) * Leaves::kThreadsMax / 2 <=
                     kTreeDeclaredSharedBytesMax);
   BeginPass();
   const int y = static_cast<int>(threadIdx.x) >> launch.threads_x_log2;
@@ -219,20 +175,23 @@ __global__ void __launch_bounds__(kTreeBounds<Leaves, kLeaves>.threads,
   const std::int64_t groups_per_outer = leaves.inner / kVector;
   const bool in_range = group < outer * groups_per_outer;
 
-  ThreadColumns<Leaves> columns;
-  for (auto& value : columns.of) value = Leaves::Identity();
+  ThreadColumns<Leaves> columns = ThreadColumns<Leaves>::Identity();
   const std::int64_t first_leaf = (std::int64_t{part} * launch.threads_y + y) * launch.leaves;
   if (in_range) {
     const std::int64_t plane = outer == 1 ? 0 : group / groups_per_outer;
     const std::int64_t column = (group - plane * groups_per_outer) * kVector;
     leaves.Advance(plane * leaves.count * leaves.inner + column);
-    columns = FoldLeaves<Leaves, kLeaves>(leaves, first_leaf, launch.leaves);
+    if constexpr (Leaves::kReadsStates) {
+      columns = FoldStatesOf<Leaves, kLeaves>(leaves, first_leaf, launch.leaves);
+    } else {
+      leaves.FoldLeaves(first_leaf, launch.leaves, columns.of);
+    }
   }
   StateRow<F, kVector> row;
 #pragma unroll
   for (int v = 0; v < kVector; ++v) row.of[v] = leaves.Promote(columns.of[v], first_leaf, v);
   if (launch.threads_y > 1) {
-    row = FoldThreads<Leaves, kTreeBounds<Leaves, kLeaves>.threads>(row, x, launch);
+    row = FoldThreads<Leaves, Leaves::kThreadsMax>(row, x, launch);
   }
   if (y == 0 && in_range) sink.Put(part, group * kVector, row.of);
 }

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/canonical.h"
 #include "kernels/components.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 

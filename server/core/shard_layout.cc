@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/canonical.h"
+#include "kernels/tiles.h"
 
 namespace warpfold {
 namespace {

@@ -2,8 +2,8 @@
 // wait, what ends it. Of a GPU's folds; a CPU joins states in any order (cpu/cpu_folds.h).
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
-// bound, each returning absl::Status: FoldElements, FoldStates, PushStates, DrainStack; the two
-// scratch sizes and StateBytes; and Copy, within the backend's memory.
+// bound, each returning absl::Status: FoldElements, FoldStates, JoinStates; the two scratch sizes
+// and StateBytes.
 #ifndef WARPFOLD_SERVER_DEVICE_FOLDING_H_
 #define WARPFOLD_SERVER_DEVICE_FOLDING_H_
 
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kernels/canonical.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
 #include "kernels/fold.h"
@@ -40,9 +39,8 @@ class ScratchPlaces {
 
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
-//   stack      of the plane that is being received, when planes are larger than a slab
-//   leaf       a piece's states on their way to the stack
-//   leaf_rows  of rows larger than a slab, those of the leaf that is being received
+//   plane      of the plane that is being received, when it is larger than a slab: a row of states
+//   piece      of the piece that is joined to those
 //   partials   the kernels' own, between their passes
 class ScratchLayout {
  public:
@@ -59,38 +57,28 @@ class ScratchLayout {
       states.push_back(places.Take(bytes_of(rows)));
       rows = fold.outer * fold.inner;
     }
-    stack = places.Take(bytes_of(StackLevels(cutter.pushes_per_plane()) * g.inner));
-    leaf = places.Take(cutter.pushes_per_plane() > 0 ? bytes_of(g.inner) : 0);
-    if (cutter.kind() == PieceKind::kRowPart) {
-      leaf_rows =
-          places.Take(static_cast<std::size_t>(kLeafRows * g.inner) * ElementBytes(plan.dtype));
-    }
-
     std::size_t partial_bytes = 0;
+    const auto partials_of = [&](std::int64_t planes, std::int64_t count, std::int64_t columns) {
+      if (planes > 0 && count > 0) {
+        partial_bytes =
+            std::max(partial_bytes, backend.ElementsScratchBytes({planes, count, columns}));
+      }
+    };
+    // The last piece may be smaller, which can take more partials an output.
     switch (cutter.kind()) {
       case PieceKind::kPlanes:
-        // The last piece may hold fewer planes, which can take more partials each.
-        for (const std::int64_t planes :
-             {std::min(cutter.largest(), g.outer), g.outer % cutter.largest()}) {
-          if (planes > 0)
-            partial_bytes =
-                std::max(partial_bytes, backend.ElementsScratchBytes({planes, g.reduce, g.inner}));
-        }
+        partials_of(std::min(cutter.step(), g.outer), g.reduce, g.inner);
+        partials_of(g.outer % cutter.step(), g.reduce, g.inner);
         break;
-      case PieceKind::kSubtree:
-        for (const std::int64_t count : {cutter.largest(), g.reduce % cutter.largest()}) {
-          if (count > 0)
-            partial_bytes =
-                std::max(partial_bytes, backend.ElementsScratchBytes({1, count, g.inner}));
-        }
+      case PieceKind::kRows:
+        plane = places.Take(bytes_of(g.inner));
+        piece = places.Take(bytes_of(g.inner));
+        partials_of(1, cutter.step(), g.inner);
+        partials_of(1, g.reduce % cutter.step(), g.inner);
         break;
       case PieceKind::kRowPart:
-        for (const std::int64_t rows :
-             {std::min<std::int64_t>(kLeafRows, g.reduce), g.reduce % kLeafRows}) {
-          if (rows > 0)
-            partial_bytes =
-                std::max(partial_bytes, backend.ElementsScratchBytes({1, rows, g.inner}));
-        }
+        plane = places.Take(bytes_of(g.inner));
+        piece = places.Take(bytes_of(cutter.step()));
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
@@ -102,9 +90,8 @@ class ScratchLayout {
   }
 
   std::vector<std::size_t> states;
-  std::size_t stack = 0;
-  std::size_t leaf = 0;
-  std::size_t leaf_rows = 0;
+  std::size_t plane = 0;
+  std::size_t piece = 0;
   std::size_t partials = 0;
   std::size_t total_bytes = 0;
 };
@@ -118,7 +105,6 @@ class Folding {
   Folding(const Plan& plan, PieceKind kind, std::size_t state_bytes, const ScratchLayout& layout,
           void* scratch, const Output& results)
       : geometry_(plan.geometry),
-        element_bytes_(ElementBytes(plan.dtype)),
         state_bytes_(state_bytes),
         kind_(kind),
         layout_(layout),
@@ -126,23 +112,22 @@ class Folding {
         results_(results) {}
 
   absl::Status Fold(Backend& backend, const void* data, const Piece& piece) {
-    const std::int64_t inner = geometry_.inner;
-    switch (kind_) {
-      case PieceKind::kPlanes:
-        return backend.FoldElements(data, {piece.planes, piece.rows, inner, piece.first},
-                                    RowOutput(piece.plane), At(layout_.partials));
-      case PieceKind::kSubtree: {
-        Output leaf;
-        leaf.states = At(layout_.leaf);
-        absl::Status status = backend.FoldElements(data, {1, piece.rows, inner, piece.first}, leaf,
-                                                   At(layout_.partials));
-        if (!status.ok()) return status;
-        return PushLeaf(backend, piece, piece.index);
-      }
-      case PieceKind::kRowPart:
-        return FoldRowPart(backend, data, piece);
+    const Extent extent{piece.planes, piece.rows, piece.columns, piece.first};
+    void* const partials = At(layout_.partials);
+    if (kind_ == PieceKind::kPlanes) {
+      return backend.FoldElements(data, extent, RowOutput(piece.plane), partials);
     }
-    __builtin_unreachable();
+    void* const of_plane = At(layout_.plane + Bytes(piece.column));
+    const bool is_joined = piece.row > 0;
+    Output output;
+    output.states = is_joined ? At(layout_.piece) : of_plane;
+    absl::Status status = backend.FoldElements(data, extent, output, partials);
+    if (status.ok() && is_joined) {
+      status = backend.JoinStates(output.states, piece.columns, of_plane);
+    }
+    if (!status.ok() || !piece.ends_plane) return status;
+    return backend.FoldStates(At(layout_.plane), {1, 1, geometry_.inner}, RowOutput(piece.plane),
+                              partials);
   }
 
   // After the last piece: the folds further out.
@@ -160,36 +145,10 @@ class Folding {
   }
 
  private:
-  // Rows collect until a leaf is whole.
-  absl::Status FoldRowPart(Backend& backend, const void* data, const Piece& piece) {
-    const std::int64_t inner = geometry_.inner;
-    const std::int64_t row = piece.index % kLeafRows;
-    const std::size_t offset =
-        static_cast<std::size_t>(row * inner + piece.column) * element_bytes_;
-    absl::Status status = backend.Copy(scratch_ + layout_.leaf_rows + offset, data, piece.bytes);
-    const bool ends_row = piece.column + piece.columns == inner;
-    const bool ends_leaf = ends_row && (row == kLeafRows - 1 || piece.ends_plane);
-    if (!status.ok() || !ends_leaf) return status;
-    Output leaf;
-    leaf.states = At(layout_.leaf);
-    const std::int64_t first = piece.first - piece.column - row * inner;
-    status = backend.FoldElements(At(layout_.leaf_rows), {1, row + 1, inner, first}, leaf,
-                                  At(layout_.partials));
-    if (!status.ok()) return status;
-    return PushLeaf(backend, piece, piece.index / kLeafRows);
-  }
-
-  // Number `index` of its plane on the stack, and after the last one the plane's states to where
-  // they belong.
-  absl::Status PushLeaf(Backend& backend, const Piece& piece, std::int64_t index) {
-    const std::int64_t inner = geometry_.inner;
-    const absl::Status status =
-        backend.PushStates(At(layout_.leaf), inner, index, At(layout_.stack));
-    if (!status.ok() || !piece.ends_plane) return status;
-    return backend.DrainStack(At(layout_.stack), inner, index + 1, RowOutput(piece.plane));
-  }
-
   void* At(std::size_t offset) const { return scratch_ + offset; }
+  std::size_t Bytes(std::int64_t states) const {
+    return static_cast<std::size_t>(states) * state_bytes_;
+  }
 
   // Where the states of planes from `plane` on go: to the first fold, or, when there is none, to
   // the results, finished or, where those are states, as they are.
@@ -199,7 +158,7 @@ class Folding {
     char* states = geometry_.folds.empty() ? static_cast<char*>(results_.states)
                                            : scratch_ + layout_.states[0];
     if (states != nullptr) {
-      output.states = states + static_cast<std::size_t>(row) * state_bytes_;
+      output.states = states + Bytes(row);
     } else {
       output.first_result = row;
     }
@@ -207,7 +166,6 @@ class Folding {
   }
 
   Geometry geometry_;
-  std::size_t element_bytes_;
   std::size_t state_bytes_;
   PieceKind kind_;
   ScratchLayout layout_;

@@ -1,8 +1,5 @@
 // Cuts a tensor, as its bytes arrive in C order, into pieces that one slab holds and the kernels
-// can fold on their own.
-//
-// Where the cuts fall never shows in the bits: a piece is whole planes, or an aligned power of two
-// of a plane's tiles or leaves, or a part of one row that is added to running columns.
+// can fold on their own. No result depends on where the cuts fall.
 #ifndef WARPFOLD_SERVER_DEVICE_PIECES_H_
 #define WARPFOLD_SERVER_DEVICE_PIECES_H_
 
@@ -16,16 +13,16 @@ namespace warpfold {
 // The kinds, by how much of a plane (one [reduce, inner] of the geometry) fits in a slab.
 enum class PieceKind {
   kPlanes,   // one or more whole planes
-  kSubtree,  // `rows` rows of a plane: a subtree of its binary tree, pushed on a stack as number
-             // `index`
-  kRowPart,  // `columns` columns, from `column` on, of row `index` of a plane
+  kRows,     // some rows of a plane, whole
+  kRowPart,  // some columns of one row
 };
 
+// Planes, rows and columns from the ones named on.
 struct Piece {
   std::int64_t plane = 0;
   std::int64_t planes = 1;
-  std::int64_t index = 0;
-  std::int64_t rows = 0;
+  std::int64_t row = 0;
+  std::int64_t rows = 1;
   std::int64_t column = 0;
   std::int64_t columns = 0;
   std::int64_t first = 0;  // linear offset in the tensor of the first element
@@ -40,10 +37,8 @@ class PieceCutter {
   PieceCutter(const Plan& plan, std::size_t slab_bytes);
 
   PieceKind kind() const { return kind_; }
-  // Pieces, or for kRowPart leaves, that a plane pushes on its stack; 0 for kPlanes.
-  std::int64_t pushes_per_plane() const { return pushes_per_plane_; }
-  // The largest piece in rows of a plane; for kPlanes in planes.
-  std::int64_t largest() const { return step_; }
+  // Planes, rows or columns, by the kind, of a piece that is not the last of its plane or row.
+  std::int64_t step() const { return step_; }
 
   // Whether the tensor is one piece.
   bool is_whole() const { return kind_ == PieceKind::kPlanes && step_ >= geometry_.outer; }
@@ -56,8 +51,7 @@ class PieceCutter {
   Geometry geometry_;
   std::int64_t element_bytes_;
   PieceKind kind_ = PieceKind::kPlanes;
-  std::int64_t step_ = 1;  // planes, rows or columns of a piece that is not the last of its kind
-  std::int64_t pushes_per_plane_ = 0;
+  std::int64_t step_ = 1;
   std::int64_t plane_ = 0;
   std::int64_t row_ = 0;
   std::int64_t column_ = 0;

@@ -1,4 +1,4 @@
-// The same of states: their second passes, their stack, and batches of small tensors.
+// The same of states: their second passes, joining them, and batches of small tensors.
 #include <memory>
 
 #include "kernels/cuda/batch.h"
@@ -44,26 +44,26 @@ TEST_F(EmulatedStatesTest, SecondPassesHaveTheCpusBits) {
   }
 }
 
-TEST_F(EmulatedStatesTest, StacksHaveTheCpusBits) {
+TEST_F(EmulatedStatesTest, StatesThatAreJoinedHaveTheCpusBits) {
   for (int i = 0; i < 20; ++i) {
-    const std::int64_t pushes = 1 + static_cast<std::int64_t>(random_() % 70);
+    const std::int64_t rows = 1 + static_cast<std::int64_t>(random_() % 70);
     const std::int64_t width = Length(600);
-    const Plan plan = *MakePlan(AnySpec(1, pushes, width));
+    const Plan plan = *MakePlan(AnySpec(1, rows, width));
     const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
     const std::size_t row_bytes = static_cast<std::size_t>(width) * engine.StateBytes();
     const std::vector<T> data = AnyData(plan);
-    const emulator::GuardedMemory states(static_cast<std::size_t>(pushes) * row_bytes);
+    const emulator::GuardedMemory states(static_cast<std::size_t>(rows) * row_bytes);
     PutStates(engine, data, states.data());
-    const emulator::GuardedMemory stack(static_cast<std::size_t>(StackLevels(pushes)) * row_bytes);
-    for (std::int64_t push = 0; push < pushes; ++push) {
-      const char* const row = states.data() + static_cast<std::size_t>(push) * row_bytes;
-      ASSERT_EQ(engine.PushStates(row, width, push, stack.data(), nullptr), cudaSuccess);
+    for (std::int64_t row = 1; row < rows; ++row) {
+      const char* const of_row = states.data() + static_cast<std::size_t>(row) * row_bytes;
+      ASSERT_EQ(engine.JoinStates(of_row, width, states.data(), nullptr), cudaSuccess);
     }
     const GuardedResults actual(plan);
-    ASSERT_EQ(engine.DrainStack(stack.data(), width, pushes, actual.output(), nullptr),
+    ASSERT_EQ(engine.FoldStates(states.data(), {1, 1, width}, actual.output(), nullptr, AnyDevice(),
+                                nullptr),
               cudaSuccess);
     ASSERT_TRUE(actual.Arrays() == testing::ResultsOnCpu(plan, data.data()))
-        << plan.ops.size() << " ops of " << pushes << " rows of " << width << " states";
+        << plan.ops.size() << " ops of " << rows << " rows of " << width << " states";
   }
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/canonical.h"
+#include "kernels/tiles.h"
 #include "server/device/cuda/cuda_resources.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"

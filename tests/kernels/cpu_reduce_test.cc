@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "kernels/canonical.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/plan.h"
+#include "kernels/tiles.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"
 

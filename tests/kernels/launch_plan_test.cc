@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/canonical.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 namespace {
@@ -103,11 +103,11 @@ TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
       for (const ColumnLoop loop :
-           {ColumnLoop::kStraight, ColumnLoop::kPipelined, ColumnLoop::kLong}) {
+           {ColumnLoop::kPlain, ColumnLoop::kPipelined, ColumnLoop::kLong}) {
         for (const int vector : {1, 4}) {
           const TreeLaunch launch = PlanColumns(outputs * vector, vector, leaves, loop, {});
           ExpectSoundTree(launch, outputs * vector / launch.vector, leaves);
-          EXPECT_TRUE(launch.leaves == 1 || launch.threads() <= kDeepThreads);
+          EXPECT_LE(launch.threads(), kColumnThreads);
           EXPECT_TRUE(launch.leaves == kPipelinedLeaves || !launch.is_pipelined);
         }
       }
@@ -117,32 +117,25 @@ TEST(PlanColumns, CoversEveryLeafOnce) {
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(16, 4, 2, ColumnLoop::kStraight, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kStraight, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kStraight, h200).leaves, 32);
-}
-
-TEST(PlanColumns, TakesFewerLeavesOfMoreColumns) {
-  const TreeLaunch launch =
-      PlanColumns(1 << 16, 8, 1 << 12, ColumnLoop::kStraight, {.sm_count = 132});
-  EXPECT_EQ(launch.vector, 8);
-  EXPECT_EQ(launch.leaves, 16);
+  EXPECT_EQ(PlanColumns(16, 4, 2, ColumnLoop::kPlain, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kPlain, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kPlain, h200).leaves, 32);
 }
 
 TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kStraight, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kStraight, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kStraight, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kStraight, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, ColumnLoop::kStraight, h200).leaves, 1);
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kPlain, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kPlain, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kPlain, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kPlain, h200).vector, 1);
+  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, ColumnLoop::kPlain, h200).leaves, 1);
 }
 
 TEST(PlanColumns, LeavesNoPartialsWhereLargerBlocksOrMoreLeavesAreEnough) {
   const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int leaves, int threads,
                          std::int64_t parts) {
     const TreeLaunch launch =
-        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kStraight, {.sm_count = 132});
+        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kPlain, {.sm_count = 132});
     EXPECT_EQ(launch.leaves, leaves) << leaf_count << " leaves";
     EXPECT_EQ(launch.threads(), threads) << leaf_count << " leaves";
     EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
@@ -172,7 +165,7 @@ TEST(PlanColumns, PipelinesLongColumnsOfManyElements) {
   expect(1 << 14, 128, 4, 8, 1);  // leaves half of the SMs' room to the pass behind
 }
 
-TEST(PlanColumns, PipelinesOnlyWhereStraightCodeIsSlower) {
+TEST(PlanColumns, PipelinesOnlyWhereThatIsFaster) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_FALSE(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_EQ(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).leaves, 16);
@@ -180,7 +173,7 @@ TEST(PlanColumns, PipelinesOnlyWhereStraightCodeIsSlower) {
   EXPECT_FALSE(PlanColumns(1 << 4, 4, 1 << 20, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_FALSE(PlanColumns(1 << 15, 4, 128, ColumnLoop::kPipelined, h200).is_pipelined);
   EXPECT_FALSE(PlanColumns(1 << 18, 1, 512, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_FALSE(PlanColumns(1 << 18, 4, 512, ColumnLoop::kStraight, h200).is_pipelined);
+  EXPECT_FALSE(PlanColumns(1 << 18, 4, 512, ColumnLoop::kPlain, h200).is_pipelined);
 }
 
 // The shapes of GpuKernelsTest.GivesTheCpusBitsOnAnyShapeAndAlignment that are for this.
@@ -196,26 +189,25 @@ TEST(PlanColumns, PipelinesColumnsThatTheGpuTestsHave) {
 }
 
 TEST(PlanColumns, SpreadsFewElementsOverFewerThreadsWhereThatSavesASecondPass) {
-  for (const ColumnLoop loop : {ColumnLoop::kStraight, ColumnLoop::kPipelined}) {
+  for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kPipelined}) {
     const TreeLaunch launch = PlanColumns(1 << 5, 4, 32, loop, {.sm_count = 132});
     EXPECT_EQ(launch.parts, 1);
     EXPECT_EQ(launch.vector, 4);
     EXPECT_EQ(launch.leaves, 2);
-    EXPECT_EQ(PlanColumns(1 << 5, 4, 16, loop, {.sm_count = 132}).leaves, 1);
-    EXPECT_EQ(PlanColumns(1 << 5, 4, 128, loop, {.sm_count = 132}).leaves, 1);
+    EXPECT_EQ(PlanColumns(1 << 5, 4, 16, loop, {.sm_count = 132}).parts, 1);
   }
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kStraight, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kStraight, h200).leaves, 1);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kPlain, h200).vector, 4);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 1, ColumnLoop::kPlain, h200).leaves, 1);
 }
 
 TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, ColumnLoop::kStraight, h200).leaves, 2);
-  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, ColumnLoop::kStraight, h200).leaves, 8);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 2, ColumnLoop::kPlain, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 4, 7, ColumnLoop::kPlain, h200).leaves, 8);
   EXPECT_EQ(PlanColumns(1 << 24, 1, 2, ColumnLoop::kLong, h200).leaves, 2);
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/canonical.h"
+#include "kernels/tiles.h"
 #include "tests/kernels/cpu_reduce.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/tensors.h"

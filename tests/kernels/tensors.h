@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/canonical.h"
 #include "kernels/plan.h"
+#include "kernels/tiles.h"
 #include "tests/kernels/exact/reduction_oracle.h"
 #include "tests/kernels/numbers.h"
 

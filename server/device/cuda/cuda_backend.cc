@@ -17,21 +17,8 @@ absl::Status CudaBackend::FoldStates(const void* d_states, const Extent& extent,
   return absl::OkStatus();
 }
 
-absl::Status CudaBackend::PushStates(const void* d_states, std::int64_t width, std::int64_t index,
-                                     void* d_stack) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::PushStates(job_, d_states, width, index, d_stack, stream_));
-  return absl::OkStatus();
-}
-
-absl::Status CudaBackend::DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
-                                     const Output& output) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::DrainStack(job_, d_stack, width, count, output, stream_));
-  return absl::OkStatus();
-}
-
-absl::Status CudaBackend::Copy(void* d_to, const void* d_from, std::size_t bytes) {
-  WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cudaMemcpyAsync(d_to, d_from, bytes, cudaMemcpyDeviceToDevice, stream_));
+absl::Status CudaBackend::JoinStates(const void* d_states, std::int64_t count, void* d_to) {
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::JoinStates(job_, d_states, count, d_to, stream_));
   return absl::OkStatus();
 }
 

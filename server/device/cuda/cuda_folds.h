@@ -44,11 +44,7 @@ class CudaBackend {
                             void* d_scratch);
   absl::Status FoldStates(const void* d_states, const Extent& extent, const Output& output,
                           void* d_scratch);
-  absl::Status PushStates(const void* d_states, std::int64_t width, std::int64_t index,
-                          void* d_stack);
-  absl::Status DrainStack(const void* d_stack, std::int64_t width, std::int64_t count,
-                          const Output& output);
-  absl::Status Copy(void* d_to, const void* d_from, std::size_t bytes);
+  absl::Status JoinStates(const void* d_states, std::int64_t count, void* d_to);
 
  private:
   cuda::Job job_;

@@ -1,7 +1,7 @@
 // How elements are cut into tiles and leaves, which CPU and GPUs reduce as one piece. No result
 // depends on it.
-#ifndef WARPFOLD_KERNELS_CANONICAL_H_
-#define WARPFOLD_KERNELS_CANONICAL_H_
+#ifndef WARPFOLD_KERNELS_TILES_H_
+#define WARPFOLD_KERNELS_TILES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,14 +35,6 @@ constexpr std::int64_t PowerOfTwoAtLeast(std::int64_t n) {
   return power;
 }
 
-// Levels of a binary tree's stack that takes `count` states one after another: one for each bit of
-// `count`.
-constexpr int StackLevels(std::int64_t count) {
-  int levels = 0;
-  for (; count > 0; count >>= 1) ++levels;
-  return levels;
-}
-
 }  // namespace warpfold
 
-#endif  // WARPFOLD_KERNELS_CANONICAL_H_
+#endif  // WARPFOLD_KERNELS_TILES_H_
