@@ -144,8 +144,6 @@ class EngineOf final : public Engine {
     enum class Kind { kShortRows, kRows, kColumns };
     Kind kind = Kind::kRows;
     bool vectors = false;  // loads of 16 bytes
-    int row_vectors = 1;   // of a short row, a lane
-    int row_lanes = 1;     // of a short row, a thread
     ShortRowLaunch short_rows;
     RowLaunch rows;
     TreeLaunch columns;
@@ -174,18 +172,9 @@ class EngineOf final : public Engine {
         (whole_vectors && extent.count <= kTileElements<T> / 2)) {
       pass.kind = FirstPass::Kind::kShortRows;
       pass.vectors = whole_vectors;
-      pass.row_vectors = RowVectors(CeilDiv(extent.count, kRowElements<T>));
-      if constexpr (kIsLong<F>) {
-        if (whole_vectors && pass.row_vectors == 1) {
-          const std::int64_t vectors = CeilDiv(extent.count, kVector);
-          pass.row_lanes = static_cast<int>(std::min(PowerOfTwoAtLeast(vectors), kRowLanesMax));
-        }
-        pass.short_rows =
-            PlanLongShortRows(extent.outer, extent.count, kVector * pass.row_lanes, device);
-      } else {
-        pass.short_rows = PlanShortRows(extent.outer, extent.count, kVector,
-                                        ShortRowBatch(pass.row_vectors), device);
-      }
+      pass.short_rows =
+          PlanShortRows(extent.outer, CeilDiv(extent.count, kVector),
+                        whole_vectors ? kRowWays : kRowWaysUnaligned, kBlockRowsMax<F>, device);
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
@@ -239,42 +228,26 @@ class EngineOf final : public Engine {
     return visit.template operator()<F>();
   }
 
-  // What is long work for each element has fewer kernels for short rows, which hide it less well:
-  // each takes 20 KB and more.
   static constexpr bool kIsProduct = F::template kHas<exact::ExactProduct<T>>;
-  static constexpr bool kIsEverything = F::template kHas<Min<T>> && F::template kHas<ArgMin<T>>;
 
-  // The most lanes of a short row that a thread holds in a long fold.
-  static constexpr std::int64_t kRowLanesMax = kIsEverything ? 1 : 4;
+  // Vectors of a short row that a thread can hold: what is long work for each element has fewer
+  // kernels.
+  static constexpr ShortRowWays kRowWays =
+      kIsLong<F> ? ShortRowWays{{4, 1}, 2, 1} : ShortRowWays{{8, 4, 2, 1}, 4, 2};
+  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, 1};
 
-  // Vectors a lane, of rows that take a warp `needed` of them: one of the numbers that are
-  // compiled, of which long folds have two.
-  static int RowVectors(std::int64_t needed) {
-    if (needed == 1) return 1;
-    return needed == 2 && !kIsLong<F> ? 2 : 4;
-  }
   static auto ShortRowKernelFor(const FirstPass& pass) {
-    if constexpr (kIsLong<F>) {
-      const bool is_alone = pass.short_rows.threads_log2 == 0;
-      if (!pass.vectors && is_alone) return LongShortRowKernel<F, 1, 1, false, true>;
-      if constexpr (kIsProduct) {
-        return LongShortRowKernel<F, 1, 1, false, false>;
-      } else {
-        if (!pass.vectors) return LongShortRowKernel<F, 1, 1, false, false>;
-        if (pass.row_vectors > 1) return LongShortRowKernel<F, 4, 1, true, false>;
-        if constexpr (kRowLanesMax > 1) {
-          if (pass.row_lanes == 2) return LongShortRowKernel<F, 1, 2, true, true>;
-          if (pass.row_lanes > 2) return LongShortRowKernel<F, 1, kRowLanesMax, true, false>;
-        } else if (!is_alone) {
-          return LongShortRowKernel<F, 1, 1, true, false>;
+    if constexpr (!kIsProduct) {
+      if (pass.vectors) {
+        const int vectors = pass.short_rows.thread_vectors;
+        if constexpr (!kIsLong<F>) {
+          if (vectors == 8) return ShortRowKernel<F, 8, true>;
+          if (vectors == 2) return ShortRowKernel<F, 2, true>;
         }
-        return LongShortRowKernel<F, 1, 1, true, true>;
+        return vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
       }
-    } else {
-      if (!pass.vectors) return ShortRowKernel<F, 1, false>;
-      if (pass.row_vectors == 2) return ShortRowKernel<F, 2, true>;
-      return pass.row_vectors == 4 ? ShortRowKernel<F, 4, true> : ShortRowKernel<F, 1, true>;
     }
+    return ShortRowKernel<F, 1, false>;
   }
 
   static auto RowKernelFor(int tiles, bool vectors, const Sink<F>& sink) {

@@ -15,36 +15,33 @@ int CeilLog2(std::int64_t n) {
   return std::countr_zero(static_cast<std::uint64_t>(PowerOfTwoAtLeast(n)));
 }
 
-ShortRowLaunch ShortRowsOf(std::int64_t rows, int threads_log2, int batch,
-                           const DeviceShape& device) {
-  ShortRowLaunch launch;
-  launch.threads_log2 = threads_log2;
-  const std::int64_t step_rows = kShortRowThreads >> threads_log2;
-  const bool fills = rows >= 2LL * device.sm_count * step_rows * batch;
-  launch.batch = fills ? batch : 1;
-  launch.blocks = CeilDiv(rows, step_rows * launch.batch);
-  return launch;
-}
-
-int ThreadsLog2(std::int64_t row_elements, int thread_elements) {
-  return std::min(CeilLog2(CeilDiv(row_elements, thread_elements)), 5);
-}
-
 }  // namespace
 
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
-                             int batch, const DeviceShape& device) {
-  // Several rows a thread keep more loads on their way; few rows are better spread over the SMs:
-  // 256 rows of 64 f32 took 1.6 us instead of 2.4 (H200, 2026-11-21).
-  return ShortRowsOf(rows, ThreadsLog2(row_elements, thread_elements), batch, device);
-}
-
-ShortRowLaunch PlanLongShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
-                                 const DeviceShape& device) {
-  // As many rows a block as a warp finishes.
-  const int threads_log2 = ThreadsLog2(row_elements, thread_elements);
-  const int step_rows = kShortRowThreads >> threads_log2;
-  return ShortRowsOf(rows, threads_log2, std::max(32 / step_rows, 1), device);
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,
+                             int block_rows_max, const DeviceShape& device) {
+  constexpr int kRowThreadsMax = 32;
+  constexpr int kFinishedRows = 32;  // of a block: as many as a warp finishes
+  const int row_threads_min =
+      std::max(kShortRowThreads / block_rows_max,
+               static_cast<int>(std::min<std::int64_t>(ways.threads_min, row_vectors)));
+  ShortRowLaunch launch;
+  for (int way = 0; way < ways.count; ++way) {
+    const int vectors = ways.thread_vectors[way];
+    const bool is_last =
+        way + 1 == ways.count || row_vectors > kRowThreadsMax * ways.thread_vectors[way + 1];
+    const std::int64_t needed = CeilDiv(row_vectors, vectors);
+    const bool is_idle = vectors > PowerOfTwoAtLeast(row_vectors);
+    if ((is_idle || needed < row_threads_min) && !is_last) continue;
+    launch.thread_vectors = vectors;
+    launch.threads_log2 = CeilLog2(std::max<std::int64_t>(needed, row_threads_min));
+    const int step_rows = kShortRowThreads >> launch.threads_log2;
+    const bool fills = rows >= 2LL * device.sm_count * std::max(step_rows, kFinishedRows);
+    launch.steps = fills ? std::max(kFinishedRows / step_rows, 1) : 1;
+    launch.blocks = CeilDiv(rows, std::int64_t{step_rows} * launch.steps);
+    // Few rows are better spread over the SMs.
+    if (is_last || launch.blocks >= device.sm_count) return launch;
+  }
+  __builtin_unreachable();
 }
 
 namespace {

@@ -23,19 +23,25 @@ struct DeviceShape {
   int shared_bytes_per_block = 227 << 10;
 };
 
-// Rows of at most half a tile: 2^threads_log2 threads fold a row, and each thread serves `batch`
-// rows, at once or, in long folds, one after another.
+// Rows of at most half a tile: 2^threads_log2 threads fold a row, of which each holds up to
+// `thread_vectors` vectors, and a block takes `steps` times as many rows as that gives it.
 inline constexpr int kShortRowThreads = 256;
 struct ShortRowLaunch {
+  int thread_vectors = 1;
   int threads_log2 = 0;
-  int batch = 1;
+  int steps = 1;
   std::int64_t blocks = 1;
 };
-// `thread_elements`: of a row that a thread holds. `batch`: the most rows at once.
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
-                             int batch, const DeviceShape& device);
-ShortRowLaunch PlanLongShortRows(std::int64_t rows, std::int64_t row_elements, int thread_elements,
-                                 const DeviceShape& device);
+// How many vectors a thread can hold, the most first, and with how few threads of a row: two of
+// them read the 32 bytes that memory gives at least.
+struct ShortRowWays {
+  int thread_vectors[4];
+  int count;
+  int threads_min;
+};
+// `row_vectors`: at most 32 for each that a thread can hold. `block_rows_max`: a power of two.
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,
+                             int block_rows_max, const DeviceShape& device);
 
 // Longer rows, in tiles: a block folds `tiles` of them. It gives each row 2^tiles_per_row_log2 and
 // takes as many whole rows as it has tiles for, or, when a row has more tiles than a block, one of

@@ -88,6 +88,20 @@ struct LaneVectors {
     }
   }
 
+  // Every element add(value, x, number), one after another.
+  template <typename Value, class Add>
+  __device__ __forceinline__ void AddTo(Value& value, const Add& add) const {
+    static_assert(kRows == 1 && kUnrolled);
+    using Item = std::conditional_t<kPresence != Presence::kAny, ItemOf<T, Value, Add>, T>;
+    constexpr int kItemElements = sizeof(Item) / sizeof(T);
+#pragma unroll
+    for (int v = 0; v < kVector; v += kItemElements) {
+      Item item;
+      memcpy(&item, &x[0][v], sizeof(item));
+      if (Exists(0, v)) add(value, item, Number(0, v));
+    }
+  }
+
   // Column by column add(a, x, number), from the identity; then the columns. Of elements that `add`
   // takes packed, a column is one of those.
   template <typename Value, class Add, class Combine>

@@ -56,6 +56,21 @@ struct RunningFloatExtremum {
   }
 };
 
+// The smallest size of floats of up to 32 bits, as twice that less one: two instructions an element
+// where the size itself takes four. Zeros have none.
+template <typename T>
+struct RunningSmallestSize {
+  using Value = std::uint32_t;
+  __device__ static Value Identity() { return ~Value{0}; }
+  __device__ static void Add(Value& value, T x, int) {
+    value = Combine(value, 2 * BitCast<std::uint32_t>(Widen(x)) - 1);
+  }
+  __device__ static Value Combine(Value a, Value b) { return min(a, b); }
+  __device__ static std::int32_t Settle(Value value) {
+    return static_cast<std::int32_t>(value >> 1);
+  }
+};
+
 // An indexed extremum of float64, as a float64: two comparisons and two selections an element,
 // where an ordered key takes eleven instructions. Zeros of either sign are equal, as their indices
 // need.
@@ -111,6 +126,10 @@ using RunningExtremum = std::conditional_t<
     std::conditional_t<
         sizeof(T) == 1, RunningByteExtremum<T, kIsMin>,
         Running<std::conditional_t<kOmits, OmitNan<Extremum<T, kIsMin>>, Extremum<T, kIsMin>>>>>;
+
+template <typename T>
+requires(sizeof(T) <= 4) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
+};
 
 template <typename T>
 struct Running<Min<T>> : RunningExtremum<T, true, false> {};

@@ -257,33 +257,39 @@ TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
   EXPECT_EQ(PlanStates(1, 2048, false).parts, 1);
 }
 
-TEST(PlanShortRows, GivesARowEnoughLanes) {
+constexpr ShortRowWays kLightWays = {{8, 4, 2, 1}, 4, 2};
+constexpr ShortRowWays kLongWays = {{4, 1}, 2, 1};
+
+TEST(PlanShortRows, CoversEveryVectorOfEveryRow) {
   for (const std::int64_t rows : kSizes) {
-    for (const std::int64_t elements : {1, 3, 4, 5, 63, 64}) {
-      const ShortRowLaunch launch = PlanShortRows(rows, elements, 4, 2, {});
-      EXPECT_GE(4 << launch.threads_log2, elements);
-      EXPECT_TRUE(launch.batch == 1 || launch.batch == 2);
-      EXPECT_GE(launch.blocks * (kShortRowThreads >> launch.threads_log2) * launch.batch, rows);
+    for (const int vectors : {1, 2, 3, 4, 5, 31, 32, 33, 127, 128}) {
+      for (const ShortRowWays& ways : {kLightWays, kLongWays}) {
+        for (const int block_rows_max : {kShortRowThreads / 2, kShortRowThreads}) {
+          const ShortRowLaunch launch = PlanShortRows(rows, vectors, ways, block_rows_max, {});
+          EXPECT_LE(launch.threads_log2, 5);
+          EXPECT_GE(launch.thread_vectors << launch.threads_log2, vectors);
+          const int block_rows = (kShortRowThreads >> launch.threads_log2) * launch.steps;
+          EXPECT_LE(block_rows, block_rows_max);
+          EXPECT_TRUE(IsPowerOfTwo(block_rows));
+          EXPECT_GE(launch.blocks * block_rows, rows);
+          EXPECT_LT((launch.blocks - 1) * block_rows, rows);
+        }
+      }
     }
   }
 }
 
-TEST(PlanLongShortRows, GivesABlockNoMoreRowsThanItFinishes) {
-  for (const std::int64_t rows : kSizes) {
-    for (const std::int64_t elements : {1, 4, 5, 16, 17, 128, 129, 512}) {
-      const ShortRowLaunch launch = PlanLongShortRows(rows, elements, 16, {});
-      EXPECT_GE(16 << launch.threads_log2, elements);
-      const int block_rows = (kShortRowThreads >> launch.threads_log2) * launch.batch;
-      EXPECT_TRUE(launch.batch == 1 || block_rows == 32);
-      EXPECT_GE(launch.blocks * block_rows, rows);
-    }
-  }
-}
-
-TEST(PlanShortRows, SpreadsFewRowsOverTheDevice) {
+TEST(PlanShortRows, ReadsWholeSectorsAndSpreadsFewRowsOverTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanShortRows(256, 64, 4, 4, h200).batch, 1);
-  EXPECT_EQ(PlanShortRows(1 << 20, 64, 4, 4, h200).batch, 4);
+  const auto vectors_of = [&](std::int64_t rows, std::int64_t row_vectors) {
+    return PlanShortRows(rows, row_vectors, kLightWays, kShortRowThreads, h200).thread_vectors;
+  };
+  EXPECT_EQ(vectors_of(1 << 20, 1), 1);
+  EXPECT_EQ(vectors_of(1 << 20, 2), 1);
+  EXPECT_EQ(vectors_of(1 << 20, 4), 2);
+  EXPECT_EQ(vectors_of(1 << 20, 16), 8);
+  EXPECT_EQ(vectors_of(1 << 20, 128), 8);
+  EXPECT_EQ(vectors_of(256, 16), 1);
 }
 
 }  // namespace
