@@ -32,6 +32,7 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
     targets.correction = item.correction;
     targets.reduced_run_count = 1;
     targets.reduced_runs[0] = {1, item.count};
+    const exact::Divisors divisors(item.count, item.correction);
     for (int i = 0; i < item.op_count; ++i) {
       targets.ops[0] = item.ops[i];
       targets.arrays[0] = static_cast<char*>(item.d_out) + std::int64_t{item.op_stride} * i;
@@ -39,8 +40,8 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       int fitting = 1;
       if constexpr (exact::kIsExact<F>) {
         std::uint32_t in_doubt = 0;
-        fitting =
-            exact::WriteFoldResults<F, 1>(targets, item.output_index, &state, &misfit, &in_doubt);
+        fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
+                                                &misfit, &in_doubt);
         if (in_doubt != 0) {
           verdict.outcome = BatchVerdict::Outcome::kInDoubt;
           break;

@@ -196,10 +196,10 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
   using Rows::Combine;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using typename Rows::T, typename Rows::Value, typename Rows::Vector;
-  // 80 registers a thread, of wide elements 64: the statistics of 32,768 by 2,048 f32 took 148 us
-  // with 64 and 114 with 80, of f64 128 and 129 (H200, 2026-11-22).
+  // 80 registers a thread: the nine statistics of 2^25 f64 in 2^15 columns took 282 us with 64, 203
+  // with 80 and 224 with 128 (H100, 2026-11-27).
   static constexpr int kThreadsMax = kColumnThreads;
-  static constexpr int kBlocksPerSm = sizeof(T) < 8 ? 3 : 4;
+  static constexpr int kBlocksPerSm = 3;
 
   // `leaves` neighbouring leaves from `leaf` on, kStraightLeaves at a time.
   __device__ __forceinline__ void FoldLeaves(std::int64_t leaf, int leaves,

@@ -27,6 +27,7 @@ Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
                PartialOrder{},
                outputs,
                output.targets,
+               {output.targets.reduced_count, output.targets.correction},
                output.first_result,
                output.overflow};
   sink.doubts = output.doubts;
@@ -233,8 +234,8 @@ class EngineOf final : public Engine {
   // Vectors of a short row that a thread can hold: what is long work for each element has fewer
   // kernels.
   static constexpr ShortRowWays kRowWays =
-      kIsLong<F> ? ShortRowWays{{4, 1}, 2, 1} : ShortRowWays{{8, 4, 2, 1}, 4, 2};
-  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, 1};
+      kIsLong<F> ? ShortRowWays{{4, 1}, 2} : ShortRowWays{{8, 4, 2, 1}, 4};
+  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1};
 
   static auto ShortRowKernelFor(const FirstPass& pass) {
     if constexpr (!kIsProduct) {

@@ -21,9 +21,9 @@ ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const 
                              int block_rows_max, const DeviceShape& device) {
   constexpr int kRowThreadsMax = 32;
   constexpr int kFinishedRows = 32;  // of a block: as many as a warp finishes
-  const int row_threads_min =
-      std::max(kShortRowThreads / block_rows_max,
-               static_cast<int>(std::min<std::int64_t>(ways.threads_min, row_vectors)));
+  // Two neighbouring threads read the 32 bytes that memory gives at least; of the shortest rows one
+  // thread's loads do.
+  const int row_threads_min = std::max(kShortRowThreads / block_rows_max, row_vectors > 4 ? 2 : 1);
   ShortRowLaunch launch;
   for (int way = 0; way < ways.count; ++way) {
     const int vectors = ways.thread_vectors[way];

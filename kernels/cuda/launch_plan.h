@@ -32,12 +32,10 @@ struct ShortRowLaunch {
   int steps = 1;
   std::int64_t blocks = 1;
 };
-// How many vectors a thread can hold, the most first, and with how few threads of a row: two of
-// them read the 32 bytes that memory gives at least.
+// How many vectors a thread can hold, the most first.
 struct ShortRowWays {
   int thread_vectors[4];
   int count;
-  int threads_min;
 };
 // `row_vectors`: at most 32 for each that a thread can hold. `block_rows_max`: a power of two.
 ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,
@@ -75,7 +73,7 @@ RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, double bl
 // Shared memory of blocks whose columns are pipelined: two leaves of a vector of each row for each
 // thread, beside at most so much that the kernel declares itself (tree_kernel.cuh).
 inline constexpr int kPipelinedSharedBytesPerThread = 2 * kLeafRows * kVectorBytes;
-inline constexpr int kTreeDeclaredSharedBytesMax = 8 << 10;
+inline constexpr int kTreeDeclaredSharedBytesMax = 10 << 10;
 
 // Columns, and states in the second pass: 2^threads_x_log2 threads `x` go over outputs, `vector`
 // neighbours each, threads `y` over the count, `leaves` leaves each; the block folds its threads

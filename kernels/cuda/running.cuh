@@ -56,6 +56,17 @@ struct RunningFloatExtremum {
   }
 };
 
+// The largest size of floats of up to 32 bits, as one of them: an instruction an element. Not NaN,
+// which their sum shows.
+template <typename T>
+struct RunningLargestSize {
+  using Value = float;
+  __device__ static Value Identity() { return 0; }
+  __device__ static void Add(Value& value, T x, int) { value = fmaxf(value, fabsf(Widen(x))); }
+  __device__ static Value Combine(Value a, Value b) { return fmaxf(a, b); }
+  __device__ static std::int32_t Settle(Value value) { return BitCast<std::int32_t>(value); }
+};
+
 // The smallest size of floats of up to 32 bits, as twice that less one: two instructions an element
 // where the size itself takes four. Zeros have none.
 template <typename T>
@@ -127,6 +138,9 @@ using RunningExtremum = std::conditional_t<
         sizeof(T) == 1, RunningByteExtremum<T, kIsMin>,
         Running<std::conditional_t<kOmits, OmitNan<Extremum<T, kIsMin>>, Extremum<T, kIsMin>>>>>;
 
+template <typename T>
+requires(sizeof(T) <= 4) struct Running<exact::LargestSize<T>> : RunningLargestSize<T> {
+};
 template <typename T>
 requires(sizeof(T) <= 4) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
 };

@@ -41,6 +41,7 @@ struct Sink {
   PartialOrder order;
   std::int64_t outputs = 0;
   ResultTargets targets;
+  exact::Divisors divisors;       // the targets'
   std::int64_t first_result = 0;  // the result index of output 0
   Overflow* d_overflow = nullptr;
   // Whether anybody reads the index of the smallest, of the largest element.
@@ -80,8 +81,8 @@ struct Sink {
     const std::int64_t index = first_result + first_output;
     Misfit misfit;
     std::uint32_t in_doubt = 0;
-    const int at =
-        exact::WriteFoldResults<F, kCount>(targets, index, states, &misfit, &in_doubt, share);
+    const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states, &misfit,
+                                                      &in_doubt, share);
     if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
     for (int k = 0; k < kCount; ++k) {
       if ((in_doubt >> k & 1) != 0) ReportDoubt(doubts, index + k);

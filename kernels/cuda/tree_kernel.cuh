@@ -152,6 +152,22 @@ __device__ __forceinline__ auto FoldThreads(
   return FoldThreadsY<F, kThreadsMax>(row, x, launch);
 }
 
+// Puts what threads y = 0 have of a block's outputs, `first` and following: each by a thread of its
+// own, as finishing them one after another would take longer than all else that the block's last
+// warp does.
+template <class F, int kCount>
+__device__ __forceinline__ void PutByThreads(const Sink<F>& sink, std::int64_t part,
+                                             std::int64_t first, const StateRow<F, kCount>& row,
+                                             int y, int x, int threads_x) {
+  __shared__ StateRow<F, kCount> rows[kLanes];
+  if (y == 0) rows[x] = row;
+  __syncthreads();
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < threads_x * kCount && first + i < sink.outputs) {
+    sink.Put(part, first + i, rows[i / kCount].of[i % kCount]);
+  }
+}
+
 // Thread t of a block is output group x = t % threads_x, part y = t / threads_x. Leaves::data is
 // the array's base here. kLeaves: of states, the most of a thread.
 template <class Leaves, int kLeaves>
@@ -160,9 +176,9 @@ __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
                const __grid_constant__ Sink<typename Leaves::Fold> sink) {
   using F = typename Leaves::Fold;
   constexpr int kVector = Leaves::kVector;
-  // Of pipelined columns FoldThreadsY's is all that is declared.
+  // Of pipelined columns what FoldThreadsY and PutByThreads declare is all.
   static_assert(Leaves::kSharedBytesPerThread == 0 ||
-                sizeof(StateRow<F, kVector>) * Leaves::kThreadsMax / 2 <=
+                sizeof(StateRow<F, kVector>) * (Leaves::kThreadsMax / 2 + kLanes) <=
                     kTreeDeclaredSharedBytesMax);
   BeginPass();
   const int y = static_cast<int>(threadIdx.x) >> launch.threads_x_log2;
@@ -193,7 +209,12 @@ __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
   if (launch.threads_y > 1) {
     row = FoldThreads<Leaves, Leaves::kThreadsMax>(row, x, launch);
   }
-  if (y == 0 && in_range) sink.Put(part, group * kVector, row.of);
+  if (kVector > 1 && launch.threads_y >= kVector) {
+    const std::int64_t first_group = group - x;
+    PutByThreads(sink, part, first_group * kVector, row, y, x, 1 << launch.threads_x_log2);
+  } else if (y == 0 && in_range) {
+    sink.Put(part, group * kVector, row.of);
+  }
 }
 
 }  // namespace warpfold::cuda

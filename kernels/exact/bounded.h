@@ -94,7 +94,8 @@ WARPFOLD_HD std::int32_t SizeOf(T x) {
   }
 }
 
-// The largest of elements.
+// The largest of elements; a NaN among them may be left out where their sum is one float64, which
+// shows it.
 template <typename T>
 struct LargestSize {
   static constexpr warpfold::Join kJoin = warpfold::Join::kMax;

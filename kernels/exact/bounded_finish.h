@@ -12,6 +12,7 @@
 
 #include "kernels/element.h"
 #include "kernels/exact/bounded.h"
+#include "kernels/exact/quick_sums.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/words.h"
 #include "kernels/fold.h"
@@ -29,11 +30,6 @@ struct Near {
   double error;
 };
 
-// Additions that an element goes through one after another, at most.
-inline constexpr double kAdditionsMax = 256;
-// Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
-inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
-inline constexpr double kPairSumError = 4 * kSumError * kSumError;
 // Of a few operations on pairs.
 inline constexpr double kPairError = 0x1p-98;
 // What products of less than 2^-969 are rounded by.
@@ -43,8 +39,6 @@ inline constexpr double kProductError = 0x1p-1070;
 WARPFOLD_HD Pair Normalized(const Pair& x) {
   return x.low == 0 ? Pair{x.high, 0} : TwoSum(x.high, x.low);
 }
-
-WARPFOLD_HD bool IsFinite(double x) { return std::fabs(x) <= 0x1.fffffffffffffp1023; }
 
 // The number that `value` rounds to; false if there are two.
 template <typename R>
@@ -102,95 +96,6 @@ WARPFOLD_HD Near Root(const Near& value) {
   return {root, left / (2 * root), value.error / root + (is_exact ? 0 : rounding)};
 }
 
-// The largest element's size of a state; NaN beats all.
-template <class F>
-WARPFOLD_HD std::int32_t LargestOf(const typename F::State& state) {
-  using T = typename F::Element;
-  if constexpr (F::template kHas<LargestSize<T>>) {
-    return F::template Get<LargestSize<T>>(state);
-  } else {
-    // Of nothing the keys are beyond all.
-    if (F::template Get<Min<T>>(state) > F::template Get<Max<T>>(state)) return 0;
-    const std::int32_t least = SizeOf(FromKey<T>(F::template Get<Min<T>>(state)));
-    const std::int32_t greatest = SizeOf(FromKey<T>(F::template Get<Max<T>>(state)));
-    return least > greatest ? least : greatest;
-  }
-}
-
-// No less than the largest element; not finite if that is not.
-template <class F>
-WARPFOLD_HD double SizeBound(const typename F::State& state) {
-  const std::int32_t largest = LargestOf<F>(state);
-  if constexpr (kSumsInPairs<typename F::Element>) {
-    return BitCast<double>(static_cast<std::uint64_t>(largest) << 32 | 0xffffffffu);
-  } else {
-    return static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(largest)));
-  }
-}
-
-// Most results, by few instructions and without a look at whether the sums are exact. False also of
-// zeros and of what is not finite.
-template <class F>
-WARPFOLD_HD bool FinishQuickly(Op op, const typename F::State& state, std::int64_t reduced_count,
-                               std::int64_t correction, typename F::Element* to) {
-  using T = typename F::Element;
-  const auto& sum = F::template Get<BoundedSum<T>>(state);
-  if constexpr (kSumsInPairs<T>) {
-    const auto give = [&](const Pair& value, double error) {
-      const Pair near = TwoSum(value.high, value.low);
-      *to = near.high + (near.low - error);
-      return *to == near.high + (near.low + error) && IsFinite(*to) && *to != 0;
-    };
-    if (op == Op::kSum) {
-      return give(sum, static_cast<double>(reduced_count) * SizeBound<F>(state) * kPairSumError);
-    }
-    if constexpr (F::template kHas<AbsSumPair<T>>) {
-      const auto& absolute_sum = F::template Get<AbsSumPair<T>>(state);
-      if (op == Op::kL1Norm) return give(absolute_sum, absolute_sum.high * kPairSumError);
-    }
-    return false;
-  } else {
-    const auto give = [&](double value, double error) {
-      const T low = RoundFromDouble<T>(value - error);
-      const T high = RoundFromDouble<T>(value + error);
-      *to = low;
-      return Widen(low) == Widen(high) && Widen(low) != 0;
-    };
-    if (op == Op::kSum) {
-      return give(sum, static_cast<double>(reduced_count) * SizeBound<F>(state) * kSumError);
-    }
-    const std::int64_t count = F::CountOf(state, reduced_count);
-    const auto n = static_cast<double>(count);
-    if (op == Op::kMean) return give(sum / n, SizeBound<F>(state) * kSumError);
-    if constexpr (F::template kHas<SquareSumPair<T>>) {
-      const double absolute_sum = F::template Get<AbsSum<T>>(state);
-      if (op == Op::kL1Norm) return give(absolute_sum, absolute_sum * kSumError);
-      const Pair& pair = F::template Get<SquareSumPair<T>>(state);
-      const double squares = pair.high + pair.low;
-      if (op == Op::kL2Norm) {
-        const double root = std::sqrt(squares);
-        return give(root, root * 0x1p-50);
-      }
-      const double divisor = n - static_cast<double>(correction);
-      if (!(divisor > 0)) return false;
-      const double all = n * squares;
-      const double square = sum * sum;
-      const double denominator = n * divisor;
-      const double variance = (all - square) / denominator;
-      // What S is off by; these operations by less, as n Q = N + S^2 and |S| is no more than the
-      // sum of absolute values; and n and the divisor.
-      const double error =
-          2 * kSumError * absolute_sum * std::fabs(sum) / denominator * (1 + 0x1p-20) +
-          variance * 0x1p-48;
-      if (op == Op::kVar) return give(variance, error);
-      if (!(error < variance * 0.25)) return false;
-      const double root = std::sqrt(variance);
-      return give(root, error / root + root * 0x1p-50);
-    }
-    return false;
-  }
-}
-
 // What a state's sums say of one output.
 template <class F>
 struct BoundedSums {
@@ -198,7 +103,6 @@ struct BoundedSums {
   using Format = FloatFormat<T>;
   static constexpr bool kInPairs = kSumsInPairs<T>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
-  static constexpr int kFieldShift = sizeof(T) == 8 ? 20 : 23;
   static constexpr int kInfinitySize = sizeof(T) == 8 ? 0x7ff00000 : 0x7f800000;
 
   std::int64_t count;
@@ -212,17 +116,19 @@ struct BoundedSums {
   WARPFOLD_HD BoundedSums(const typename F::State& state, std::int64_t reduced_count) {
     count = F::CountOf(state, reduced_count);
     n = static_cast<double>(count);
+    sum = NumberOf(F::template Get<BoundedSum<T>>(state));
     const std::int32_t largest = LargestOf<F>(state);
     has_special = largest >= kInfinitySize;
     has_nan = largest > kInfinitySize;
+    if constexpr (!kInPairs && F::template kHas<LargestSize<T>>) {
+      // No sum of finite elements leaves the float64 numbers.
+      has_special |= !IsFinite(sum.high);
+      has_nan |= IsNan(sum.high);
+    }
     const std::int32_t smallest_less_one = F::template Get<SmallestSize<T>>(state);
     const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
-    const int high = Field(largest);
-    const int low = is_zero ? high : Field(smallest_less_one + 1);
-    const int count_bits = BitLength(static_cast<uint128>(count));
-    const bool is_exact =
-        !has_special &&
-        high - low + Format::kPrecision + (kInPairs ? 2 : 1) * count_bits <= (kInPairs ? 106 : 53);
+    const bool is_exact = !has_special && AreSumsExact<T>(largest, smallest_less_one,
+                                                          BitLength(static_cast<uint128>(count)));
     double total = n * SizeBound<F>(state);
     if constexpr (F::template kHas<BoundedAbsSum<T>>) {
       absolute_sum = NumberOf(F::template Get<BoundedAbsSum<T>>(state));
@@ -230,7 +136,6 @@ struct BoundedSums {
     }
     const double error = is_exact || is_zero ? 0 : total * (kInPairs ? kPairSumError : kSumError);
     if constexpr (F::template kHas<BoundedAbsSum<T>>) absolute_sum.error = error;
-    sum = NumberOf(F::template Get<BoundedSum<T>>(state));
     sum.error = error;
     if constexpr (kHasSquares) {
       squares = NumberOf(F::template Get<SquareSumPair<T>>(state));
@@ -265,10 +170,6 @@ struct BoundedSums {
   WARPFOLD_HD static bool Give(T value, T* to) {
     *to = value;
     return true;
-  }
-  WARPFOLD_HD static int Field(std::int32_t size) {
-    const int field = size >> kFieldShift;
-    return field > 1 ? field : 1;  // subnormal numbers have the unit of field 1
   }
   WARPFOLD_HD static Near NumberOf(double x) { return {x, 0, 0}; }
   WARPFOLD_HD static Near NumberOf(const Pair& x) {
@@ -325,20 +226,48 @@ struct BoundedSums {
 // Out of line, as few results come here.
 template <class F>
 WARPFOLD_HD_NOINLINE bool FinishCarefully(Op op, const typename F::State& state,
-                                          std::int64_t reduced_count, std::int64_t correction,
-                                          typename F::Element* to) {
-  return BoundedSums<F>(state, reduced_count).Finish(op, correction, to);
+                                          const Divisors& divisors, typename F::Element* to) {
+  return BoundedSums<F>(state, divisors.reduced_count).Finish(op, divisors.correction, to);
 }
 
 }  // namespace internal
 
-// One result of a bounded fold; false if it is in doubt.
-template <class F>
-WARPFOLD_HD bool FinishBounded(Op op, const typename F::State& state, std::int64_t reduced_count,
-                               std::int64_t correction, typename F::Element* to) {
-  return internal::FinishQuickly<F>(op, state, reduced_count, correction, to) ||
-         internal::FinishCarefully<F>(op, state, reduced_count, correction, to);
-}
+// The results of one output of a bounded fold. kKeepsQuick: what it works out of the state is kept
+// from one op to the next, which takes registers.
+template <class F, bool kKeepsQuick = false>
+class BoundedOutput {
+  using Quick = internal::QuickSums<F>;
+  struct Nothing {};
+
+ public:
+  BoundedOutput() = default;
+  // Both stay where they are as long as it lives.
+  WARPFOLD_HD BoundedOutput(const typename F::State* state, const Divisors* divisors)
+      : state_(state), divisors_(divisors) {
+    if constexpr (kKeepsQuick) quick_ = {*state, *divisors};
+  }
+
+  // False if it is in doubt.
+  WARPFOLD_HD bool Finish(Op op, typename F::Element* to) const {
+    if constexpr (kKeepsQuick) {
+      if (quick_.Finish(op, to)) return true;
+    } else {
+      if (Quick(*state_, *divisors_).Finish(op, to)) return true;
+    }
+    // Copies, so that what the quick way reads need not be in memory.
+    const typename F::State state = *state_;
+    const Divisors divisors = *divisors_;
+    typename F::Element result;
+    const bool is_told = internal::FinishCarefully<F>(op, state, divisors, &result);
+    *to = result;
+    return is_told;
+  }
+
+ private:
+  const typename F::State* state_;
+  const Divisors* divisors_;
+  std::conditional_t<kKeepsQuick, Quick, Nothing> quick_;
+};
 
 }  // namespace warpfold::exact
 

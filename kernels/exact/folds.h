@@ -104,30 +104,28 @@ WARPFOLD_HD_NOINLINE double FinishIntegers(Op op, const typename F::State& state
   return FinishInteger<F>(op, state, wide_squares, targets);
 }
 
-// The same of floats' statistics.
-template <class F>
-WARPFOLD_HD_NOINLINE bool FinishStatistics(Op op, const typename F::State& state,
-                                           const ResultTargets& targets,
-                                           FloatOf<typename F::Element>* to) {
-  return FinishBounded<F>(op, state, targets.reduced_count, targets.correction, to);
-}
-
 enum class Written : std::uint8_t { kYes, kInDoubt, kMayRoundEitherWay };
 
+struct NotBounded {};
+// Of float64's statistics, and of several outputs, more would be kept than there are registers for.
+template <class F, int kCount>
+using BoundedOutputOf = std::conditional_t<
+    kIsBounded<F>,
+    BoundedOutput<F, kCount == 1 && !(kSumsInPairs<typename F::Element> &&
+                                      F::template kHas<SquareSumPair<typename F::Element>>)>,
+    NotBounded>;
+
 // A rounded op of one output, if F can tell it.
-template <class F>
-WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state,
+template <class F, class Bounded>
+WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state, const Bounded& output,
                                   const ResultTargets& targets, FloatOf<typename F::Element>* to) {
   using T = typename F::Element;
   if constexpr (!kIsFloat<T>) {
-    *to = FinishIntegers<F>(op, state, targets);
+    const typename F::State copy = state;  // so that other ops need it in no memory
+    *to = FinishIntegers<F>(op, copy, targets);
     return Written::kYes;
-  } else if constexpr (F::template kHas<SquareSumPair<T>>) {
-    return FinishStatistics<F>(op, state, targets, to) ? Written::kYes : Written::kInDoubt;
   } else if constexpr (kIsBounded<F>) {
-    return FinishBounded<F>(op, state, targets.reduced_count, targets.correction, to)
-               ? Written::kYes
-               : Written::kInDoubt;
+    return output.Finish(op, to) ? Written::kYes : Written::kInDoubt;
   } else {
     const ProductState product =
         ExactProduct<T>::ProductOf(F::template Get<ExactProduct<T>>(state));
@@ -152,14 +150,21 @@ struct OpShare {
   int stride = 1;
 };
 
-// warpfold::WriteResults of a fold that kIsExact. A misfit is of floats a product that may round
-// either way. Bit k of `*in_doubt` is set of an output that has to be summed exactly.
+// warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. A misfit is of floats a
+// product that may round either way. Bit k of `*in_doubt` is set of an output that has to be summed
+// exactly.
 template <class F, int kCount>
-WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, std::int64_t index,
-                                 const typename F::State* states, Misfit* misfit,
-                                 std::uint32_t* in_doubt, const OpShare& share = {}) {
+WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
+                                 std::int64_t index, const typename F::State* states,
+                                 Misfit* misfit, std::uint32_t* in_doubt,
+                                 const OpShare& share = {}) {
   using T = typename F::Element;
   static_assert(kCount <= 32);
+  internal::BoundedOutputOf<F, kCount> outputs[kCount];
+  if constexpr (kIsBounded<F>) {
+    WARPFOLD_UNROLL
+    for (int k = 0; k < kCount; ++k) outputs[k] = {&states[k], &divisors};
+  }
   int first = kCount;
   for (int i = share.first; i < targets.count; i += share.stride) {
     const Op op = targets.ops[i];
@@ -170,7 +175,7 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, std::int64_t inde
       warpfold::internal::Put<FloatOf<T>, kCount>(targets.arrays[i], index, [&](int k) {
         FloatOf<T> result{};
         const internal::Written written =
-            internal::FinishRounded<F>(op, states[k], targets, &result);
+            internal::FinishRounded<F>(op, states[k], outputs[k], targets, &result);
         if (written == internal::Written::kInDoubt) *in_doubt |= 1u << k;
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;

@@ -257,8 +257,8 @@ TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
   EXPECT_EQ(PlanStates(1, 2048, false).parts, 1);
 }
 
-constexpr ShortRowWays kLightWays = {{8, 4, 2, 1}, 4, 2};
-constexpr ShortRowWays kLongWays = {{4, 1}, 2, 1};
+constexpr ShortRowWays kLightWays = {{8, 4, 2, 1}, 4};
+constexpr ShortRowWays kLongWays = {{4, 1}, 2};
 
 TEST(PlanShortRows, CoversEveryVectorOfEveryRow) {
   for (const std::int64_t rows : kSizes) {
@@ -285,8 +285,9 @@ TEST(PlanShortRows, ReadsWholeSectorsAndSpreadsFewRowsOverTheDevice) {
     return PlanShortRows(rows, row_vectors, kLightWays, kShortRowThreads, h200).thread_vectors;
   };
   EXPECT_EQ(vectors_of(1 << 20, 1), 1);
-  EXPECT_EQ(vectors_of(1 << 20, 2), 1);
-  EXPECT_EQ(vectors_of(1 << 20, 4), 2);
+  EXPECT_EQ(vectors_of(1 << 20, 2), 2);
+  EXPECT_EQ(vectors_of(1 << 20, 4), 4);
+  EXPECT_EQ(vectors_of(1 << 20, 8), 4);
   EXPECT_EQ(vectors_of(1 << 20, 16), 8);
   EXPECT_EQ(vectors_of(1 << 20, 128), 8);
   EXPECT_EQ(vectors_of(256, 16), 1);

@@ -92,6 +92,8 @@ class BoundedSumsTest : public ::testing::Test {
   void Judge(const ReduceSpec& spec, const std::vector<T>& row, Draw& draw) {
     const std::vector<testing::Answer> answers = testing::ReductionAnswers(spec, row.data());
     const typename F::State state = AddUp<F>(row, draw);
+    const exact::Divisors divisors(spec.shape[0], spec.correction);
+    const exact::BoundedOutput<F> output(&state, &divisors);
     for (std::size_t i = 0; i < spec.ops.size(); ++i) {
       const Op op = spec.ops[i];
       const bool is_told =
@@ -100,7 +102,7 @@ class BoundedSumsTest : public ::testing::Test {
       Count& count = counts_[op];
       ++count.results;
       T result{};
-      if (!exact::FinishBounded<F>(op, state, spec.shape[0], spec.correction, &result)) {
+      if (!output.Finish(op, &result)) {
         ++count.in_doubt;
         continue;
       }
@@ -153,9 +155,16 @@ TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreNotInDoubt) {
   const std::vector<T> row = {RoundFromDouble<T>(half + 1), RoundFromDouble<T>(half)};
   std::mt19937_64 random(1);
   Draw draw(random);
+  const typename F::State state = AddUp<F>(row, draw);
+  const exact::Divisors divisors(2, 0);
+  // In few instructions: such are common, of random numbers too where a row is short.
+  const exact::internal::QuickSums<F> quick(state, divisors);
   T sum{};
-  ASSERT_TRUE(exact::FinishBounded<F>(Op::kSum, AddUp<F>(row, draw), 2, 0, &sum));
+  ASSERT_TRUE(quick.Finish(Op::kSum, &sum));
   EXPECT_EQ(WidenToDouble(sum), 2 * half);
+  T mean{};
+  ASSERT_TRUE(quick.Finish(Op::kMean, &mean));
+  EXPECT_EQ(WidenToDouble(mean), half);
 }
 
 mpq_class ToRational(const exact::internal::Near& near) {
@@ -208,8 +217,10 @@ TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreInDoubt) {
   std::mt19937_64 random(1);
   Draw draw(random);
   const std::vector<double> row = {1, 0x1p-53, 0x1p-150};
+  const F::State state = AddUp<F>(row, draw);
+  const exact::Divisors divisors(3, 0);
   double sum = 0;
-  EXPECT_FALSE(exact::FinishBounded<F>(Op::kSum, AddUp<F>(row, draw), 3, 0, &sum));
+  EXPECT_FALSE(exact::BoundedOutput<F>(&state, &divisors).Finish(Op::kSum, &sum));
 }
 
 }  // namespace
