@@ -134,6 +134,7 @@ LaneOptions Config::lane_options() const {
       .slab_bytes = static_cast<std::size_t>(slab_bytes),
       .slabs_per_lane = slabs_per_stream,
       .scratch_bytes = static_cast<std::size_t>(scratch_bytes),
+      .gpu_scratch_bytes = static_cast<std::size_t>(gpu_scratch_bytes),
       .batch = {.tensors = max_batch_requests, .bytes = static_cast<std::size_t>(max_batch_bytes)}};
 }
 

@@ -55,6 +55,7 @@ struct Config {
   std::int64_t slab_bytes = std::int64_t{4} << 20;
   int slabs_per_stream = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
+  std::int64_t gpu_scratch_bytes = 0;                    // the same on CUDA
   std::int64_t look_us = 500;                            // of a lane, on CUDA
 
   // One request.

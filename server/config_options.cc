@@ -68,7 +68,12 @@ constexpr ConfigOption kOptions[] = {
     {"slabs-per-stream", &Config::slabs_per_stream, "slabs", kAtStart,
      "Staging buffers of a stream", 2, 64},
     {"scratch-bytes", &Config::scratch_bytes, "bytes", kAtStart,
-     "Most partial states and results that one reduction may hold", kMiB, kMaxBytes},
+     "Most partial states and results that one reduction may hold; a GPU sets as much aside", kMiB,
+     kMaxBytes},
+    {"gpu-scratch-bytes", &Config::gpu_scratch_bytes, "bytes", kAtStart,
+     "The same on a GPU, taken when it is needed; 0: a sixteenth of the GPU's memory, and no less "
+     "than --scratch-bytes",
+     0, kMaxBytes},
     {"look-us", &Config::look_us, "us", kAtStart,
      "Time that a GPU's stream which has worked looks for its next request before its thread "
      "sleeps, never longer than it has worked; 0: none",

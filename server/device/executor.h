@@ -254,8 +254,10 @@ class Executor {
 struct LaneOptions {
   std::size_t slab_bytes = std::size_t{4} << 20;  // one host-to-device copy; a multiple of 64 KiB
   int slabs_per_lane = 4;                         // copies in flight and being filled
-  std::size_t scratch_bytes =
-      std::size_t{256} << 20;  // the most that one reduction may hold in partial states and results
+  // The most that one reduction may hold in partial states and results; a GPU sets as much aside.
+  std::size_t scratch_bytes = std::size_t{256} << 20;
+  // The most on a GPU, where it is set; 0: a sixteenth of the GPU's memory, and no less than that.
+  std::optional<std::size_t> gpu_scratch_bytes;
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
   // Tests only. False: passes run one after another, as on GPUs before Hopper.
   bool overlaps_passes = true;

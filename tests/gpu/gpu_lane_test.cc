@@ -123,6 +123,23 @@ TEST_P(GpuLaneTest, GivesTheSameBitsOnManyStreamsAtOnce) {
   }
 }
 
+// Columns whose exact sums take more than the GPU sets aside.
+TEST(GpuScratchTest, AReductionMayTakeMoreThanIsSetAside) {
+  const Plan plan =
+      *MakePlan({.dtype = DType::kF64, .shape = {3, 20'000}, .ops = {Op::kStd}, .axes = {0}});
+  for (const bool is_more : {false, true}) {
+    LaneOptions options{.slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 1 << 20};
+    if (is_more) options.gpu_scratch_bytes = 0;
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    const std::unique_ptr<Lane> lane = *devices->executors[0]->MakeLane();
+    const absl::Status begun = lane->Begin(plan);
+    EXPECT_EQ(begun.code(), is_more ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted)
+        << begun;
+    lane->Abandon();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(SlabBytes, GpuLaneTest,
                          ::testing::Values(std::size_t{64} << 10, std::size_t{4} << 20),
                          [](const auto& info) { return std::to_string(info.param); });

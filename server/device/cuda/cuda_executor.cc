@@ -1,6 +1,6 @@
 #include "server/device/cuda/cuda_executor.h"
 
-#include <limits>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/architectures.h"
@@ -14,13 +14,16 @@
 namespace warpfold {
 namespace {
 
-// Requests that need more scratch than a lane owns allocate it in stream order; memory once taken
-// stays with the pool, so that such a request costs microseconds and cannot fail later for what
-// others have taken since.
+// What stays with the pool of what reductions have taken beyond what is set aside.
+constexpr std::uint64_t kReductionsKept = 8;
+
+// Requests that need more scratch than a lane owns allocate it in stream order; of what was once
+// taken the pool keeps so much that such a request mostly costs microseconds, and one that needs no
+// more than is set aside cannot fail for what others have taken since.
 absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
   cudaMemPool_t pool = nullptr;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaDeviceGetDefaultMemPool(&pool, ordinal));
-  std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t keep = kReductionsKept * bytes;
   WARPFOLD_RETURN_IF_CUDA_ERROR(
       cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
   absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream();
@@ -32,6 +35,12 @@ absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
   return absl::OkStatus();
 }
 
+std::size_t ScratchBytesMax(const LaneOptions& options, std::size_t memory_bytes) {
+  if (!options.gpu_scratch_bytes) return options.scratch_bytes;
+  if (*options.gpu_scratch_bytes > 0) return *options.gpu_scratch_bytes;
+  return std::max(options.scratch_bytes, memory_bytes / 16);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
@@ -39,12 +48,13 @@ absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   cudaDeviceProp properties;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, ordinal));
-  if (absl::Status status = SetScratchAside(ordinal, options.scratch_bytes); !status.ok()) {
-    return status;
-  }
+  LaneOptions of_lanes = options;
+  of_lanes.scratch_bytes = ScratchBytesMax(options, properties.totalGlobalMem);
+  const std::size_t set_aside = std::min(options.scratch_bytes, of_lanes.scratch_bytes);
+  if (absl::Status status = SetScratchAside(ordinal, set_aside); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<TensorPool>> tensors = TensorPool::Make(ordinal);
   if (!tensors.ok()) return tensors.status();
-  std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, options));
+  std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, of_lanes));
   executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
                      .model = properties.name,
                      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
