@@ -12,9 +12,10 @@ import argparse
 import re
 import sys
 
-from quote import kernels, pays, service, speed
-from quote.form import ROOT
+from quote import exact_sums, kernels, pays, service, shapes
+from quote.form import ROOT, load, source_text
 
+EXACT = "exact-peers-h100.json"
 PLOTS = "docs/plots"  # by bench/kernels/plot.py and bench/service/plot.py
 PART = re.compile(r"(<!-- measured (\w+): written by bench/summary\.py -->\n)(.*?)"
                   r"(<!-- end of measured -->\n)", re.DOTALL)
@@ -34,8 +35,19 @@ def service_lines():
             *service.service_lines("service-h200-cpu.json", "CPU backend, H200 host, 16 cores")]
 
 
+def exact_lines():
+    return exact_sums.table_lines([load(EXACT)])
+
+
+def exact_readme_lines():
+    data = load(EXACT)
+    return [*exact_sums.readme_lines([data]), "",
+            "From " + source_text(EXACT, data) + "."]
+
+
 def measurements_lines():
-    sections = [pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
+    sections = [exact_lines(), shapes.lines("shapes-h100.json"),
+                pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
                 service_lines(), service.gpus_lines("gpus-h200x4.json"), kernels.dtype_lines(),
                 kernels.cpu_lines(), kernels.accuracy_lines(), kernels.batch_lines(),
                 service.client_lines(), plot_lines()]
@@ -43,7 +55,7 @@ def measurements_lines():
 
 
 # The parts that each page has, by name.
-PAGES = {"README.md": {"pays": pays.readme_lines, "speed": speed.lines},
+PAGES = {"README.md": {"pays": pays.readme_lines, "exact": exact_readme_lines},
          "docs/measurements.md": {"all": measurements_lines}}
 
 

@@ -48,12 +48,13 @@ deploy/stage.sh "$destination" \
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
 # The benches look for bin/ two folders up, as in the tree.
-for file in bench/{kernels,service,peers}/*.py client/python/warpfold/*.{py,binpb} \
+for file in bench/{kernels,quote,service,peers}/*.py client/python/warpfold/*.{py,binpb} \
   tests/deploy/{record,load,processes}.py tests/gpu/*.py tests/client_python/running_server.py \
   examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
 chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload,beside}.py \
+  "$destination/bench/peers/exact_sums.py" \
   "$destination"/bench/kernels/{accuracy,cpu,torch_shapes}.py \
   "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py" \
   "$destination/bench/service/pays.py"

@@ -140,8 +140,9 @@ class Gpu:
         result = torch.zeros(2, device="cuda")
         reduction = native.Reduction("f32", "sum", 1, values.size, 1)
         scratch = self.scratch(self.cuda.scratch_bytes(reduction))
-        self.cuda.reduce(reduction, data.data_ptr(), result.data_ptr(), scratch.data_ptr(),
-                         self.stream)
+        arguments = (reduction, data.data_ptr(), result.data_ptr(), scratch.data_ptr(), self.stream)
+        self.cuda.reduce(*arguments)
+        self.cuda.settle(*arguments)
         yield "warpfold, CUDA", np.float32(result[0].item())
         cub_bytes = self.cuda.cub_scratch_bytes(values.size)
         scratch = self.scratch(cub_bytes)
@@ -152,7 +153,7 @@ class Gpu:
 
     @staticmethod
     def scratch(size):
-        return torch.empty(size + 1, dtype=torch.uint8, device="cuda")
+        return torch.zeros(size + 1, dtype=torch.uint8, device="cuda")
 
 
 def measure(name, values, places):

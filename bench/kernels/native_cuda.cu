@@ -3,25 +3,81 @@
 // returns its cudaError_t at once; from one thread.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cub/device/device_reduce.cuh>
 
 #include "bench/kernels/native.h"
 #include "bench/kernels/timing.h"
+#include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/exact/results.h"
 
 namespace {
 
+using warpfold::bench::Check;
 using warpfold::bench::NativeReduction;
 
 warpfold::cuda::Job JobOf(const NativeReduction& native) {
-  using warpfold::bench::Check;
   int device = 0;
   Check(cudaGetDevice(&device));
   warpfold::cuda::Job job{native.dtype, native.bundle, {}};
   Check(warpfold::cuda::GetDeviceShape(device, &job.device));
   return job;
+}
+
+// What lies in a reduction's scratch memory: the list of outputs in doubt, the sums of some of
+// them, and what the kernels need.
+struct Scratch {
+  static constexpr std::int64_t kSumsAtOnce = 1024;
+
+  explicit Scratch(const NativeReduction& native)
+      : job(JobOf(native)), outputs(native.extent.outputs()) {
+    sums_job.dtype = native.dtype;
+    sums_job.device = job.device;
+    for (const warpfold::Op op : native.ops) {
+      const bool is_of_sums = op == warpfold::Op::kSum || op == warpfold::Op::kMean;
+      if (!is_of_sums) sums_job.sums = warpfold::exact::Sums::kStatistics;
+    }
+    numbers_at = kAlignment;
+    sums_at = numbers_at + Aligned(static_cast<std::size_t>(outputs) * sizeof(std::int64_t));
+    kernels_at = sums_at;
+    if (warpfold::IsFloat(native.dtype)) {
+      sums_bytes = warpfold::cuda::OutputSumsBytes(sums_job);
+      kernels_at += Aligned(sums_bytes * kSumsAtOnce);
+    }
+    bytes = kernels_at + warpfold::cuda::ElementsScratchBytes(job, native.extent);
+  }
+
+  warpfold::cuda::Job job;
+  warpfold::cuda::SumsJob sums_job;
+  std::int64_t outputs;
+  std::size_t sums_bytes = 0;  // of an output
+  std::size_t numbers_at, sums_at, kernels_at, bytes;
+
+ private:
+  static constexpr std::size_t kAlignment = 256;
+  static std::size_t Aligned(std::size_t size) {
+    return (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+};
+
+// Sums the outputs in doubt again.
+void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
+            const warpfold::ResultTargets& targets, std::int64_t count, char* d_scratch,
+            cudaStream_t stream) {
+  namespace cuda = warpfold::cuda;
+  char* const d_sums = d_scratch + scratch.sums_at;
+  for (std::int64_t done = 0; done < count; done += Scratch::kSumsAtOnce) {
+    const cuda::Outputs some{
+        .count = std::min(count - done, Scratch::kSumsAtOnce),
+        .d_numbers = reinterpret_cast<std::int64_t*>(d_scratch + scratch.numbers_at) + done};
+    Check(cudaMemsetAsync(d_sums, 0, static_cast<std::size_t>(some.count) * scratch.sums_bytes,
+                          stream));
+    Check(cuda::AddOutputs(scratch.sums_job, {d_data, native.extent}, {}, some, d_sums, stream));
+    Check(cuda::FinishSums(scratch.sums_job, d_sums, some, targets, stream));
+  }
 }
 
 }  // namespace
@@ -30,24 +86,44 @@ extern "C" {
 
 // Bytes of device memory that the reduction needs beside its results.
 std::int64_t warpfold_cuda_scratch_bytes(const WarpfoldReduction* reduction) {
-  const NativeReduction native(*reduction);
-  return static_cast<std::int64_t>(
-      warpfold::cuda::ElementsScratchBytes(JobOf(native), native.extent));
+  return static_cast<std::int64_t>(Scratch(NativeReduction(*reduction)).bytes);
 }
 
-// `d_results` as in native.h. REQUIRES: no integer sum, which would need a record of what does not
-// fit.
+// `d_results` as in native.h. Sums may be left in doubt until warpfold_cuda_settle is called.
+// REQUIRES: the scratch memory was zeros before the first call; no integer sum, which would need a
+// record of what does not fit.
 int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data, void* d_results,
                          void* d_scratch, cudaStream_t stream) {
   const NativeReduction native(*reduction);
-  return warpfold::cuda::FoldElements(JobOf(native), d_data, native.extent,
-                                      native.OutputAt(d_results, nullptr), d_scratch, stream);
+  const Scratch scratch(native);
+  char* const d_bytes = static_cast<char*>(d_scratch);
+  warpfold::Output output = native.OutputAt(d_results, nullptr);
+  output.doubts = {.count = reinterpret_cast<std::int64_t*>(d_bytes),
+                   .numbers = reinterpret_cast<std::int64_t*>(d_bytes + scratch.numbers_at),
+                   .capacity = scratch.outputs};
+  return warpfold::cuda::FoldElements(scratch.job, d_data, native.extent, output,
+                                      d_bytes + scratch.kernels_at, stream);
+}
+
+// After one such call: sums what it has left in doubt again, and waits for it. Returns the number
+// of such outputs.
+std::int64_t warpfold_cuda_settle(const WarpfoldReduction* reduction, const void* d_data,
+                                  void* d_results, void* d_scratch, cudaStream_t stream) {
+  const NativeReduction native(*reduction);
+  std::int64_t count = 0;
+  Check(cudaMemcpyAsync(&count, d_scratch, sizeof(count), cudaMemcpyDeviceToHost, stream));
+  Check(cudaMemsetAsync(d_scratch, 0, sizeof(count), stream));
+  Check(cudaStreamSynchronize(stream));
+  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, count,
+         static_cast<char*>(d_scratch), stream);
+  Check(cudaStreamSynchronize(stream));
+  return count;
 }
 
 std::int64_t warpfold_cub_scratch_bytes(std::int64_t count) {
   std::size_t bytes = 0;
-  warpfold::bench::Check(cub::DeviceReduce::Sum(nullptr, bytes, static_cast<const float*>(nullptr),
-                                                static_cast<float*>(nullptr), count));
+  Check(cub::DeviceReduce::Sum(nullptr, bytes, static_cast<const float*>(nullptr),
+                               static_cast<float*>(nullptr), count));
   return static_cast<std::int64_t>(bytes);
 }
 

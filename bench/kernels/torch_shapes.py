@@ -46,7 +46,7 @@ class Warpfold:
     def __init__(self, cuda, matrix):
         self.cuda, self.matrix = cuda, matrix
         self.sums = torch.empty(matrix.kept, device="cuda")
-        self.scratch = torch.empty(cuda.scratch_bytes(matrix.reduction) + 1, dtype=torch.uint8,
+        self.scratch = torch.zeros(cuda.scratch_bytes(matrix.reduction), dtype=torch.uint8,
                                    device="cuda")
 
     def launch(self, x):

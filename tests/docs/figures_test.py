@@ -13,7 +13,6 @@ TIMES = ("us", "ms")
 SECOND_OVER_FIRST, SPEED_UP = "second over first", "speed-up of the first"
 KINDS = {
     ("case", "null server", "warpfold", "ratio"): (1, 2, 3, SECOND_OVER_FIRST),
-    ("what", "warpfold", "compared with", "its figure", "speed-up"): (1, 3, 4, SPEED_UP),
     ("case", "first, p50", "second, p50", "the second has"): (1, 2, 3, SECOND_OVER_FIRST),
     ("elements", "SUM on one core", "numpy.sum", "numpy.sum / ours"): (1, 2, 3, SPEED_UP),
 }
@@ -57,10 +56,10 @@ def rows(page):
             yield heads, cells
 
 
-@pytest.mark.parametrize("page, least", [("README.md", 5), ("docs/measurements.md", 50)])
-def test_a_ratio_is_that_of_its_row(page, least):
+def test_a_ratio_is_that_of_its_row():
+    page = "docs/measurements.md"
     found = [(KINDS[heads], cells) for heads, cells in rows(page) if heads in KINDS]
-    assert len(found) >= least
+    assert len(found) >= 50
     wrong = [cells for (first, second, ratio, direction), cells in found
              if not agrees(cells[first], cells[second], cells[ratio], direction)]  # fmt: skip
     assert wrong == []

@@ -1,0 +1,156 @@
+"""The table of bench/peers/exact_sums.py: sums of hard arrays, by warpfold and by others."""
+
+from quote.form import size_text
+
+# Columns, in this order; a run has some of them.
+PEERS = ("warpfold, CPU server", "warpfold, CPU kernels", "warpfold, CUDA server",
+         "warpfold, CUDA kernels", "math.fsum", "xsum", "bitrep", "numpy.sum", "torch, CPU",
+         "torch, CUDA", "CUB, run_to_run", "CUB, gpu_to_gpu")
+# Rows of the README: warpfold, where one of them is, and those beside it.
+IN_README = (("warpfold, CUDA kernels", "warpfold, CUDA server", "warpfold, CPU kernels",
+              "warpfold, CPU server"),
+             ("math.fsum",), ("CUB, gpu_to_gpu",), ("numpy.sum",),
+             ("torch, CUDA", "torch, CPU"))
+README_BYTES = 256 << 20
+
+
+def is_wrong(row):
+    return row["case"] == "answer" and row["right"] < row["orders"]
+
+
+def answer_text(row):
+    """"right" of the real sum rounded once in every order, else how far off at worst."""
+    if not is_wrong(row):
+        return "right"
+    worst = row["worst_ulp"]
+    text = worst if isinstance(worst, str) else f"{worst:.2g} ulp"
+    values = len(row["answers"])
+    return f"{text} ({values} values)" if values > 1 else text
+
+
+def speed_text(row):
+    text = f"{row['gbps']:.3g}"
+    if row["gbps"] >= 1000:
+        text = f"{float(text):,.0f}"
+    if row["timed_bytes"] == row["bytes"]:
+        return text
+    return f"{text} ({size_text(row['timed_bytes'])})"
+
+
+def joined(runs):
+    """(the rows, the peers) of runs of the same arrays; of a peer, those of the first run."""
+    owners = {}
+    for number, run in enumerate(runs):
+        for row in run["results"]:
+            owners.setdefault(row["peer"], number)
+    rows = [row for number, run in enumerate(runs) for row in run["results"]
+            if owners[row["peer"]] == number]
+    exact = {}
+    for row in rows:
+        if row["case"] == "answer":
+            key, found = (row["dtype"], row["array"]), (row["exact"], row["orders"])
+            if exact.setdefault(key, found) != found:
+                raise SystemExit(f"{row['dtype']} {row['array']}: the runs have other arrays")
+    unknown = set(owners) - set(PEERS)
+    return rows, [*(peer for peer in PEERS if peer in owners), *sorted(unknown)]
+
+
+def line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def table(heads, rows):
+    return [line(heads), "| --- |" + " --- |" * (len(heads) - 1), *map(line, rows)]
+
+
+def keys_of(rows, case, names):
+    return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows
+                              if row["case"] == case))
+
+
+def answer_rows(rows, peers):
+    """A line an array, then how many arrays were right and how many the same in every order."""
+    cells = {(row["peer"], row["dtype"], row["array"]): row for row in rows
+             if row["case"] == "answer"}
+    keys = keys_of(rows, "answer", ("dtype", "array"))
+    for dtype, array in keys:
+        found = (cells.get((peer, dtype, array)) for peer in peers)
+        yield [f"{dtype}: {array}", *("-" if row is None else answer_text(row) for row in found)]
+    counted = [[cells[(peer, *key)] for key in keys if (peer, *key) in cells] for peer in peers]
+    yield ["arrays that are right", *(f"{sum(not is_wrong(row) for row in each)} of {len(each)}"
+                                      for each in counted)]
+    yield ["the same bits in all orders",
+           *(f"{sum(len(row['answers']) == 1 for row in each)} of {len(each)}"
+             for each in counted)]
+
+
+def speed_rows(rows, peers):
+    cells = {(row["peer"], row["dtype"], row["data"], row["bytes"]): row for row in rows
+             if row["case"] == "speed"}
+    for key in keys_of(rows, "speed", ("dtype", "data", "bytes")):
+        found = (cells.get((peer, *key)) for peer in peers)
+        dtype, data, size = key
+        yield [f"GB/s, {dtype}: {data}, {size_text(size)}",
+               *("-" if row is None else speed_text(row) for row in found)]
+
+
+def run_text(run):
+    """A run: on what, when, by what command."""
+    place = ", ".join(filter(None, (run["processor"], run["gpu"])))
+    return f"{place}, {run['date']}, commit {run['commit']}, `{run['command']}`"
+
+
+def missing_text(runs, peers):
+    """Who is in none of the runs, and why."""
+    why = {name: reason for run in runs for name, reason in run["missing"].items()
+           if not any(is_of(name, peer) for peer in peers)}
+    return "; ".join(f"{name} ({reason})" for name, reason in why.items())
+
+
+def is_of(name, peer):
+    """Whether `peer` is what a run without it calls `name`: CUB's sums have one program."""
+    if name == "warpfold, server":
+        return peer.startswith("warpfold") and peer.endswith("server")
+    return peer == name or peer.startswith(name + ", ")
+
+
+def versions_text(runs, peers):
+    versions = {}
+    for run in runs:
+        for peer, version in run["versions"].items():
+            versions.setdefault(peer, version)
+    return ", ".join(f"{peer} ({versions[peer]})" for peer in peers if peer in versions)
+
+
+def table_lines(runs):
+    """All arrays and speeds of one run or more."""
+    rows, peers = joined(runs)
+    head = "; ".join(map(run_text, runs))
+    lines = [f"**Exact and reproducible sums**, {head}: what each gives for arrays that are hard "
+             "to sum, each in 8 orders. Right is the real sum, rounded once to the dtype, in every "
+             "order; else the error at worst, in units of the last place, and how many values the "
+             "orders gave. Peers: " + versions_text(runs, peers) + "."]
+    if missing := missing_text(runs, peers):
+        lines[0] += f" Not measured: {missing}."
+    return [*lines, "", *table(["array", *peers],
+                               [*answer_rows(rows, peers), *speed_rows(rows, peers)])]
+
+
+def readme_lines(runs):
+    """Five of the peers: a line each, with what the table counts and one speed."""
+    rows, peers = joined(runs)
+    wanted = [next((peer for peer in names if peer in peers), None) for names in IN_README]
+    wanted = [peer for peer in wanted if peer]
+    found = []
+    for peer in wanted:
+        own = [row for row in rows if row["peer"] == peer]
+        answers = [row for row in own if row["case"] == "answer"]
+        counts = [f"{sum(not is_wrong(row) for row in answers if row['dtype'] == dtype)} of "
+                  f"{sum(row['dtype'] == dtype for row in answers)}" for dtype in ("f32", "f64")]
+        same = f"{sum(len(row['answers']) == 1 for row in answers)} of {len(answers)}"
+        speeds = [next((speed_text(row) for row in own if row["case"] == "speed"
+                        and (row["dtype"], row["data"], row["bytes"]) ==
+                        (dtype, "normal", README_BYTES)), "-") for dtype in ("f32", "f64")]
+        found.append([peer, *counts, same, *speeds])
+    return table(["sum", "f32 arrays right", "f64 arrays right", "same bits in all orders",
+                  "GB/s of f32", "GB/s of f64"], found)
