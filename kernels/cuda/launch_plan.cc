@@ -21,27 +21,28 @@ ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const 
                              int block_rows_max, const DeviceShape& device) {
   constexpr int kRowThreadsMax = 32;
   constexpr int kFinishedRows = 32;  // of a block: as many as a warp finishes
-  // Two neighbouring threads read the 32 bytes that memory gives at least; of the shortest rows one
-  // thread's loads do.
-  const int row_threads_min = std::max(kShortRowThreads / block_rows_max, row_vectors > 4 ? 2 : 1);
-  ShortRowLaunch launch;
+  ShortRowLaunch best{.blocks = 0};
   for (int way = 0; way < ways.count; ++way) {
-    const int vectors = ways.thread_vectors[way];
-    const bool is_last =
-        way + 1 == ways.count || row_vectors > kRowThreadsMax * ways.thread_vectors[way + 1];
-    const std::int64_t needed = CeilDiv(row_vectors, vectors);
-    const bool is_idle = vectors > PowerOfTwoAtLeast(row_vectors);
-    if ((is_idle || needed < row_threads_min) && !is_last) continue;
-    launch.thread_vectors = vectors;
-    launch.threads_log2 = CeilLog2(std::max<std::int64_t>(needed, row_threads_min));
-    const int step_rows = kShortRowThreads >> launch.threads_log2;
+    ShortRowLaunch launch;
+    launch.thread_vectors = ways.thread_vectors[way];
+    const std::int64_t needed = CeilDiv(row_vectors, launch.thread_vectors);
+    if (needed > kRowThreadsMax) continue;
+    // Two neighbouring threads read the 32 bytes that memory gives at least; of the shortest rows
+    // one thread's loads do. Nor are threads for vectors that there are not.
+    const bool is_idle = launch.thread_vectors > PowerOfTwoAtLeast(row_vectors);
+    if (is_idle || needed < (row_vectors > 4 ? 2 : 1)) continue;
+    const int rows_at_once = ways.RowsAtOnce(launch.thread_vectors);
+    const int threads_min = kShortRowThreads * rows_at_once / block_rows_max;
+    launch.threads_log2 = CeilLog2(std::max<std::int64_t>(needed, threads_min));
+    const int step_rows = (kShortRowThreads >> launch.threads_log2) * rows_at_once;
     const bool fills = rows >= 2LL * device.sm_count * std::max(step_rows, kFinishedRows);
     launch.steps = fills ? std::max(kFinishedRows / step_rows, 1) : 1;
     launch.blocks = CeilDiv(rows, std::int64_t{step_rows} * launch.steps);
+    if (launch.blocks >= device.sm_count) return launch;
     // Few rows are better spread over the SMs.
-    if (is_last || launch.blocks >= device.sm_count) return launch;
+    if (launch.blocks > best.blocks) best = launch;
   }
-  __builtin_unreachable();
+  return best;
 }
 
 namespace {

@@ -24,7 +24,8 @@ struct DeviceShape {
 };
 
 // Rows of at most half a tile: 2^threads_log2 threads fold a row, of which each holds up to
-// `thread_vectors` vectors, and a block takes `steps` times as many rows as that gives it.
+// `thread_vectors` vectors, of several rows at once where those are few, and a block takes `steps`
+// times as many rows as that gives it.
 inline constexpr int kShortRowThreads = 256;
 struct ShortRowLaunch {
   int thread_vectors = 1;
@@ -32,10 +33,16 @@ struct ShortRowLaunch {
   int steps = 1;
   std::int64_t blocks = 1;
 };
-// How many vectors a thread can hold, the most first.
+// How many vectors of a row a thread can hold, the best first, and how many of all its rows at once
+// where it holds fewer.
 struct ShortRowWays {
   int thread_vectors[4];
   int count;
+  int vectors_at_once = 1;
+
+  int RowsAtOnce(int vectors) const {
+    return vectors < vectors_at_once ? vectors_at_once / vectors : 1;
+  }
 };
 // `row_vectors`: at most 32 for each that a thread can hold. `block_rows_max`: a power of two.
 ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,

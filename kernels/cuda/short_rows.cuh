@@ -48,11 +48,17 @@ struct RowShare {
   }
 };
 
-// The most rows of a block: as many as it has threads, or half as many where states are large.
+// Rows of a thread whose vectors it loads before it folds any: of the shortest rows of light folds
+// several, or blocks would end as soon as they had begun.
 template <class F>
-inline constexpr int kBlockRowsMax = kShortRowThreads * sizeof(typename F::State) <= (32 << 10)
-                                         ? kShortRowThreads
-                                         : kShortRowThreads / 2;
+inline constexpr int kRowVectorsAtOnce = kIsLong<F> ? 1 : 4;
+// The most rows of a block, whose states it keeps.
+template <class F>
+inline constexpr int kBlockRowsMax = [] {
+  int rows = kShortRowThreads * kRowVectorsAtOnce<F>;
+  while (rows * sizeof(typename F::State) > (32 << 10)) rows /= 2;
+  return rows;
+}();
 
 // Puts `count` rows of a block, a power of two, from `first_row` on; of fewer than it has threads
 // each has a share of a row's ops.
@@ -62,21 +68,25 @@ __device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t fir
                                            const typename F::State* states) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool shares_ops = exact::kIsExact<F> && sink.d_states == nullptr;
-  const int i = thread & (count - 1);
-  const std::int64_t row = first_row + i;
-  if (row >= rows || (!shares_ops && thread >= count)) return;
-  if constexpr (exact::kIsExact<F>) {
-    if (shares_ops) {
-      const typename F::State state[1] = {states[i]};
-      sink.PutResults(row, state, {.first = thread / count, .stride = kShortRowThreads / count});
-      return;
+  if (!shares_ops && thread >= count) return;
+#pragma unroll 1
+  for (int i = thread & (count - 1); i < count; i += kShortRowThreads) {
+    const std::int64_t row = first_row + i;
+    if (row >= rows) return;
+    if constexpr (exact::kIsExact<F>) {
+      if (shares_ops) {
+        const typename F::State state[1] = {states[i]};
+        const int shares = max(kShortRowThreads / count, 1);
+        sink.PutResults(row, state, {.first = thread / count, .stride = shares});
+        continue;
+      }
     }
+    sink.Put(0, row, states[i]);
   }
-  sink.Put(0, row, states[i]);
 }
 
-// 64 registers a thread, of float64's statistics 80: the nine of 2^25 elements in rows of 16 took
-// 356 us with 64, 321 with 94 and 364 with 118 (H100, 2026-11-27).
+// 64 registers a thread, of statistics of elements of eight bytes 80: the nine of 2^25 f64 in rows
+// of 16 took 356 us with 64, 321 with 94 and 364 with 118 (H100, 2026-11-27).
 template <class F>
 inline constexpr int kShortRowBlocksPerSm = kIsHeavy<F> && sizeof(typename F::Element) == 8 ? 3 : 4;
 
@@ -91,18 +101,26 @@ __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
   const int threads = 1 << launch.threads_log2;
   const int thread = static_cast<int>(threadIdx.x) & (threads - 1);
   const int rows_per_step = kShortRowThreads >> launch.threads_log2;
-  const int block_rows = rows_per_step * launch.steps;
+  constexpr int kAtOnce = kVectors < kRowVectorsAtOnce<F> ? kRowVectorsAtOnce<F> / kVectors : 1;
+  const int block_rows = rows_per_step * kAtOnce * launch.steps;
   const std::int64_t first_row = std::int64_t{blockIdx.x} * block_rows;
 #pragma unroll 1
   for (int row_of_block = static_cast<int>(threadIdx.x) >> launch.threads_log2;
-       row_of_block < block_rows; row_of_block += rows_per_step) {
-    const std::int64_t row = first_row + row_of_block;
-    const int count = row < rows ? row_elements : 0;
-    RowShare<typename F::Element, kVectors, kAligned> mine;
-    mine.Load(data + row * row_elements, count, thread, threads);
-    const typename F::State state = F::Promote(FoldByLanes<F>(mine, count, threads),
-                                               {.first = first_element + row * row_elements});
-    if (thread == 0) states[row_of_block] = state;
+       row_of_block < block_rows; row_of_block += rows_per_step * kAtOnce) {
+    const auto row_of = [&](int i) { return first_row + row_of_block + i * rows_per_step; };
+    const auto count_of = [&](int i) { return row_of(i) < rows ? row_elements : 0; };
+    RowShare<typename F::Element, kVectors, kAligned> mine[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      mine[i].Load(data + row_of(i) * row_elements, count_of(i), thread, threads);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const typename F::State state =
+          F::Promote(FoldByLanes<F>(mine[i], count_of(i), threads),
+                     {.first = first_element + row_of(i) * row_elements});
+      if (thread == 0) states[row_of_block + i * rows_per_step] = state;
+    }
   }
   __syncthreads();
   FinishRows(sink, first_row, rows, block_rows, states);

@@ -121,8 +121,12 @@ WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state, const B
                                   const ResultTargets& targets, FloatOf<typename F::Element>* to) {
   using T = typename F::Element;
   if constexpr (!kIsFloat<T>) {
-    const typename F::State copy = state;  // so that other ops need it in no memory
-    *to = FinishIntegers<F>(op, copy, targets);
+    if constexpr (F::kComponents == 1) {
+      const typename F::State copy = state;  // so that SUM needs it in no memory
+      *to = FinishIntegers<F>(op, copy, targets);
+    } else {
+      *to = FinishIntegers<F>(op, state, targets);
+    }
     return Written::kYes;
   } else if constexpr (kIsBounded<F>) {
     return output.Finish(op, to) ? Written::kYes : Written::kInDoubt;
