@@ -2,9 +2,8 @@
 // of today's GPUs.
 //
 // A lane adds several elements while it loads (kTileRows vectors), the vector's elements fold, the
-// lanes fold by halves: that is a tile. The tiles of a block fold as a binary tree over the tile
-// index and leave one state: the result, or a partial for the second pass. No result depends on
-// that order.
+// lanes fold by halves: that is a tile. The tiles of a block leave one state: the result, or a
+// partial for the second pass. No result depends on that order.
 #ifndef WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
 #define WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
 

@@ -1,9 +1,8 @@
 // Folds along an index whose neighbours are `inner` apart: the first pass over columns, and the
 // second pass over partials.
 //
-// A thread folds `kLeaves` neighbouring leaves in registers, threads y fold through shuffles and
-// then shared memory: one binary tree over the leaf index, whatever the block's shape.
-// No result depends on that order.
+// A thread folds neighbouring leaves in registers, threads y fold through shuffles and then shared
+// memory. No result depends on that order.
 #ifndef WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 #define WARPFOLD_KERNELS_CUDA_TREE_KERNEL_CUH_
 

@@ -40,8 +40,11 @@ struct Divisors {
 
 namespace internal {
 
-// Additions that an element goes through one after another, at most.
-inline constexpr double kAdditionsMax = 256;
+// Additions that an element goes through one after another, at most: of columns 256 of a thread's
+// rows (32 leaves), 9 over the threads of a block and 14 in each further pass (5 of a thread's 32
+// states, 9 over the threads), of which there are no more than 5, as each leaves a 128th or less.
+// Rows take fewer.
+inline constexpr double kAdditionsMax = 512;
 // Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
 inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
 inline constexpr double kPairSumError = 4 * kSumError * kSumError;
