@@ -50,7 +50,7 @@ import cpu
 import exact_arrays
 import exact_peers
 import report
-from cases import parse_size, size_text
+from cases import parse_sizes, size_text
 from quote import exact_sums as quoted
 from servers import nvidia_smi
 
@@ -187,12 +187,8 @@ def parse_arguments():
     parser.add_argument("--table", nargs="+", type=pathlib.Path, metavar="FILE",
                         help="write the table of these results, and measure nothing")
     arguments = parser.parse_args()
-    try:
-        arguments.sizes = [parse_size(text) for text in arguments.sizes.split(",") if text]
-    except ValueError:
-        parser.error(f"--sizes: '{arguments.sizes}' are not sizes such as 1MiB,256MiB")
-    if any(size < 8 or size % 8 for size in arguments.sizes):
-        parser.error("--sizes: each must be a positive multiple of 8 bytes, which an f64 has")
+    if arguments.sizes:
+        arguments.sizes = parse_sizes(parser, arguments.sizes, "1MiB,256MiB", "f64", 8)
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
     for path in (arguments.warpfold_server, arguments.cub_program, arguments.warpfold_program):

@@ -1,6 +1,6 @@
 """The table of bench/peers/exact_sums.py: sums of hard arrays, by warpfold and by others."""
 
-from quote.form import size_text
+from quote.form import size_text, table
 
 # Columns, in this order; a run has some of them.
 PEERS = ("warpfold, CPU server", "warpfold, CPU kernels", "warpfold, CUDA server",
@@ -53,14 +53,6 @@ def joined(runs):
                 raise SystemExit(f"{row['dtype']} {row['array']}: the runs have other arrays")
     unknown = set(owners) - set(PEERS)
     return rows, [*(peer for peer in PEERS if peer in owners), *sorted(unknown)]
-
-
-def line(cells):
-    return f"| {' | '.join(cells)} |"
-
-
-def table(heads, rows):
-    return [line(heads), "| --- |" + " --- |" * (len(heads) - 1), *map(line, rows)]
 
 
 def keys_of(rows, case, names):

@@ -30,6 +30,14 @@ def value_text(metric, value):
     return f"{value:.0f} requests/s" if metric == "rps" else f"{value:.2f} GB/s"
 
 
+def line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def table(heads, rows):
+    return [line(heads), "| --- |" + " --- |" * (len(heads) - 1), *map(line, rows)]
+
+
 def source_text(name, data):
     """A result file as a page at the root links to it: what ran, where and when."""
     place = data.get("gpu") or data.get("processor") or "no GPU"

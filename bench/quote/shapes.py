@@ -1,6 +1,6 @@
 """The table of bench_shapes.cu: sums and statistics along one axis of a matrix."""
 
-from quote.form import load
+from quote.form import load, table
 
 DTYPES = ("f32", "f64")
 WORKS = ("sum", "describe")
@@ -25,10 +25,9 @@ def lines(name):
             "GB/s. Nine ops: SUM MEAN VAR MIN MAX NAN_COUNT INF_COUNT L1_NORM L2_NORM in one pass. "
             "Outputs that a kernel leaves in doubt are not summed again here; of these matrices "
             "fewer than ten are.")
-    table = ["| matrix | SUM | nine ops |", "| --- | --- | --- |"]
+    cells = []
     for key in sorted(found, key=lambda key: (key[0], -key[1], key[2])):
         rows = found[key]
-        cells = [f"{key[0]}, {shape_text(rows['sum'])}",
-                 *(f"{rows[work]['warpfold_gbps']:,.0f}" for work in WORKS)]
-        table.append("| " + " | ".join(cells) + " |")
-    return [head, "", *table]
+        cells.append([f"{key[0]}, {shape_text(rows['sum'])}",
+                      *(f"{rows[work]['warpfold_gbps']:,.0f}" for work in WORKS)])
+    return [head, "", *table(["matrix", "SUM", "nine ops"], cells)]

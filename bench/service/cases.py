@@ -62,6 +62,18 @@ def parse_size(text):
     return int(text)
 
 
+def parse_sizes(parser, text, example, dtype, element_bytes):
+    """Those of --sizes; ends the process where they are not, or not of whole elements."""
+    try:
+        sizes = [parse_size(one) for one in text.split(",")]
+    except ValueError:
+        parser.error(f"--sizes: '{text}' are not sizes such as {example}")
+    if any(size < element_bytes or size % element_bytes for size in sizes):
+        parser.error(f"--sizes: each must be a positive multiple of {element_bytes} bytes, which "
+                     f"an {dtype} has")
+    return sizes
+
+
 def size_text(size):
     for factor, suffix in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if size >= factor and size % factor == 0:

@@ -39,7 +39,7 @@ import alone
 import cpu
 import in_process
 from arguments import bench_parser
-from cases import GIB, KIB, MIB, parse_size, print_table, size_text, write_results
+from cases import GIB, KIB, MIB, parse_sizes, print_table, size_text, write_results
 from run import Bench
 from servers import LOAD, ROOT, SERVER, Server, find_programs, nvidia_smi
 
@@ -84,12 +84,7 @@ def parse_arguments():
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.sizes, arguments.rounds, arguments.seconds = QUICK_SIZES, 1, 0.05
-    try:
-        arguments.sizes = [parse_size(text) for text in arguments.sizes.split(",")]
-    except ValueError:
-        parser.error(f"--sizes: '{arguments.sizes}' are not sizes such as 4KiB,1GiB")
-    if any(size < 4 or size % 4 for size in arguments.sizes):
-        parser.error("--sizes: each must be a positive multiple of 4 bytes, which an f32 has")
+    arguments.sizes = parse_sizes(parser, arguments.sizes, "4KiB,1GiB", "f32", 4)
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
     return arguments
