@@ -28,10 +28,14 @@ def answer_text(row):
     return f"{text} ({values} values)" if values > 1 else text
 
 
+def figure_text(value):
+    """Three digits, with a comma where they are thousands."""
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}" if value >= 1000 else text
+
+
 def speed_text(row):
-    text = f"{row['gbps']:.3g}"
-    if row["gbps"] >= 1000:
-        text = f"{float(text):,.0f}"
+    text = figure_text(row["gbps"])
     if row["timed_bytes"] == row["bytes"]:
         return text
     return f"{text} ({size_text(row['timed_bytes'])})"
@@ -129,20 +133,22 @@ def table_lines(runs):
 
 
 def readme_lines(runs):
-    """Five of the peers: a line each, with what the table counts and one speed."""
+    """Five of the peers: what the table counts, one speed a dtype and warpfold's speed over it."""
     rows, peers = joined(runs)
     wanted = [next((peer for peer in names if peer in peers), None) for names in IN_README]
     wanted = [peer for peer in wanted if peer]
+    speeds = {(row["peer"], row["dtype"]): row for row in rows if row["case"] == "speed"
+              and (row["data"], row["bytes"]) == ("normal", README_BYTES)}
     found = []
     for peer in wanted:
-        own = [row for row in rows if row["peer"] == peer]
-        answers = [row for row in own if row["case"] == "answer"]
+        answers = [row for row in rows if (row["peer"], row["case"]) == (peer, "answer")]
         counts = [f"{sum(not is_wrong(row) for row in answers if row['dtype'] == dtype)} of "
                   f"{sum(row['dtype'] == dtype for row in answers)}" for dtype in ("f32", "f64")]
         same = f"{sum(len(row['answers']) == 1 for row in answers)} of {len(answers)}"
-        speeds = [next((speed_text(row) for row in own if row["case"] == "speed"
-                        and (row["dtype"], row["data"], row["bytes"]) ==
-                        (dtype, "normal", README_BYTES)), "-") for dtype in ("f32", "f64")]
-        found.append([peer, *counts, same, *speeds])
+        found.append([peer, *counts, same])
+        for dtype in ("f32", "f64"):
+            own, its = speeds.get((wanted[0], dtype)), speeds.get((peer, dtype))
+            found[-1] += [speed_text(its) if its else "-",
+                          figure_text(own["gbps"] / its["gbps"]) if own and its else "-"]
     return table(["sum", "f32 arrays right", "f64 arrays right", "same bits in all orders",
-                  "GB/s of f32", "GB/s of f64"], found)
+                  "f32, GB/s", "warpfold over it", "f64, GB/s", "warpfold over it"], found)

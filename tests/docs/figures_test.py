@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FIGURE = re.compile(r"^([\d,]+(?:\.(\d+))?) ?(us|ms|GB/s|requests/s)?(?: \((?:p50|p99)\))?$")
+FIGURE = re.compile(r"^([\d,]+(?:\.(\d+))?) ?(us|ms|GB/s|requests/s)?(?: \((?:p50|p99|\d+ MiB)\))?$")
 UNITS = {"us": 1.0, "ms": 1000.0, "GB/s": 1.0, "requests/s": 1.0}
 TIMES = ("us", "ms")
 # Of a table with these heads: where the two figures and the ratio are, and which way it goes.
@@ -16,6 +16,8 @@ KINDS = {
     ("case", "first, p50", "second, p50", "the second has"): (1, 2, 3, SECOND_OVER_FIRST),
     ("elements", "SUM on one core", "numpy.sum", "numpy.sum / ours"): (1, 2, 3, SPEED_UP),
 }
+# Heads of a README table whose first row is ours: a speed, and ours over it.
+OURS_OVER_IT = "warpfold over it"
 WORDS = {"times the time": SECOND_OVER_FIRST, "times the speed": "first over second"}
 
 
@@ -65,6 +67,15 @@ def test_a_ratio_is_that_of_its_row():
     assert wrong == []
 
 
+def test_a_ratio_of_the_readme_is_that_of_our_row_and_its_own():
+    table = [(heads, cells) for heads, cells in rows("README.md") if OURS_OVER_IT in heads]
+    ours = table[0][1]
+    found = [(ours[at - 1], cells[at - 1], cells[at]) for heads, cells in table
+             for at, head in enumerate(heads) if head == OURS_OVER_IT]
+    assert len(found) >= 10
+    assert [row for row in found if not agrees(row[1], row[0], row[2], SECOND_OVER_FIRST)] == []
+
+
 @pytest.mark.parametrize(
     "first, second, ratio, direction, good",
     [
@@ -78,6 +89,8 @@ def test_a_ratio_is_that_of_its_row():
         ("192.00 us", "484.80 us", "293 us more", SECOND_OVER_FIRST, True),
         ("1.703 ms", "4.223 ms", "0.40 times the speed", SECOND_OVER_FIRST, True),
         ("1.703 ms", "4.223 ms", "0.40 times the time", SECOND_OVER_FIRST, False),
+        ("0.29 (16 MiB)", "3,030", "10,400", SECOND_OVER_FIRST, True),
+        ("2,370", "3,030", "1.35", SECOND_OVER_FIRST, False),
     ],
 )
 def test_a_ratio_of_another_row_is_found(first, second, ratio, direction, good):
