@@ -2,7 +2,7 @@
 
 from quote.form import load, size_text, source_text, time_text
 
-NAME = "pays-h200.json"
+NAME = "pays-h100.json"
 GIB = 1 << 30
 # What the README shows of it: (question, bytes).
 COLUMNS = [("sum", 4 << 10), ("sum", 64 << 20), ("sum", GIB), ("describe", GIB)]

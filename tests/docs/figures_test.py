@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FIGURE = re.compile(r"^([\d,]+(?:\.(\d+))?) ?(us|ms|GB/s|requests/s)?(?: \((?:p50|p99|\d+ MiB)\))?$")
+FIGURE = re.compile(r"^([\d,]+(?:\.(\d+))?) ?(us|ms|GB/s|requests/s)?"
+                    r"(?: \((?:p50|p99|\d+ MiB)\))?$")
 UNITS = {"us": 1.0, "ms": 1000.0, "GB/s": 1.0, "requests/s": 1.0}
 TIMES = ("us", "ms")
 # Of a table with these heads: where the two figures and the ratio are, and which way it goes.
