@@ -3,9 +3,8 @@
 // Step of a request: 2, decide. A pure function; safe from any thread.
 //
 // Nobody knows yet over which axes the tensor will be reduced, so a cut falls where all of them
-// allow it: between two indices of the first dimension that is longer than 1, at a multiple of 8
-// of them and of 4096 bytes. Then a shard is, of every reduction, whole outputs or a part as
-// kernels/part.h has them. Cuts fall at multiples of as large a power of two as the balance allows.
+// allow it: between two indices of the first dimension that is longer than 1. Then a shard is, of
+// every reduction, whole outputs or a part as kernels/part.h has them.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 #define WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 
@@ -16,9 +15,9 @@
 
 namespace warpfold {
 
-// The bytes at which the shards end, ascending, the tensor's own end last: `count` of them, or
-// fewer where cuts are so far apart that the largest of more shards would be over a fifth larger
-// than the mean. REQUIRES: count > 0.
+// The bytes at which the shards end, ascending, the tensor's own end last: `count` of them that
+// are as equal as can be, or fewer where there are so few indices that the largest of more shards
+// would be over a fifth larger than the mean. REQUIRES: count > 0.
 std::vector<std::int64_t> ShardEnds(const TensorShape& shape, std::size_t count);
 
 }  // namespace warpfold

@@ -59,17 +59,17 @@ class SplitFixture : public ::testing::Test {
   std::unique_ptr<testing::ResidentWork> Sum(const std::string& id) {
     return std::make_unique<testing::ResidentWork>(*table().Read(id), plan_);
   }
-  // A tensor that is on the device `name` alone.
+  // A tensor that is on the device `name` alone: one element cannot be split.
   std::string PutSmallOn(const std::string& name) {
     while (true) {
-      std::string id = devices_->Create(DType::kI32, {8});
-      EXPECT_TRUE(devices_->Write(id, 0, Bytes({1, 1, 1, 1, 1, 1, 1, 1})).ok());
+      std::string id = devices_->Create(DType::kI32, {1});
+      EXPECT_TRUE(devices_->Write(id, 0, Bytes({1})).ok());
       if (table().Read(id)->devices().name == name) return id;
     }
   }
   std::unique_ptr<testing::ResidentWork> SumSmall(const std::string& id) {
     return std::make_unique<testing::ResidentWork>(
-        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {8}, .ops = {Op::kSum}}));
+        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {1}, .ops = {Op::kSum}}));
   }
   // Fills the lane, and the queue, of `device`.
   std::array<std::unique_ptr<testing::ResidentWork>, 2> Fill(std::size_t device) {
