@@ -19,6 +19,7 @@ mkdir "$root/dev/pts" "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
+for link in 0:stdin 1:stdout 2:stderr; do ln -s "fd/${link%:*}" "$root/dev/${link#*:}"; done
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 settings=()
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL CI; do
