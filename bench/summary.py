@@ -48,7 +48,7 @@ def exact_readme_lines():
 def measurements_lines():
     sections = [exact_lines(), shapes.lines("shapes-h100.json"),
                 pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
-                service_lines(), service.gpus_lines("gpus-h200x4.json"), kernels.dtype_lines(),
+                service_lines(), service.gpus_lines("gpus-h100x2.json"), kernels.dtype_lines(),
                 kernels.cpu_lines(), kernels.accuracy_lines(), kernels.batch_lines(),
                 service.client_lines(), plot_lines()]
     return "\n\n".join("\n".join(lines) for lines in sections if lines).splitlines()

@@ -84,6 +84,9 @@ struct Plan {
   // A device leaves the state of each output, finish.h's F::State of the bundle, and no results; or
   // where sums are exact the values of device/part_values.h.
   bool leaves_states = false;
+  // With these, and of floats: whose sums are not exact but bounded (exact/bounded.h), as
+  // Lane::JoinPartials takes them.
+  bool leaves_partials = false;
 
   Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }
   // Bytes of all results together.

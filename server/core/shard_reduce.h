@@ -4,10 +4,13 @@
 //
 // Step of a request: 3. A shard is some of the planes of the reduction, whose outputs are its own
 // and done on the device; or, where all of the reduction is one plane, a range of the outermost
-// reduced run, whose values are merged on the host. Safe from any thread.
+// reduced run. Of that it comes to partials, which a lane joins and which may leave results in
+// doubt (Lane::JoinPartials), or to exact values, which are merged on the host. Safe from any
+// thread.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 #define WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,22 +24,26 @@
 namespace warpfold {
 
 // What a shard came to: of planes their results, one string an op; of a range its values
-// (part_values.h).
+// (part_values.h) or its partials.
 struct ShardResults {
   Range range;  // none: of planes
-  std::vector<std::string> values;
+  bool are_partials = false;
+  std::vector<std::string> values;  // none where its device had no room for partials
   DeviceTimes times;
   HostCharge charge;  // for the values
 };
 
-// Reduces `shard` by `plan` on an idle lane of its device and leaves the lane idle. Errors as
-// Lane::Reduce's.
-absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard);
+// Reduces `shard` by `plan` on an idle lane of its device and leaves the lane idle; to partials
+// only unless `exactly`. Errors as Lane::Reduce's.
+absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard,
+                                         bool exactly);
 
-// The results, one string an op, of a tensor whose shards came to `shards`, in their order.
-// OUT_OF_RANGE as of a reduction; RESOURCE_EXHAUSTED: no memory for them.
-absl::StatusOr<std::vector<std::string>> JoinShards(const Plan& whole,
-                                                    absl::Span<const ShardResults> shards);
+// The results, one string an op, of a tensor whose shards came to `shards`, in their order; none:
+// they are in doubt, and the shards have to be reduced exactly. On an idle lane of any of their
+// devices. Takes their values. OUT_OF_RANGE as of a reduction; RESOURCE_EXHAUSTED: no memory for
+// them.
+absl::StatusOr<std::optional<std::vector<std::string>>> JoinShards(Lane& lane, const Plan& whole,
+                                                                   absl::Span<ShardResults> shards);
 
 }  // namespace warpfold
 

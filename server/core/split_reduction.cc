@@ -1,7 +1,11 @@
 #include "server/core/split_reduction.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "absl/types/span.h"
 
 namespace warpfold {
 
@@ -12,23 +16,38 @@ SplitReduction::SplitReduction(SplitHost& host, Work& work, const ReduceShards& 
       reduced_(task.shards.size()),
       pending_(task.shards.size()),
       not_reduced_(task.shards.size()) {
-  for (std::size_t i = 0; i < task.shards.size(); ++i) works_.emplace_back(*this, i);
+  for (const bool exactly : {false, true}) {
+    for (std::size_t i = 0; i < task.shards.size(); ++i) works_.emplace_back(*this, i, exactly);
+  }
   absl::MutexLock lock(&mutex_);
   report_.device = task.devices;
   report_.outcome = Outcome{};
 }
 
-absl::Status SplitReduction::Submit() {
-  // After the last one is submitted this may be gone.
-  const std::size_t count = works_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const absl::Status queued = host_.SubmitTo(*task_.shards[i].device, &works_[i]);
+absl::Status SplitReduction::Submit() { return SubmitFrom(0); }
+
+absl::Status SplitReduction::SubmitFrom(std::size_t first) {
+  const std::size_t end = first + task_.shards.size();
+  for (std::size_t i = first; i < end; ++i) {
+    const absl::Status queued = host_.SubmitTo(DeviceOf(i), &works_[i]);
     if (queued.ok()) continue;
     // A shard that failed meanwhile is why the device refused the next, and says more.
-    if (GiveUp(i, count - i, queued)) return failure();
+    if (GiveUp(i, end - i, queued)) return failure();
     break;
   }
   return absl::OkStatus();
+}
+
+void SplitReduction::StartOver() {
+  {
+    absl::MutexLock lock(&mutex_);
+    before_ = std::exchange(report_.outcome->times, {});
+  }
+  const std::size_t count = task_.shards.size();
+  reduced_ = std::vector<ShardResults>(count);
+  not_reduced_ = count;
+  pending_ = count;
+  if (!SubmitFrom(count).ok()) host_.End(work_, TakeReport());
 }
 
 bool SplitReduction::Withdraw() {
@@ -42,14 +61,15 @@ bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
   Fail(submitted, why);
   std::size_t given_back = never_submitted;
   for (std::size_t i = 0; i < submitted; ++i) {
-    if (host_.WithdrawFrom(*task_.shards[i].device, &works_[i])) ++given_back;
+    if (host_.WithdrawFrom(DeviceOf(i), &works_[i])) ++given_back;
   }
   // Whoever takes back the last one, and nobody who comes later.
   return given_back > 0 && pending_.fetch_sub(given_back, std::memory_order_acq_rel) == given_back;
 }
 
-absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
-  absl::StatusOr<ShardResults> shard = ReduceShard(lane, works_[index].plan(), task_.shards[index]);
+absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index, bool exactly) {
+  absl::StatusOr<ShardResults> shard =
+      ReduceShard(lane, work_.plan(), task_.shards[index], exactly);
   if (!shard.ok()) {
     Fail(index, shard.status());  // before the lane takes the next work
     return shard.status();
@@ -57,9 +77,14 @@ absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index) {
   Outcome outcome{.results = {}, .times = shard->times};
   reduced_[index] = *std::move(shard);
   if (not_reduced_.fetch_sub(1, std::memory_order_acq_rel) > 1) return outcome;
-  absl::StatusOr<std::vector<std::string>> results = JoinShards(work_.plan(), reduced_);
+  absl::StatusOr<std::optional<std::vector<std::string>>> results =
+      JoinShards(lane, work_.plan(), absl::MakeSpan(reduced_));
   if (!results.ok()) return results.status();
-  outcome.results = *std::move(results);
+  if (results->has_value()) {
+    outcome.results = **std::move(results);
+  } else {
+    is_in_doubt_ = true;
+  }
   return outcome;
 }
 
@@ -67,6 +92,7 @@ void SplitReduction::ShardDone(std::size_t index, WorkReport report) {
   Note(index, std::move(report));
   // The mutex is let go of before: the last one destroys it.
   if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  if (is_in_doubt_.exchange(false) && failure().ok()) return StartOver();
   host_.End(work_, TakeReport());
 }
 
@@ -107,6 +133,7 @@ void SplitReduction::Note(std::size_t index, WorkReport report) {
 WorkReport SplitReduction::TakeReport() {
   absl::MutexLock lock(&mutex_);
   WorkReport report = std::move(report_);
+  report.outcome->times += before_;
   if (!overflow_.ok()) report.outcome = overflow_;
   if (!failure_.ok()) report.outcome = failure_;
   return report;

@@ -1,5 +1,8 @@
 // A reduction split over the devices on which its tensor's shards lie. See split_work.h.
 //
+// Where partials leave its results in doubt (shard_reduce.h) it starts over, once, and its shards
+// are reduced exactly. A device whose queue is full then ends it as one that was full at first.
+//
 // Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_SPLIT_REDUCTION_H_
 #define WARPFOLD_SERVER_CORE_SPLIT_REDUCTION_H_
@@ -31,11 +34,14 @@ class SplitReduction final : public SplitWork {
   // The reduction of one shard.
   class ShardWork final : public Work {
    public:
-    ShardWork(SplitReduction& all, std::size_t index)
-        : Work(CancelToken::kNoDeadline, &all.work_.token()), all_(all), index_(index) {}
+    ShardWork(SplitReduction& all, std::size_t index, bool exactly)
+        : Work(CancelToken::kNoDeadline, &all.work_.token()),
+          all_(all),
+          index_(index),
+          exactly_(exactly) {}
 
     LaneTask task() override {
-      return UseLane{[this](Lane& lane) { return all_.Reduce(lane, index_); }};
+      return UseLane{[this](Lane& lane) { return all_.Reduce(lane, index_, exactly_); }};
     }
     const Plan& plan() const override { return all_.work_.plan(); }
     PayloadSource& payload() override { return all_.work_.payload(); }
@@ -48,10 +54,20 @@ class SplitReduction final : public SplitWork {
    private:
     SplitReduction& all_;
     const std::size_t index_;
+    const bool exactly_;
   };
 
+  // The device of one of works_.
+  const DeviceInfo& DeviceOf(std::size_t work) const {
+    return *task_.shards[work % task_.shards.size()].device;
+  }
+  // Submits a work for each shard, from works_[first] on. After the last one this may be gone.
+  absl::Status SubmitFrom(std::size_t first) ABSL_LOCKS_EXCLUDED(mutex_);
+  // All works of the first time are done.
+  void StartOver() ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs on a lane's thread; the outcome has results when it was the last shard's.
-  absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index, bool exactly)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void ShardDone(std::size_t index, WorkReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   // A result of shard `index` that does not fit is the answer if no shard before it has one, as on
   // one device, so the others go on; of other failures the first in time, and they stop.
@@ -68,17 +84,20 @@ class SplitReduction final : public SplitWork {
   SplitHost& host_;
   Work& work_;
   const ReduceShards task_;
-  std::deque<ShardWork> works_;        // one a shard; a deque does not move them
+  // One a shard, and one more should it start over; a deque does not move them.
+  std::deque<ShardWork> works_;
   std::vector<ShardResults> reduced_;  // each written by its own lane's thread
 
   std::atomic<std::size_t> pending_;      // works that are not done or given back
   std::atomic<std::size_t> not_reduced_;  // shards
+  std::atomic<bool> is_in_doubt_ = false;
 
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);   // the first
   absl::Status overflow_ ABSL_GUARDED_BY(mutex_);  // of the first shard that has one
   std::size_t overflow_shard_ ABSL_GUARDED_BY(mutex_) = 0;
-  WorkReport report_ ABSL_GUARDED_BY(mutex_);  // of all works so far
+  WorkReport report_ ABSL_GUARDED_BY(mutex_);   // of all works so far
+  DeviceTimes before_ ABSL_GUARDED_BY(mutex_);  // it started over
 };
 
 }  // namespace warpfold

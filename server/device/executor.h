@@ -139,6 +139,18 @@ class Lane {
     return KeepsNoTensors();
   }
 
+  // Of a tensor in shards on several devices like this one, a range of its outermost reduced run on
+  // each: whether Reduce leaves, by slices of `plan` with leaves_partials, what JoinPartials takes.
+  // Faster than exact states, but it may not tell a result.
+  virtual bool JoinsPartials(const Plan& /*plan*/) const { return false; }
+
+  // The results from what Reduce left of each shard, in any order; none: some of them are in doubt,
+  // and the exact states have to be joined. Leaves the lane idle. Errors as Reduce's.
+  virtual absl::StatusOr<std::optional<Outcome>> JoinPartials(
+      const Plan& /*plan*/, absl::Span<const std::vector<std::string>> /*partials*/) {
+    return KeepsNoTensors();
+  }
+
   // Begins to write `size_bytes` > 0 to `to`: {Buffer, write, Commit} as above until all are in,
   // then FinishWrite.
   virtual absl::Status BeginWrite(std::byte* /*to*/, std::size_t /*size_bytes*/) {

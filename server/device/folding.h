@@ -144,6 +144,9 @@ class Folding {
     return absl::OkStatus();
   }
 
+  // Where the states lie that Finish folds first. REQUIRES: the geometry has folds.
+  void* first_states() const { return At(layout_.states[0]); }
+
  private:
   void* At(std::size_t offset) const { return scratch_ + offset; }
   std::size_t Bytes(std::int64_t states) const {

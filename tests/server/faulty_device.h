@@ -1,19 +1,23 @@
 // The CPU backend as a device that tests can break: wrong bits, lost as by a sticky CUDA error,
-// failing once; or hold back.
+// failing once; or hold back; or have join partials, in doubt or not.
 #ifndef WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/device/cpu/cpu_executor.h"
 #include "server/device/device_error.h"
 #include "server/device/executor.h"
+#include "server/device/merge.h"
 
 namespace warpfold {
 
@@ -41,6 +45,16 @@ class FaultyDevice final : public Executor {
     absl::MutexLock lock(&mutex_);
     holds_ = false;
   }
+  // From now on it joins partials, and leaves results in doubt so many times.
+  void JoinPartials(int doubts) {
+    doubts_ = doubts;
+    joins_partials_ = true;
+  }
+  // The next reductions of tensors to partials find no room for them.
+  void HaveNoRoomForPartials() { has_room_for_partials_ = false; }
+  // Reductions to partials, and joins of them.
+  int partials() const { return partials_; }
+  int joins() const { return joins_; }
   // Of tensors, begun so far.
   int reductions() {
     absl::MutexLock lock(&mutex_);
@@ -83,7 +97,31 @@ class FaultyDevice final : public Executor {
     }
     absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
       if (absl::Status status = device_.Gate(); !status.ok()) return status;
-      return lane_->Reduce(plan, data);
+      if (!plan.leaves_partials) return lane_->Reduce(plan, data);
+      if (!device_.has_room_for_partials_) return absl::ResourceExhaustedError("no room");
+      ++device_.partials_;
+      Plan exact = plan;
+      exact.leaves_partials = false;
+      return lane_->Reduce(exact, data);
+    }
+    bool JoinsPartials(const Plan&) const override { return device_.joins_partials_; }
+    // Of equal shards of a tensor of one dimension, in their order.
+    absl::StatusOr<std::optional<Outcome>> JoinPartials(
+        const Plan& plan, absl::Span<const std::vector<std::string>> partials) override {
+      ++device_.joins_;
+      if (device_.doubts_ > 0) {
+        --device_.doubts_;
+        return std::nullopt;
+      }
+      std::vector<PartValues> parts;
+      const std::int64_t length = plan.reduced_count / static_cast<std::int64_t>(partials.size());
+      for (const std::vector<std::string>& values : partials) {
+        const std::int64_t begin = length * static_cast<std::int64_t>(parts.size());
+        parts.push_back({{begin, begin + length}, {values.begin(), values.end()}});
+      }
+      absl::StatusOr<std::vector<std::string>> results = MergeToResults(plan, parts);
+      if (!results.ok()) return results.status();
+      return Outcome{.results = *std::move(results), .times = {}};
     }
     absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override {
       if (device_.lost_) return DeviceLostError("an illegal memory access");
@@ -113,6 +151,11 @@ class FaultyDevice final : public Executor {
   const DeviceInfo info_;
   std::atomic<bool> lost_{false};
   std::atomic<bool> flipped_{false};
+  std::atomic<bool> joins_partials_{false};
+  std::atomic<bool> has_room_for_partials_{true};
+  std::atomic<int> doubts_{0};
+  std::atomic<int> partials_{0};
+  std::atomic<int> joins_{0};
   absl::Mutex mutex_;
   absl::CondVar held_changed_;
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;

@@ -31,7 +31,7 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
 CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
     : kind_(cutter.kind()),
       leaves_states_(plan.leaves_states),
-      sums_pieces_(!cutter.is_whole() || leaves_states_),
+      sums_pieces_(!plan.leaves_partials && (!cutter.is_whole() || leaves_states_)),
       outputs_(plan.output_count) {
   cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = device};
   if (!IsFloat(plan.dtype)) {
@@ -40,11 +40,14 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
   }
   std::vector<Op> ops = plan.ops;
   const bool has_product = std::erase(ops, Op::kProd) > 0;
-  const bool has_sums = std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
+  const bool has_sums =
+      !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
   if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);
   if (!ops.empty()) {
     // The states of a part are gathered by the plan's bundle.
-    if (!leaves_states_) job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
+    if (!leaves_states_ || plan.leaves_partials) {
+      job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
+    }
     AddPass(plan, cutter, job, sums_pieces_ ? Gives::kAllButSums : Gives::kAll);
   }
   if (has_product) {
@@ -74,6 +77,12 @@ std::vector<std::size_t> CudaFolds::state_bytes() const {
   for (const Pass& pass : passes_) bytes.push_back(pass.backend.StateBytes());
   if (sums_) bytes.push_back(sums_->state_bytes());
   return bytes;
+}
+
+std::vector<void*> CudaFolds::JoinedStates() const {
+  std::vector<void*> states;
+  for (const Pass& pass : passes_) states.push_back(pass.folding->first_states());
+  return states;
 }
 
 cpu::DeviceStates CudaFolds::StatesIn(const std::vector<void*>& arrays) const {
@@ -128,7 +137,7 @@ absl::Status CudaFolds::Finish() {
 }
 
 absl::StatusOr<bool> CudaFolds::SettleDoubts() {
-  if (!sums_ || sums_pieces_ || *doubts_.count == 0) return false;
+  if (!has_doubts() || d_tensor_ == nullptr) return false;
   cuda::Outputs outputs{.count = outputs_};
   if (*doubts_.count <= doubts_.capacity) {
     outputs = {.count = *doubts_.count, .d_numbers = doubts_.numbers};

@@ -5,6 +5,7 @@
 //                           outputs in doubt; those are summed again
 //   in several pieces       a fold of what is not summed, and the exact sums of each piece
 //   a part of a tensor      the same, also in one piece: their states are what it comes to
+//   a shard of a tensor     the fold of bounded sums, and of products: their states
 //   with PROD               a fold of products beside
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
@@ -60,6 +61,9 @@ class CudaFolds {
   std::vector<std::size_t> state_bytes() const;
   // Whether the host may give memory of its own for what is left: nothing is added to it.
   bool writes_once() const { return !(sums_ && leaves_states_); }
+  // Where the states lie that Finish joins, an array for each of state_bytes(), of a plan whose
+  // elements are not folded here. REQUIRES: it was placed.
+  std::vector<void*> JoinedStates() const;
   // Where all of it lies, from now on: results, or of a plan that leaves states each array of
   // these. `doubts` is in memory that the host reads.
   void Place(const Plan& plan, std::byte* d_scratch, const Output& results,
@@ -69,8 +73,9 @@ class CudaFolds {
   absl::Status Fold(const void* d_data, const Piece& piece);
   // After the last piece.
   absl::Status Finish();
-  // Of work that the stream has done: enqueues what is missing for outputs in doubt. False: no
-  // output is.
+  // Of work that the stream has done: whether results are in doubt.
+  bool has_doubts() const { return doubts_.capacity > 0 && *doubts_.count > 0; }
+  // Enqueues what is missing for these. False: there are none, or the tensor is not here.
   absl::StatusOr<bool> SettleDoubts();
 
   // What it has left of a plan that leaves states, in the host's copies of the arrays. REQUIRES:

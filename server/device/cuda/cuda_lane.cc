@@ -103,20 +103,24 @@ absl::Status CudaLane::Begin(const Plan& plan) { return BeginPieces(plan, option
 absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   plan_ = &plan;
+  if (plan.element_count > 0) reduction_.emplace(plan, piece_bytes, shape_);
   // Before a byte of the payload is read: what has no room is refused early.
-  absl::StatusOr<HostCharge> charge = HostCharge::Take(OutcomeBytesMax(plan));
+  absl::StatusOr<HostCharge> charge = HostCharge::Take(
+      plan.leaves_partials ? reduction_->result_layout.total_bytes() : OutcomeBytesMax(plan));
   if (!charge.ok()) {
     Abandon();
     return charge.status();
   }
   result_charge_ = *std::move(charge);
-  if (plan.element_count == 0) return absl::OkStatus();
-  Reduction& r = reduction_.emplace(plan, piece_bytes, shape_);
+  if (!reduction_) return absl::OkStatus();
+  Reduction& r = *reduction_;
   if (absl::Status status = TakeMemory(plan, r); !status.ok()) {
     Abandon();
     return status;
   }
   r.piece = r.cutter.Next();
+  // Positions in partials are those in the whole tensor.
+  if (plan.leaves_partials) r.piece.first = plan.first_reduced_index * plan.output_count;
   return absl::OkStatus();
 }
 
@@ -333,7 +337,7 @@ absl::StatusOr<std::vector<std::string>> CudaLane::FetchResults() {
 
 absl::StatusOr<std::vector<std::string>> CudaLane::TakeResults(std::byte* results) const {
   const Reduction& r = *reduction_;
-  if (!plan_->leaves_states) {
+  if (!plan_->leaves_states || plan_->leaves_partials) {
     return r.result_layout.Extract(reinterpret_cast<const char*>(results));
   }
   const cpu::DeviceStates states = r.folds.StatesIn(r.result_layout.ArraysAt(results));

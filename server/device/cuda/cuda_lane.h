@@ -50,6 +50,9 @@ class CudaLane final : public Lane {
   absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override;
   absl::Status Resume(std::unique_ptr<Suspended> suspended) override;
   absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* d_data) override;
+  bool JoinsPartials(const Plan& plan) const override;
+  absl::StatusOr<std::optional<Outcome>> JoinPartials(
+      const Plan& plan, absl::Span<const std::vector<std::string>> partials) override;
   absl::Status BeginWrite(std::byte* d_to, std::size_t size_bytes) override;
   absl::Status FinishWrite() override;
 
@@ -116,6 +119,8 @@ class CudaLane final : public Lane {
   // The current piece, which lies at `pinned`, on its way: to the device, folded there.
   absl::Status SendPiece(const std::byte* pinned);
   absl::Status FoldPieces(const std::byte* d_data);
+  // To where the reduction joins them.
+  absl::Status CopyPartials(absl::Span<const std::vector<std::string>> partials);
   // Ends the reduction, whatever happens; folds all pieces of the tensor at `d_tensor` before, if
   // there is one.
   absl::StatusOr<Outcome> CollectResults(const std::byte* d_tensor);

@@ -1,0 +1,126 @@
+// What several GPUs keep of the shards of one tensor, joined on one of them (Lane::JoinPartials):
+// the results of the whole, or none. One GPU stands in for all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/part.h"
+#include "server/device/backend.h"
+#include "tests/device/exact_cases.h"
+#include "tests/gpu/overlaps_passes.h"
+#include "tests/kernels/effort.h"
+
+namespace warpfold {
+namespace {
+
+class GpuPartials : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<Devices> devices =
+        OpenDevices(Backend::kCuda, {.slab_bytes = 64 << 10,
+                                     .slabs_per_lane = 3,
+                                     .scratch_bytes = 256 << 20,
+                                     .overlaps_passes = TestsOverlapPasses()});
+    if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
+    devices_ = *std::move(devices);
+    lane_ = *executor().MakeLane();
+  }
+  Executor& executor() { return *devices_.executors[0]; }
+
+  // Of the whole at `data`, cut into that many ranges of its outermost reduced run.
+  absl::StatusOr<std::optional<Outcome>> ReduceInShards(const Plan& whole, const char* data,
+                                                        std::int64_t shards) {
+    const std::int64_t length = whole.outer_run.length;
+    const std::int64_t row_bytes = whole.input_bytes / length;
+    std::vector<std::vector<std::string>> partials;
+    for (std::int64_t i = 0; i < shards; ++i) {
+      const Range range{length * i / shards, length * (i + 1) / shards};
+      Plan plan = SlicePlan(whole, 1, range);
+      plan.leaves_partials = true;
+      const auto* const bytes = reinterpret_cast<const std::byte*>(data + range.begin * row_bytes);
+      const auto memory = testing::Upload(
+          executor(), *lane_, absl::MakeSpan(bytes, static_cast<std::size_t>(plan.input_bytes)),
+          random_);
+      absl::StatusOr<Outcome> outcome = lane_->Reduce(plan, memory->data());
+      if (!outcome.ok()) return outcome.status();
+      partials.push_back(std::move(outcome->results));
+    }
+    return lane_->JoinPartials(whole, partials);
+  }
+
+  Devices devices_;
+  std::unique_ptr<Lane> lane_;
+  std::mt19937_64 random_{20261128};
+};
+
+class GpuPartialsTest : public GpuPartials, public ::testing::WithParamInterface<DType> {};
+
+TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
+  int told = 0;
+  int in_doubt = 0;
+  for (int round = 0; round < testing::Rounds(400) && !HasFailure(); ++round) {
+    const ReduceSpec spec = testing::RandomSpec(GetParam(), round % 4 == 0 ? 60'000 : 300, random_);
+    SCOPED_TRACE(testing::ToString(spec));
+    const Plan plan = *MakePlan(spec);
+    if (plan.element_count == 0 || PlaneCount(plan) > 1 || plan.outer_run.length < 2 ||
+        !lane_->JoinsPartials(plan)) {
+      continue;
+    }
+    const std::vector<char> data = testing::HardTensor(spec, random_);
+    const std::int64_t shards =
+        2 + static_cast<std::int64_t>(random_() % 7) % (plan.outer_run.length - 1);
+    absl::StatusOr<std::optional<Outcome>> joined = ReduceInShards(plan, data.data(), shards);
+    if (joined.ok() && !joined->has_value()) {
+      ++in_doubt;
+      continue;
+    }
+    const testing::Results expected = testing::Reduce(plan, data.data(), cpu::Serial);
+    absl::StatusOr<Outcome> outcome = Outcome{};
+    if (joined.ok()) {
+      outcome = **std::move(joined);
+    } else {
+      outcome = joined.status();
+    }
+    testing::ExpectOutcome(spec, outcome, expected);
+    ++told;
+  }
+  RecordProperty("told", told);
+  RecordProperty("in_doubt", in_doubt);
+  EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << in_doubt << " were in doubt";
+}
+
+INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest,
+                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+// Half a unit above a number: few enough elements that no addition was rounded. With a little more
+// in another shard no bound tells which number is nearer.
+TEST_F(GpuPartials, AlmostATieIsInDoubt) {
+  std::vector<float> elements(16, 0.0F);
+  elements[0] = 0x1p30F;
+  elements[1] = 0x1p6F;
+  const Plan plan = *MakePlan({.dtype = DType::kF32,
+                               .shape = {std::ssize(elements)},
+                               .ops = {Op::kSum, Op::kMax, Op::kArgMin}});
+  const auto* const data = reinterpret_cast<const char*>(elements.data());
+  const auto tie = ReduceInShards(plan, data, 2);
+  ASSERT_TRUE(tie.ok() && tie->has_value()) << tie.status();
+  EXPECT_EQ((*tie)->results[0], testing::BytesOf<float>(0x1p30F));
+  elements[12] = 0x1p-60F;
+  const auto more = ReduceInShards(plan, data, 2);
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_FALSE(more->has_value());
+  elements[12] = -1.0F;
+  const auto less = ReduceInShards(plan, data, 2);
+  ASSERT_TRUE(less.ok() && less->has_value()) << less.status();
+  EXPECT_EQ((*less)->results[0], testing::BytesOf<float>(0x1p30F));
+  EXPECT_EQ((*less)->results[2], testing::BytesOf<std::int64_t>(12));
+}
+
+}  // namespace
+}  // namespace warpfold
