@@ -19,6 +19,13 @@
 #define WARPFOLD_HD_NOINLINE inline __attribute__((noinline))
 #endif
 
+// The same on the CPU alone, where a caller for each fusion would have a copy of its own.
+#ifdef __CUDACC__
+#define WARPFOLD_HD_SHARED WARPFOLD_HD
+#else
+#define WARPFOLD_HD_SHARED WARPFOLD_HD_NOINLINE
+#endif
+
 // In front of a loop that is to be straight code on a GPU, so that what it indexes stays in
 // registers.
 #ifdef __CUDACC__

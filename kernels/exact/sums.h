@@ -106,8 +106,8 @@ WARPFOLD_HD void Normalize(SumsState<T, kSums>& state) {
 
 // SUM, MEAN, the norms, VAR or STD of `count` floats, of their normalised state.
 template <typename T, Sums kSums>
-WARPFOLD_HD T Finish(Op op, const SumsState<T, kSums>& state, std::int64_t count,
-                     const Variance& variance) {
+WARPFOLD_HD_SHARED T Finish(Op op, const SumsState<T, kSums>& state, std::int64_t count,
+                            const Variance& variance) {
   const Participants of{count, state.specials};
   if (op == Op::kSum) return FinishSum<T>(MagnitudeOf(state.sum), of);
   if (op == Op::kMean) return FinishMean<T>(MagnitudeOf(state.sum), of);
@@ -146,8 +146,8 @@ WARPFOLD_HD Magnitude<IntegerLayout<2>> MagnitudeOf(int128 x) {
 
 // MEAN, the norms, VAR or STD of integers, whose squares add up to kWords `squares`.
 template <int kWords>
-WARPFOLD_HD double Finish(Op op, const IntegerSums& of, const std::uint64_t* squares,
-                          const Variance& variance) {
+WARPFOLD_HD_SHARED double Finish(Op op, const IntegerSums& of, const std::uint64_t* squares,
+                                 const Variance& variance) {
   const Participants participants{of.count, kHasOtherThanNegativeZero};
   if (op == Op::kMean) {
     // Mostly a quotient of two float64 numbers, which the processor rounds once.
