@@ -6,11 +6,12 @@ from quote.form import size_text, table
 PEERS = ("warpfold, CPU server", "warpfold, CPU kernels", "warpfold, CUDA server",
          "warpfold, CUDA kernels", "math.fsum", "xsum", "bitrep", "numpy.sum", "torch, CPU",
          "torch, CUDA", "CUB, run_to_run", "CUB, gpu_to_gpu")
-# Rows of the README: warpfold, where one of them is, and those beside it.
+# Rows of the README: warpfold, where one of them is, and those beside it; and what some are.
 IN_README = (("warpfold, CUDA kernels", "warpfold, CUDA server", "warpfold, CPU kernels",
               "warpfold, CPU server"),
-             ("math.fsum",), ("CUB, gpu_to_gpu",), ("numpy.sum",),
-             ("torch, CUDA", "torch, CPU"))
+             ("math.fsum",), ("numpy.sum",), ("CUB, run_to_run",), ("CUB, gpu_to_gpu",))
+WHAT = {"math.fsum": "math.fsum, one core", "numpy.sum": "numpy.sum, one core",
+        "CUB, run_to_run": "CUB's sum", "CUB, gpu_to_gpu": "CUB's reproducible sum"}
 README_BYTES = 256 << 20
 
 
@@ -29,9 +30,8 @@ def answer_text(row):
 
 
 def figure_text(value):
-    """Three digits, with a comma where they are thousands."""
-    text = f"{value:.3g}"
-    return f"{float(text):,.0f}" if value >= 1000 else text
+    """Three digits, or all of a whole number, so that its ratios agree with it."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def speed_text(row):
@@ -145,10 +145,10 @@ def readme_lines(runs):
         counts = [f"{sum(not is_wrong(row) for row in answers if row['dtype'] == dtype)} of "
                   f"{sum(row['dtype'] == dtype for row in answers)}" for dtype in ("f32", "f64")]
         same = f"{sum(len(row['answers']) == 1 for row in answers)} of {len(answers)}"
-        found.append([peer, *counts, same])
+        found.append([WHAT.get(peer, peer), *counts, same])
         for dtype in ("f32", "f64"):
             own, its = speeds.get((wanted[0], dtype)), speeds.get((peer, dtype))
             found[-1] += [speed_text(its) if its else "-",
                           figure_text(own["gbps"] / its["gbps"]) if own and its else "-"]
-    return table(["sum", "f32 arrays right", "f64 arrays right", "same bits in all orders",
-                  "f32, GB/s", "warpfold over it", "f64, GB/s", "warpfold over it"], found)
+    return table(["implementation", "f32 right", "f64 right", "same bits in all orders",
+                  "f32, GB/s", "ours / its", "f64, GB/s", "ours / its"], found)

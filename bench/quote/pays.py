@@ -6,7 +6,7 @@ NAME = "pays-h100.json"
 GIB = 1 << 30
 # What the README shows of it: (question, bytes).
 COLUMNS = [("sum", 4 << 10), ("sum", 64 << 20), ("sum", GIB), ("describe", GIB)]
-NOT_IN_README = ("CPU kernels in process, one core", "torch, copied from pinned memory")
+NOT_IN_README = ("CPU kernels in process, one core", "torch, copied to the GPU")
 # Rows of the tables, in this order: in the memory of the program, on its GPU, by the server.
 ORDER = ("NumPy, one core", "CPU kernels in process, one core",
          "CPU kernels in process, all cores", "torch, copied to the GPU",
@@ -38,8 +38,9 @@ def host_text(data):
 
 def readme_lines():
     data = load(NAME)
-    return [f"Median times of one answer on one host, gRPC over its loopback: {host_text(data)}; "
-            f"{source_text(NAME, data)}.", "",
+    return ["Median times of one answer, f32 (nine: sum, mean, standard deviation, extrema, norms, "
+            "counts of NaN and infinity), on one host, gRPC over its loopback: "
+            f"{host_text(data)}; {source_text(NAME, data)}.", "",
             *table_lines([row for row in data["results"] if row["way"] not in NOT_IN_README],
                          COLUMNS)]
 

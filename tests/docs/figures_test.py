@@ -18,7 +18,7 @@ KINDS = {
     ("elements", "SUM on one core", "numpy.sum", "numpy.sum / ours"): (1, 2, 3, SPEED_UP),
 }
 # Heads of a README table whose first row is ours: a speed, and ours over it.
-OURS_OVER_IT = "warpfold over it"
+OURS_OVER_IT = "ours / its"
 WORDS = {"times the time": SECOND_OVER_FIRST, "times the speed": "first over second"}
 
 
