@@ -84,7 +84,8 @@ constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
                                               absl::StatusCode::kResourceExhausted,
                                               absl::StatusCode::kInternal,
                                               absl::StatusCode::kUnimplemented,
-                                              absl::StatusCode::kUnavailable};
+                                              absl::StatusCode::kUnavailable,
+                                              absl::StatusCode::kDataLoss};
 
 template <typename Enum>
 constexpr std::size_t Index(Enum value) {

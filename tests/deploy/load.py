@@ -9,6 +9,8 @@ from array import array
 from pathlib import Path
 
 NUMPY_NAMES = {"f": "<f4", "d": "<f8", "i": "<i4", "q": "<i8"}
+# Their product is (2^180 - 1) (2^53 + 1), a middle of two float64 numbers but for one in 2^180.
+MIDDLE = [2**45 - 1, 2**45 + 1, 2**30 + 1, 4033, (2**60 - 2**30 + 1) // 4033, 3, (2**53 + 1) // 3]
 
 
 def write_npy(path: Path, values: array, shape=None):
@@ -37,6 +39,7 @@ def requests(folder: Path, stream_bytes: int):
         ("large", array("f", bytes(2 * stream_bytes))),
         ("empty", array("f")),
         ("overflow", array("q", [2**63 - 1, 1])),
+        ("middle", array("d", MIDDLE)),
     ):
         files[name] = str(folder / f"{name}.npy")
         write_npy(Path(files[name]), values)
@@ -58,6 +61,7 @@ def requests(folder: Path, stream_bytes: int):
         ["reduce", files["f32"], "--op", "sum", "--axis", "7"],  # InvalidArgument
         ["reduce", files["empty"], "--op", "min"],  # InvalidArgument
         ["reduce", files["overflow"], "--op", "sum"],  # OutOfRange
+        ["reduce", files["middle"], "--op", "prod"],  # DataLoss
     ]
     return good, bad
 

@@ -133,7 +133,7 @@ TEST(MetricsTest, AMethodOfTheInferenceServiceHasItsSeriesFromItsFirstCallOn) {
 
 TEST(MetricsTest, ACodeThatNoRequestEndsWithIsCountedAsUnknown) {
   Metrics metrics({});
-  metrics.CountRequest({.plan = nullptr, .code = absl::StatusCode::kDataLoss});
+  metrics.CountRequest({.plan = nullptr, .code = absl::StatusCode::kAborted});
   EXPECT_EQ(Counted(metrics, "none", "Unknown"), 1);
 }
 
