@@ -8,6 +8,10 @@ add_compile_options(
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>
   # False alarms of GCC 12 on string concatenation (GCC bug 105651).
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
+# And of GCC 14 on words of exact sums that their lengths keep apart. GCC 12 still looks.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+endif()
 
 # No contraction into fused multiply-add: it changes bits with the processor.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)

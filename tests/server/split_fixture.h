@@ -4,10 +4,13 @@
 #define WARPFOLD_TESTS_SERVER_SPLIT_FIXTURE_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -92,6 +95,44 @@ class SplitFixture : public ::testing::Test {
     const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
+  }
+  // Four threads submit sums of the ones and take back each third, after `wait` for a while; how
+  // many were answered.
+  int SubmitAndCancel(
+      const std::string& id, const std::function<void(int)>& wait = [](int) {}) {
+    std::atomic<int> answered{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 60; ++i) {
+          const auto work = Sum(id);
+          if (!scheduler().Submit(work.get()).ok()) {
+            work->Release();
+            continue;
+          }
+          if ((i + t) % 3 == 0) {
+            wait(i);
+            work->Cancel();
+            if (scheduler().Withdraw(work.get())) {
+              work->Release();
+              continue;
+            }
+          }
+          const absl::StatusOr<Outcome>& outcome = work->Await().outcome;
+          if (outcome.ok()) {
+            EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
+            ++answered;
+          } else {
+            // The second device's queue may be full when the first one's shard already runs.
+            EXPECT_TRUE(absl::IsCancelled(outcome.status()) ||
+                        absl::IsResourceExhausted(outcome.status()))
+                << outcome.status();
+          }
+        }
+      });
+    }
+    threads.clear();
+    return answered;
   }
 
   std::vector<FaultyDevice*> faulty_;

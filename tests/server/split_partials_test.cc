@@ -1,10 +1,8 @@
 // Split reductions on devices that join partials: what is in doubt is reduced again, exactly.
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/server/split_fixture.h"
 
@@ -113,40 +111,12 @@ TEST_F(SplitPartialsTest, ManySubmittersAndCancellersLoseNothing) {
   Start({.lanes = 2, .queue_depth_max = 8});
   JoinPartials(1 << 20);
   const std::string id = PutOnes();
-  std::atomic<int> answered{0};
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([this, &id, &answered, t] {
-      for (int i = 0; i < 60; ++i) {
-        const auto work = Sum(id);
-        if (!scheduler().Submit(work.get()).ok()) {
-          work->Release();
-          continue;
-        }
-        if ((i + t) % 3 == 0) {
-          while (faulty_[0]->joins() % 7 != i % 7 && scheduler().state().load() > 0) {
-            std::this_thread::yield();
-          }
-          work->Cancel();
-          if (scheduler().Withdraw(work.get())) {
-            work->Release();
-            continue;
-          }
-        }
-        const WorkReport& report = work->Await();
-        if (report.outcome.ok()) {
-          EXPECT_EQ(report.outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
-          ++answered;
-        } else {
-          EXPECT_TRUE(absl::IsCancelled(report.outcome.status()) ||
-                      absl::IsResourceExhausted(report.outcome.status()))
-              << report.outcome.status();
-        }
-      }
-    });
-  }
-  threads.clear();
-  EXPECT_GT(answered, 0);
+  const auto wait = [this](int i) {
+    while (faulty_[0]->joins() % 7 != i % 7 && scheduler().state().load() > 0) {
+      std::this_thread::yield();
+    }
+  };
+  EXPECT_GT(SubmitAndCancel(id, wait), 0);
   EXPECT_EQ(scheduler().state().load(), 0);
 }
 
