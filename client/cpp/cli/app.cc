@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -347,6 +348,12 @@ void ParseFlags(CLI::App& app, int argc, const char* const* argv) {
     arguments.push_back(is_empty ? argument.substr(0, argument.size() - 1) : argument);
   }
   app.parse(std::move(arguments));
+  // CLI11 2.1 refuses a variable that fails its option's check; later ones pass it over in silence.
+  const char* const target = std::getenv(kTargetVariable);
+  if (target == nullptr || *target == '\0' || app.get_option("--target")->count() > 0) return;
+  if (absl::Status status = CheckTarget(target); !status.ok()) {
+    throw CLI::ValidationError("--target", std::string(status.message()));
+  }
 }
 
 }  // namespace warpfold::client
