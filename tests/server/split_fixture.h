@@ -62,6 +62,14 @@ class SplitFixture : public ::testing::Test {
   std::unique_ptr<testing::ResidentWork> Sum(const std::string& id) {
     return std::make_unique<testing::ResidentWork>(*table().Read(id), plan_);
   }
+  // One that is under way, its shard on `device` held.
+  std::unique_ptr<testing::ResidentWork> SumHeldOn(std::size_t device, const std::string& id) {
+    faulty_[device]->Hold();
+    std::unique_ptr<testing::ResidentWork> work = Sum(id);
+    EXPECT_TRUE(scheduler().Submit(work.get()).ok());
+    faulty_[device]->AwaitHeld(1);
+    return work;
+  }
   // A tensor that is on the device `name` alone: one element cannot be split.
   std::string PutSmallOn(const std::string& name) {
     while (true) {

@@ -75,11 +75,8 @@ TEST_F(SplitPartialsTest, PlanesHaveNone) {
 TEST_F(SplitPartialsTest, AFailureTheSecondTimeIsTheAnswer) {
   JoinPartials(1);
   const std::string id = PutOnes();
-  faulty_[0]->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  // The first one joins, as it is last; what it does again is held until the failure is there.
-  faulty_[0]->AwaitHeld(1);
+  // It is the last to be reduced, and joins: the failure waits for what is reduced again.
+  const auto work = SumHeldOn(0, id);
   while (faulty_[1]->reductions() + faulty_[2]->reductions() < 2 ||
          scheduler().state().lanes_in_use > 1) {
     std::this_thread::yield();
@@ -94,10 +91,7 @@ TEST_F(SplitPartialsTest, AFailureTheSecondTimeIsTheAnswer) {
 TEST_F(SplitPartialsTest, ACancelledWorkDoesNotStartOver) {
   JoinPartials(1);
   const std::string id = PutOnes();
-  faulty_[0]->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  faulty_[0]->AwaitHeld(1);
+  const auto work = SumHeldOn(0, id);
   work->Cancel();
   EXPECT_FALSE(scheduler().Withdraw(work.get()));
   faulty_[0]->Release();

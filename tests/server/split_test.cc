@@ -212,10 +212,7 @@ TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
   const auto blocking = Fill(2);
   ASSERT_TRUE(scheduler().Withdraw(blocking[1].get()));
   blocking[1]->Release();
-  faulty_[0]->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  faulty_[0]->AwaitHeld(1);
+  const auto work = SumHeldOn(0, id);
   work->Cancel();
   EXPECT_FALSE(scheduler().Withdraw(work.get()));
   EXPECT_EQ(scheduler().state().queued, 0) << "what waited was taken back";
@@ -228,10 +225,7 @@ TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
 
 TEST_F(SplitTest, ATensorDeletedWhileItIsReducedIsReducedFirst) {
   const std::string id = PutOnes();
-  faulty_[1]->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  faulty_[1]->AwaitHeld(1);
+  const auto work = SumHeldOn(1, id);
   EXPECT_TRUE(table().Delete(id).ok());
   EXPECT_EQ(table().state().ending.bytes, kElements * 4);
   faulty_[1]->Release();
@@ -241,10 +235,7 @@ TEST_F(SplitTest, ATensorDeletedWhileItIsReducedIsReducedFirst) {
 
 TEST_F(SplitTest, ASchedulerThatGoesFinishesWhatItTook) {
   const std::string id = PutOnes();
-  faulty_[1]->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  faulty_[1]->AwaitHeld(1);
+  const auto work = SumHeldOn(1, id);
   std::jthread going([this] { devices_->scheduler = nullptr; });
   faulty_[1]->Release();
   EXPECT_TRUE(work->Await().outcome.ok());
