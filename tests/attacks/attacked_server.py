@@ -6,6 +6,7 @@ Memory and threads come from /proc, gauges from the metrics page.
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import urllib.request
@@ -42,6 +43,11 @@ class AttackedServer:
 
     def signal(self, number):
         self.process.send_signal(number)
+
+    def stop(self):
+        """Returns once none of its threads runs."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def exit_code(self, guard_s=GUARD_S):
         """Of the process, which has to end; AssertionError if it does not."""

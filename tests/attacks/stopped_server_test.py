@@ -15,7 +15,7 @@ STOPPED_S = 5
 
 def stop_and_continue(server):
     """Stopped for as long as a call needs to run into its deadline."""
-    server.signal(signal.SIGSTOP)
+    server.stop()
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         asked = request((0,), "float32", data=b"").SerializeToString()
         with pytest.raises(grpc.RpcError) as caught:
