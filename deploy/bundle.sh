@@ -44,7 +44,8 @@ deploy/stage.sh "$destination" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/kernels/libwarpfold_bench_cpu.so" \
   "$build/bench/kernels/libwarpfold_bench_cuda.so" \
-  "$build/bench/service/warpfold_null_server"
+  "$build/bench/service/warpfold_null_server" \
+  "$build/bench/service/warpfold_open_loop"
 install -m 755 deploy/gpu-check.sh "$destination/gpu-check"
 install -m 755 deploy/gpu-sanitize.sh "$destination/gpu-sanitize"
 # The benches look for bin/ two folders up, as in the tree.

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """What overload does to the answers: 4 KiB tensors at three times what the server can do.
 
-usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--clients 256] ...
+usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--connections 64] ...
 
-Server and clients are on processors of their own where there are enough: clients need the more of
-them, as they have to send faster than the server can answer; the offered rate shows whether they
-did. --burners processes take time of the server's processors, where the clients could not offer
-enough otherwise. The server admits --requests-in-flight at a time, fewer than there are clients,
-and refuses the others. First --capacity-clients clients, each with one request at a time, find the
-capacity; then --clients of them send at --times that rate, at random times, whether the server
-keeps up or not. Both again for each round. Prints, and writes as JSON: answers a second that were
-OK, over the capacity (goodput); refused requests by code; and the p99 of the server's own time of
-those it admitted, an upper bound by its histogram.
+First --capacity-clients clients, each with one request at a time, find the capacity; then calls are
+made on --connections at --times that rate, at random times, whether the server keeps up or not, and
+given up after --timeout-ms. Both again for each round. Server and clients are on processors of
+their own where there are enough: clients need the more of them; the offered rate shows whether
+they made so many calls. --burners processes take time of the server's processors, where the clients
+could not otherwise. Prints, and writes as JSON: answers a second that were OK, over the capacity
+(goodput); calls that failed, by code; and the p99 of the server's own time of those it admitted, an
+upper bound by its histogram.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -27,6 +27,8 @@ import urllib.request
 from arguments import bench_parser
 from cases import write_results
 from servers import LOAD, SERVER, Server, find_programs, load_report, nvidia_smi
+
+OPEN_LOOP = "bench/service/warpfold_open_loop"
 
 BUCKET = re.compile(
     r'^warpfold_request_duration_seconds_bucket\{method="Reduce",le="([^"]+)"\} (\d+)$', re.M)
@@ -58,24 +60,33 @@ def p99_bound_s(before, after):
     return min(bound for bound, count in counts.items() if count >= wanted)
 
 
-def load(program, server, processors, clients, seconds, rate=0):
-    return load_report(program, server, "--size=4KiB", f"--clients={clients}",
-                       f"--duration={seconds}", f"--warmup={seconds / 5}", f"--rate={rate}",
-                       run_by=pinned(processors))
+def capacity_rps(program, server, processors, options):
+    report = load_report(program, server, "--size=4KiB", f"--clients={options.capacity_clients}",
+                         f"--duration={options.seconds}", f"--warmup={options.seconds / 5}",
+                         run_by=pinned(processors))
+    return report["rps"]
 
 
-def measure(program, server, processors, options):
-    capacity = load(program, server, processors, options.capacity_clients, options.seconds)["rps"]
+def open_loop(program, server, processors, options, rate):
+    command = [*pinned(processors), str(program), f"--target={server.address}", f"--rate={rate}",
+               f"--duration={options.seconds}", f"--connections={options.connections}",
+               f"--timeout-ms={options.timeout_ms}", f"--threads={min(len(processors), 16)}"]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def measure(programs, server, processors, options):
+    load, loop = programs
+    capacity = capacity_rps(load, server, processors, options)
     before = buckets(server)
-    run = load(program, server, processors, options.clients, options.seconds,
-               options.times * capacity)
-    refused = sum(run["failures"].values())
+    run = open_loop(loop, server, processors, options, options.times * capacity)
+    ok_rps = run["ok"] / run["seconds"]
     return {
         "capacity_rps": capacity,
-        "offered_rps": (run["requests"] + refused) / run["seconds"],
-        "ok_rps": run["rps"],
-        "goodput": run["rps"] / capacity,
+        "offered_rps": run["made"] / run["seconds"],
+        "ok_rps": ok_rps,
+        "goodput": ok_rps / capacity,
         "failures": run["failures"],
+        "unanswered_at_end": run["unanswered_at_end"],
         "client_p99_us": run["p99_us"],
         "admitted_p99_s_at_most": p99_bound_s(before, buckets(server)),
     }
@@ -84,13 +95,14 @@ def measure(program, server, processors, options):
 def main():
     parser = bench_parser(__doc__, rounds=3, seconds=3)
     parser.add_argument("--times", type=float, default=3, help="of the capacity that is offered")
-    parser.add_argument("--clients", type=int, default=256)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--timeout-ms", type=int, default=1000, help="of a call")
     parser.add_argument("--capacity-clients", type=int, default=64)
     parser.add_argument("--server-processors", type=int, default=2)
     parser.add_argument("--requests-in-flight", type=int, default=64)
     parser.add_argument("--burners", type=int, default=0, help="busy loops beside the server")
     options = parser.parse_args()
-    server_program, load_program = find_programs(options.build, (SERVER, LOAD))
+    server_program, *programs = find_programs(options.build, (SERVER, LOAD, OPEN_LOOP))
     on_server, on_clients = split_processors(options.server_processors)
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         for _ in range(options.burners):
@@ -101,14 +113,16 @@ def main():
                    f"--max-requests-in-flight={options.requests_in_flight}",
                    "--listen-address=127.0.0.1:0", "--log-level=error"]
         with Server("warpfold", command, pathlib.Path(folder)) as server:
-            rounds = [measure(load_program, server, on_clients, options)
+            rounds = [measure(programs, server, on_clients, options)
                       for _ in range(options.rounds)]
     results = {
         "gpu": nvidia_smi("name"),
         "processors": {"server": len(on_server), "clients": len(on_clients)},
         "burners": options.burners,
         "times": options.times,
-        "clients": options.clients,
+        "connections": options.connections,
+        "timeout_ms": options.timeout_ms,
+        "requests_in_flight": options.requests_in_flight,
         "rounds": rounds,
         "goodput": statistics.median(one["goodput"] for one in rounds),
         "admitted_p99_s_at_most": max(one["admitted_p99_s_at_most"] for one in rounds),
