@@ -37,7 +37,7 @@ struct Config {
   Compression compression = Compression::kRefused;
 
   // Connections.
-  int max_streams_per_connection = 1024;
+  int max_streams_per_connection = 128;
   std::int64_t handshake_timeout_ms = 10000;
   std::int64_t connection_idle_timeout_ms = 600'000;  // 0: none
   std::int64_t max_connection_age_ms = 0;             // 0: none

@@ -53,9 +53,9 @@ void Watchdog::Advance(Duration passed) {
   Shortage shortage = missing_();
   if (shortage.is_none()) return;
   const std::int64_t calls = shortage.calls;
-  MakeRoom(shortage, Duration::zero());
+  MakeRoom(shortage, -shortage.grace);
   Shortage urgent{.calls = shortage.urgent_calls - (calls - shortage.calls)};
-  if (!urgent.is_none()) MakeRoom(urgent, kUrgentAhead);
+  if (!urgent.is_none()) MakeRoom(urgent, kUrgentAhead - shortage.grace);
 }
 
 std::vector<Watchdog::Due> Watchdog::FindDue(Time time, Duration ahead) {

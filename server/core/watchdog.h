@@ -34,6 +34,9 @@ struct Shortage {
   std::int64_t bytes = 0;
   std::int64_t calls = 0;         // that are open
   std::int64_t urgent_calls = 0;  // of them, however short they have waited
+  // Who has waited for no longer than this beside the time that GivesWayIn named may have waited
+  // for the server.
+  std::chrono::milliseconds grace{0};
 
   bool is_none() const { return bytes <= 0 && calls <= 0; }
 };

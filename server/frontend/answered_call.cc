@@ -37,14 +37,12 @@ void AnsweredCall::OnOverdue() {
 }
 
 absl::Status AnsweredCall::EnterOpen() {
-  is_open_ = true;
+  absl::Status entered = services_.admission.open_calls().Enter(open_);
   services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
-  return services_.admission.open_calls().Enter();
+  return entered;
 }
 
-void AnsweredCall::LeaveOpen() {
-  if (is_open_.exchange(false)) services_.admission.open_calls().Leave();
-}
+void AnsweredCall::LeaveOpen() { services_.admission.open_calls().Leave(open_); }
 
 bool AnsweredCall::GiveWay(Shortage& shortage) {
   if (!sending_) {
@@ -57,7 +55,7 @@ bool AnsweredCall::GiveWay(Shortage& shortage) {
   if (!peer.has_value()) return true;  // it is over
   CountWritePressed(services_, method_, *peer, answer_bytes_);
   if (holds_bytes_) {
-    shortage.bytes -= static_cast<std::int64_t>(answer_bytes_) + kUnwrittenCallBytes;
+    shortage.bytes -= static_cast<std::int64_t>(answer_bytes_) + call_bytes();
   } else {
     --shortage.calls;
   }
@@ -69,13 +67,13 @@ void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answ
   record_.Handled(status.code());
   answer_bytes_ = status.ok() ? answer.Length() : 0;
   held_ = std::move(held);
-  held_.Answered(static_cast<std::int64_t>(answer_bytes_), kUnwrittenCallBytes);
+  held_.Answered(static_cast<std::int64_t>(answer_bytes_), call_bytes());
   write_timeout_ = WriteTimeout(services_.limits.Get(), answer_bytes_);
   holds_bytes_ = !held_.is_empty();
   if (holds_bytes_) {
     LeaveOpen();
-  } else if (!is_open_.exchange(true)) {
-    services_.admission.open_calls().EnterEnding();
+  } else {
+    services_.admission.open_calls().End(open_);
   }
   sending_ = true;
   OverdueIn(write_timeout_);

@@ -27,10 +27,6 @@
 
 namespace warpfold {
 
-// What gRPC and the call itself hold of memory while an answer is unread: 16.5 KB a call, of 10,000
-// answers of one float (RSS, gRPC 1.51).
-inline constexpr std::int64_t kUnwrittenCallBytes = kOpenCallBytes;
-
 class AnsweredCall : public CoreCall, public Watched {
  public:
   AnsweredCall(Services& services, Method method, ArrivedCall arrived);
@@ -66,6 +62,8 @@ class AnsweredCall : public CoreCall, public Watched {
   CallRecord& record() { return record_; }
   // The client's address, as gRPC writes it.
   std::string PeerName() const { return context().peer(); }
+  // What the call is charged while its answer is unread, beside that.
+  std::int64_t call_bytes() const { return services_.admission.open_calls().call_bytes(); }
 
  private:
   void OnDone() final;
@@ -76,7 +74,7 @@ class AnsweredCall : public CoreCall, public Watched {
   const Method method_;
   CallRecord record_;
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
-  std::atomic<bool> is_open_{false};    // counts as such
+  OpenCalls::Place open_;               // from EnterOpen to LeaveOpen
   AdmissionTicket held_;                // while the answer is being written
   std::atomic<bool> sending_{false};
   bool holds_bytes_ = false;                    // from then on

@@ -36,12 +36,13 @@ int UploadPlacesOf(const GrpcServerOptions& options) {
 }
 
 Shortage TakeShortage(AdmissionController& admission) {
-  const OpenCalls& calls = admission.open_calls();
+  OpenCalls& calls = admission.open_calls();
   const std::int64_t open = calls.count();
   const std::int64_t calls_max = calls.max();
   return {.bytes = admission.TakeMissingBytes(),
           .calls = open - (calls_max - calls_max / 4),
-          .urgent_calls = open - calls_max};
+          .urgent_calls = open - calls_max,
+          .grace = 2 * calls.lag().Take()};
 }
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {

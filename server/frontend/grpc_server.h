@@ -30,7 +30,7 @@ std::size_t ReceivedBytesMax(const Limits& limits);
 
 // What bounds a connection, whatever its calls are.
 struct ConnectionLimits {
-  int streams_max = 1024;
+  int streams_max = 128;
   std::chrono::milliseconds handshake_timeout{10'000};
   std::chrono::milliseconds idle_timeout{0};  // 0: none
   std::chrono::milliseconds age_max{0};       // 0: none

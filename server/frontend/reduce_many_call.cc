@@ -61,13 +61,13 @@ RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
 
 ReduceManyCall::Steps ReduceManyCall::FirstSteps() {
   absl::MutexLock lock(&mutex_);
-  ending_ = services_.admission.open_calls().Enter();
+  ending_ = services_.admission.open_calls().Enter(open_);
   return NextSteps();
 }
 
 void ReduceManyCall::OnDone() {
   services_.watchdog.Remove(*this);
-  services_.admission.open_calls().Leave();
+  services_.admission.open_calls().Leave(open_);
   const std::shared_ptr<ReduceManyCall> self = std::move(self_);
   absl::MutexLock lock(&mutex_);
   done_ = true;

@@ -147,7 +147,8 @@ class ReduceManyCall final : public RawReactor, public Watched {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody reads answers any more
   bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // until all answers are written
-  absl::Status ending_ ABSL_GUARDED_BY(mutex_);     // not OK: why the server ends the stream
+  OpenCalls::Place open_;
+  absl::Status ending_ ABSL_GUARDED_BY(mutex_);  // not OK: why the server ends the stream
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // the context is gone
 };

@@ -43,7 +43,7 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
     return;
   }
   if (probes_ == nullptr) {
-    absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(kUnwrittenCallBytes);
+    absl::StatusOr<AdmissionTicket> admitted = services.admission.AdmitCall(call_bytes());
     if (!admitted.ok()) return End(admitted.status());
     ticket() = *std::move(admitted);
   }

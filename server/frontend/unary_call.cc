@@ -11,11 +11,16 @@ void UnaryCall::BeginReading() {
     return;
   }
   OverdueIn(call_services().limits.Get().message_timeout);
+  began_reading_at_ = call_services().watchdog.now();
   ReadNext();
 }
 
 void UnaryCall::OnMessage(grpc::ByteBuffer* message) {
   if (!EndReceiving()) return;
+  if (message != nullptr) {
+    Services& services = call_services();
+    services.admission.open_calls().lag().Note(services.watchdog.now() - began_reading_at_);
+  }
   EndWait();
   LeaveOpen();
   // What is left of a client that went in the middle of its message.

@@ -6,6 +6,7 @@
 #define WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_
 
 #include <atomic>
+#include <chrono>
 
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -37,6 +38,7 @@ class UnaryCall : public AnsweredCall {
   bool EndReceiving() { return receiving_.exchange(false); }
 
   std::atomic<bool> receiving_{true};
+  std::chrono::milliseconds began_reading_at_{0};  // of the watchdog's time
 };
 
 }  // namespace warpfold

@@ -17,6 +17,8 @@ from running_server import server_process
 from waiting import GUARD_S, until
 
 MIB = 1 << 20
+# An attacker would have the more connections.
+STREAMS_MAX = "--max-streams-per-connection"
 # What has to be empty again when an attack is over.
 GAUGES = ("warpfold_requests_in_flight", "warpfold_bytes_in_flight", "warpfold_queue_depth")
 
@@ -130,7 +132,9 @@ def attacked(*flags, log_level="warning", run_by=()):
     """An AttackedServer on the CPU backend; `run_by` becomes it, as prlimit does."""
     with contextlib.ExitStack() as stack:
         log = stack.enter_context(tempfile.NamedTemporaryFile())
-        own = ("--backend=cpu", f"--log-level={log_level}")
+        own = ["--backend=cpu", f"--log-level={log_level}"]
+        if not any(flag.startswith(STREAMS_MAX) for flag in flags):
+            own.append(f"{STREAMS_MAX}=1024")
         try:
             started = server_process(*own, *flags, run_by=run_by, stderr=log)
             process, *ports = stack.enter_context(started)

@@ -20,7 +20,8 @@ class ManyStreamsTest : public ServedTest {
  protected:
   static void SetUpTestSuite() {
     // Half of the bytes is for uploads: places for 21 of them, of a piece and two MiB each.
-    StartServer({"--streams=2", "--max-bytes-in-flight=256MiB", "--access-log-fast-per-s=0"});
+    StartServer({"--streams=2", "--max-bytes-in-flight=256MiB", "--access-log-fast-per-s=0",
+                 "--max-streams-per-connection=1024"});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/core/admission.h"
@@ -14,8 +15,9 @@ namespace {
 TEST(OpenCallsTest, AsManyAsFillTheBytesInFlightAndNoMore) {
   OpenCalls calls(3000 * kOpenCallBytes);
   EXPECT_EQ(calls.max(), 3000);
-  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(calls.Enter().ok());
-  const absl::Status refused = calls.Enter();
+  std::vector<OpenCalls::Place> places(3001);
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(calls.Enter(places[i]).ok());
+  const absl::Status refused = calls.Enter(places[3000]);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
             "the limit of 3000 calls that wait for their clients is reached "
@@ -25,26 +27,50 @@ TEST(OpenCallsTest, AsManyAsFillTheBytesInFlightAndNoMore) {
   EXPECT_EQ(std::get<RetryLater>(*refusal).delay, std::chrono::seconds(1));
   EXPECT_EQ(calls.refused(), 1U);
   EXPECT_EQ(calls.count(), 3001) << "the refused one is there until it leaves";
+  for (OpenCalls::Place& place : places) calls.Leave(place);
+  EXPECT_EQ(calls.count(), 0);
+  calls.Leave(places[0]);
+  EXPECT_EQ(calls.count(), 0) << "each once";
 }
 
-TEST(OpenCallsTest, OneThatLeavesMakesRoomAndOneThatEndsIsNotRefused) {
+// While a flood is refused its refusals wait for the server as all does.
+TEST(OpenCallsTest, ThoseThatEndKeepNobodyOut) {
   OpenCalls calls(0);
   EXPECT_EQ(calls.max(), OpenCalls::kCallsMaxMin);
-  for (int i = 0; i < calls.max(); ++i) calls.EnterEnding();
-  EXPECT_EQ(calls.refused(), 0U);
-  EXPECT_FALSE(calls.Enter().ok());
-  calls.Leave();
-  calls.Leave();
-  EXPECT_TRUE(calls.Enter().ok());
-  EXPECT_EQ(calls.count(), calls.max());
+  std::vector<OpenCalls::Place> open(OpenCalls::kCallsMaxMin);
+  for (OpenCalls::Place& place : open) ASSERT_TRUE(calls.Enter(place).ok());
+  std::vector<OpenCalls::Place> refused(2 * OpenCalls::kCallsMaxMin);
+  for (OpenCalls::Place& place : refused) EXPECT_FALSE(calls.Enter(place).ok());
+  EXPECT_EQ(calls.count(), 3 * OpenCalls::kCallsMaxMin);
+  calls.Leave(open[0]);
+  calls.End(open[1]);
+  OpenCalls::Place next;
+  EXPECT_TRUE(calls.Enter(next).ok());
+  OpenCalls::Place after;
+  EXPECT_TRUE(calls.Enter(after).ok()) << "one is refused, and leaves its place";
+  OpenCalls::Place last;
+  EXPECT_FALSE(calls.Enter(last).ok());
 }
 
 TEST(OpenCallsTest, ANewLimitIsForTheNext) {
   OpenCalls calls(0);
-  for (int i = 0; i < calls.max(); ++i) ASSERT_TRUE(calls.Enter().ok());
-  EXPECT_FALSE(calls.Enter().ok());
+  std::vector<OpenCalls::Place> places(OpenCalls::kCallsMaxMin + 2);
+  for (int i = 0; i < OpenCalls::kCallsMaxMin; ++i) ASSERT_TRUE(calls.Enter(places[i]).ok());
+  EXPECT_FALSE(calls.Enter(places[OpenCalls::kCallsMaxMin]).ok());
   calls.SetBytesMax(2048 * kOpenCallBytes);
-  EXPECT_TRUE(calls.Enter().ok());
+  EXPECT_TRUE(calls.Enter(places[OpenCalls::kCallsMaxMin + 1]).ok());
+}
+
+TEST(OpenCallsTest, HoweverManyBytesThereAreNoMoreThanGrpcCanSearch) {
+  const std::int64_t enough = OpenCalls::kCallsMax * kOpenCallBytes;
+  OpenCalls calls(enough);
+  EXPECT_EQ(calls.max(), OpenCalls::kCallsMax);
+  EXPECT_EQ(calls.call_bytes(), kOpenCallBytes);
+  calls.SetBytesMax(64 * enough);
+  EXPECT_EQ(calls.max(), OpenCalls::kCallsMax);
+  EXPECT_EQ(calls.call_bytes(), 64 * kOpenCallBytes) << "unread answers are as many";
+  calls.SetBytesMax(1);
+  EXPECT_EQ(calls.call_bytes(), kOpenCallBytes);
 }
 
 // Of an item of a stream: beside the open call that the stream is.

@@ -160,6 +160,25 @@ TEST_F(WatchdogTest, UrgentCallsGiveWayASecondBeforeTheirTime) {
   for (const auto& each : {old, young, younger, late}) watchdog_.Remove(*each);
 }
 
+TEST_F(WatchdogTest, WhoMayHaveWaitedForTheServerGivesWayLater) {
+  const std::shared_ptr<Waiting> old = AddHolder(milliseconds(0));
+  const std::shared_ptr<Waiting> young = AddHolder(milliseconds(1050));
+  const auto gone = [&] { return std::vector<bool>{old->has_gone, young->has_gone}; };
+  missing_ = {.bytes = 1, .calls = 2, .grace = milliseconds(200)};
+  watchdog_.Advance(milliseconds(199));
+  EXPECT_EQ(gone(), (std::vector<bool>{false, false}));
+  missing_ = {.bytes = 1, .calls = 2, .grace = milliseconds(200)};
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, false}));
+  missing_ = {.calls = 1, .urgent_calls = 1, .grace = milliseconds(200)};
+  watchdog_.Advance(milliseconds(49));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, false}));
+  missing_ = {.calls = 1, .urgent_calls = 1, .grace = milliseconds(200)};
+  watchdog_.Advance(milliseconds(1));
+  EXPECT_EQ(gone(), (std::vector<bool>{true, true})) << "a second before its time, and the grace";
+  for (const auto& each : {old, young}) watchdog_.Remove(*each);
+}
+
 TEST(WatchdogThreadTest, LooksByItself) {
   class Told final : public Watched {
    public:

@@ -1,0 +1,39 @@
+#include "server/core/server_lag.h"
+
+#include <chrono>
+
+#include "gtest/gtest.h"
+
+namespace warpfold {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(ServerLagTest, IsTheMeanSinceItWasLastAsked) {
+  ServerLag lag;
+  EXPECT_EQ(lag.Take(), milliseconds(0));
+  lag.Note(milliseconds(100));
+  lag.Note(milliseconds(300));
+  EXPECT_EQ(lag.Take(), milliseconds(200));
+  lag.Note(milliseconds(1000));
+  EXPECT_EQ(lag.Take(), milliseconds(1000)) << "what was before is over";
+}
+
+TEST(ServerLagTest, IsHalvedWhileNoRequestBecomesWhole) {
+  ServerLag lag;
+  lag.Note(milliseconds(100));
+  EXPECT_EQ(lag.Take(), milliseconds(100));
+  EXPECT_EQ(lag.Take(), milliseconds(50));
+  EXPECT_EQ(lag.Take(), milliseconds(25));
+  lag.Note(milliseconds(0));
+  EXPECT_EQ(lag.Take(), milliseconds(0));
+}
+
+TEST(ServerLagTest, SlowClientsMakeItNoLongerThanItsMost) {
+  ServerLag lag;
+  lag.Note(10 * ServerLag::kMax);
+  EXPECT_EQ(lag.Take(), ServerLag::kMax);
+}
+
+}  // namespace
+}  // namespace warpfold
