@@ -3,16 +3,17 @@
 
 usage: overload.py [--build BUILD] [--backend BACKEND] [--times 3] [--connections 64] ...
 
-First --capacity-clients clients, each with one request at a time, find the capacity; then calls are
-made on --connections at --times that rate, at random times, whether the server keeps up or not, and
-given up after --timeout-ms. Both again for each round. Server and clients are on processors of
-their own where there are enough: clients need the more of them; the offered rate shows whether
-they made so many calls. --burners processes take time of the server's processors, where the clients
-could not otherwise. Prints, and writes as JSON: answers a second that were OK, over the capacity
-(goodput); calls that failed, by code; and the p99 of the server's own time of those it admitted, an
-upper bound by its histogram.
+First --capacity-clients clients, each with one request at a time, find the capacity; then
+--client-processes make calls on --connections at --times that rate, at random times, whether the
+server keeps up or not, and give up after --timeout-ms. Both again for each round. Server and
+clients are on processors of their own where there are enough: clients need the more of them; the
+offered rate shows whether they made so many calls. --burners processes take time of the server's
+processors, where the clients could not otherwise. Prints, and writes as JSON: answers a second that
+were OK, over the capacity (goodput); calls that failed, by code; and the p99 of the server's own
+time of those it admitted, an upper bound by its histogram.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -68,10 +69,24 @@ def capacity_rps(program, server, processors, options):
 
 
 def open_loop(program, server, processors, options, rate):
-    command = [*pinned(processors), str(program), f"--target={server.address}", f"--rate={rate}",
-               f"--duration={options.seconds}", f"--connections={options.connections}",
-               f"--timeout-ms={options.timeout_ms}", f"--threads={min(len(processors), 16)}"]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    """What became of all calls: of several processes, since gRPC searches all calls of one."""
+    count = min(options.client_processes, options.connections)
+    command = [*pinned(processors), str(program), f"--target={server.address}",
+               f"--rate={rate / count}", f"--duration={options.seconds}", "--threads=1",
+               f"--connections={options.connections // count}",
+               f"--timeout-ms={options.timeout_ms}"]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    reports = [json.loads(process.communicate()[0]) for process in running]
+    failures = collections.Counter()
+    for report in reports:
+        failures.update(report["failures"])
+    return {
+        "seconds": options.seconds,
+        "failures": dict(failures),
+        **{key: sum(report[key] for report in reports)
+           for key in ("made", "ok", "unanswered_at_end")},
+        **{key: max(report[key] for report in reports) for key in ("p50_us", "p99_us")},
+    }
 
 
 def measure(programs, server, processors, options):
@@ -87,6 +102,7 @@ def measure(programs, server, processors, options):
         "goodput": ok_rps / capacity,
         "failures": run["failures"],
         "unanswered_at_end": run["unanswered_at_end"],
+        "client_p50_us": run["p50_us"],
         "client_p99_us": run["p99_us"],
         "admitted_p99_s_at_most": p99_bound_s(before, buckets(server)),
     }
@@ -96,10 +112,11 @@ def main():
     parser = bench_parser(__doc__, rounds=3, seconds=3)
     parser.add_argument("--times", type=float, default=3, help="of the capacity that is offered")
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--timeout-ms", type=int, default=1000, help="of a call")
+    parser.add_argument("--client-processes", type=int, default=16)
+    parser.add_argument("--timeout-ms", type=int, default=30000, help="of a call")
     parser.add_argument("--capacity-clients", type=int, default=64)
     parser.add_argument("--server-processors", type=int, default=2)
-    parser.add_argument("--requests-in-flight", type=int, default=64)
+    parser.add_argument("--requests-in-flight", type=int, default=1024)
     parser.add_argument("--burners", type=int, default=0, help="busy loops beside the server")
     options = parser.parse_args()
     server_program, *programs = find_programs(options.build, (SERVER, LOAD, OPEN_LOOP))
