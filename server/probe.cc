@@ -61,13 +61,15 @@ Occupancy Probe(const ProbedParts& parts) {
   now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
   now.requests_expected = static_cast<double>(admitted.requests_expected);
   now.answers_unwritten = static_cast<double>(admitted.answers_unwritten);
-  now.open_calls = static_cast<double>(parts.admission.open_calls().count());
+  now.open_calls = static_cast<double>(parts.admission.open_calls().count() +
+                                       parts.admission.read_line().waiting());
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);
   now.refusals_lanes = static_cast<double>(admitted.refused_lanes);
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_answers = static_cast<double>(admitted.refused_answers);
-  now.refusals_open_calls = static_cast<double>(parts.admission.open_calls().refused());
+  now.refusals_open_calls = static_cast<double>(parts.admission.open_calls().refused() +
+                                                parts.admission.read_line().refused());
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
   now.refusals_draining = static_cast<double>(admitted.refused_closed);
   now.refusals_starting = static_cast<double>(admitted.refused_starting);

@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/open_calls.h"
+#include "server/core/read_line.h"
 #include "server/core/refusal.h"
 #include "server/core/sojourn.h"
 
@@ -148,7 +149,9 @@ struct AdmissionState {
 class AdmissionController {
  public:
   explicit AdmissionController(const AdmissionOptions& options)
-      : options_(options), open_calls_(options.max_bytes_in_flight) {}
+      : options_(options),
+        open_calls_(options.max_bytes_in_flight),
+        read_line_(options.max_bytes_in_flight) {}
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
@@ -177,6 +180,8 @@ class AdmissionController {
 
   OpenCalls& open_calls() { return open_calls_; }
   const OpenCalls& open_calls() const { return open_calls_; }
+  ReadLine& read_line() { return read_line_; }
+  const ReadLine& read_line() const { return read_line_; }
 
   // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
   // many as may be.
@@ -251,6 +256,7 @@ class AdmissionController {
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
   std::int64_t missing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   OpenCalls open_calls_;
+  ReadLine read_line_;
   Sojourn sojourn_;
   std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

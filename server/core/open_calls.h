@@ -43,7 +43,7 @@ class OpenCalls {
   // all calls whenever one goes on. An answer of 4 KiB took 13 us of a processor beside 1,024
   // waiting calls, 17 beside 4,096, 32 beside 16,384 and 1,042 beside 65,536 (CPU backend,
   // 2026-11-27).
-  static constexpr std::int64_t kCallsMax = 16384;
+  static constexpr std::int64_t kCallsMax = 8192;
 
   explicit OpenCalls(std::int64_t bytes_max) { SetBytesMax(bytes_max); }
 

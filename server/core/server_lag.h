@@ -17,11 +17,11 @@ namespace warpfold {
 class ServerLag {
  public:
   // Clients that complete their requests slowly make it no longer.
-  static constexpr std::chrono::milliseconds kMax{5000};
+  static constexpr std::chrono::milliseconds kMax{1000};
 
   // A request was whole `wait` after the server had begun to read it.
   void Note(std::chrono::milliseconds wait) {
-    sum_ms_.fetch_add(wait.count(), std::memory_order_relaxed);
+    sum_ms_.fetch_add(std::min(wait, kMax).count(), std::memory_order_relaxed);
     count_.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -31,8 +31,8 @@ class ServerLag {
     const std::int64_t count = count_.exchange(0, std::memory_order_relaxed);
     const std::int64_t sum_ms = sum_ms_.exchange(0, std::memory_order_relaxed);
     const std::int64_t lag_ms = count == 0 ? lag_ms_ / 2 : sum_ms / count;
-    lag_ms_ = std::min(lag_ms, std::int64_t{kMax.count()});
-    return std::chrono::milliseconds(lag_ms_.load());
+    lag_ms_ = lag_ms;
+    return std::chrono::milliseconds(lag_ms);
   }
 
  private:

@@ -35,14 +35,17 @@ int UploadPlacesOf(const GrpcServerOptions& options) {
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, 1 << 16));
 }
 
+// Once each turn of the watchdog.
 Shortage TakeShortage(AdmissionController& admission) {
   OpenCalls& calls = admission.open_calls();
+  const std::chrono::milliseconds lag = calls.lag().Take();
+  admission.read_line().Pass(kWatchdogTurn, lag);
   const std::int64_t open = calls.count();
   const std::int64_t calls_max = calls.max();
   return {.bytes = admission.TakeMissingBytes(),
           .calls = open - (calls_max - calls_max / 4),
           .urgent_calls = open - calls_max,
-          .grace = 2 * calls.lag().Take()};
+          .grace = 2 * lag};
 }
 
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {

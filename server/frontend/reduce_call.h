@@ -26,6 +26,8 @@ class ReduceCall final : public UnaryCall, private MessageJob {
         MessageJob(services, method, DeadlineOf(context()), std::move(exchange)) {}
 
  private:
+  bool IsReadInLine() const override { return true; }
+  void OnWaitedInLine(std::chrono::nanoseconds waited) override { AddQueueTime(waited); }
   void OnCancel() override { Cancel(); }
   void Serve(grpc::ByteBuffer* request) override;
   void Refuse(const absl::Status& status) override;

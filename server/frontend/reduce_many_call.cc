@@ -261,6 +261,7 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   const bool is_over = !ending_.ok() || (!reading_ && !writing_ && (ended_ || cancelled_));
   if (is_over && items_.empty()) {
     finished_ = steps.finish = true;
+    services_.admission.open_calls().End(open_);
     steps.status = Ending();
     services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
   }

@@ -1,0 +1,102 @@
+// Calls in line to be read: so many have their turn at a time, and the others wait, first come,
+// first served.
+//
+// A call whose message is asked for costs every other: gRPC as distributions build it searches a
+// list of all operations under way whenever one ends, under one lock. One that waits here has none
+// under way, and costs its memory alone; so a server that is sent more than it can answer answers
+// as many as ever, and clients wait for as long as the line is.
+//
+// A call has its turn until its message is whole, and keeps others waiting for
+// kTurnMax beside the server's own lag at most: a client that sends half a message has not more.
+//
+// Step of a request: 1. Safe from any thread; OnTurn is called with no lock held.
+#ifndef WARPFOLD_SERVER_CORE_READ_LINE_H_
+#define WARPFOLD_SERVER_CORE_READ_LINE_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/core/open_calls.h"
+
+namespace warpfold {
+
+class ReadLine {
+ public:
+  // Turns at a time. Of 4 KiB calls an answer takes as long beside 1,024 as alone.
+  static constexpr std::int64_t kTurns = 1024;
+  static constexpr std::chrono::milliseconds kTurnMax{100};
+  // Clients can make the server seem to lag.
+  static constexpr std::chrono::milliseconds kLagMax{250};
+  // That gRPC and the call hold, and what of its message gRPC takes before anybody asks for it.
+  static constexpr std::int64_t kWaitingCallBytes = kOpenCallBytes + (std::int64_t{64} << 10);
+  // However few bytes may be in flight.
+  static constexpr std::int64_t kWaitingMaxMin = 1024;
+
+  // In line once, from Enter on.
+  class Member {
+   public:
+    virtual ~Member() = default;
+
+   protected:
+    // It is its turn. Never waits. False: it has no use for it, and leaves.
+    virtual bool OnTurn() = 0;
+
+   private:
+    friend class ReadLine;
+    std::int64_t era_ = -1;  // of its turn; before and after: none
+  };
+
+  explicit ReadLine(std::int64_t bytes_max) { SetBytesMax(bytes_max); }
+  ReadLine(const ReadLine&) = delete;
+  ReadLine& operator=(const ReadLine&) = delete;
+
+  // OnTurn comes before it returns, or later. RESOURCE_EXHAUSTED with RetryLater: too many wait.
+  absl::Status Enter(const std::shared_ptr<Member>& member) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The member's turn is over. Once or more.
+  void Leave(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // `passed` since it was last told, some 50 ms, while the server was `lag` behind: turns that last
+  // for too long keep nobody waiting any longer.
+  void Pass(std::chrono::milliseconds passed, std::chrono::milliseconds lag)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // As many may wait as fill `bytes_max`.
+  void SetBytesMax(std::int64_t bytes_max) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::int64_t waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::uint64_t refused() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Members = std::vector<std::shared_ptr<Member>>;
+
+  std::int64_t& TurnsOf(std::int64_t era) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return turns_[static_cast<std::size_t>(era % 2)];
+  }
+  // Those whose turn it is now.
+  Members NextTurns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those that have no use for their turns leave them to whoever is next at the next change, so
+  // that nobody who brings one about refuses the whole line.
+  void Begin(const Members& members) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::deque<std::shared_ptr<Member>> line_ ABSL_GUARDED_BY(mutex_);
+  // Turns count in the era in which they began and in the next.
+  std::int64_t era_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::milliseconds era_age_ ABSL_GUARDED_BY(mutex_){0};
+  std::array<std::int64_t, 2> turns_ ABSL_GUARDED_BY(mutex_) = {};
+  std::int64_t waiting_max_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_READ_LINE_H_
