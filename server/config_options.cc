@@ -95,7 +95,7 @@ constexpr ConfigOption kOptions[] = {
      "those above 64KiB may hold half, and those above 4KiB come in while all hold less than three "
      "quarters; what is on its way in may hold as much again, and calls that wait for their "
      "clients as much, at 16KiB each, but 1024 to 8192 of them, and calls that "
-     "wait to be read as much, at 80KiB each, but 1024 of them at least",
+     "wait to be read as much, at 32KiB each, but 1024 of them at least",
      64 * kKiB, kMaxBytes},
     {"queue-depth-max", &Config::queue_depth_max, "requests", kOnReload,
      "Requests waiting for the lanes of one device, and as many small ones for its batches", 1,

@@ -34,8 +34,9 @@ class ReadLine {
   static constexpr std::chrono::milliseconds kTurnMax{100};
   // Clients can make the server seem to lag.
   static constexpr std::chrono::milliseconds kLagMax{250};
-  // That gRPC and the call hold, and what of its message gRPC takes before anybody asks for it.
-  static constexpr std::int64_t kWaitingCallBytes = kOpenCallBytes + (std::int64_t{64} << 10);
+  // That gRPC and the call hold, and a small message. Of a larger one gRPC takes 64 KiB before
+  // anybody asks for it, within what it may receive in all (ReceivedBytesMax).
+  static constexpr std::int64_t kWaitingCallBytes = kOpenCallBytes + (std::int64_t{16} << 10);
   // However few bytes may be in flight.
   static constexpr std::int64_t kWaitingMaxMin = 1024;
 
