@@ -239,7 +239,7 @@ class EngineOf final : public Engine {
       kIsLong<F>           ? ShortRowWays{{4, 1}, 2, kRowVectorsAtOnce<F>}
       : exact::kIsExact<F> ? ShortRowWays{{8, 4, 2, 1}, 4, kRowVectorsAtOnce<F>}
                            : ShortRowWays{{1, 2, 4}, 3, kRowVectorsAtOnce<F>};
-  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, kRowVectorsAtOnce<F>};
+  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, kRowVectorsAtOnce<F, false>};
 
   static auto ShortRowKernelFor(const FirstPass& pass) {
     if constexpr (!kIsProduct) {
