@@ -9,7 +9,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -36,7 +35,6 @@ using std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 using GenericStub = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-constexpr std::uint64_t kArrivalsSeed = 20261127;
 constexpr std::size_t kCodes = grpc::StatusCode::UNAUTHENTICATED + 1;
 
 struct Flags {
@@ -45,7 +43,7 @@ struct Flags {
   double duration_s = 3;
   double warmup_s = 1;
   int timeout_ms = 1000;
-  int threads = 8;
+  std::uint64_t seed = 20261127;
   int connections = 64;
   std::int64_t elements = 1024;
 };
@@ -129,13 +127,13 @@ void Make(GenericStub& stub, const grpc::ByteBuffer& request, std::chrono::milli
 }
 
 // Makes calls on the stubs in turns, at the times of a Poisson process, until `end`.
-std::int64_t MakeCalls(const Flags& flags, std::uint64_t seed, steady_clock::time_point start,
-                       steady_clock::time_point end, std::vector<GenericStub>& stubs,
-                       Outcomes& outcomes) {
-  std::mt19937_64 random(seed);
-  std::exponential_distribution<double> gap_s(flags.rate / flags.threads);
+// How many after `warm`.
+std::int64_t MakeCalls(const Flags& flags, steady_clock::time_point start,
+                       steady_clock::time_point warm, steady_clock::time_point end,
+                       std::vector<GenericStub>& stubs, Outcomes& outcomes) {
+  std::mt19937_64 random(flags.seed);
+  std::exponential_distribution<double> gap_s(flags.rate);
   const grpc::ByteBuffer request = RequestOf(flags.elements);
-  const auto warm = start + Ticks(flags.warmup_s);
   std::int64_t made = 0;
   std::size_t turn = 0;
   for (auto due = start; due < end; due += Ticks(gap_s(random))) {
@@ -148,11 +146,11 @@ std::int64_t MakeCalls(const Flags& flags, std::uint64_t seed, steady_clock::tim
   return made;
 }
 
-std::vector<GenericStub> Connect(const Flags& flags, int count) {
+std::vector<GenericStub> Connect(const Flags& flags) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection each
   std::vector<GenericStub> stubs;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < flags.connections; ++i) {
     const auto channel =
         grpc::CreateCustomChannel(flags.target, grpc::InsecureChannelCredentials(), arguments);
     const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(10);
@@ -163,28 +161,17 @@ std::vector<GenericStub> Connect(const Flags& flags, int count) {
 }
 
 void Run(const Flags& flags) {
-  std::vector<std::vector<GenericStub>> stubs;
-  for (int i = 0; i < flags.threads; ++i) {
-    stubs.push_back(Connect(flags, flags.connections / flags.threads));
-  }
+  std::vector<GenericStub> stubs = Connect(flags);
   const auto start = steady_clock::now();
-  const auto end = start + Ticks(flags.warmup_s + flags.duration_s);
-  Outcomes outcomes(start + Ticks(flags.warmup_s), end);
-  std::atomic<std::int64_t> made = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < flags.threads; ++i) {
-      threads.emplace_back([&, i] {
-        made += MakeCalls(flags, kArrivalsSeed + static_cast<std::uint64_t>(i), start, end,
-                          stubs[static_cast<std::size_t>(i)], outcomes);
-      });
-    }
-  }
+  const auto warm = start + Ticks(flags.warmup_s);
+  const auto end = warm + Ticks(flags.duration_s);
+  Outcomes outcomes(warm, end);
+  const std::int64_t made = MakeCalls(flags, start, warm, end, stubs, outcomes);
   const std::int64_t unanswered = outcomes.unanswered();
   outcomes.WaitForAll();
   nlohmann::json report = outcomes.Json();
   report["seconds"] = flags.duration_s;
-  report["made"] = made.load();
+  report["made"] = made;
   report["unanswered_at_end"] = unanswered;
   std::cout << report << "\n";
 }
@@ -197,11 +184,11 @@ int Main(int argc, char** argv) {
   app.add_option("--duration", flags.duration_s, "Seconds measured")->check(CLI::PositiveNumber);
   app.add_option("--warmup", flags.warmup_s, "Seconds before")->check(CLI::NonNegativeNumber);
   app.add_option("--timeout-ms", flags.timeout_ms, "Of a call")->check(CLI::PositiveNumber);
-  app.add_option("--threads", flags.threads, "That make calls")->check(CLI::PositiveNumber);
-  app.add_option("--connections", flags.connections, "At least one a thread");
+  app.add_option("--connections", flags.connections, "On which they are made")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", flags.seed, "Of the times; another for each process");
   app.add_option("--elements", flags.elements, "F32 of a tensor")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-  flags.connections = std::max(flags.connections, flags.threads);
   Run(flags);
   return 0;
 }

@@ -72,10 +72,11 @@ def open_loop(program, server, processors, options, rate):
     """What became of all calls: of several processes, since gRPC searches all calls of one."""
     count = min(options.client_processes, options.connections)
     command = [*pinned(processors), str(program), f"--target={server.address}",
-               f"--rate={rate / count}", f"--duration={options.seconds}", "--threads=1",
+               f"--rate={rate / count}", f"--duration={options.seconds}",
                f"--connections={options.connections // count}",
                f"--timeout-ms={options.timeout_ms}"]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
+    running = [subprocess.Popen([*command, f"--seed={seed}"], stdout=subprocess.PIPE)
+               for seed in range(count)]
     reports = [json.loads(process.communicate()[0]) for process in running]
     failures = collections.Counter()
     for report in reports:

@@ -1,8 +1,7 @@
 // A call with one request and one answer.
 //
 // Step of a request: 1. It waits for its turn to be read, --queue-timeout-ms at most, then for the
-// request for --message-timeout-ms at most; then it is the
-// method's, which sends the answer.
+// request for --message-timeout-ms at most; then it is the method's, which sends the answer.
 #ifndef WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_
 #define WARPFOLD_SERVER_FRONTEND_UNARY_CALL_H_
 
