@@ -31,8 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/core/open_calls.h"
-#include "server/core/read_line.h"
+#include "server/core/connections.h"
 #include "server/core/refusal.h"
 #include "server/core/sojourn.h"
 
@@ -178,6 +177,7 @@ class AdmissionController {
   // Whether all bytes are held.
   bool IsFull() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  Connections& connections() { return connections_; }
   OpenCalls& open_calls() { return open_calls_; }
   const OpenCalls& open_calls() const { return open_calls_; }
   ReadLine& read_line() { return read_line_; }
@@ -255,6 +255,7 @@ class AdmissionController {
   Pressure pressure_ ABSL_GUARDED_BY(mutex_) = Pressure::kNone;
   AdmissionState state_ ABSL_GUARDED_BY(mutex_);
   std::int64_t missing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Connections connections_;
   OpenCalls open_calls_;
   ReadLine read_line_;
   Sojourn sojourn_;

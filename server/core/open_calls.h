@@ -3,9 +3,10 @@
 // hold kOpenCallBytes for each.
 //
 // As many as fill --max-bytes-in-flight may be open, beside the bytes that it bounds, and no more
-// than kCallsMax; one more is refused. Beyond three quarters of them those that have waited for
-// more than a second are missed (Shortage), and beyond all of them the longest waiting at once; but
-// none that may have waited for the server (ServerLag).
+// than kCallsMax; one more is refused. The last quarter is for connections that have few. Beyond
+// three quarters of them those that have waited for more than a second are missed (Shortage), and
+// beyond all of them the longest waiting at once; but none that may have waited for the server
+// (ServerLag).
 //
 // Step of a request: 1. Safe from any thread: a call costs a few additions.
 #ifndef WARPFOLD_SERVER_CORE_OPEN_CALLS_H_
@@ -19,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/refusal.h"
+#include "server/core/room.h"
 #include "server/core/server_lag.h"
 
 namespace warpfold {
@@ -29,12 +31,17 @@ inline constexpr std::int64_t kOpenCallBytes = std::int64_t{16} << 10;
 
 class OpenCalls {
  public:
+  // The open ones of one connection. It outlives their places.
+  class Share {
+    friend class OpenCalls;
+    std::atomic<std::int64_t> open_{0};
+  };
   // That of one call.
   class Place {
-   private:
     friend class OpenCalls;
     enum State { kNone, kOpen, kEnding };
     std::atomic<State> state_{kNone};
+    Share* share_ = nullptr;  // once it is open
   };
 
   // However few bytes may be in flight.
@@ -49,19 +56,23 @@ class OpenCalls {
 
   // One more, until it leaves. RESOURCE_EXHAUSTED with RetryLater: too many are open; it counts
   // among those that end.
-  absl::Status Enter(Place& place) {
+  absl::Status Enter(Place& place, Share& share) {
     const std::int64_t calls_max = max();
-    if (open_.fetch_add(1, std::memory_order_relaxed) < calls_max) {
-      place.state_ = Place::kOpen;
-      return absl::OkStatus();
-    }
-    open_.fetch_sub(1, std::memory_order_relaxed);
+    const std::int64_t open = open_.fetch_add(1, std::memory_order_relaxed);
+    const std::int64_t own = share.open_.fetch_add(1, std::memory_order_relaxed);
+    place.share_ = &share;
+    place.state_ = Place::kOpen;
+    if (HasRoom(open, own, calls_max)) return absl::OkStatus();
     End(place);
     refused_.fetch_add(1, std::memory_order_relaxed);
     return RefusalStatus(RetryLater{kRetryDelay},
-                         absl::StrCat("the limit of ", calls_max,
-                                      " calls that wait for their clients is reached "
-                                      "(--max-bytes-in-flight)"));
+                         open >= calls_max
+                             ? absl::StrCat("the limit of ", calls_max,
+                                            " calls that wait for their clients is reached "
+                                            "(--max-bytes-in-flight)")
+                             : absl::StrCat(open, " calls wait for their clients, and ", own,
+                                            " of this connection: the last of ", calls_max,
+                                            " places are for others (--max-bytes-in-flight)"));
   }
   // It ends, once its client has read so. Those that end do not keep others from entering: while
   // all of a flood are refused their refusals wait, too.
@@ -95,11 +106,14 @@ class OpenCalls {
   // Safe from several threads of one call.
   void Move(Place& place, Place::State to) {
     const Place::State from = place.state_.exchange(to);
-    Count(to, 1);
-    Count(from, -1);
+    Count(place, to, 1);
+    Count(place, from, -1);
   }
-  void Count(Place::State state, std::int64_t change) {
-    if (state == Place::kOpen) open_.fetch_add(change, std::memory_order_relaxed);
+  void Count(const Place& place, Place::State state, std::int64_t change) {
+    if (state == Place::kOpen) {
+      open_.fetch_add(change, std::memory_order_relaxed);
+      place.share_->open_.fetch_add(change, std::memory_order_relaxed);
+    }
     if (state == Place::kEnding) ending_.fetch_add(change, std::memory_order_relaxed);
   }
 

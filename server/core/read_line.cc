@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/core/refusal.h"
+#include "server/core/room.h"
 
 namespace warpfold {
 namespace {
@@ -15,22 +16,44 @@ constexpr std::int64_t kNoEra = -1;
 
 }  // namespace
 
-absl::Status ReadLine::Enter(const std::shared_ptr<Member>& member) {
+void ReadLine::Turns::Forget(std::int64_t now) {
+  if (now > last_) Of(now) = 0;
+  if (now > last_ + 1) Of(now - 1) = 0;
+  last_ = now;
+}
+
+absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& member) {
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
-    if (std::ssize(line_) >= waiting_max_) {
+    const std::int64_t own = std::ssize(client.line_);
+    if (!HasRoom(waiting_, own, waiting_max_)) {
       ++refused_;
-      return RefusalStatus(RetryLater{kRetryDelay},
-                           absl::StrCat("the limit of ", waiting_max_,
-                                        " calls that wait to be read is reached "
-                                        "(--max-bytes-in-flight)"));
+      return RefusalStatus(
+          RetryLater{kRetryDelay},
+          waiting_ >= waiting_max_
+              ? absl::StrCat("the limit of ", waiting_max_,
+                             " calls that wait to be read is reached (--max-bytes-in-flight)")
+              : absl::StrCat(waiting_, " calls wait to be read, and ", own,
+                             " of this connection: the last of ", waiting_max_,
+                             " places are for others (--max-bytes-in-flight)"));
     }
-    line_.push_back(member);
+    member->client_ = &client;
+    client.line_.push_back(member);
+    ++waiting_;
+    if (own == 0) Wait(client);
     turns = NextTurns();
   }
   Begin(turns);
   return absl::OkStatus();
+}
+
+void ReadLine::Wait(Client& client) {
+  if (client.among_ != nullptr) client.among_->erase(client.position_);
+  client.among_ = nullptr;
+  if (client.line_.empty()) return;
+  client.among_ = client.turns_.Count(era_) == 0 ? &without_turn_ : &with_turns_;
+  client.position_ = client.among_->insert(client.among_->end(), &client);
 }
 
 void ReadLine::Leave(Member& member) {
@@ -45,7 +68,11 @@ void ReadLine::Leave(Member& member) {
 
 void ReadLine::EndTurn(Member& member) {
   const std::int64_t era = std::exchange(member.era_, kNoEra);
-  if (era >= era_ - 1 && era != kNoEra) --TurnsOf(era);  // others keep nobody waiting
+  if (era == kNoEra) return;
+  Client& client = *member.client_;
+  turns_.End(era, era_);
+  client.turns_.End(era, era_);
+  if (client.among_ == &with_turns_ && client.turns_.Count(era_) == 0) Wait(client);
 }
 
 void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds lag) {
@@ -56,20 +83,33 @@ void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds 
     if (era_age_ >= kTurnMax + 2 * std::min(lag, kLagMax)) {
       era_age_ = std::chrono::milliseconds(0);
       ++era_;
-      TurnsOf(era_) = 0;  // those of two eras ago
+      for (auto next = with_turns_.begin(); next != with_turns_.end();) {
+        Client& client = **next++;
+        if (client.turns_.Count(era_) == 0) Wait(client);
+      }
     }
     turns = NextTurns();
   }
   Begin(turns);
 }
 
+ReadLine::Client* ReadLine::NextClient() {
+  const std::int64_t turns = turns_.Count(era_);
+  if (!without_turn_.empty() && turns < kTurns + kOnlyTurns) return without_turn_.front();
+  if (!with_turns_.empty() && turns < kTurns) return with_turns_.front();
+  return nullptr;
+}
+
 ReadLine::Members ReadLine::NextTurns() {
   Members members;
-  while (!line_.empty() && turns_[0] + turns_[1] < kTurns) {
-    line_.front()->era_ = era_;
-    ++TurnsOf(era_);
-    members.push_back(std::move(line_.front()));
-    line_.pop_front();
+  while (Client* const client = NextClient()) {
+    client->line_.front()->era_ = era_;
+    turns_.Begin(era_);
+    client->turns_.Begin(era_);
+    members.push_back(std::move(client->line_.front()));
+    client->line_.pop_front();
+    --waiting_;
+    Wait(*client);
   }
   return members;
 }
@@ -89,7 +129,7 @@ void ReadLine::SetBytesMax(std::int64_t bytes_max) {
 
 std::int64_t ReadLine::waiting() const {
   absl::MutexLock lock(&mutex_);
-  return std::ssize(line_);
+  return waiting_;
 }
 
 std::uint64_t ReadLine::refused() const {

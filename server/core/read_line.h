@@ -1,13 +1,15 @@
-// Calls in line to be read: so many have their turn at a time, and the others wait, first come,
-// first served.
+// Calls in line to be read: so many have their turn at a time, and the others wait. Turns go round
+// the connections, and one that has none is before those that have: a client that sends more than
+// the server can read keeps its own calls waiting, and not those of others.
 //
 // A call whose message is asked for costs every other: gRPC as distributions build it searches a
 // list of all operations under way whenever one ends, under one lock. One that waits here has none
 // under way, and costs its memory alone; so a server that is sent more than it can answer answers
 // as many as ever, and clients wait for as long as the line is.
 //
-// A call has its turn until its message is whole, and keeps others waiting for
-// kTurnMax beside the server's own lag at most: a client that sends half a message has not more.
+// A call has its turn until its message is whole, and keeps others waiting for kTurnMax beside the
+// server's own lag at most: a client that sends half a message has not more. One whose client has
+// reset it stays in line, as gRPC tells that by an operation alone, and is over in its turn.
 //
 // Step of a request: 1. Safe from any thread; OnTurn is called with no lock held.
 #ifndef WARPFOLD_SERVER_CORE_READ_LINE_H_
@@ -17,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -31,6 +34,8 @@ class ReadLine {
  public:
   // Turns at a time. Of 4 KiB calls an answer takes as long beside 1,024 as alone.
   static constexpr std::int64_t kTurns = 1024;
+  // And so many beside them that are the only ones of their connections.
+  static constexpr std::int64_t kOnlyTurns = 1024;
   static constexpr std::chrono::milliseconds kTurnMax{100};
   // Clients can make the server seem to lag.
   static constexpr std::chrono::milliseconds kLagMax{250};
@@ -39,6 +44,8 @@ class ReadLine {
   static constexpr std::int64_t kWaitingCallBytes = kOpenCallBytes + (std::int64_t{16} << 10);
   // However few bytes may be in flight.
   static constexpr std::int64_t kWaitingMaxMin = 1024;
+
+  class Client;
 
   // In line once, from Enter on.
   class Member {
@@ -51,7 +58,44 @@ class ReadLine {
 
    private:
     friend class ReadLine;
-    std::int64_t era_ = -1;  // of its turn; before and after: none
+    Client* client_ = nullptr;  // from Enter on
+    std::int64_t era_ = -1;     // of its turn; before and after: none
+  };
+
+ private:
+  using Clients = std::list<Client*>;
+  // Turns by the era in which they began: they count in that and in the next.
+  class Turns {
+   public:
+    std::int64_t Count(std::int64_t now) {
+      Forget(now);
+      return counts_[0] + counts_[1];
+    }
+    void Begin(std::int64_t now) {
+      Forget(now);
+      ++Of(now);
+    }
+    void End(std::int64_t begun, std::int64_t now) {
+      Forget(now);
+      if (begun >= now - 1) --Of(begun);
+    }
+
+   private:
+    std::int64_t& Of(std::int64_t era) { return counts_[static_cast<std::size_t>(era % 2)]; }
+    void Forget(std::int64_t now);
+
+    std::array<std::int64_t, 2> counts_ = {};
+    std::int64_t last_ = 0;
+  };
+
+ public:
+  // The calls of one connection. It outlives its members.
+  class Client {
+    friend class ReadLine;
+    std::deque<std::shared_ptr<Member>> line_;
+    Turns turns_;
+    Clients* among_ = nullptr;  // of those that wait; none: nobody of it is in line
+    Clients::iterator position_;
   };
 
   explicit ReadLine(std::int64_t bytes_max) { SetBytesMax(bytes_max); }
@@ -59,7 +103,9 @@ class ReadLine {
   ReadLine& operator=(const ReadLine&) = delete;
 
   // OnTurn comes before it returns, or later. RESOURCE_EXHAUSTED with RetryLater: too many wait.
-  absl::Status Enter(const std::shared_ptr<Member>& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The last quarter of the places is for clients that have few.
+  absl::Status Enter(Client& client, const std::shared_ptr<Member>& member)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The member's turn is over. Once or more.
   void Leave(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -78,9 +124,10 @@ class ReadLine {
  private:
   using Members = std::vector<std::shared_ptr<Member>>;
 
-  std::int64_t& TurnsOf(std::int64_t era) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return turns_[static_cast<std::size_t>(era % 2)];
-  }
+  // The next client that is due, out of those that wait; null: none.
+  Client* NextClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Behind those that wait like it, if any of it are in line.
+  void Wait(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those whose turn it is now.
   Members NextTurns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -89,11 +136,12 @@ class ReadLine {
   void Begin(const Members& members) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
-  std::deque<std::shared_ptr<Member>> line_ ABSL_GUARDED_BY(mutex_);
-  // Turns count in the era in which they began and in the next.
+  Clients without_turn_ ABSL_GUARDED_BY(mutex_);  // that have some in line
+  Clients with_turns_ ABSL_GUARDED_BY(mutex_);    // the same
+  std::int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t era_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::milliseconds era_age_ ABSL_GUARDED_BY(mutex_){0};
-  std::array<std::int64_t, 2> turns_ ABSL_GUARDED_BY(mutex_) = {};
+  Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::int64_t waiting_max_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -12,6 +12,7 @@ AnsweredCall::AnsweredCall(Services& services, Method method, ArrivedCall arrive
     : CoreCall(std::move(arrived)),
       services_(services),
       method_(method),
+      connection_(services.admission.connections().Find(PeerName())),
       record_(services.metrics, method) {}
 
 void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {
@@ -37,7 +38,7 @@ void AnsweredCall::OnOverdue() {
 }
 
 absl::Status AnsweredCall::EnterOpen() {
-  absl::Status entered = services_.admission.open_calls().Enter(open_);
+  absl::Status entered = services_.admission.open_calls().Enter(open_, connection_->open_calls);
   services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
   return entered;
 }

@@ -58,6 +58,7 @@ class AnsweredCall : public CoreCall, public Watched {
   void Send(const absl::Status& status, const grpc::ByteBuffer& answer, AdmissionTicket held);
 
   Services& call_services() { return services_; }
+  Connection& connection() { return *connection_; }
   Method method() const { return method_; }
   CallRecord& record() { return record_; }
   // The client's address, as gRPC writes it.
@@ -72,6 +73,7 @@ class AnsweredCall : public CoreCall, public Watched {
 
   Services& services_;
   const Method method_;
+  const std::shared_ptr<Connection> connection_;
   CallRecord record_;
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
   OpenCalls::Place open_;               // from EnterOpen to LeaveOpen

@@ -45,6 +45,7 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol,
     : services_(services),
       protocol_(std::move(protocol)),
       context_(context),
+      connection_(services.admission.connections().Find(context->peer())),
       record_(services.metrics, protocol_.method) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
@@ -61,7 +62,7 @@ RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
 
 ReduceManyCall::Steps ReduceManyCall::FirstSteps() {
   absl::MutexLock lock(&mutex_);
-  ending_ = services_.admission.open_calls().Enter(open_);
+  ending_ = services_.admission.open_calls().Enter(open_, connection_->open_calls);
   return NextSteps();
 }
 

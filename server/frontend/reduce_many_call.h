@@ -128,6 +128,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   Services& services_;
   const Protocol protocol_;
   grpc::CallbackServerContext* const context_;
+  const std::shared_ptr<Connection> connection_;
   CallRecord record_;
   std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone
   grpc::ByteBuffer request_;              // of the one read under way

@@ -12,8 +12,8 @@ void UnaryCall::BeginReading() {
   Services& services = call_services();
   in_line_since_ = std::chrono::steady_clock::now();
   BeginBatch();  // gRPC is not done with the call while it waits
-  const absl::Status entered =
-      services.admission.read_line().Enter(std::shared_ptr<Member>(shared_from_this(), this));
+  const absl::Status entered = services.admission.read_line().Enter(
+      connection().line, std::shared_ptr<Member>(shared_from_this(), this));
   if (entered.ok()) return;
   RefuseUnread(entered);
   EndBatch();

@@ -11,6 +11,7 @@ processor seconds a call, and the time from the attack's end until the gauges ar
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ sys.path[:0] = [str(HERE / path) for path in (".", "../client_python", "../../cl
 import grpc  # noqa: E402
 import half_messages_test  # noqa: E402
 import header_only_streams_test  # noqa: E402
+import many_connections_test  # noqa: E402
 import numpy as np  # noqa: E402
 import parse_bombs_test  # noqa: E402
 import slow_senders_test  # noqa: E402
@@ -42,6 +44,7 @@ ATTACKS = {
         header_only_streams_test,
         slow_senders_test,
         half_messages_test,
+        many_connections_test,
         parse_bombs_test,
         tiny_frames_test,
     )
@@ -91,11 +94,15 @@ def figures(server, honest, before_s):
 def attack_until_done(module, server, honest):
     window = 0 if module is unread_answers_test else 65535
     go_on = getattr(module, "go_on", lambda client: client.read(0.1))
+    connections = getattr(module, "CONNECTIONS", 1)
     while honest.poll() is None:
-        with RawConnection(server.port, window) as client:
-            module.begin(client)
-            while honest.poll() is None and client.open_calls():
-                go_on(client)
+        with contextlib.ExitStack() as stack:
+            clients = []
+            for _ in range(connections):
+                clients.append(stack.enter_context(RawConnection(server.port, window)))
+                module.begin(clients[-1])
+            while honest.poll() is None and clients[-1].open_calls():
+                go_on(clients[-1])
 
 
 def measure(name, seconds, apart):

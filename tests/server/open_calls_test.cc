@@ -1,6 +1,7 @@
 #include "server/core/open_calls.h"
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -12,12 +13,21 @@
 namespace warpfold {
 namespace {
 
-TEST(OpenCallsTest, AsManyAsFillTheBytesInFlightAndNoMore) {
+// One connection each, unless a test says otherwise.
+class OpenCallsTest : public ::testing::Test {
+ protected:
+  static absl::Status Enter(OpenCalls& calls, OpenCalls::Place& place) {
+    static std::deque<OpenCalls::Share> shares;
+    return calls.Enter(place, shares.emplace_back());
+  }
+};
+
+TEST_F(OpenCallsTest, AsManyAsFillTheBytesInFlightAndNoMore) {
   OpenCalls calls(3000 * kOpenCallBytes);
   EXPECT_EQ(calls.max(), 3000);
   std::vector<OpenCalls::Place> places(3001);
-  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(calls.Enter(places[i]).ok());
-  const absl::Status refused = calls.Enter(places[3000]);
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(Enter(calls, places[i]).ok());
+  const absl::Status refused = Enter(calls, places[3000]);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
             "the limit of 3000 calls that wait for their clients is reached "
@@ -33,35 +43,61 @@ TEST(OpenCallsTest, AsManyAsFillTheBytesInFlightAndNoMore) {
   EXPECT_EQ(calls.count(), 0) << "each once";
 }
 
+TEST_F(OpenCallsTest, TheLastQuarterIsForConnectionsThatHaveFew) {
+  constexpr int kCallsMax = 4000;
+  OpenCalls calls(kCallsMax * kOpenCallBytes);
+  std::deque<OpenCalls::Place> places;
+  const auto enter_all = [&](OpenCalls::Share& share) {
+    int entered = 0;
+    while (calls.Enter(places.emplace_back(), share).ok()) ++entered;
+    return entered;
+  };
+  OpenCalls::Share first;
+  EXPECT_EQ(enter_all(first), 3000);
+  const absl::Status refused = calls.Enter(places.emplace_back(), first);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "3000 calls wait for their clients, and 3000 of this connection: the last of 4000 "
+            "places are for others (--max-bytes-in-flight)");
+  EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
+  std::deque<OpenCalls::Share> hostile(100);
+  for (OpenCalls::Share& share : hostile) EXPECT_EQ(enter_all(share), kFewCalls);
+  OpenCalls::Share honest;
+  EXPECT_EQ(enter_all(honest), kFewCalls) << "whoever takes the rest";
+  for (OpenCalls::Place& place : places) calls.Leave(place);
+  EXPECT_EQ(calls.count(), 0);
+  EXPECT_EQ(enter_all(first), 3000) << "who has left has none";
+}
+
 // While a flood is refused its refusals wait for the server as all does.
-TEST(OpenCallsTest, ThoseThatEndKeepNobodyOut) {
+TEST_F(OpenCallsTest, ThoseThatEndKeepNobodyOut) {
   OpenCalls calls(0);
   EXPECT_EQ(calls.max(), OpenCalls::kCallsMaxMin);
   std::vector<OpenCalls::Place> open(OpenCalls::kCallsMaxMin);
-  for (OpenCalls::Place& place : open) ASSERT_TRUE(calls.Enter(place).ok());
+  for (OpenCalls::Place& place : open) ASSERT_TRUE(Enter(calls, place).ok());
   std::vector<OpenCalls::Place> refused(2 * OpenCalls::kCallsMaxMin);
-  for (OpenCalls::Place& place : refused) EXPECT_FALSE(calls.Enter(place).ok());
+  for (OpenCalls::Place& place : refused) EXPECT_FALSE(Enter(calls, place).ok());
   EXPECT_EQ(calls.count(), 3 * OpenCalls::kCallsMaxMin);
   calls.Leave(open[0]);
   calls.End(open[1]);
   OpenCalls::Place next;
-  EXPECT_TRUE(calls.Enter(next).ok());
+  EXPECT_TRUE(Enter(calls, next).ok());
   OpenCalls::Place after;
-  EXPECT_TRUE(calls.Enter(after).ok()) << "one is refused, and leaves its place";
+  EXPECT_TRUE(Enter(calls, after).ok()) << "one is refused, and leaves its place";
   OpenCalls::Place last;
-  EXPECT_FALSE(calls.Enter(last).ok());
+  EXPECT_FALSE(Enter(calls, last).ok());
 }
 
-TEST(OpenCallsTest, ANewLimitIsForTheNext) {
+TEST_F(OpenCallsTest, ANewLimitIsForTheNext) {
   OpenCalls calls(0);
   std::vector<OpenCalls::Place> places(OpenCalls::kCallsMaxMin + 2);
-  for (int i = 0; i < OpenCalls::kCallsMaxMin; ++i) ASSERT_TRUE(calls.Enter(places[i]).ok());
-  EXPECT_FALSE(calls.Enter(places[OpenCalls::kCallsMaxMin]).ok());
+  for (int i = 0; i < OpenCalls::kCallsMaxMin; ++i) ASSERT_TRUE(Enter(calls, places[i]).ok());
+  EXPECT_FALSE(Enter(calls, places[OpenCalls::kCallsMaxMin]).ok());
   calls.SetBytesMax(2048 * kOpenCallBytes);
-  EXPECT_TRUE(calls.Enter(places[OpenCalls::kCallsMaxMin + 1]).ok());
+  EXPECT_TRUE(Enter(calls, places[OpenCalls::kCallsMaxMin + 1]).ok());
 }
 
-TEST(OpenCallsTest, HoweverManyBytesThereAreNoMoreThanGrpcCanSearch) {
+TEST_F(OpenCallsTest, HoweverManyBytesThereAreNoMoreThanGrpcCanSearch) {
   const std::int64_t enough = OpenCalls::kCallsMax * kOpenCallBytes;
   OpenCalls calls(enough);
   EXPECT_EQ(calls.max(), OpenCalls::kCallsMax);

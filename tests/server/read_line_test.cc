@@ -1,7 +1,9 @@
 #include "server/core/read_line.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -11,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
+#include "server/core/room.h"
 
 namespace warpfold {
 namespace {
@@ -32,23 +35,30 @@ class Call final : public ReadLine::Member {
   }
 };
 
+using Calls = std::vector<std::shared_ptr<Call>>;
+
+// All calls are of one connection, unless a test says otherwise.
 class ReadLineTest : public ::testing::Test {
  protected:
-  std::vector<std::shared_ptr<Call>> Enter(std::int64_t count) {
-    std::vector<std::shared_ptr<Call>> calls;
+  Calls Enter(std::int64_t count) { return Enter(client_, count); }
+  Calls Enter(ReadLine::Client& client, std::int64_t count) {
+    Calls calls;
     for (std::int64_t i = 0; i < count; ++i) {
       calls.push_back(std::make_shared<Call>());
-      EXPECT_TRUE(line_.Enter(calls.back()).ok());
+      EXPECT_TRUE(line_.Enter(client, calls.back()).ok());
     }
     return calls;
   }
-  static std::int64_t Turns(const std::vector<std::shared_ptr<Call>>& calls) {
+  static std::int64_t Turns(const Calls& calls) {
     std::int64_t turns = 0;
     for (const auto& call : calls) turns += call->turns;
     return turns;
   }
 
+  void NextEra() { line_.Pass(ReadLine::kTurnMax, kNoLag); }
+
   ReadLine line_{std::int64_t{1} << 30};
+  ReadLine::Client client_;
 };
 
 TEST_F(ReadLineTest, SoManyHaveTheirTurnAndTheNextWhenOneLeaves) {
@@ -125,22 +135,97 @@ TEST_F(ReadLineTest, ClientsMakeTurnsNoLongerThanThat) {
   EXPECT_EQ(Turns(second), 1);
 }
 
+TEST_F(ReadLineTest, AClientThatHasNoTurnIsBeforeThoseThatHave) {
+  ReadLine::Client hostile;
+  const auto half_messages = Enter(hostile, 15 * kTurns);
+  EXPECT_EQ(Turns(half_messages), kTurns);
+  const auto honest = Enter(3);
+  EXPECT_EQ(Turns(honest), 1) << "at once, though all turns are taken";
+  line_.Leave(*honest[0]);
+  EXPECT_EQ(Turns(honest), 2);
+  line_.Leave(*honest[1]);
+  line_.Leave(*honest[2]);
+  EXPECT_EQ(Turns(honest), 3);
+  EXPECT_EQ(Turns(half_messages), kTurns);
+}
+
+TEST_F(ReadLineTest, TurnsGoRoundTheConnections) {
+  const auto first = Enter(kTurns);
+  std::deque<ReadLine::Client> clients(3);
+  std::vector<Calls> calls;
+  for (ReadLine::Client& client : clients) calls.push_back(Enter(client, 100));
+  const auto later = Enter(100);
+  // Each has one; three more than kTurns are taken.
+  for (int i = 0; i < 3 + 40; ++i) line_.Leave(*first[i]);
+  EXPECT_EQ(Turns(calls[0]), 11);
+  EXPECT_EQ(Turns(calls[1]), 11);
+  EXPECT_EQ(Turns(calls[2]), 11);
+  EXPECT_EQ(Turns(later), 10);
+}
+
+TEST_F(ReadLineTest, WhoseTurnsHaveLastedTooLongHasNone) {
+  ReadLine::Client slow;
+  const auto half_messages = Enter(slow, 2);
+  const auto others = Enter(3 * kTurns);
+  NextEra();
+  const auto next = Enter(slow, 1);
+  line_.Leave(*others[0]);
+  EXPECT_EQ(Turns(next), 0) << "behind those that have turns, too";
+  NextEra();
+  EXPECT_EQ(Turns(next), 1);
+}
+
+TEST_F(ReadLineTest, NoMoreTurnsThanThatHoweverManyConnections) {
+  std::deque<ReadLine::Client> clients(kTurns + ReadLine::kOnlyTurns + 5);
+  Calls calls;
+  for (ReadLine::Client& client : clients) calls.push_back(Enter(client, 1).front());
+  EXPECT_EQ(Turns(calls), kTurns + ReadLine::kOnlyTurns);
+  for (int i = 0; i < 5; ++i) line_.Leave(*calls[i]);
+  EXPECT_EQ(Turns(calls), std::ssize(clients));
+}
+
+TEST_F(ReadLineTest, TheLastPlacesAreForConnectionsThatHaveFew) {
+  line_.SetBytesMax(0);
+  Calls calls = Enter(kTurns);
+  const auto enter_all = [&](ReadLine::Client& client) {
+    std::int64_t entered = -1;
+    do {
+      ++entered;
+      calls.push_back(std::make_shared<Call>());
+    } while (line_.Enter(client, calls.back()).ok());
+    return entered;
+  };
+  EXPECT_EQ(enter_all(client_), ReadLine::kWaitingMaxMin * 3 / 4);
+  const absl::Status refused = line_.Enter(client_, std::make_shared<Call>());
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "768 calls wait to be read, and 768 of this connection: the last of 1024 places are "
+            "for others (--max-bytes-in-flight)");
+  EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
+  EXPECT_EQ(line_.refused(), 2U);
+  std::deque<ReadLine::Client> others(20);
+  for (ReadLine::Client& client : others) EXPECT_EQ(enter_all(client), 1 + kFewCalls);
+}
+
 TEST_F(ReadLineTest, AsManyWaitAsMayAndNoMore) {
   line_.SetBytesMax(0);
-  const auto turns = Enter(kTurns);
-  const auto waiting = Enter(ReadLine::kWaitingMaxMin);
+  std::deque<ReadLine::Client> clients(kTurns + ReadLine::kOnlyTurns + ReadLine::kWaitingMaxMin);
+  Calls turns;
+  for (ReadLine::Client& client : clients) turns.push_back(Enter(client, 1).front());
   const auto call = std::make_shared<Call>();
-  const absl::Status refused = line_.Enter(call);
+  const absl::Status refused = line_.Enter(client_, call);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
             "the limit of 1024 calls that wait to be read is reached (--max-bytes-in-flight)");
   EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
   EXPECT_EQ(line_.refused(), 1U);
   line_.Leave(*turns[0]);
-  EXPECT_TRUE(line_.Enter(call).ok());
+  EXPECT_TRUE(line_.Enter(client_, call).ok());
   line_.SetBytesMax(3000 * ReadLine::kWaitingCallBytes);
-  Enter(3000 - ReadLine::kWaitingMaxMin);
-  EXPECT_FALSE(line_.Enter(std::make_shared<Call>()).ok());
+  std::deque<ReadLine::Client> more(3000 - ReadLine::kWaitingMaxMin);
+  for (ReadLine::Client& client : more) Enter(client, 1);
+  ReadLine::Client last;
+  EXPECT_FALSE(line_.Enter(last, std::make_shared<Call>()).ok());
 }
 
 TEST_F(ReadLineTest, EachHasOneTurnWhateverComesBetween) {
@@ -149,7 +234,8 @@ TEST_F(ReadLineTest, EachHasOneTurnWhateverComesBetween) {
   constexpr unsigned kSeed = 4712;
   std::printf("seed %u\n", kSeed);
   std::atomic<bool> done{false};
-  std::vector<std::vector<std::shared_ptr<Call>>> calls(kThreads);
+  std::vector<Calls> calls(kThreads);
+  std::array<ReadLine::Client, 3> clients;
   std::jthread passing([&] {
     while (!done) line_.Pass(milliseconds(50), kNoLag);
   });
@@ -158,11 +244,11 @@ TEST_F(ReadLineTest, EachHasOneTurnWhateverComesBetween) {
     for (unsigned t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         std::minstd_rand random(kSeed + t);
-        std::vector<std::shared_ptr<Call>> here;
+        Calls here;
         for (int i = 0; i < kCalls; ++i) {
           calls[t].push_back(std::make_shared<Call>());
           here.push_back(calls[t].back());
-          ASSERT_TRUE(line_.Enter(here.back()).ok());
+          ASSERT_TRUE(line_.Enter(clients[random() % 3], here.back()).ok());
           while (here.size() > 600) {  // more than have turns
             std::swap(here[random() % here.size()], here.back());
             line_.Leave(*here.back());
