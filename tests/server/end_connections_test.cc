@@ -13,9 +13,9 @@ namespace warpfold {
 namespace {
 
 // The two ends of a connection to a listener of its own.
-class Connection {
+class SocketPair {
  public:
-  Connection() : client_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), accepted_(Accept()) {}
+  SocketPair() : client_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), accepted_(Accept()) {}
 
   int port() const { return port_; }
   // Of the accepted end, at the client; "" at its end.
@@ -47,8 +47,8 @@ class Connection {
 };
 
 TEST(EndConnectionsTest, EndsThoseOfThePortAndNoOther) {
-  const Connection ended;
-  const Connection other;
+  const SocketPair ended;
+  const SocketPair other;
   EXPECT_EQ(EndConnections(ended.port()), 1);
   EXPECT_FALSE(ended.Say('a'));
   EXPECT_EQ(ended.Hear(), "");
