@@ -1,7 +1,6 @@
 #include "kernels/part.h"
 
-#include <cstddef>
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,105 +8,114 @@
 namespace warpfold {
 namespace {
 
-absl::Status CheckShape(const Plan& whole, const std::vector<std::int64_t>& whole_shape,
-                        const std::vector<std::int64_t>& shape) {
-  if (shape.size() != whole_shape.size()) {
-    return InvalidField(
-        Field::kTensorShape,
-        absl::StrCat("has ", shape.size(), " dimensions, but the whole has ", whole_shape.size()));
+// What one step along each dimension of `shape` makes, where those that are not `counted` do not
+// count.
+template <typename Counted>
+std::vector<std::int64_t> Strides(const std::vector<std::int64_t>& shape, Counted counted) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    if (counted(d)) stride *= shape[d];
   }
-  const OuterRun& run = whole.outer_run;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const bool in_run = whole_shape[d] != 1 && static_cast<int>(d) >= run.first_dimension &&
-                        static_cast<int>(d) < run.end_dimension;
-    if (shape[d] != whole_shape[d] && !in_run) {
-      return InvalidField(
-          Field::kTensorShape,
-          absl::StrCat("dimension ", d, " is ", shape[d], ", but the whole's is ", whole_shape[d],
-                       ", and it is not in the outermost reduced run"));
-    }
-    if (shape[d] < 0) {
-      return InvalidField(Field::kTensorShape,
-                          absl::StrCat("dimension ", d, " is negative: ", shape[d]));
-    }
-  }
-  return absl::OkStatus();
+  return strides;
 }
 
-// Indices of the run in a part of `shape`, which CheckShape found right. More than the run has when
-// the number does not fit.
-std::int64_t RunLength(const Plan& whole, const std::vector<std::int64_t>& shape) {
-  std::int64_t length = 1;
-  bool fits = true;
-  for (int d = whole.outer_run.first_dimension; d < whole.outer_run.end_dimension; ++d) {
-    const std::int64_t dimension = shape[static_cast<std::size_t>(d)];
-    if (dimension == 0) return 0;
-    fits = fits && !__builtin_mul_overflow(length, dimension, &length);
-  }
-  return fits ? length : std::numeric_limits<std::int64_t>::max();
+std::vector<std::int64_t> IndexStrides(const Plan& whole) {
+  return Strides(whole.shape, [&](std::size_t d) { return whole.reduced.test(d); });
 }
+
+bool All(std::size_t /*dimension*/) { return true; }
 
 }  // namespace
 
-absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, const std::vector<std::int64_t>& shape,
-                              std::int64_t offset) {
-  if (absl::Status status = CheckShape(whole, spec.shape, shape); !status.ok()) return status;
-  const std::int64_t length = RunLength(whole, shape);
-  if (offset < 0) {
-    return InvalidField(Field::kPartOffset, absl::StrCat("is negative: ", offset));
-  }
-  const std::int64_t run_length = whole.outer_run.length;
-  if (length > run_length || offset > run_length - length) {
-    return InvalidField(Field::kPartOffset,
-                        absl::StrCat(length, " indices from ", offset,
-                                     " on are not in the outermost reduced run of ", run_length));
-  }
-  return Part{std::move(spec), std::move(whole), {offset, offset + length}};
+bool Box::is_empty() const { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+Box BoxOf(const Plan& whole) {
+  return {std::vector<std::int64_t>(whole.shape.size()), whole.shape};
 }
 
-std::int64_t PlaneCount(const Plan& whole) {
-  const Geometry& g = whole.geometry;
-  return g.folds.empty() ? g.outer : g.folds.back().outer;
-}
-
-ReducedElements ReducedElementsOf(const Plan& whole, const Range& range) {
-  const std::int64_t elements = whole.reduced_count / whole.outer_run.length;
-  return {range.length() * elements, range.begin * elements};
-}
-
-Plan SlicePlan(const Plan& whole, std::int64_t planes, const Range& range) {
-  const std::int64_t all_planes = PlaneCount(whole);
-  const std::int64_t length = range.length();
-  Plan plan = whole;
-  Geometry& g = plan.geometry;
-  if (g.folds.empty()) {
-    g.outer = planes;
-    g.reduce = length;
-  } else {
-    const std::int64_t rows = all_planes * whole.outer_run.length;
-    const auto cut = [&](std::int64_t outer) { return outer / rows * planes * length; };
-    g.outer = cut(g.outer);
-    for (std::size_t f = 0; f + 1 < g.folds.size(); ++f) g.folds[f].outer = cut(g.folds[f].outer);
-    g.folds.back().outer = planes;
-    g.folds.back().count = length;
-    if (length == 1) g.folds.pop_back();
+std::optional<BoxFault> FaultOf(const Plan& whole, const Box& box) {
+  const std::size_t rank = whole.shape.size();
+  if (box.shape.size() != rank) {
+    return BoxFault{
+        true, absl::StrCat("has ", box.shape.size(), " dimensions, but the whole has ", rank)};
   }
-  if (!g.reduced_runs.empty()) g.reduced_runs.front().length = length;
-  plan.output_count = whole.output_count / all_planes * planes;
-  const ReducedElements reduced = ReducedElementsOf(whole, range);
-  plan.reduced_count = reduced.count;
-  plan.first_reduced_index = reduced.first_index;
-  plan.element_count = plan.output_count * plan.reduced_count;
-  plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(plan.dtype));
-  plan.leaves_states = true;
+  if (box.offset.size() != rank) {
+    return BoxFault{false, absl::StrCat("has ", box.offset.size(), " indices, but the whole has ",
+                                        rank, " dimensions")};
+  }
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t length = box.shape[d];
+    const std::int64_t offset = box.offset[d];
+    if (length < 0) {
+      return BoxFault{true, absl::StrCat("dimension ", d, " is negative: ", length)};
+    }
+    if (offset < 0) {
+      return BoxFault{false, absl::StrCat("dimension ", d, " is negative: ", offset)};
+    }
+    if (!whole.reduced.test(d) && (length != whole.shape[d] || offset != 0)) {
+      return BoxFault{length != whole.shape[d],
+                      absl::StrCat("dimension ", d, " has ", length, " indices from ", offset,
+                                   " on; it is kept, and a part has all ", whole.shape[d])};
+    }
+    if (length > whole.shape[d] || offset > whole.shape[d] - length) {
+      return BoxFault{length > whole.shape[d],
+                      absl::StrCat("dimension ", d, ": ", length, " indices from ", offset,
+                                   " on are not in the whole's ", whole.shape[d])};
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Part> MakePart(ReduceSpec spec, Plan whole, Box box) {
+  if (const std::optional<BoxFault> fault = FaultOf(whole, box); fault.has_value()) {
+    return InvalidField(fault->is_of_shape ? Field::kTensorShape : Field::kPartOffset, fault->text);
+  }
+  return Part{std::move(spec), std::move(whole), std::move(box)};
+}
+
+bool ReducedElements::Has(std::int64_t index) const {
+  if (index < 0 || index >= whole_count) return false;
+  return std::all_of(cuts.begin(), cuts.end(), [&](const Cut& cut) {
+    const std::int64_t at = index / cut.index_stride % cut.whole_length;
+    return at >= cut.begin && at < cut.end;
+  });
+}
+
+ReducedElements ReducedElementsOf(const Plan& whole, const Box& box) {
+  ReducedElements elements{.count = 1, .whole_count = whole.reduced_count, .cuts = {}};
+  if (box.is_empty()) elements.count = 0;
+  const std::vector<std::int64_t> strides = IndexStrides(whole);
+  for (std::size_t d = 0; d < box.shape.size(); ++d) {
+    if (!whole.reduced.test(d)) continue;
+    elements.count *= box.shape[d];
+    if (box.shape[d] != whole.shape[d]) {
+      elements.cuts.push_back({strides[d], whole.shape[d], box.offset[d], box.end(d)});
+    }
+  }
+  return elements;
+}
+
+Plan CutPlan(const Plan& whole, const Box& box) {
+  Plan plan = Reshaped(whole, box.shape);
+  if (whole.element_count == 0) return plan;
+  const std::vector<std::int64_t> strides = Strides(box.shape, All);
+  const std::vector<std::int64_t> whole_strides = Strides(whole.shape, All);
+  const std::vector<std::int64_t> index_strides = IndexStrides(whole);
+  for (std::size_t d = 0; d < box.shape.size(); ++d) {
+    plan.first_element += box.offset[d] * whole_strides[d];
+    if (!whole.reduced.test(d)) continue;
+    plan.places.first_index += box.offset[d] * index_strides[d];
+    if (box.shape[d] > 1) {
+      plan.places.dimensions.push_back({strides[d], box.shape[d], index_strides[d]});
+    }
+  }
   return plan;
 }
 
 Plan PlanOf(const Part& part) {
-  if (part.whole.element_count > 0) {
-    return SlicePlan(part.whole, PlaneCount(part.whole), part.range);
-  }
-  Plan plan = part.whole;
+  Plan plan = CutPlan(part.whole, part.box);
   plan.leaves_states = true;
   return plan;
 }

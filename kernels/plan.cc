@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bitset>
 #include <limits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -85,21 +86,6 @@ std::vector<Run> CollapseRuns(const std::vector<std::int64_t>& shape,
   return runs;
 }
 
-OuterRun OuterRunOf(const std::vector<std::int64_t>& shape, const std::bitset<kMaxRank>& reduced) {
-  OuterRun run;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
-    if (reduced.test(d)) {
-      if (run.end_dimension == 0) run.first_dimension = static_cast<int>(d);
-      run.end_dimension = static_cast<int>(d) + 1;
-      run.length *= shape[d];
-    } else if (run.end_dimension > 0) {
-      break;
-    }
-  }
-  return run;
-}
-
 std::vector<ReducedRun> ReducedRuns(const std::vector<Run>& runs) {
   std::vector<ReducedRun> reduced;
   std::int64_t stride = 1;
@@ -141,6 +127,23 @@ Geometry MakeGeometry(const std::vector<Run>& runs) {
   return geometry;
 }
 
+// Fills what follows from the plan's shape.
+void FillCounts(Plan& plan) {
+  plan.output_count = 1;
+  plan.reduced_count = 1;
+  for (std::size_t d = 0; d < plan.shape.size(); ++d) {
+    (plan.reduced.test(d) ? plan.reduced_count : plan.output_count) *= plan.shape[d];
+  }
+  plan.element_count = plan.output_count * plan.reduced_count;
+  plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(plan.dtype));
+  if (plan.element_count > 0) {
+    plan.geometry = MakeGeometry(CollapseRuns(plan.shape, plan.reduced));
+  } else {
+    plan.geometry = {
+        .outer = plan.output_count, .reduce = 0, .inner = 1, .folds = {}, .reduced_runs = {}};
+  }
+}
+
 }  // namespace
 
 std::int64_t Plan::result_bytes() const {
@@ -168,20 +171,16 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   plan.ops = spec.ops;
   plan.nan_policy = spec.nan_policy;
   plan.correction = spec.correction;
-  plan.output_count = 1;
-  plan.reduced_count = 1;
+  plan.shape = spec.shape;
+  plan.reduced = *reduced;
+  FillCounts(plan);
   for (std::size_t d = 0; d < spec.shape.size(); ++d) {
-    if (reduced->test(d)) {
-      plan.reduced_count *= spec.shape[d];
-      if (spec.keepdims) plan.result_shape.push_back(1);
-    } else {
-      plan.output_count *= spec.shape[d];
+    if (!reduced->test(d)) {
       plan.result_shape.push_back(spec.shape[d]);
+    } else if (spec.keepdims) {
+      plan.result_shape.push_back(1);
     }
   }
-  plan.outer_run = OuterRunOf(spec.shape, *reduced);
-  plan.element_count = plan.output_count * plan.reduced_count;
-  plan.input_bytes = plan.element_count * static_cast<std::int64_t>(ElementBytes(spec.dtype));
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (const Op op : spec.ops) {
       if (op == Op::kMin || op == Op::kMax || op == Op::kArgMin || op == Op::kArgMax) {
@@ -193,13 +192,15 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
       return InvalidField(Field::kTensorShape, "the results' byte count does not fit in int64");
     }
   }
-  if (plan.element_count > 0) {
-    plan.geometry = MakeGeometry(CollapseRuns(spec.shape, *reduced));
-  } else {
-    plan.geometry = {
-        .outer = plan.output_count, .reduce = 0, .inner = 1, .folds = {}, .reduced_runs = {}};
-  }
   return plan;
+}
+
+Plan Reshaped(const Plan& plan, std::vector<std::int64_t> shape) {
+  Plan reshaped = plan;
+  reshaped.shape = std::move(shape);
+  reshaped.result_shape.clear();
+  FillCounts(reshaped);
+  return reshaped;
 }
 
 }  // namespace warpfold

@@ -7,6 +7,7 @@
 #ifndef WARPFOLD_KERNELS_PLAN_H_
 #define WARPFOLD_KERNELS_PLAN_H_
 
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "kernels/bundle.h"
 #include "kernels/extent.h"
 #include "kernels/output_rows.h"
+#include "kernels/places.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -57,30 +59,24 @@ struct Geometry {
   OutputRows output_rows() const;
 };
 
-// The outermost reduced dimension and those behind it as long as they are reduced, too; dimensions
-// of length 1 do not count. Parts of a tensor are ranges of it (part.h).
-struct OuterRun {
-  int first_dimension = 0;
-  int end_dimension = 0;  // past the last one; first_dimension when nothing is reduced
-  std::int64_t length = 1;
-};
-
 struct Plan {
   DType dtype = DType::kF32;
   std::vector<Op> ops;
   NanPolicy nan_policy = NanPolicy::kPropagate;
+  std::vector<std::int64_t> shape;
+  std::bitset<kMaxRank> reduced;  // which of its dimensions
   Geometry geometry;
-  OuterRun outer_run;
   std::vector<std::int64_t> result_shape;
   std::int64_t element_count = 0;
   std::int64_t input_bytes = 0;
   std::int64_t output_count = 0;   // elements of one op's result
   std::int64_t reduced_count = 0;  // elements behind each of them
   std::int64_t correction = 0;     // of VAR and STD
-  // Of a slice of planes: the number of its first output in the whole, for whoever names one.
+  // Of a part (part.h): the number of its first output in the whole, for whoever names one; the
+  // linear offset of its first element there; and where its elements are among the reduced axes.
   std::int64_t first_output = 0;
-  // Of a range of the outermost run: how many indices of the reduced axes lie before it.
-  std::int64_t first_reduced_index = 0;
+  std::int64_t first_element = 0;
+  ReducedPlaces places;
   // A device leaves the state of each output, finish.h's F::State of the bundle, and no results; or
   // where sums are exact the values of device/part_values.h.
   bool leaves_states = false;
@@ -97,6 +93,10 @@ struct Plan {
 // (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, min, max,
 // argmin or argmax of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
+
+// The same reduction of a tensor of `shape`, which has the rank and is right; the results' shape is
+// not set. MIN and the like of no elements are the caller's to refuse.
+Plan Reshaped(const Plan& plan, std::vector<std::int64_t> shape);
 
 }  // namespace warpfold
 

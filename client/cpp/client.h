@@ -130,12 +130,6 @@ struct ReduceOptions {
   std::int64_t correction = 0;  // VAR and STD divide by the count less this
 };
 
-// Which part of a larger tensor is reduced: reduction.proto's Part.
-struct PartOfWhole {
-  std::vector<std::int64_t> whole_shape = {};
-  std::int64_t offset = 0;  // the first index in the whole's outermost reduced run
-};
-
 struct MergeOptions {
   std::optional<std::chrono::milliseconds> timeout = {};  // instead of ClientOptions::timeout
   std::string request_id = {};                            // echoed and logged by the server
@@ -212,7 +206,7 @@ class Client {
   absl::StatusOr<ReduceAnswer> Merge(std::span<const std::string> states,
                                      const MergeOptions& options);
 
-  // Merges the states of neighbouring parts to the state of their union.
+  // Merges the states of parts that make up a box to its state.
   absl::StatusOr<std::string> MergeToState(std::span<const std::string> states,
                                            const MergeOptions& options);
 

@@ -51,7 +51,7 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
   request.set_return_state(true);
   request.mutable_part()->mutable_whole_shape()->Assign(part.whole_shape.begin(),
                                                         part.whole_shape.end());
-  request.mutable_part()->set_offset(part.offset);
+  request.mutable_part()->mutable_offset()->Assign(part.offset.begin(), part.offset.end());
   return request;
 }
 

@@ -57,7 +57,7 @@ Served Client::SendStripe(const TensorView& tensor, const StripePlan& plan, std:
   const TensorView view{tensor.dtype, cut.shape, tensor.data.subspan(cut.first_byte, cut.bytes)};
   return SendTensor(connection, view,
                     plan.join == StripePlan::Join::kMerge
-                        ? StateRequestWithoutTensor({tensor.shape, cut.offset}, options)
+                        ? StateRequestWithoutTensor(PartOf(plan, cut), options)
                         : RequestWithoutTensor(options),
                     options);
 }

@@ -74,6 +74,12 @@ std::int64_t StripeIndices(const Cut& cut, const TensorView& tensor, std::span<c
 
 }  // namespace
 
+PartOfWhole PartOf(const StripePlan& plan, const Stripe& stripe) {
+  PartOfWhole part{plan.whole_shape, std::vector<std::int64_t>(plan.whole_shape.size())};
+  part.offset[plan.dimension] = stripe.offset;
+  return part;
+}
+
 std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,
                                                    std::span<const std::int64_t> axes) {
   std::vector<bool> reduced(rank, axes.empty());
@@ -135,11 +141,14 @@ std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const 
     });
     if (!gone) ++plan.result_dimension;
   }
+  plan.dimension = cut->first;
+  plan.whole_shape = tensor.shape;
+  std::fill(plan.whole_shape.begin() + static_cast<std::ptrdiff_t>(cut->first),
+            plan.whole_shape.begin() + static_cast<std::ptrdiff_t>(cut->end), 1);
+  plan.whole_shape[cut->first] = cut->indices;
   for (std::int64_t offset = 0; offset < cut->indices; offset += indices) {
     const std::int64_t count = std::min(indices, cut->indices - offset);
-    std::vector<std::int64_t> shape = tensor.shape;
-    std::fill(shape.begin() + static_cast<std::ptrdiff_t>(cut->first),
-              shape.begin() + static_cast<std::ptrdiff_t>(cut->end), 1);
+    std::vector<std::int64_t> shape = plan.whole_shape;
     shape[cut->first] = count;
     plan.stripes.push_back({offset, std::move(shape),
                             static_cast<std::size_t>(offset * cut->index_bytes),

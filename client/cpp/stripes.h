@@ -25,7 +25,7 @@
 namespace warpfold::client {
 
 struct Stripe {
-  std::int64_t offset = 0;          // in indices of what is cut: the run, or the kept dimension
+  std::int64_t offset = 0;          // in indices of the dimension that is cut
   std::vector<std::int64_t> shape;  // of the stripe
   std::size_t first_byte = 0;       // of the whole's
   std::size_t bytes = 0;
@@ -37,6 +37,9 @@ struct StripePlan {
     kConcatenate,  // the stripes' results, along result_dimension
   };
   Join join = Join::kMerge;
+  // Of kMerge the tensor's shape, in which the dimensions that are cut together are one.
+  std::vector<std::int64_t> whole_shape;
+  std::size_t dimension = 0;  // that is cut
   std::size_t result_dimension = 0;
   std::int64_t index_results = 0;  // of kConcatenate: the results of one index of what is cut
   std::vector<Stripe> stripes;     // two or more
@@ -48,6 +51,9 @@ struct StripeLimits {
   std::int64_t message_bytes_max = 0;  // of the server; 0: it did not say
   std::int64_t result_bytes_max = 0;   // the same
 };
+
+// Where `stripe`, one of kMerge, is in the whole.
+PartOfWhole PartOf(const StripePlan& plan, const Stripe& stripe);
 
 // Which of `rank` dimensions are reduced; nullopt for axes that are not a set of dimensions.
 std::optional<std::vector<bool>> ReducedDimensions(std::size_t rank,

@@ -33,6 +33,12 @@ struct TensorView {
   std::span<const std::byte> data;  // exactly TensorBytes(dtype, shape)
 };
 
+// Which part of a larger tensor is reduced: reduction.proto's Part.
+struct PartOfWhole {
+  std::vector<std::int64_t> whole_shape = {};
+  std::vector<std::int64_t> offset = {};  // where it begins, for each dimension of the whole
+};
+
 // A tensor that owns its bytes.
 struct Tensor {
   DType dtype = v1::DTYPE_UNSPECIFIED;

@@ -149,8 +149,7 @@ void VisitFusion(const Job& job, Visitor&& visitor) {
 
 template <class X>
 void PackState(DType dtype, const std::vector<ValueKind>& kinds, const typename X::State& state,
-               const ResultTargets& places, std::int64_t first_index,
-               std::vector<std::string>& values) {
+               const ReducedPlaces& places, std::vector<std::string>& values) {
   using Values = typename X::Values;
   const auto place_of = [&](ValueKind kind) {
     const auto found = std::find(kinds.begin(), kinds.end(), kind);
@@ -170,7 +169,7 @@ void PackState(DType dtype, const std::vector<ValueKind>& kinds, const typename 
     if (IsSumKind(kinds[i])) return;
     typename C::State value = Values::template Get<C>(X::ValuesOf(state));
     if constexpr (Indexed<C>) {
-      if (value.index != C::kNone) value.index = first_index + places.ReducedIndex(value.index);
+      if (value.index != C::kNone) value.index = places.IndexOf(value.index);
     }
     char packed[32];
     static_assert(sizeof(value) <= sizeof(packed));
@@ -249,16 +248,13 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
 }  // namespace
 
 void PackExactly(const Job& job, const std::vector<ValueKind>& kinds, const void* states,
-                 std::int64_t count, const std::vector<ReducedRun>& runs, std::int64_t first_index,
+                 std::int64_t count, const ReducedPlaces& places,
                  std::vector<std::string>& values) {
-  ResultTargets places;
-  places.reduced_run_count = static_cast<int>(runs.size());
-  std::copy(runs.begin(), runs.end(), places.reduced_runs);
   VisitFusion(job, [&](auto fusion) {
     using X = typename decltype(fusion)::type;
     const auto* const from = static_cast<const typename X::State*>(states);
     for (std::int64_t i = 0; i < count; ++i) {
-      PackState<X>(job.dtype, kinds, from[i], places, first_index, values);
+      PackState<X>(job.dtype, kinds, from[i], places, values);
     }
   });
 }

@@ -16,18 +16,17 @@
 
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/reduce.h"
-#include "kernels/extent.h"
 #include "kernels/part.h"
+#include "kernels/places.h"
 #include "kernels/values.h"
 
 namespace warpfold::cpu {
 
 // Appends the values of `count` normalised states, output by output, to values[i] of kinds[i].
-// `runs` are those in which the states' indices are; packed they are `first_index` further on.
-// REQUIRES: the job's fusion has the kinds.
+// The states' indices are offsets in `places`; packed they are those in the whole. REQUIRES: the
+// job's fusion has the kinds.
 void PackExactly(const Job& job, const std::vector<ValueKind>& kinds, const void* states,
-                 std::int64_t count, const std::vector<ReducedRun>& runs, std::int64_t first_index,
-                 std::vector<std::string>& values);
+                 std::int64_t count, const ReducedPlaces& places, std::vector<std::string>& values);
 
 // The inverse, which takes the values of `count` outputs from the front of each; the identity of
 // kinds that are not in `kinds`. The kind, if any, of which a value is not one that `elements` can

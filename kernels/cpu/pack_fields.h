@@ -144,9 +144,7 @@ template <class C, typename T>
 bool IsPossible(const typename C::State& state, const ReducedElements& elements) {
   using State = typename C::State;
   if constexpr (Indexed<C>) {
-    return (state.index >= elements.first_index &&
-            state.index - elements.first_index < elements.count &&
-            IsKeyOfPlacedElement<C, T>(state.key)) ||
+    return (elements.Has(state.index) && IsKeyOfPlacedElement<C, T>(state.key)) ||
            (state.index == C::kNone && state.key == C::kNone);
   } else if constexpr (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>) {
     return IsKeyOfElement<C, T>(state);

@@ -1,5 +1,6 @@
 #include "server/core/shard_reduce.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,28 +11,49 @@
 namespace warpfold {
 namespace {
 
-absl::StatusOr<ShardResults> ReducePlanes(Lane& lane, const Plan& whole, const Shard& shard) {
-  const std::int64_t plane_bytes = whole.input_bytes / PlaneCount(whole);
-  Plan plan = SlicePlan(whole, shard.size_bytes / plane_bytes, {0, whole.outer_run.length});
-  plan.leaves_states = false;
-  plan.first_output = shard.offset_bytes / plane_bytes * (whole.output_count / PlaneCount(whole));
-  absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
-  if (!outcome.ok()) return outcome.status();
-  return ShardResults{
-      {}, false, std::move(outcome->results), outcome->times, std::move(outcome->charge)};
+// The dimension along which shards are cut (shard_layout.h); none of a tensor of one element.
+std::optional<std::size_t> CutDimension(const Plan& whole) {
+  const auto longer = std::find_if(whole.shape.begin(), whole.shape.end(),
+                                   [](std::int64_t length) { return length != 1; });
+  if (longer == whole.shape.end()) return std::nullopt;
+  return static_cast<std::size_t>(longer - whole.shape.begin());
 }
 
-absl::StatusOr<ShardResults> ReduceRange(Lane& lane, const Plan& whole, const Shard& shard,
-                                         bool to_partials) {
-  const std::int64_t row_bytes = whole.input_bytes / whole.outer_run.length;
-  const std::int64_t begin = shard.offset_bytes / row_bytes;
-  const Range range{begin, begin + shard.size_bytes / row_bytes};
-  Plan plan = SlicePlan(whole, 1, range);
+bool HasWholeOutputs(const Plan& whole) {
+  const std::optional<std::size_t> cut = CutDimension(whole);
+  return cut.has_value() && !whole.reduced.test(*cut);
+}
+
+Box BoxOfShard(const Plan& whole, const Shard& shard) {
+  Box box = BoxOf(whole);
+  if (const std::optional<std::size_t> cut = CutDimension(whole)) {
+    const std::int64_t index_bytes = whole.input_bytes / whole.shape[*cut];
+    box.offset[*cut] = shard.offset_bytes / index_bytes;
+    box.shape[*cut] = shard.size_bytes / index_bytes;
+  }
+  return box;
+}
+
+absl::StatusOr<ShardResults> ReduceOutputs(Lane& lane, const Plan& whole, const Shard& shard) {
+  Box box = BoxOfShard(whole, shard);
+  Plan plan = CutPlan(whole, box);
+  plan.first_output = plan.first_element / whole.reduced_count;
+  absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
+  if (!outcome.ok()) return outcome.status();
+  return ShardResults{std::move(box), false, std::move(outcome->results), outcome->times,
+                      std::move(outcome->charge)};
+}
+
+absl::StatusOr<ShardResults> ReducePart(Lane& lane, const Plan& whole, const Shard& shard,
+                                        bool to_partials) {
+  Box box = BoxOfShard(whole, shard);
+  Plan plan = CutPlan(whole, box);
+  plan.leaves_states = true;
   plan.leaves_partials = to_partials;
   absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
   if (to_partials && absl::IsResourceExhausted(outcome.status())) outcome = Outcome{};
   if (!outcome.ok()) return outcome.status();
-  return ShardResults{range, to_partials, std::move(outcome->results), outcome->times,
+  return ShardResults{std::move(box), to_partials, std::move(outcome->results), outcome->times,
                       std::move(outcome->charge)};
 }
 
@@ -53,17 +75,17 @@ absl::StatusOr<std::optional<std::vector<std::string>>> JoinPartials(
 
 absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard,
                                          bool exactly) {
-  if (PlaneCount(plan) > 1) return ReducePlanes(lane, plan, shard);
-  return ReduceRange(lane, plan, shard, !exactly && lane.JoinsPartials(plan));
+  if (HasWholeOutputs(plan)) return ReduceOutputs(lane, plan, shard);
+  return ReducePart(lane, plan, shard, !exactly && lane.JoinsPartials(plan));
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> JoinShards(
     Lane& lane, const Plan& whole, absl::Span<ShardResults> shards) {
-  if (PlaneCount(whole) == 1) {
+  if (!HasWholeOutputs(whole)) {
     if (shards.front().are_partials) return JoinPartials(lane, whole, shards);
     std::vector<PartValues> parts;
     for (const ShardResults& shard : shards) {
-      parts.push_back({shard.range, {shard.values.begin(), shard.values.end()}});
+      parts.push_back({shard.box, {shard.values.begin(), shard.values.end()}});
     }
     return MergeToResults(whole, parts);
   }

@@ -2,9 +2,9 @@
 // device, then all of them joined to the tensor's results, the bits of which are those of one
 // device.
 //
-// Step of a request: 3. A shard is some of the planes of the reduction, whose outputs are its own
-// and done on the device; or, where all of the reduction is one plane, a range of the outermost
-// reduced run. Of that it comes to partials, which a lane joins and which may leave results in
+// Step of a request: 3. A shard has outputs of its own, which are done on the device, where the first
+// dimension longer than 1 is kept; where that is reduced, it is a part (kernels/part.h). Of that
+// it comes to partials, which a lane joins and which may leave results in
 // doubt (Lane::JoinPartials), or to exact values, which are merged on the host. Safe from any
 // thread.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
@@ -23,10 +23,10 @@
 
 namespace warpfold {
 
-// What a shard came to: of planes their results, one string an op; of a range its values
+// What a shard came to: of whole outputs their results, one string an op; of a part its values
 // (part_values.h) or its partials.
 struct ShardResults {
-  Range range;  // none: of planes
+  Box box;
   bool are_partials = false;
   std::vector<std::string> values;  // none where its device had no room for partials
   DeviceTimes times;

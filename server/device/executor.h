@@ -139,7 +139,7 @@ class Lane {
     return KeepsNoTensors();
   }
 
-  // Of a tensor in shards on several devices like this one, a range of its outermost reduced run on
+  // Of a tensor in shards on several devices like this one, a part of the first dimension on
   // each: whether Reduce leaves, by slices of `plan` with leaves_partials, what JoinPartials takes.
   // Faster than exact states, but it may not tell a result.
   virtual bool JoinsPartials(const Plan& /*plan*/) const { return false; }

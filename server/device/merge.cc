@@ -17,17 +17,12 @@
 namespace warpfold {
 namespace {
 
-// Packed indices count within the reduced axes already.
-ReducedRun WholeRun(const Plan& whole) { return {1, whole.reduced_count}; }
-
 class Joiner {
  public:
   Joiner(const Plan& whole, const std::vector<PartValues>& parts)
       : whole_(whole), job_(CpuJobOf(whole)), kinds_(ValueKindsOf(whole)) {
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      ReducedElements elements;
-      if (whole.element_count > 0) elements = ReducedElementsOf(whole, parts[p].range);
-      Part& part = parts_.emplace_back(Part{p, elements, {}});
+      Part& part = parts_.emplace_back(Part{p, ReducedElementsOf(whole, parts[p].box), {}});
       for (const std::string_view values : parts[p].values) {
         part.values.emplace_back(values.data(), values.size());
       }
@@ -108,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
   Overflow overflow;
   Output output = layout.OutputAt(whole, block->get(), &overflow);
   output.targets.reduced_run_count = 1;
-  output.targets.reduced_runs[0] = WholeRun(whole);
+  output.targets.reduced_runs[0] = {1, whole.reduced_count};  // packed indices are in it already
   const absl::Status joined =
       Joiner(whole, parts).Run([&](std::int64_t first, std::int64_t count, const void* states) {
         output.first_result = first;
@@ -122,10 +117,10 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
 absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
                                                        const std::vector<PartValues>& parts) {
   std::vector<std::string> values(ValueKindsOf(whole).size());
+  const ReducedPlaces places{{{1, whole.reduced_count, 1}}, 0};
   const absl::Status joined =
       Joiner(whole, parts).Run([&](std::int64_t, std::int64_t count, const void* states) {
-        cpu::PackExactly(CpuJobOf(whole), ValueKindsOf(whole), states, count, {WholeRun(whole)}, 0,
-                         values);
+        cpu::PackExactly(CpuJobOf(whole), ValueKindsOf(whole), states, count, places, values);
       });
   if (!joined.ok()) return joined;
   return values;

@@ -16,7 +16,7 @@ namespace warpfold {
 
 // What a part came to: one string for each of ValueKindsOf(whole), as part_values.h has them.
 struct PartValues {
-  Range range;
+  Box box;
   std::vector<std::string_view> values;
 };
 

@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf
     for (std::int64_t first = 0; first < part.output_count; first += kOutputsAtOnce) {
       const std::int64_t count = std::min(kOutputsAtOnce, part.output_count - first);
       cpu::PackExactly(CpuJobOf(part), kinds, states_of(first, count), count,
-                       part.geometry.reduced_runs, part.first_reduced_index, values);
+                       part.places, values);
     }
     return values;
   });

@@ -91,9 +91,10 @@ absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
 
 // The part that `message` carries; without `part` that is the whole.
 absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spec) {
-  const std::vector<std::int64_t> shape = spec.shape;
+  Box box{std::vector<std::int64_t>(spec.shape.size()), spec.shape};
   if (message.has_part()) {
     spec.shape.assign(message.part().whole_shape().begin(), message.part().whole_shape().end());
+    box.offset.assign(message.part().offset().begin(), message.part().offset().end());
   }
   absl::StatusOr<Plan> whole = MakePlan(spec);
   if (!whole.ok()) {
@@ -103,7 +104,7 @@ absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spe
     if (!message.has_part() || !is_of_shape) return whole.status();
     return InvalidField(Field::kPartWholeShape, error->text);
   }
-  return MakePart(std::move(spec), *std::move(whole), shape, message.part().offset());
+  return MakePart(std::move(spec), *std::move(whole), std::move(box));
 }
 
 }  // namespace
@@ -178,8 +179,8 @@ v1::DType ToProto(DType dtype) {
   __builtin_unreachable();
 }
 
-std::int64_t StateBytesOf(const Plan& whole, const Range& range) {
-  if (range.length() == 0 || whole.element_count == 0) return 0;
+std::int64_t StateBytesOf(const Plan& whole, const Box& box) {
+  if (box.is_empty()) return 0;
   std::int64_t bytes = 0;
   for (const ValueKind kind : ValueKindsOf(whole)) {
     bytes += static_cast<std::int64_t>(ValueBytesMax(kind, whole.dtype));
@@ -200,9 +201,9 @@ absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
                                                              limits.max_result_bytes, " bytes")));
 }
 
-absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits) {
+absl::Status CheckStateSize(const Plan& whole, const Box& box, const Limits& limits) {
   if (whole.output_count <= limits.max_result_bytes &&
-      StateBytesOf(whole, range) <= limits.max_result_bytes) {
+      StateBytesOf(whole, box) <= limits.max_result_bytes) {
     return absl::OkStatus();
   }
   return FieldStatus(Field::kTensor,
@@ -211,7 +212,7 @@ absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits&
 }
 
 std::int64_t AnswerBytes(const Request& request) {
-  if (request.part.has_value()) return StateBytesOf(request.part->whole, request.part->range);
+  if (request.part.has_value()) return StateBytesOf(request.part->whole, request.part->box);
   return request.plan.result_bytes();
 }
 
@@ -256,7 +257,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   absl::Status status = CheckTensorBytes(request.plan, limits);
   if (status.ok()) {
     status = request.part.has_value()
-                 ? CheckStateSize(request.part->whole, request.part->range, limits)
+                 ? CheckStateSize(request.part->whole, request.part->box, limits)
                  : CheckResultSize(request.plan, limits);
   }
   if (!status.ok()) return status;

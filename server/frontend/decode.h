@@ -48,12 +48,12 @@ absl::Status CheckRequestId(const std::string& request_id, const Limits& limits)
 // FAILED_PRECONDITION `required_numerics_version`: neither 0 nor this server's.
 absl::Status CheckNumericsVersion(std::uint32_t required);
 
-// RESOURCE_EXHAUSTED that never fits: the results, or the state of `range`, are above the limit.
+// RESOURCE_EXHAUSTED that never fits: the results, or the state of `box`, are above the limit.
 absl::Status CheckResultSize(const Plan& plan, const Limits& limits);
-absl::Status CheckStateSize(const Plan& whole, const Range& range, const Limits& limits);
+absl::Status CheckStateSize(const Plan& whole, const Box& box, const Limits& limits);
 
 // At most. REQUIRES: output_count is within a limit on bytes, so that nothing overflows.
-std::int64_t StateBytesOf(const Plan& whole, const Range& range);
+std::int64_t StateBytesOf(const Plan& whole, const Box& box);
 
 // Of the answer to `request`: its results, or its state.
 std::int64_t AnswerBytes(const Request& request);

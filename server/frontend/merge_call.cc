@@ -44,7 +44,7 @@ absl::Status MergeCall::Parse() {
   merging_ = *std::move(merging);
   const Part& merged = merging_.merged;
   return ticket().TryHold({.results = request_.return_state()
-                                          ? StateBytesOf(merged.whole, merged.range)
+                                          ? StateBytesOf(merged.whole, merged.box)
                                           : merged.whole.result_bytes()});
 }
 

@@ -15,6 +15,7 @@
 #include "kernels/field_error.h"
 #include "server/core/refusal.h"
 #include "server/frontend/decode.h"
+#include "server/frontend/part_cover.h"
 #include "server/frontend/wire_message.h"
 
 namespace warpfold {
@@ -23,7 +24,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 // What a message becomes beside a copy of its values: fields of two bytes, which are 40 times as
 // large when a vector has just grown for them. Of a state without values 530 bytes are held
@@ -102,28 +103,25 @@ const char* DifferentField(const ReduceSpec& a, const ReduceSpec& b) {
   return nullptr;
 }
 
-absl::StatusOr<Range> DecodeRange(std::size_t i, const v1::PartialState& state, const Plan& whole) {
-  const std::int64_t run_length = whole.outer_run.length;
-  const std::int64_t offset = state.offset();
-  const std::int64_t length = state.length();
-  if (offset < 0 || offset > run_length) {
-    return Wrong(i, ".offset: ", offset, " is not in the outermost reduced run of ", run_length);
+Box Nothing(const Plan& whole) { return {std::vector<std::int64_t>(whole.shape.size()), {0}}; }
+
+absl::StatusOr<Box> DecodeBox(std::size_t i, const v1::PartialState& state, const Plan& whole) {
+  Box box{{state.part_offset().begin(), state.part_offset().end()},
+          {state.part_shape().begin(), state.part_shape().end()}};
+  if (const std::optional<BoxFault> fault = FaultOf(whole, box); fault.has_value()) {
+    return Wrong(i, fault->is_of_shape ? ".part_shape: " : ".part_offset: ", fault->text);
   }
-  if (length < 0 || length > run_length - offset) {
-    return Wrong(i, ".length: ", length, " indices from ", offset,
-                 " on are not in the outermost reduced run of ", run_length);
-  }
-  return Range{offset, offset + length};
+  return box;
 }
 
 absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& state,
-                                        const Plan& whole, const Range& range) {
+                                        const Plan& whole, Box box) {
   const std::vector<ValueKind> kinds = ValueKindsOf(whole);
   if (static_cast<std::size_t>(state.components_size()) != kinds.size()) {
     return Wrong(i, ".components: has ", state.components_size(), ", but the ops are made of ",
                  kinds.size());
   }
-  PartValues part{.range = range, .values = {}};
+  PartValues part{.box = std::move(box), .values = {}};
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const v1::PartialState::Component& component = state.components(static_cast<int>(k));
     const v1::PartialState::Kind kind = ToProto(kinds[k]);
@@ -134,31 +132,6 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
     part.values.push_back(component.values());
   }
   return part;
-}
-
-// The range that the parts make up. INVALID_ARGUMENT: two overlap, or between two nothing is.
-absl::StatusOr<Range> UnionOf(const std::vector<PartValues>& parts) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].range.length() > 0) order.push_back(i);
-  }
-  if (order.empty()) return parts.front().range;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return parts[a].range.begin < parts[b].range.begin;
-  });
-  for (std::size_t n = 1; n < order.size(); ++n) {
-    const Range& before = parts[order[n - 1]].range;
-    const Range& next = parts[order[n]].range;
-    if (next.begin < before.end) {
-      return Wrong(order[n], ".offset: is ", next.begin, ", but states[", order[n - 1],
-                   "] is of indices ", before.begin, " to ", before.end);
-    }
-    if (next.begin > before.end) {
-      return InvalidField(Field::kStates,
-                          absl::StrCat("none is of indices ", before.end, " to ", next.begin));
-    }
-  }
-  return Range{parts[order.front()].range.begin, parts[order.back()].range.end};
 }
 
 // The bytes of the fields `payload_number`, of type bytes, of a message that ends where `input`
@@ -263,8 +236,8 @@ std::string EncodeState(const Part& part, std::vector<std::string> values) {
   state.set_nan_policy(part.spec.nan_policy == NanPolicy::kOmit ? v1::NAN_POLICY_OMIT
                                                                 : v1::NAN_POLICY_PROPAGATE);
   state.set_correction(part.spec.correction);
-  state.set_offset(part.range.begin);
-  state.set_length(part.range.length());
+  state.mutable_part_offset()->Assign(part.box.offset.begin(), part.box.offset.end());
+  state.mutable_part_shape()->Assign(part.box.shape.begin(), part.box.shape.end());
   const std::vector<ValueKind> kinds = ValueKindsOf(part.whole);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     v1::PartialState::Component* component = state.add_components();
@@ -287,10 +260,11 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
   absl::StatusOr<Plan> whole = MakePlan(*spec);
   if (!whole.ok()) return InState(0, whole.status());
   // Of a state only that no count below overflows: what there is of it is not known yet.
-  absl::Status fits = request.return_state() ? CheckStateSize(*whole, Range{}, limits)
+  absl::Status fits = request.return_state() ? CheckStateSize(*whole, Nothing(*whole), limits)
                                              : CheckResultSize(*whole, limits);
   if (!fits.ok()) return InState(0, fits);
 
+  std::vector<Box> boxes;
   for (std::size_t i = 0; i < merging.messages.size(); ++i) {
     const v1::PartialState& state = merging.messages[i];
     const absl::StatusOr<ReduceSpec> other = DecodeSpec(state, limits);
@@ -298,23 +272,21 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
     if (const char* field = DifferentField(*spec, *other); field != nullptr) {
       return Wrong(i, ".", field, ": is not that of states[0]");
     }
-    const absl::StatusOr<Range> range = DecodeRange(i, state, *whole);
-    if (!range.ok()) return range.status();
-    absl::StatusOr<PartValues> part = DecodeValues(i, state, *whole, *range);
+    absl::StatusOr<Box> box = DecodeBox(i, state, *whole);
+    if (!box.ok()) return box.status();
+    boxes.push_back(*box);
+    absl::StatusOr<PartValues> part = DecodeValues(i, state, *whole, *std::move(box));
     if (!part.ok()) return part.status();
     merging.parts.push_back(*std::move(part));
   }
-  const absl::StatusOr<Range> merged = UnionOf(merging.parts);
+  absl::StatusOr<Box> merged =
+      UnionOf(boxes, request.return_state() ? std::nullopt : std::optional<Box>(BoxOf(*whole)));
   if (!merged.ok()) return merged.status();
   if (request.return_state()) {
     fits = CheckStateSize(*whole, *merged, limits);
     if (!fits.ok()) return InState(0, fits);
-  } else if (*merged != Range{0, whole->outer_run.length}) {
-    return InvalidField(Field::kStates, absl::StrCat("are of indices ", merged->begin, " to ",
-                                                     merged->end, " of ", whole->outer_run.length,
-                                                     "; without return_state they must be of all"));
   }
-  merging.merged = Part{*std::move(spec), *std::move(whole), *merged};
+  merging.merged = Part{*std::move(spec), *std::move(whole), *std::move(merged)};
   return merging;
 }
 

@@ -58,6 +58,10 @@ TEST(StripesTest, MergedRunsAreCutAsOne) {
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->join, Join::kMerge);
   ExpectWhole(*plan, shape);
+  EXPECT_THAT(plan->whole_shape, ElementsAre(1, 120'000, 1, 1));
+  const PartOfWhole part = PartOf(*plan, plan->stripes[1]);
+  EXPECT_EQ(part.whole_shape, plan->whole_shape);
+  EXPECT_THAT(part.offset, ElementsAre(0, plan->stripes[1].offset, 0, 0));
   EXPECT_THAT(plan->stripes[1].shape, ElementsAre(1, 50'001, 1, 1));
   EXPECT_EQ(plan->stripes[1].offset, 50'001);
 }

@@ -52,24 +52,22 @@ def axes_of(axis):
     return axis if axis is None or isinstance(axis, tuple) else (axis,)
 
 
-def part_of(x, run, begin, end):
-    """Indices [begin, end) of the outermost reduced run of x, as an array of x's rank."""
-    first, last = run.dimensions[0], run.dimensions[-1]
-    inner = math.prod(x.shape[last + 1 :])
-    flat = x.reshape(math.prod(x.shape[:first]), run.length, inner)
-    lengths = [1 if i in run.dimensions else n for i, n in enumerate(x.shape)]
-    lengths[first] = end - begin
-    return flat[:, begin:end].reshape(lengths)
+def cut_at_random(shape, axes, rng):
+    """Boxes that make up the whole, as (offset, lengths), some of them perhaps empty."""
+    boxes = [((0,) * len(shape), shape)]
+    for _ in range(7):
+        at = int(rng.integers(len(boxes)))
+        (offset, lengths), axis = boxes[at], int(rng.choice(axes))
+        cut = int(rng.integers(lengths[axis] + 1))
+        moved = tuple(o + cut * (i == axis) for i, o in enumerate(offset))
+        boxes[at] = (offset, tuple(cut if i == axis else n for i, n in enumerate(lengths)))
+        rest = tuple(n - cut if i == axis else n for i, n in enumerate(lengths))
+        boxes.insert(at + 1, (moved, rest))
+    return boxes
 
 
-def merged_at_random(client, states, rng):
-    """The results, after neighbours were merged in twos and threes until few were left."""
-    states = list(states)
-    while len(states) > 2:
-        at = int(rng.integers(0, len(states) - 1))
-        count = int(rng.integers(2, 4))
-        states[at : at + count] = [client.merge_states(states[at : at + count])]
-    return client.merge(states)
+def part_of(x, offset, lengths):
+    return x[tuple(slice(o, o + n) for o, n in zip(offset, lengths))]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
@@ -77,20 +75,62 @@ def merged_at_random(client, states, rng):
 def test_parts_merge_to_the_bits_of_the_whole(client, shape, axis, ops, dtype):
     x = floats(shape, dtype)
     ops = [op for op in ops if op != "prod" or np.dtype(dtype).kind == "f"]
-    run = outermost_run(shape, axes_of(axis))
     rng = np.random.default_rng(SEED)
-    cuts = sorted([0, run.length, *rng.integers(0, run.length + 1, 7).tolist()])
-    cuts.insert(1, cuts[1])  # one of the parts is empty
-    states = [
-        client.reduce_part(
-            part_of(x, run, begin, end), ops, axis, whole_shape=shape, offset=begin, keepdims=True
-        )
-        for begin, end in zip(cuts, cuts[1:])
-    ]
     expected = client.reduce(x, ops, axis, keepdims=True)
-    assert_same_bits(client.merge(states, request_id="r"), expected)
     for _ in range(3):
-        assert_same_bits(merged_at_random(client, states, rng), expected)
+        boxes = cut_at_random(shape, axes_of(axis) or range(len(shape)), rng)
+        states = [
+            client.reduce_part(
+                part_of(x, *box), ops, axis, whole_shape=shape, offset=box[0], keepdims=True
+            )
+            for box in boxes
+        ]
+        rng.shuffle(states)
+        assert_same_bits(client.merge(states, request_id="r"), expected)
+
+
+def test_blocks_of_a_grid_merge_row_by_row(client):
+    x = floats((61, 47), np.float32)
+    ops = ["sum", "argmin", "argmax", "std"]
+    rows, columns = [0, 13, 14, 44, 61], [0, 5, 45, 46, 47]
+    states = [
+        client.merge_states(
+            [
+                client.reduce_part(x[a:b, c:d], ops, whole_shape=x.shape, offset=(a, c))
+                for c, d in zip(columns, columns[1:])
+            ]
+        )
+        for a, b in zip(rows, rows[1:])
+    ]
+    assert_same_bits(client.merge(states), client.reduce(x, ops))
+    corners = [states[0], client.reduce_part(x[13:, :46], ops, whole_shape=x.shape, offset=13)]
+    with pytest.raises(warpfold.InvalidArgumentError, match=r"^states: none has the element at"):
+        client.merge_states(corners)
+
+
+def test_one_number_is_an_offset_along_the_first_axis_that_is_reduced(client):
+    x = floats((4, 90, 7))
+    for axis in (1, -2, (2, 1)):
+        states = [
+            client.reduce_part(x[:, a:b], ["sum"], axis, whole_shape=x.shape, offset=np.int64(a))
+            for a, b in ((0, 31), (31, 90))
+        ]
+        assert_same_bits(client.merge(states), client.reduce(x, ["sum"], axis))
+    for wrong in ("1", 1.5, (0, 1.5, 0), None):
+        with pytest.raises(TypeError):
+            client.reduce_part(x, ["sum"], 1, whole_shape=x.shape, offset=wrong)
+    with pytest.raises(warpfold.InvalidArgumentError, match=r"^part.offset: has 2 indices"):
+        client.reduce_part(x, ["sum"], 1, whole_shape=x.shape, offset=(0, 0))
+
+
+def merged_at_random(client, states, rng):
+    """Two states, after neighbours were merged in twos and threes."""
+    states = list(states)
+    while len(states) > 2:
+        at = int(rng.integers(0, len(states) - 1))
+        count = int(rng.integers(2, 4))
+        states[at : at + count] = [client.merge_states(states[at : at + count])]
+    return states
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -105,12 +145,12 @@ def test_parts_of_any_size_merge_to_the_exact_sum_rounded_once(client, dtype):
             client.reduce_part(x[a:b], ["sum", "var"], whole_shape=x.shape, offset=a)
             for a, b in zip(cuts, cuts[1:])
         ]
-        answer = merged_at_random(client, states, rng)
+        answer = client.merge(merged_at_random(client, states, rng))
         assert answer["sum"] == math.fsum(x) == 2.0**-20
         assert float(answer["var"]) == result("var", x, x.dtype.name)
 
 
-def test_a_part_outside_of_the_run_is_refused(client):
+def test_a_part_outside_of_the_whole_is_refused(client):
     for offset in (-1, 5, 6):
         with pytest.raises(warpfold.InvalidArgumentError, match=r"^part"):
             client.reduce_part(np.ones(2), ["sum"], whole_shape=(6,), offset=offset)

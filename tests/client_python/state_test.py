@@ -27,8 +27,8 @@ def dtype_of(name):
 def state_of(client, x, ops, **options):
     whole = client.reduce_part(x, ops, 0, whole_shape=x.shape, offset=0, **options)
     state = State.FromString(whole)
-    assert state.version == 2
-    assert (state.offset, state.length) == (0, len(x))
+    assert state.version == 3
+    assert (state.part_offset, state.part_shape) == ([0] * x.ndim, list(x.shape))
     kinds = [component.kind for component in state.components]
     assert kinds == sorted(set(kinds))
     return state, {component.kind: component.values for component in state.components}

@@ -133,7 +133,7 @@ TEST_F(AllocationTest, APartAndItsMerge) {
   const ReduceSpec spec{
       .dtype = DType::kF32, .shape = {24, 1 << 14}, .ops = {Op::kSum, Op::kVar}, .axes = {0}};
   const Plan whole = *MakePlan(spec);
-  const Part part = testing::PartOf(spec, whole, {0, 24});
+  const Part part = testing::PartOf(spec, whole, BoxOf(whole));
   const std::string bytes(static_cast<std::size_t>(whole.input_bytes), '\0');
   EXPECT_GT(Failures([&] {
               const int armed = large_left.exchange(-1);
@@ -144,7 +144,7 @@ TEST_F(AllocationTest, APartAndItsMerge) {
             0);
   const std::vector<std::string> values =
       *testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), bytes));
-  const std::vector<PartValues> parts{{part.range, {values.begin(), values.end()}}};
+  const std::vector<PartValues> parts{{part.box, {values.begin(), values.end()}}};
   EXPECT_GT(Failures([&] { return MergeToValues(whole, parts).status(); }), 0);
   EXPECT_GT(Failures([&] { return MergeToResults(whole, parts).status(); }), 0);
 }
@@ -157,7 +157,7 @@ TEST_F(AllocationTest, APartWithoutABudget) {
       .dtype = DType::kF32, .shape = {64, 24, 512}, .ops = {Op::kSum, Op::kVar}, .axes = {1}};
   for (const ReduceSpec& tried : {spec, deep}) {
     const Plan whole = *MakePlan(tried);
-    const Part part = testing::PartOf(tried, whole, {0, whole.outer_run.length});
+    const Part part = testing::PartOf(tried, whole, BoxOf(whole));
     const std::string bytes(static_cast<std::size_t>(whole.input_bytes), '\0');
     const std::int64_t used = UsedHostBytes();
     for (std::int64_t left = 0;; left += std::int64_t{16} << 10) {

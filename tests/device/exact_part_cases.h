@@ -16,29 +16,17 @@
 #include "server/device/merge.h"
 #include "tests/device/exact_cases.h"
 #include "tests/device/part_cases.h"
-#include "tests/kernels/exact/draw.h"
 
 namespace warpfold::testing {
 
-// Ends of parts of `length` indices, anywhere; some parts may be empty.
-inline std::vector<Range> CutAnywhere(std::int64_t length, Draw& draw) {
-  std::vector<std::int64_t> cuts = {0, length};
-  for (long more = draw.Between(0, 4); more > 0; --more) cuts.push_back(draw.Between(0, length));
-  std::sort(cuts.begin(), cuts.end());
-  std::vector<Range> ranges;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1]});
-  return ranges;
-}
-
 // The parts' values, each reduced from the client or where it lies.
 inline std::vector<HeldValues> ReduceParts(Executor& executor, Lane& lane, const Plan& whole,
-                                           const std::string& data,
-                                           const std::vector<Range>& ranges,
+                                           const std::string& data, const std::vector<Box>& boxes,
                                            std::mt19937_64& random) {
   std::vector<HeldValues> held;
-  for (const Range& range : ranges) {
-    const std::string bytes = BytesOfRange(whole, data, range);
-    const Plan plan = SlicePlan(whole, PlaneCount(whole), range);
+  for (const Box& box : boxes) {
+    const std::string bytes = BytesOfBox(whole, data, box);
+    const Plan plan = StatesPlan(whole, box);
     absl::StatusOr<Outcome> outcome;
     if (random() % 2 == 0) {
       outcome = Feed(lane, plan, bytes.data(), random);
@@ -50,7 +38,7 @@ inline std::vector<HeldValues> ReduceParts(Executor& executor, Lane& lane, const
     }
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     if (!outcome.ok()) return {};
-    held.push_back({range, std::move(outcome->results)});
+    held.push_back({box, std::move(outcome->results)});
   }
   return held;
 }
@@ -76,18 +64,16 @@ inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DTy
     const std::string data(hard.begin(), hard.end());
     const Results expected = Reduce(whole, data.data(), cpu::Serial);
 
-    Draw draw(random);
     std::vector<HeldValues> held =
-        ReduceParts(executor, lane, whole, data, CutAnywhere(whole.outer_run.length, draw), random);
+        ReduceParts(executor, lane, whole, data, RandomCuts(whole, random).boxes, random);
     std::shuffle(held.begin(), held.end(), random);
     refusals +=
         ExpectOutcome(spec, AsOutcome(MergeToResults(whole, Views(held))), expected) ? 1 : 0;
 
     const auto joined = MergeToValues(whole, Views(held));
     ASSERT_TRUE(joined.ok()) << joined.status();
-    const Range all{0, whole.outer_run.length};
-    const absl::StatusOr<Outcome> uncut =
-        Feed(other, SlicePlan(whole, PlaneCount(whole), all), data.data(), random);
+    const Box all = BoxOf(whole);
+    const absl::StatusOr<Outcome> uncut = Feed(other, StatesPlan(whole, all), data.data(), random);
     ASSERT_TRUE(uncut.ok()) << uncut.status();
     const std::vector<ValueKind> kinds = ValueKindsOf(whole);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -107,16 +93,16 @@ inline void PartsMayBeEmpty(Lane& lane) {
       .dtype = DType::kF32, .shape = {3, 2}, .ops = {Op::kSum, Op::kMax, Op::kProd}, .axes = {0}};
   const Plan whole = *MakePlan(spec);
   const float elements[] = {1, 2, 3, 4, 5, 6};
-  const auto values_of = [&](const Range& range) {
-    const absl::StatusOr<Outcome> outcome =
-        Feed(lane, SlicePlan(whole, 1, range),
-             reinterpret_cast<const char*>(elements + 2 * range.begin), random);
+  const auto values_of = [&](std::int64_t begin, std::int64_t end) {
+    const Box box = RangeOf(whole, 0, begin, end);
+    const absl::StatusOr<Outcome> outcome = Feed(
+        lane, StatesPlan(whole, box), reinterpret_cast<const char*>(elements + 2 * begin), random);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return HeldValues{range, outcome->results};
+    return HeldValues{box, outcome->results};
   };
-  const HeldValues none = values_of({1, 1});
+  const HeldValues none = values_of(1, 1);
   EXPECT_EQ(none.values, std::vector<std::string>(3));
-  const HeldValues all = values_of({0, 3});
+  const HeldValues all = values_of(0, 3);
   const auto results = MergeToResults(whole, Views({none, all, none}));
   ASSERT_TRUE(results.ok()) << results.status();
   const float sums[] = {9, 12};

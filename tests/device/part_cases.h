@@ -55,57 +55,82 @@ inline absl::StatusOr<std::vector<std::string>> RunWork(Lane& lane, MemoryWork w
   return std::move(outcome->results);
 }
 
-// The part of `spec`'s tensor that `range` is. Its dimensions in the run spell its length.
-inline Part PartOf(const ReduceSpec& spec, const Plan& whole, const Range& range) {
-  std::vector<std::int64_t> shape = spec.shape;
-  const OuterRun& run = whole.outer_run;
-  for (int d = run.first_dimension; d < run.end_dimension; ++d) {
-    shape[static_cast<std::size_t>(d)] = 1;
-  }
-  if (run.end_dimension > 0) {
-    shape[static_cast<std::size_t>(run.end_dimension) - 1] = range.length();
-  }
-  const absl::StatusOr<Part> part = MakePart(spec, whole, shape, range.begin);
+inline Part PartOf(const ReduceSpec& spec, const Plan& whole, Box box) {
+  absl::StatusOr<Part> part = MakePart(spec, whole, std::move(box));
   EXPECT_TRUE(part.ok()) << part.status();
-  return *part;
+  return *std::move(part);
 }
 
-// Of `data`, the whole's, the bytes of `range`: in each plane its rows.
-inline std::string BytesOfRange(const Plan& whole, const std::string& data, const Range& range) {
+inline Plan StatesPlan(const Plan& whole, const Box& box) {
+  Plan plan = CutPlan(whole, box);
+  plan.leaves_states = true;
+  return plan;
+}
+
+// All of the whole but along `dimension`.
+inline Box RangeOf(const Plan& whole, std::size_t dimension, std::int64_t begin, std::int64_t end) {
+  Box box = BoxOf(whole);
+  box.offset[dimension] = begin;
+  box.shape[dimension] = end - begin;
+  return box;
+}
+
+// Of `data`, the whole's, the bytes of `box`, element by element.
+inline std::string BytesOfBox(const Plan& whole, const std::string& data, const Box& box) {
+  const std::size_t element_bytes = ElementBytes(whole.dtype);
   std::string bytes;
-  if (data.empty()) return bytes;
-  const std::size_t plane = data.size() / static_cast<std::size_t>(PlaneCount(whole));
-  const std::size_t row = plane / static_cast<std::size_t>(whole.outer_run.length);
-  for (std::size_t at = 0; at < data.size(); at += plane) {
-    bytes.append(data, at + static_cast<std::size_t>(range.begin) * row,
-                 static_cast<std::size_t>(range.length()) * row);
+  if (box.is_empty()) return bytes;
+  std::vector<std::int64_t> at = box.offset;
+  while (true) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) offset = offset * whole.shape[d] + at[d];
+    bytes.append(data, static_cast<std::size_t>(offset) * element_bytes, element_bytes);
+    std::size_t d = at.size();
+    while (d > 0 && ++at[d - 1] == box.end(d - 1)) --d, at[d] = box.offset[d];
+    if (d == 0) return bytes;
   }
-  return bytes;
 }
 
-inline std::vector<Range> RandomCuts(const Plan& whole, std::mt19937_64& random) {
-  const std::int64_t length = whole.outer_run.length;
-  std::vector<std::int64_t> cuts = {0, length};
-  // Where nothing is reduced no shape says that a part is empty.
-  const std::uint64_t parts = whole.outer_run.end_dimension == 0 ? 1 : 1 + random() % 7;
-  for (std::uint64_t i = 1; i < parts; ++i) {
-    cuts.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(length + 1)));
+// Parts that make up the whole, some of them perhaps empty: it is cut in two, and what comes of
+// that, at any place of any dimension that is reduced.
+struct Cuts {
+  std::vector<Box> boxes;
+  std::vector<std::size_t> from;  // of each but the first, the box that lies before it
+};
+inline Cuts RandomCuts(const Plan& whole, std::mt19937_64& random) {
+  Cuts cuts{{BoxOf(whole)}, {0}};
+  if (whole.reduced.none()) return cuts;
+  for (std::uint64_t more = random() % 7; more > 0; --more) {
+    cuts.from.push_back(random() % cuts.boxes.size());
+    Box& first = cuts.boxes[cuts.from.back()];
+    std::size_t d = random() % whole.shape.size();
+    while (!whole.reduced.test(d)) d = (d + 1) % whole.shape.size();
+    Box second = first;
+    const auto length = static_cast<std::uint64_t>(first.shape[d]) + 1;
+    first.shape[d] = static_cast<std::int64_t>(random() % length);
+    second.offset[d] = first.end(d);
+    second.shape[d] -= first.shape[d];
+    cuts.boxes.push_back(std::move(second));
   }
-  std::sort(cuts.begin(), cuts.end());
-  std::vector<Range> ranges;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1]});
-  return ranges;
+  return cuts;
+}
+
+// Of boxes that were cut apart.
+inline Box Joined(const Box& a, const Box& b) {
+  Box joined = a;
+  for (std::size_t d = 0; d < a.shape.size(); ++d) joined.shape[d] = b.end(d) - a.offset[d];
+  return joined;
 }
 
 // Values with the strings that hold them.
 struct HeldValues {
-  Range range;
+  Box box;
   std::vector<std::string> values;
 };
 inline std::vector<PartValues> Views(const std::vector<HeldValues>& held) {
   std::vector<PartValues> views;
   for (const HeldValues& part : held) {
-    views.push_back({part.range, {part.values.begin(), part.values.end()}});
+    views.push_back({part.box, {part.values.begin(), part.values.end()}});
   }
   return views;
 }
@@ -122,21 +147,17 @@ inline void ExpectSameValues(const Plan& whole, const std::vector<std::string>& 
   }
 }
 
-// Joins random neighbours until one is left.
-inline std::vector<HeldValues> MergedThroughATree(const Plan& whole, std::vector<HeldValues> held,
-                                                  std::mt19937_64& random) {
-  while (held.size() > 1) {
-    const std::size_t i = random() % (held.size() - 1);
-    const std::size_t n = 2 + random() % (held.size() - i - 1);
-    const std::vector<HeldValues> group(held.begin() + static_cast<std::ptrdiff_t>(i),
-                                        held.begin() + static_cast<std::ptrdiff_t>(i + n));
-    absl::StatusOr<std::vector<std::string>> values = MergeToValues(whole, Views(group));
+// Joins those that were cut apart, the last first.
+inline HeldValues MergedThroughATree(const Plan& whole, const Cuts& cuts,
+                                     std::vector<HeldValues> held) {
+  for (; held.size() > 1; held.pop_back()) {
+    HeldValues& first = held[cuts.from[held.size() - 1]];
+    absl::StatusOr<std::vector<std::string>> values =
+        MergeToValues(whole, Views({held.back(), first}));
     EXPECT_TRUE(values.ok()) << values.status();
-    held[i] = {{group.front().range.begin, group.back().range.end}, *std::move(values)};
-    held.erase(held.begin() + static_cast<std::ptrdiff_t>(i + 1),
-               held.begin() + static_cast<std::ptrdiff_t>(i + n));
+    first = {Joined(first.box, held.back().box), *std::move(values)};
   }
-  return held;
+  return held.front();
 }
 
 template <typename T>
@@ -149,19 +170,19 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
                          elements.size() * sizeof(T));
   const auto expected = RunWork(lane, MemoryWork(whole, data));
 
-  const std::vector<Range> ranges = RandomCuts(whole, random);
+  const Cuts cuts = RandomCuts(whole, random);
   std::vector<HeldValues> held;
-  for (const Range& range : ranges) {
-    const Part part = PartOf(c.spec, whole, range);
+  for (const Box& box : cuts.boxes) {
+    const Part part = PartOf(c.spec, whole, box);
     absl::StatusOr<std::vector<std::string>> values =
-        RunWork(lane, MemoryWork(PlanOf(part), BytesOfRange(whole, data, range)));
+        RunWork(lane, MemoryWork(PlanOf(part), BytesOfBox(whole, data, box)));
     ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
-    held.push_back({range, *std::move(values)});
+    held.push_back({box, *std::move(values)});
   }
   const auto at_once = MergeToResults(whole, Views(held));
-  const std::vector<HeldValues> one = MergedThroughATree(whole, held, random);
-  const auto in_steps = MergeToResults(whole, Views(one));
-  const Part all = PartOf(c.spec, whole, {0, whole.outer_run.length});
+  const HeldValues one = MergedThroughATree(whole, cuts, held);
+  const auto in_steps = MergeToResults(whole, Views({one}));
+  const Part all = PartOf(c.spec, whole, BoxOf(whole));
   const auto unsplit = RunWork(lane, MemoryWork(PlanOf(all), data));
 
   ASSERT_EQ(at_once.status(), expected.status()) << c.ToString();
@@ -169,7 +190,7 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   ASSERT_TRUE(unsplit.ok()) << unsplit.status() << c.ToString();
   if (held.size() > 1) {
     SCOPED_TRACE(c.ToString());
-    ExpectSameValues(whole, one.front().values, *unsplit);
+    ExpectSameValues(whole, one.values, *unsplit);
   }
   if (!expected.ok()) return;
   for (std::size_t op = 0; op < expected->size(); ++op) {
@@ -178,8 +199,8 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   }
 }
 
-// Calls visit(TypeTag<T>{}, case) for shapes that have each kind of outermost run, in one plane and
-// in many, small and large, and for random ones.
+// Calls visit(TypeTag<T>{}, case) for shapes that have each kind of reduced dimension, outermost
+// and not, alone and several, small and large, and for random ones.
 template <typename Visit>
 void VisitPartCases(int random_cases, std::mt19937_64& random, const Visit& visit) {
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
@@ -244,9 +265,9 @@ inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
     StrewNan(elements, random);
     const std::string data(reinterpret_cast<const char*>(elements.data()),
                            elements.size() * sizeof(T));
-    for (const Range& range : RandomCuts(whole, random)) {
-      const Part part = PartOf(c.spec, whole, range);
-      const std::string bytes = BytesOfRange(whole, data, range);
+    for (const Box& box : RandomCuts(whole, random).boxes) {
+      const Part part = PartOf(c.spec, whole, box);
+      const std::string bytes = BytesOfBox(whole, data, box);
       const auto values = RunWork(lane, MemoryWork(PlanOf(part), bytes));
       const auto expected = RunWork(other, MemoryWork(PlanOf(part), bytes));
       ASSERT_TRUE(values.ok()) << values.status() << c.ToString();

@@ -36,8 +36,8 @@ class MergeTest : public ServedTest {
     v1::ReduceRequest part = whole;
     part.set_return_state(true);
     *part.mutable_part()->mutable_whole_shape() = whole.tensor().shape();
-    const bool all = whole.axes_size() == 0;
-    part.mutable_part()->set_offset(all ? begin * (whole.tensor().shape(1)) : begin);
+    part.mutable_part()->add_offset(begin);
+    for (int d = 1; d < whole.tensor().shape_size(); ++d) part.mutable_part()->add_offset(0);
     part.mutable_tensor()->set_shape(0, end - begin);
     part.set_data(whole.data().substr(static_cast<std::size_t>(begin) * row_bytes,
                                       static_cast<std::size_t>(end - begin) * row_bytes));
@@ -141,7 +141,7 @@ TEST_F(MergeTest, ASumThatFitsInTheWholeOnlyFits) {
     part.mutable_tensor()->set_dtype(v1::DTYPE_I64);
     part.mutable_tensor()->add_shape(3);
     part.mutable_part()->add_whole_shape(6);
-    part.mutable_part()->set_offset(states.states_size() * 3);
+    part.mutable_part()->add_offset(states.states_size() * 3);
     part.add_ops(v1::OP_SUM);
     part.set_return_state(true);
     const std::int64_t elements[] = {x, x, x};
@@ -173,7 +173,8 @@ TEST_F(MergeTest, TheClientReducesInPartsAndMerges) {
         v1::DTYPE_F32,
         {rows, 7},
         bytes.subspan(static_cast<std::size_t>(row) * 28, static_cast<std::size_t>(rows) * 28)};
-    auto state = warpfold.ReduceToState(part, {.whole_shape = {100, 7}, .offset = row}, options);
+    auto state =
+        warpfold.ReduceToState(part, {.whole_shape = {100, 7}, .offset = {row, 0}}, options);
     ASSERT_TRUE(state.ok()) << state.status();
     states.push_back(*std::move(state));
   }
@@ -240,13 +241,15 @@ TEST_F(MergeTest, RefusalsNameTheField) {
   part.set_return_state(false);
   expect(part, "part: ");
   part = PartRequest(whole, 16, 32);
-  part.mutable_part()->set_offset(-8);
-  expect(part, "part.offset: is negative");
-  part.mutable_part()->set_offset(96);
-  expect(part, "part.offset: 16 indices from 96 on are not in the outermost reduced run of 100");
+  part.mutable_part()->set_offset(0, -8);
+  expect(part, "part.offset: dimension 0 is negative: -8");
+  part.mutable_part()->set_offset(0, 96);
+  expect(part, "part.offset: dimension 0: 16 indices from 96 on are not in the whole's 100");
+  part.mutable_part()->clear_offset();
+  expect(part, "part.offset: has 0 indices, but the whole has 2 dimensions");
   part = PartRequest(whole, 16, 32);
   part.mutable_part()->set_whole_shape(1, 4);
-  expect(part, "tensor.shape: dimension 1 is 3, but the whole's is 4");
+  expect(part, "tensor.shape: dimension 1 has 3 indices from 0 on; it is kept");
   part.mutable_part()->set_whole_shape(1, -4);
   expect(part, "part.whole_shape: dimension 1 is negative");
   part.mutable_part()->add_whole_shape(1);

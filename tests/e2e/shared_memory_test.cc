@@ -69,6 +69,7 @@ TEST_F(SharedMemoryTest, GivesTheBitsOfBytesThatWereSent) {
   request.set_return_state(true);
   request.mutable_part()->add_whole_shape(2 * kRows);
   request.mutable_part()->add_whole_shape(kColumns);
+  for (int d = 0; d < 2; ++d) request.mutable_part()->add_offset(0);
   request.clear_axes();
   request.add_axes(0);
   ExpectSameAnswer(request, "r");

@@ -12,6 +12,7 @@
 #include "kernels/part.h"
 #include "server/device/backend.h"
 #include "tests/device/exact_cases.h"
+#include "tests/device/part_cases.h"
 #include "tests/gpu/overlaps_passes.h"
 #include "tests/kernels/effort.h"
 
@@ -32,17 +33,18 @@ class GpuPartials : public ::testing::Test {
   }
   Executor& executor() { return *devices_.executors[0]; }
 
-  // Of the whole at `data`, cut into that many ranges of its outermost reduced run.
+  // Of the whole at `data`, cut along its first dimension into so many shards.
   absl::StatusOr<std::optional<Outcome>> ReduceInShards(const Plan& whole, const char* data,
                                                         std::int64_t shards) {
-    const std::int64_t length = whole.outer_run.length;
+    const std::int64_t length = whole.shape.front();
     const std::int64_t row_bytes = whole.input_bytes / length;
     std::vector<std::vector<std::string>> partials;
     for (std::int64_t i = 0; i < shards; ++i) {
-      const Range range{length * i / shards, length * (i + 1) / shards};
-      Plan plan = SlicePlan(whole, 1, range);
+      const std::int64_t begin = length * i / shards;
+      Plan plan =
+          testing::StatesPlan(whole, testing::RangeOf(whole, 0, begin, length * (i + 1) / shards));
       plan.leaves_partials = true;
-      const auto* const bytes = reinterpret_cast<const std::byte*>(data + range.begin * row_bytes);
+      const auto* const bytes = reinterpret_cast<const std::byte*>(data + begin * row_bytes);
       const auto memory = testing::Upload(
           executor(), *lane_, absl::MakeSpan(bytes, static_cast<std::size_t>(plan.input_bytes)),
           random_);
@@ -67,13 +69,12 @@ TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
     const ReduceSpec spec = testing::RandomSpec(GetParam(), round % 4 == 0 ? 60'000 : 300, random_);
     SCOPED_TRACE(testing::ToString(spec));
     const Plan plan = *MakePlan(spec);
-    if (plan.element_count == 0 || PlaneCount(plan) > 1 || plan.outer_run.length < 2 ||
+    if (plan.element_count == 0 || !plan.reduced.test(0) || plan.shape[0] < 2 ||
         !lane_->JoinsPartials(plan)) {
       continue;
     }
     const std::vector<char> data = testing::HardTensor(spec, random_);
-    const std::int64_t shards =
-        2 + static_cast<std::int64_t>(random_() % 7) % (plan.outer_run.length - 1);
+    const std::int64_t shards = 2 + static_cast<std::int64_t>(random_() % 7) % (plan.shape[0] - 1);
     absl::StatusOr<std::optional<Outcome>> joined = ReduceInShards(plan, data.data(), shards);
     if (joined.ok() && !joined->has_value()) {
       ++in_doubt;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,64 +11,88 @@
 namespace warpfold {
 namespace {
 
-Plan WholeOf(const ReduceSpec& spec) { return *MakePlan(spec); }
+using Indices = std::vector<std::int64_t>;
 
-std::string PartError(const ReduceSpec& spec, const std::vector<std::int64_t>& shape,
-                      std::int64_t offset) {
-  const absl::Status status = MakePart(spec, WholeOf(spec), shape, offset).status();
+std::string PartError(const ReduceSpec& spec, Indices shape, Indices offset) {
+  const Box box{std::move(offset), std::move(shape)};
+  const absl::Status status = MakePart(spec, *MakePlan(spec), box).status();
   EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(FieldErrorOf(status).has_value(), !status.ok()) << status;
   return std::string(status.message());
 }
 
-TEST(OuterRun, IsTheOutermostReducedDimensionAndThoseBehindIt) {
-  const auto run = [](std::vector<std::int64_t> shape, std::vector<std::int64_t> axes) {
-    const OuterRun found = WholeOf(Spec(std::move(shape), std::move(axes))).outer_run;
-    return std::vector<std::int64_t>{found.first_dimension, found.end_dimension, found.length};
-  };
-  using Run = std::vector<std::int64_t>;
-  EXPECT_EQ(run({4, 5, 6}, {}), (Run{0, 3, 120}));
-  EXPECT_EQ(run({4, 5, 6}, {1}), (Run{1, 2, 5}));
-  EXPECT_EQ(run({4, 5, 6}, {0, 2}), (Run{0, 1, 4}));
-  EXPECT_EQ(run({1, 5, 6}, {0, 2}), (Run{2, 3, 6}));   // a length of 1 does not count
-  EXPECT_EQ(run({4, 1, 6}, {0, 2}), (Run{0, 3, 24}));  // nor does it part a run
-  EXPECT_EQ(run({4, 5, 0}, {0, 2}), (Run{0, 1, 4}));
-  EXPECT_EQ(run({4, 1, 6}, {1}), (Run{0, 0, 1}));
-  EXPECT_EQ(run({}, {}), (Run{0, 0, 1}));
-}
-
-TEST(MakePart, CutsAnywhere) {
-  for (const std::int64_t offset : {0, 3, 33}) EXPECT_EQ(PartError(Spec({100}), {67}, offset), "");
+TEST(MakePart, CutsAnywhereAlongWhatIsReduced) {
+  for (const std::int64_t offset : {0, 3, 33}) {
+    EXPECT_EQ(PartError(Spec({100}), {67}, {offset}), "");
+  }
+  const ReduceSpec spec = Spec({4, 5, 6, 7}, {0, 1, 3});
+  EXPECT_EQ(PartError(spec, {2, 1, 6, 3}, {2, 4, 0, 1}), "");
+  EXPECT_EQ(PartError(spec, {4, 0, 6, 7}, {0, 5, 0, 0}), "");
+  EXPECT_EQ(PartError(Spec({}), {}, {}), "");
 }
 
 TEST(MakePart, RefusesWhatIsNoPart) {
   const ReduceSpec spec = Spec({4, 5000, 2}, {1});
-  EXPECT_EQ(PartError(spec, {4, 16, 2}, 8), "");
-  EXPECT_EQ(PartError(spec, {4, 0, 2}, 8), "");
-  EXPECT_EQ(PartError(spec, {4, 16}, 8), "tensor.shape: has 2 dimensions, but the whole has 3");
-  EXPECT_EQ(PartError(spec, {3, 16, 2}, 8),
-            "tensor.shape: dimension 0 is 3, but the whole's is 4, and it is not in the outermost "
-            "reduced run");
-  EXPECT_EQ(PartError(spec, {4, -1, 2}, 8), "tensor.shape: dimension 1 is negative: -1");
-  EXPECT_EQ(PartError(spec, {4, 16, 2}, -8), "part.offset: is negative: -8");
-  EXPECT_EQ(PartError(spec, {4, 16, 2}, 4992),
-            "part.offset: 16 indices from 4992 on are not in the outermost reduced run of 5000");
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {0, 8, 0}), "");
+  EXPECT_EQ(PartError(spec, {4, 16}, {0, 8, 0}),
+            "tensor.shape: has 2 dimensions, but the whole has 3");
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {8}),
+            "part.offset: has 1 indices, but the whole has 3 dimensions");
+  EXPECT_EQ(PartError(spec, {3, 16, 2}, {0, 8, 0}),
+            "tensor.shape: dimension 0 has 3 indices from 0 on; it is kept, and a part has all 4");
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {0, 8, 1}),
+            "part.offset: dimension 2 has 2 indices from 1 on; it is kept, and a part has all 2");
+  EXPECT_EQ(PartError(spec, {4, -1, 2}, {0, 8, 0}), "tensor.shape: dimension 1 is negative: -1");
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {0, -8, 0}), "part.offset: dimension 1 is negative: -8");
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {0, 4992, 0}),
+            "part.offset: dimension 1: 16 indices from 4992 on are not in the whole's 5000");
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(PartError(Spec({64, 64}), {huge, huge}, 0).rfind("part.offset: ", 0), 0U);
+  EXPECT_EQ(PartError(spec, {4, 16, 2}, {0, huge, 0}).rfind("part.offset: ", 0), 0U);
+  EXPECT_EQ(PartError(spec, {4, huge, 2}, {0, huge, 0}).rfind("tensor.shape: ", 0), 0U);
 }
 
-TEST(SlicePlan, CutsTheOutermostRunAlone) {
-  const Plan whole = WholeOf(Spec({6, 10, 3, 5}, {1, 3}));
-  EXPECT_EQ(PlaneCount(whole), 6);
-  const Plan slice = SlicePlan(whole, 2, {4, 8});
-  EXPECT_TRUE(slice.leaves_states);
-  EXPECT_EQ(slice.element_count, 2 * 4 * 15);
-  EXPECT_EQ(slice.output_count, 2 * 3);
-  EXPECT_EQ(slice.geometry.element_count(), slice.element_count);
-  ASSERT_EQ(slice.geometry.folds.size(), 1U);
-  EXPECT_EQ(slice.geometry.folds[0].count, 4);
+TEST(CutPlan, IsOneReductionOfTheBox) {
+  const Plan whole = *MakePlan(Spec({6, 10, 3, 5}, {1, 3}));
+  const Plan part = CutPlan(whole, {{0, 4, 0, 2}, {6, 4, 3, 2}});
+  EXPECT_EQ(part.element_count, 6 * 4 * 3 * 2);
+  EXPECT_EQ(part.output_count, whole.output_count);
+  EXPECT_EQ(part.reduced_count, 4 * 2);
+  EXPECT_EQ(part.geometry.element_count(), part.element_count);
+  ASSERT_EQ(part.geometry.folds.size(), 1U);
+  EXPECT_EQ(part.geometry.folds[0].count, 4);
+  EXPECT_EQ(part.first_element, (4 * 3 + 0) * 5 + 2);
   // A fold of one has nothing to do.
-  EXPECT_TRUE(SlicePlan(whole, 2, {4, 5}).geometry.folds.empty());
+  EXPECT_TRUE(CutPlan(whole, {{0, 4, 0, 2}, {6, 1, 3, 2}}).geometry.folds.empty());
+}
+
+// Each element of each part, by its offset there, against its place in the whole.
+TEST(CutPlan, KnowsThePlacesOfItsElements) {
+  const Plan whole = *MakePlan(Spec({4, 3, 2, 5}, {0, 1, 3}));
+  const Box box{{1, 1, 0, 2}, {2, 2, 2, 3}};
+  const Plan part = CutPlan(whole, box);
+  const ReducedElements elements = ReducedElementsOf(whole, box);
+  EXPECT_EQ(elements.count, 2 * 2 * 3);
+  std::vector<bool> is_in_part(static_cast<std::size_t>(whole.reduced_count));
+  std::int64_t offset = 0;
+  for (std::int64_t a = 1; a < 3; ++a) {
+    for (std::int64_t b = 1; b < 3; ++b) {
+      for (std::int64_t kept = 0; kept < 2; ++kept) {
+        for (std::int64_t c = 2; c < 5; ++c) {
+          const std::int64_t index = (a * 3 + b) * 5 + c;
+          EXPECT_EQ(part.places.IndexOf(offset++), index);
+          is_in_part[static_cast<std::size_t>(index)] = true;
+        }
+      }
+    }
+  }
+  for (std::int64_t index = 0; index < whole.reduced_count; ++index) {
+    EXPECT_EQ(elements.Has(index), is_in_part[static_cast<std::size_t>(index)]) << index;
+  }
+  for (const std::int64_t index :
+       {std::int64_t{-1}, whole.reduced_count, std::numeric_limits<std::int64_t>::max(),
+        std::numeric_limits<std::int64_t>::min()}) {
+    EXPECT_FALSE(elements.Has(index)) << index;
+  }
 }
 
 }  // namespace

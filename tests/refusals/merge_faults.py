@@ -29,6 +29,17 @@ def edited(state, text="", clear=()):
     return changed
 
 
+def of_a_hypercube(state, i):
+    """One of the parts that make up the tensor of 20 dimensions in none of which all have all."""
+    lengths = [2] * 20
+    offset = [int(d == i) for d in range(20)]
+    return edited(
+        state,
+        f"tensor {{ dtype: DTYPE_I32 shape: {[3] * 20} }} axes: {list(range(20))} "
+        f"part_offset: {offset} part_shape: {lengths}",
+    )
+
+
 def with_values(state, component, values):
     changed = edited(state)
     changed.components[component].values = values
@@ -57,20 +68,22 @@ SECOND = {
     "dtype": {"text": "tensor { dtype: DTYPE_U32 shape: 4 }"},
     "dtype_missing": {"text": "tensor { shape: 4 }"},
     "keepdims": {"text": "keepdims: true"},
-    "length_beyond_the_end": {"text": "length: 2"},
-    "length_negative": {"text": "length: -1"},
+    "part_beyond_the_end": {"text": "part_shape: 2"},
+    "part_of_a_negative_length": {"text": "part_shape: -1"},
+    "part_of_another_rank": {"text": "part_shape: [1, 1]"},
     "nan_policy": {"text": "nan_policy: NAN_POLICY_OMIT"},
-    "offset_beyond_the_end": {"text": "offset: 5"},
-    "offset_negative": {"text": "offset: -1"},
-    "offset_of_a_gap": {"text": "offset: 4", "clear": ["length"]},
-    "offset_of_an_overlap": {"text": "offset: 2"},
+    "part_offset_beyond_the_end": {"text": "part_offset: 5"},
+    "part_offset_missing": {"clear": ["part_offset"]},
+    "part_offset_negative": {"text": "part_offset: -1"},
+    "part_offset_of_a_gap": {"text": "part_offset: 4 part_shape: 0"},
+    "part_offset_of_an_overlap": {"text": "part_offset: 2"},
     "ops": {"text": "ops: [OP_SUM, OP_ARGMIN, OP_ANY]"},
     "ops_in_another_order": {"text": "ops: [OP_ARGMIN, OP_SUM, OP_COUNT_NONZERO]"},
     "shape": {"text": "tensor { dtype: DTYPE_I32 shape: 5 }"},
     "tensor_missing": {"clear": ["tensor"]},
     "version_missing": {"clear": ["version"]},
-    "version_before": {"text": "version: 1"},
-    "version_unknown": {"text": "version: 3"},
+    "version_before": {"text": "version: 2"},
+    "version_unknown": {"text": "version: 4"},
 }
 
 
@@ -107,13 +120,18 @@ def merge(client):
     asked |= {
         "alone/the_beginning": merging(first),
         "alone/the_end": merging(second),
-        "alone/the_end_of_nothing": merging(edited(second, "offset: 4", clear=["length"])),
+        "alone/the_end_of_nothing": merging(edited(second, "part_offset: 4 part_shape: 0")),
         "bytes/no_state": merging(first, b"\xff"),
         "bytes/not_utf8": merging(b"\x0a\x01\xff"),
         "bytes/of_nothing": merging(b""),
         "bytes/of_the_first_cut_short": merging(first.SerializeToString()[:-1], second),
         "order/a_gap": merging(
-            edited(left, "length: 100"), edited(right, "offset: 1000 length: 24"), return_state=True
+            edited(left, "part_shape: 100"),
+            edited(right, "part_offset: 1000 part_shape: 24"),
+            return_state=True,
+        ),
+        "order/too_many_dimensions": merging(
+            *(of_a_hypercube(first, i) for i in range(20)), return_state=True
         ),
         "order/the_first_twice": merging(first, first, second),
         "order/the_last_twice": merging(left, right, right),
@@ -128,7 +146,11 @@ def merge(client):
         ),
         # Of 512 columns, whose sums and squares may take 128 bytes each.
         "request/too_large_a_state": merging(
-            edited(left, "tensor { dtype: DTYPE_F32 shape: [1024, 512] } axes: 0"),
+            edited(
+                left,
+                "tensor { dtype: DTYPE_F32 shape: [1024, 512] } axes: 0 "
+                "part_offset: [0, 0] part_shape: [1024, 512]",
+            ),
             return_state=True,
         ),
         "request/too_many_outputs_for_a_state": merging(

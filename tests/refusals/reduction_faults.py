@@ -52,6 +52,7 @@ def asked_for_a_state(request):
 def as_a_part(request):
     """The first of two parts, whatever may be wrong with the whole."""
     request.part.whole_shape.extend(request.tensor.shape)
+    request.part.offset.extend(0 for _ in request.tensor.shape)
     return asked_for_a_state(request)
 
 
@@ -77,7 +78,7 @@ def header(request):
 
 def as_states(request, return_state):
     """A state has a reduction's fields under the same names."""
-    state = v1("PartialState", "version: 2")
+    state = v1("PartialState", "version: 3")
     for name in ("tensor", "ops", "axes", "keepdims", "nan_policy", "correction"):
         field = getattr(request, name)
         if name == "tensor":

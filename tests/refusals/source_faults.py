@@ -34,17 +34,24 @@ REQUESTS = {
     "data_of_a_scalar": "tensor { dtype: DTYPE_F32 } ops: OP_SUM",
     "data_where_there_is_nothing": "tensor { dtype: DTYPE_F32 shape: 0 } ops: OP_SUM data: 'x'",
     "no_source": SUM,
-    "no_source_of_a_part": SUM + "return_state: true part { whole_shape: [4, 2] }",
-    "part_not_of_a_state": SUM + DATA + "part { whole_shape: [2, 2] }",
-    "part_beyond_the_end": SUM + "return_state: true part { whole_shape: [3, 2] offset: 4 }",
-    "part_longer_than_the_whole": SUM + "return_state: true part { whole_shape: [1, 2] }",
-    "part_of_a_kept_dimension": SUM + "axes: 0 return_state: true part { whole_shape: [4, 3] }",
+    "no_source_of_a_part": SUM + "return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
+    "part_not_of_a_state": SUM + DATA + "part { whole_shape: [2, 2] offset: [0, 0] }",
+    "part_beyond_the_end": SUM
+    + "return_state: true part { whole_shape: [3, 2] offset: [2, 0] }",
+    "part_longer_than_the_whole": SUM
+    + "return_state: true part { whole_shape: [1, 2] offset: [0, 0] }",
+    "part_of_a_kept_dimension": SUM
+    + "axes: 0 return_state: true part { whole_shape: [4, 3] offset: [0, 0] }",
     "part_of_a_negative_dimension": "tensor { dtype: DTYPE_F32 shape: [-2, 2] } ops: OP_SUM "
-    "return_state: true part { whole_shape: [4, 2] }",
-    "part_of_a_negative_offset": SUM + "return_state: true part { whole_shape: [4, 2] offset: -1 }",
+    "return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
+    "part_of_a_negative_offset": SUM
+    + "return_state: true part { whole_shape: [4, 2] offset: [-1, 0] }",
     "part_of_an_uncountable_run": "tensor { dtype: DTYPE_F32 shape: [4611686018427387904, 4] } "
-    "ops: OP_SUM return_state: true part { whole_shape: [4, 2] }",
-    "part_of_another_rank": SUM + "return_state: true part { whole_shape: 4 }",
+    "ops: OP_SUM return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
+    "part_without_an_offset": SUM + "return_state: true part { whole_shape: [4, 2] }",
+    "part_of_a_kept_dimension_that_begins_later": SUM
+    + "axes: 0 return_state: true part { whole_shape: [4, 2] offset: [0, 1] }",
+    "part_of_another_rank": SUM + "return_state: true part { whole_shape: 4 offset: 0 }",
     "region_beyond_its_end": SUM + "memory { name: 'region' offset_bytes: 65528 size_bytes: 16 }",
     "region_of_another_size": SUM + "memory { name: 'region' size_bytes: 15 }",
     "region_of_a_negative_offset": SUM + "memory { name: 'region' offset_bytes: -1 size_bytes: 16}",
@@ -56,7 +63,7 @@ REQUESTS = {
     "region_without_a_name": SUM + "memory { size_bytes: 16 }",
     "state_of_a_tensor_id": SUM + "return_state: true tensor_id: '$tensor'",
     "part_of_a_tensor_id": SUM
-    + "return_state: true part { whole_shape: [2, 2] } tensor_id: '$tensor'",
+    + "return_state: true part { whole_shape: [2, 2] offset: [0, 0] } tensor_id: '$tensor'",
     "tensor_id_of_another_dtype": "tensor { dtype: DTYPE_I32 shape: [2, 2] } ops: OP_SUM "
     "tensor_id: '$tensor'",
     "tensor_id_of_another_shape": "tensor { dtype: DTYPE_F32 shape: [4] } ops: OP_SUM "

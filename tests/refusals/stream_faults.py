@@ -40,7 +40,7 @@ REDUCE_STREAM = {
     "too_many_bytes_of_a_state": [f"header {{ {SUM} return_state: true }}", HALF, HALF, HALF],
     "too_many_bytes_of_an_empty_part": [
         "header { tensor { dtype: DTYPE_F32 shape: [0, 2] } ops: OP_SUM return_state: true "
-        "part { whole_shape: [2, 2] } }",
+        "part { whole_shape: [2, 2] offset: [0, 0] } }",
         HALF,
     ],
 }

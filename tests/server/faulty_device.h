@@ -117,7 +117,7 @@ class FaultyDevice final : public Executor {
       const std::int64_t length = plan.reduced_count / static_cast<std::int64_t>(partials.size());
       for (const std::vector<std::string>& values : partials) {
         const std::int64_t begin = length * static_cast<std::int64_t>(parts.size());
-        parts.push_back({{begin, begin + length}, {values.begin(), values.end()}});
+        parts.push_back({{{begin}, {length}}, {values.begin(), values.end()}});
       }
       absl::StatusOr<std::vector<std::string>> results = MergeToResults(plan, parts);
       if (!results.ok()) return results.status();

@@ -95,18 +95,19 @@ TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
 
 // One run of planes that are gathered, one of large planes, one that is a single plane.
 TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
-  const std::vector<std::pair<ReduceSpec, Range>> parts = {
-      {{.dtype = DType::kF32, .shape = {50, 5000, 3}, .ops = {Op::kSum}, .axes = {1}}, {24, 3000}},
+  const std::vector<std::pair<ReduceSpec, Box>> parts = {
+      {{.dtype = DType::kF32, .shape = {50, 5000, 3}, .ops = {Op::kSum}, .axes = {1}},
+       {{0, 24, 0}, {50, 2976, 3}}},
       {{.dtype = DType::kF64, .shape = {2, 60'000, 10}, .ops = {Op::kSum}, .axes = {1}},
-       {8, 59'000}},
+       {{0, 8, 0}, {2, 58'992, 10}}},
       {{.dtype = DType::kF32, .shape = {400'000}, .ops = {Op::kL2Norm}, .axes = {}},
-       {1024, 300 * 1024}},
+       {{1024}, {299 * 1024}}},
   };
-  for (const auto& [spec, range] : parts) {
+  for (const auto& [spec, box] : parts) {
     const Plan whole = *MakePlan(spec);
     const std::string data = testing::RandomBytes(spec.dtype, whole.element_count, random_);
-    const Part part = testing::PartOf(spec, whole, range);
-    const std::string bytes = testing::BytesOfRange(whole, data, range);
+    const Part part = testing::PartOf(spec, whole, box);
+    const std::string bytes = testing::BytesOfBox(whole, data, box);
     testing::MemoryWork all(PlanOf(part), bytes);
     DrippingWork dripping(PlanOf(part), bytes);
     int turns = 0;

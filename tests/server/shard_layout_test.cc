@@ -67,12 +67,7 @@ TEST(ShardLayoutTest, EveryReductionMayBeCutThere) {
           std::int64_t begin = 0;
           for (const std::int64_t end : ends) {
             EXPECT_LE(end - begin, shape.size_bytes / static_cast<std::int64_t>(count) + row_bytes);
-            if (PlaneCount(plan) > 1) {
-              EXPECT_EQ(end % (shape.size_bytes / PlaneCount(plan)), 0);
-            } else {
-              const std::int64_t row = shape.size_bytes / plan.outer_run.length;
-              EXPECT_EQ(end % row, 0);
-            }
+            EXPECT_EQ(end % row_bytes, 0);
             begin = end;
           }
         }

@@ -1,5 +1,6 @@
 #include "server/frontend/state_message.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -18,22 +19,25 @@
 namespace warpfold {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::MemoryWork;
 
 // States of the parts of one reduction, made by a lane.
 class StateMessageTest : public ::testing::Test {
  protected:
-  // Three parts of `spec`'s tensor, cut at `step` and three times that.
+  // Three parts of `spec`'s tensor, cut along its first dimension at `step` and three times that.
   v1::MergeRequest States(const ReduceSpec& spec, std::int64_t step) {
     const Plan whole = *MakePlan(spec);
-    const std::int64_t end = whole.outer_run.length;
+    const std::int64_t end = whole.shape[0];
     std::string data(static_cast<std::size_t>(whole.input_bytes), '\0');
     for (char& byte : data) byte = static_cast<char>(random_() % 2);
     v1::MergeRequest request;
-    for (const Range& range : {Range{0, step}, Range{step, 3 * step}, Range{3 * step, end}}) {
-      const Part part = testing::PartOf(spec, whole, range);
-      auto values = testing::RunWork(
-          *lane_, MemoryWork(PlanOf(part), testing::BytesOfRange(whole, data, range)));
+    for (const auto& [first, last] :
+         {std::pair{std::int64_t{0}, step}, {step, 3 * step}, {3 * step, end}}) {
+      const Box box = testing::RangeOf(whole, 0, first, last);
+      const Part part = testing::PartOf(spec, whole, box);
+      auto values =
+          testing::RunWork(*lane_, MemoryWork(PlanOf(part), testing::BytesOfBox(whole, data, box)));
       EXPECT_TRUE(values.ok()) << values.status();
       request.add_states(EncodeState(part, *std::move(values)));
     }
@@ -77,15 +81,15 @@ class StateMessageTest : public ::testing::Test {
 TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {
   v1::PartialState state;
   ASSERT_TRUE(state.ParseFromString(States(kSpec, 8).states(1)));
-  EXPECT_EQ(state.version(), 2u);
+  EXPECT_EQ(state.version(), 3u);
   EXPECT_EQ(state.tensor().dtype(), v1::DTYPE_F32);
   EXPECT_EQ(state.tensor().shape(0), 50);
   EXPECT_EQ(state.ops_size(), 4);
   EXPECT_EQ(state.axes_size(), 1);
   EXPECT_EQ(state.nan_policy(), v1::NAN_POLICY_OMIT);
   EXPECT_EQ(state.correction(), 1);
-  EXPECT_EQ(state.offset(), 8);
-  EXPECT_EQ(state.length(), 16);
+  EXPECT_THAT(state.part_offset(), ElementsAre(8, 0));
+  EXPECT_THAT(state.part_shape(), ElementsAre(16, 3));
 }
 
 TEST_F(StateMessageTest, MergesWhatItEncoded) {
@@ -109,7 +113,7 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   const auto refused = [this](int i, const char* start, auto change) {
     ExpectRefused(i, change, start);
   };
-  refused(0, "states[0].version: is 3", [](State& s) { s.set_version(3); });
+  refused(0, "states[0].version: is 2", [](State& s) { s.set_version(2); });
   refused(1, "states[1].version: is 0", [](State& s) { s.clear_version(); });
   refused(0, "states[0].tensor: is not given", [](State& s) { s.clear_tensor(); });
   refused(0, "states[0].tensor.dtype: ", [](State& s) { s.mutable_tensor()->clear_dtype(); });
@@ -125,17 +129,25 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   refused(1, "states[1].keepdims: ", [](State& s) { s.set_keepdims(true); });
   refused(1, "states[1].nan_policy: ", [](State& s) { s.clear_nan_policy(); });
   refused(1, "states[1].correction: ", [](State& s) { s.set_correction(0); });
-  refused(1, "states[1].offset: -8", [](State& s) { s.set_offset(-8); });
-  refused(1, "states[1].offset: 56", [](State& s) { s.set_offset(56); });
-  refused(1, "states[2].offset: is 24, but states[1] is of indices 8 to 25",
-          [](State& s) { s.set_length(17); });
-  refused(1, "states: none is of indices 8 to 16", [](State& s) { s.set_offset(16); });
-  refused(1, "states[1].offset: is 7, but states[0] is of indices 0 to 8",
-          [](State& s) { s.set_offset(7); });
-  refused(1, "states: none is of indices 23 to 24", [](State& s) { s.set_length(15); });
-  refused(1, "states[1].length: -8", [](State& s) { s.set_length(-8); });
-  refused(1, "states[1].length: 9223372036854775807",
-          [](State& s) { s.set_length(std::numeric_limits<std::int64_t>::max()); });
+  const auto from = [](std::int64_t offset) {
+    return [=](State& s) { s.set_part_offset(0, offset); };
+  };
+  const auto so_long = [](std::int64_t length) {
+    return [=](State& s) { s.set_part_shape(0, length); };
+  };
+  refused(1, "states[1].part_offset: dimension 0 is negative: -8", from(-8));
+  refused(1, "states[1].part_offset: dimension 0: 16 indices from 56 on are not", from(56));
+  refused(1, "states[2].part_offset: the element at [24, 0] is in states[1], too", so_long(17));
+  refused(1, "states: none has the element at [8, 0]", from(16));
+  refused(1, "states[1].part_offset: the element at [7, 0] is in states[0], too", from(7));
+  refused(1, "states: none has the element at [23, 0]", so_long(15));
+  refused(1, "states[1].part_shape: dimension 0 is negative: -8", so_long(-8));
+  refused(1, "states[1].part_shape: dimension 0: 9223372036854775807 indices from 8 on",
+          so_long(std::numeric_limits<std::int64_t>::max()));
+  refused(1, "states[1].part_shape: dimension 1 has 2 indices from 0 on; it is kept",
+          [](State& s) { s.set_part_shape(1, 2); });
+  refused(1, "states[1].part_shape: has 0 dimensions", [](State& s) { s.clear_part_shape(); });
+  refused(1, "states[1].part_offset: has 3 indices", [](State& s) { s.add_part_offset(0); });
   refused(1, "states[1].components: has 4", [](State& s) { s.mutable_components()->RemoveLast(); });
   refused(1, "states[1].components[0].kind: ", [](State& s) {
     s.mutable_components(0)->set_kind(State::PRODUCT_VALUES);
@@ -159,14 +171,13 @@ TEST_F(StateMessageTest, AnyOrderButNoGapsAndOverlaps) {
   EXPECT_TRUE(MergeStatus(request).ok()) << MergeStatus(request);
   request.add_states(request.states(1));
   EXPECT_EQ(MergeStatus(request).message(),
-            "states[3].offset: is 8, but states[1] is of indices 8 to 24");
+            "states[3].part_offset: the element at [8, 0] is in states[1], too");
   request.mutable_states()->RemoveLast();
   request.mutable_states()->DeleteSubrange(1, 1);
-  EXPECT_EQ(MergeStatus(request).message(), "states: none is of indices 8 to 24");
+  EXPECT_EQ(MergeStatus(request).message(), "states: none has the element at [8, 0]");
   request = States(kSpec, 8);
   request.mutable_states()->RemoveLast();
-  EXPECT_EQ(MergeStatus(request).message(),
-            "states: are of indices 0 to 24 of 50; without return_state they must be of all");
+  EXPECT_EQ(MergeStatus(request).message(), "states: none has the element at [24, 0]");
   request.set_return_state(true);
   EXPECT_TRUE(MergeStatus(request).ok()) << MergeStatus(request);
 }
@@ -240,7 +251,7 @@ std::int64_t HeapBytes() {
 // Messages that become many times as large, as many states of their kind as may be in one.
 TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
   v1::PartialState empty;
-  empty.set_version(2);
+  empty.set_version(3);
   empty.mutable_tensor()->set_dtype(v1::DTYPE_I64);
   empty.mutable_tensor()->add_shape(1);
   empty.add_ops(v1::OP_MAX);
@@ -278,9 +289,7 @@ TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
       for (const std::string& bytes : request.states()) {
         ASSERT_TRUE(messages.emplace_back().ParseFromString(bytes));
         ASSERT_TRUE(MakePlan(*DecodeSpec(messages.back(), limits_)).ok());
-        const std::int64_t begin = messages.back().offset();
-        const Range part{begin, begin + messages.back().length()};
-        parts.push_back({.range = part, .values = {{}}});
+        parts.push_back({.box = {{0}, {1}}, .values = {{}}});
       }
       held += HeapBytes() - before;
     }

@@ -21,6 +21,7 @@ struct Block {
   std::size_t index = 0;
   TensorView view;
   PartOfWhole part;
+  std::int64_t first_result = 0;  // of it in the whole's
 };
 // The next one, in `buffer`; none when there are no more.
 using NextBlock =
@@ -168,13 +169,14 @@ class BlockReduction {
       // The whole as if it ended here; its length is written anew at the end.
       Block block{index++,
                   {dtype_, {count}, std::span<const std::byte>(buffer).first(n)},
-                  {{length + count}, length}};
+                  {{length + count}, {length}},
+                  0};
       length += count;
       return block;
     };
     const absl::StatusOr<std::vector<std::string>> states = StatesOf(next);
     if (!states.ok()) return states.status();
-    return Merge(*states, {length});
+    return Merge(*states, {length}, {length});
   }
 
  private:
@@ -199,10 +201,13 @@ class BlockReduction {
         options_);
   }
 
+  // `named_shape`: that of the whole, as the states name it.
   absl::StatusOr<BlockAnswer> Merge(const std::vector<std::string>& states,
-                                    const std::vector<std::int64_t>& shape) {
+                                    const std::vector<std::int64_t>& shape,
+                                    const std::vector<std::int64_t>& named_shape) {
     const auto merge = [&](const ReduceOptions& options) -> absl::StatusOr<ReduceAnswer> {
-      const absl::StatusOr<std::vector<std::string>> named = Rewritten(states, shape, options.ops);
+      const absl::StatusOr<std::vector<std::string>> named =
+          Rewritten(states, named_shape, options.ops);
       if (!named.ok()) return named.status();
       return client_.Merge(*named, {options.timeout, options.request_id, options.stop});
     };
@@ -210,23 +215,26 @@ class BlockReduction {
   }
 
   // The plan's stripes, one after the other.
-  NextBlock StripesOf(const std::vector<std::int64_t>& shape, const StripePlan& plan) {
-    return [this, &shape, &plan, index = std::size_t{0}](
+  NextBlock StripesOf(const StripePlan& plan) {
+    return [this, &plan, index = std::size_t{0}](
                std::vector<std::byte>& buffer) mutable -> absl::StatusOr<std::optional<Block>> {
       if (index == plan.stripes.size()) return std::nullopt;
       const Stripe& stripe = plan.stripes[index];
       buffer.resize(stripe.bytes);
       const absl::StatusOr<std::size_t> read = reader_.Read(buffer);
       if (!read.ok()) return read.status();
-      return Block{index++, {dtype_, stripe.shape, buffer}, {shape, stripe.offset}};
+      return Block{index++,
+                   {dtype_, stripe.shape, buffer},
+                   PartOf(plan, stripe),
+                   stripe.offset * plan.index_results};
     };
   }
 
   absl::StatusOr<BlockAnswer> MergeStripes(const std::vector<std::int64_t>& shape,
                                            const StripePlan& plan) {
-    const absl::StatusOr<std::vector<std::string>> states = StatesOf(StripesOf(shape, plan));
+    const absl::StatusOr<std::vector<std::string>> states = StatesOf(StripesOf(plan));
     if (!states.ok()) return states.status();
-    return Merge(*states, shape);
+    return Merge(*states, shape, plan.whole_shape);
   }
 
   absl::StatusOr<BlockAnswer> JoinStripes(const std::vector<std::int64_t>& shape,
@@ -235,10 +243,10 @@ class BlockReduction {
                           const ReduceOptions& options) -> absl::StatusOr<ReduceAnswer> {
       absl::StatusOr<ReduceAnswer> answer = client_.Reduce(block.view, options);
       if (answer.ok()) return answer;
-      return OfWhole(answer.status(), block.part.offset * plan.index_results);
+      return OfWhole(answer.status(), block.first_result);
     };
     absl::StatusOr<std::vector<ReduceAnswer>> answers =
-        ForEachBlock<ReduceAnswer>(StripesOf(shape, plan), send, options_);
+        ForEachBlock<ReduceAnswer>(StripesOf(plan), send, options_);
     if (!answers.ok()) return answers.status();
     return Join(*std::move(answers), plan.result_dimension, shape);
   }

@@ -14,7 +14,7 @@ TypeError or ValueError before anything is sent.
 
 The modules are layers. Each imports from those below it, and within one imports do not lead back:
 
-* Dask: dask, _dask, _dask_chunks
+* Dask: dask, _dask
 * clients and tensors: aio, _client, _connected, _remote, _namespace, _contexts
 * NumPy's names: _functions, _nan_functions, _searches, _words
 * what a call does: _flows, _describe

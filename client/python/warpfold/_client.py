@@ -28,7 +28,7 @@ from ._options import (
     Options,
 )
 from ._remote import Remote, Shared
-from ._request import plan, plan_part
+from ._request import Offset, plan, plan_part
 from ._retry import RetryPolicy
 from ._target import chosen_target
 from ._words import check_words
@@ -170,7 +170,7 @@ class Client(
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],
-        offset: SupportsIndex,
+        offset: Offset,
         keepdims: bool = False,
         omit_nan: bool = False,
         ddof: Whole = 0,
@@ -188,9 +188,10 @@ class Client(
         >>> client.merge(states) == client.reduce(x, ["sum", "max"])
         True
 
-        A part is a range of the whole's outermost reduced run, and `offset` the run's index at
-        which it starts; the contract (`Part` in reduction.proto) says what a run is. It may be cut
-        anywhere. States are bytes that any server merges: they can be kept and sent.
+        A part is a block of the whole, cut anywhere along the axes that are reduced, as long as the
+        whole along the others. `offset` is the index in the whole at which it begins, for each
+        axis; one number is that of the first axis that is reduced. States are bytes that any server
+        merges: they can be kept and sent.
         """
         check_words("reduce_part", call)
         planned = plan(

@@ -21,7 +21,6 @@ from ._answer import Reduction
 from ._arrays import Axis, normalized_axes
 from ._client import Client, connect
 from ._contract import Op
-from ._dask_chunks import Blocks, blocks_of
 from ._dtypes import dtype_number, result_dtype
 from ._errors import UnavailableError, WarpfoldError
 from ._request import checked_ops
@@ -54,7 +53,6 @@ def reduce(
     ddof: SupportsIndex = 0,
     servers: Servers = None,
     connect: Connect = connect,
-    rechunk: bool = True,
     split_every: int | None = None,
 ) -> dict[str, da.Array]:
     """Several ops in one pass over the data: Dask arrays of the results, by op.
@@ -75,27 +73,22 @@ def reduce(
     axes = tuple(range(x.ndim)) if axes is None else axes
     if not axes:
         raise ValueError("there is no axis to reduce")
-    blocks, chunks = blocks_of(x.shape, x.chunks, axes, ops)
-    if chunks != x.chunks:
-        if not rechunk:
-            raise ValueError(f"for an index the chunks have to be {chunks}, not {x.chunks}")
-        x = x.rechunk(chunks)
     somewhere = partial(_somewhere, servers, connect)
     states = _mapped(
-        partial(_state, blocks, somewhere, ops, omit_nan=omit_nan, ddof=ddof),
+        partial(_state, x.shape, axes, somewhere, ops, omit_nan=omit_nan, ddof=ddof),
         x,
         chunks=[(1,) * len(c) if i in axes else c for i, c in enumerate(x.chunks)],
     )
-    merged = _merged(states, blocks.axes, somewhere, split_every)
-    return {op: _result(merged, op, x.dtype, blocks.axes, keepdims) for op in ops}
+    merged = _merged(states, axes, somewhere, split_every)
+    return {op: _result(merged, op, x.dtype, axes, keepdims) for op in ops}
 
 
 def _merged(
     states: da.Array, axes: Sequence[int], somewhere: Somewhere, split_every: int | None
 ) -> da.Array:
     """One Reduction for each block of the kept axes."""
-    # Axis by axis from the last: states that are merged then always follow each other in C order.
-    cut = [axis for axis in reversed(axes) if states.numblocks[axis] > 1]
+    # Axis by axis: the states that are merged are then of blocks that make up a larger one.
+    cut = [axis for axis in axes if states.numblocks[axis] > 1]
     for axis in cut:
         states = da.reduction(
             states,
@@ -133,16 +126,20 @@ def _mapped(function: Callable[..., Any], x: da.Array, **options: Any) -> da.Arr
 
 
 def _state(
-    blocks: Blocks,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
     somewhere: Somewhere,
     ops: tuple[Op, ...],
     x: np.ndarray[Any, Any],
     block_info: Any = None,
     **options: Any,
 ) -> bytes:
-    part = blocks.part(x, [start for start, _ in block_info[0]["array-location"]])
-    options.update(whole_shape=part.whole_shape, offset=part.offset)
-    state: bytes = somewhere(lambda client: client.reduce_part(part.x, ops, part.axis, **options))
+    # Blocks along the axes that are kept are arrays of their own.
+    starts = [start for start, _ in block_info[0]["array-location"]]
+    whole_shape = [shape[i] if i in axes else length for i, length in enumerate(x.shape)]
+    offset = [start if i in axes else 0 for i, start in enumerate(starts)]
+    options.update(whole_shape=whole_shape, offset=offset)
+    state: bytes = somewhere(lambda client: client.reduce_part(x, ops, axes, **options))
     return state
 
 

@@ -1,8 +1,4 @@
-"""What parts of a tensor are, and how large their states may be.
-
-The rule is that of `Part` in reduction.proto: parts are ranges of the outermost reduced run, and a
-cut may fall anywhere in it.
-"""
+"""What may be cut into parts whose bytes lie in a row, and how large their states may be."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ _NAN_COUNT_BYTES = 8
 
 
 class Run(NamedTuple):
-    """The outermost reduced run of a tensor: parts are ranges of its indices."""
+    """The outermost reduced dimension and those behind it as long as they are reduced, too."""
 
     dimensions: tuple[int, ...]  # those longer than 1
     length: int  # indices

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, Union, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = [
+    "Offset",
     "ReduceCall",
     "Upload",
     "call_of_state",
@@ -188,15 +189,28 @@ def copy_of(request: Any) -> Any:
     return copy
 
 
-def plan_part(
-    call: ReduceCall, whole_shape: Sequence[SupportsIndex], offset: SupportsIndex
-) -> ReduceCall:
+# Of a part: where it begins in the whole, for each axis, or along the first that is reduced.
+Offset = Union[SupportsIndex, Sequence[SupportsIndex]]
+
+
+def plan_part(call: ReduceCall, whole_shape: Sequence[SupportsIndex], offset: Offset) -> ReduceCall:
     """The same of a part of a tensor of `whole_shape`; the server says what is wrong with it."""
     request = copy_of(call.request)
     request.return_state = True
     request.part.whole_shape.extend(operator.index(length) for length in whole_shape)
-    request.part.offset = operator.index(offset)
+    request.part.offset.extend(_starts(offset, request.axes, len(whole_shape)))
     return call._replace(request=request)
+
+
+def _starts(offset: Offset, axes: Sequence[int], rank: int) -> list[int]:
+    if np.ndim(cast("Any", offset)):
+        return [operator.index(start) for start in cast("Sequence[SupportsIndex]", offset)]
+    starts = [0] * rank
+    start = operator.index(cast("SupportsIndex", offset))
+    first = min(axes, default=0)
+    if first < rank:
+        starts[first] = start
+    return starts
 
 
 def demanding(call: ReduceCall, version: int) -> ReduceCall:

@@ -82,10 +82,15 @@ def _parts(call: ReduceCall, shape: tuple[int, ...], count: int, limits: Limits)
     if elements * each.most * parts > (limits.max_message_bytes or math.inf):
         return None
 
+    # The run as one dimension, whose ranges are parts that lie in a row.
+    first = run.dimensions[0]
+    flat = tuple(1 if i in run.dimensions else length for i, length in enumerate(shape))
+    whole = _with(flat, first, run.length)
+
     def part_at(start: int) -> ReduceCall:
-        own = tuple(1 if i in run.dimensions else length for i, length in enumerate(shape))
-        own = _with(own, run.dimensions[0], min(step, run.length - start))
-        return plan_part(_piece(call, run.length, start, own), shape, start)
+        own = _with(flat, first, min(step, run.length - start))
+        offset = _with((0,) * len(shape), first, start)
+        return plan_part(_piece(call, run.length, start, own), whole, offset)
 
     return Stripes([part_at(start) for start in range(0, run.length, step)], are_parts=True)
 

@@ -41,7 +41,7 @@ from ._options import (
     Options,
 )
 from ._remote import Remote, Shared
-from ._request import plan, plan_part
+from ._request import Offset, plan, plan_part
 from ._retry import RetryPolicy
 from ._target import chosen_target
 from ._words import check_words
@@ -186,7 +186,7 @@ class Client(
         axis: Axis = None,
         *,
         whole_shape: Sequence[SupportsIndex],
-        offset: SupportsIndex,
+        offset: Offset,
         keepdims: bool = False,
         omit_nan: bool = False,
         ddof: Whole = 0,

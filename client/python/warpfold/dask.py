@@ -12,10 +12,7 @@
 Each block becomes a partial state on a server, Dask's tree reduction merges the states, and the
 last merge makes the results. They always have the bits of one server's answer to the whole array.
 
-Between workers travel states, and never blocks but for argmin and argmax: any chunks will do, along
-every axis. An index counts in C order, so for these two, and for `reduce` with one of them, only
-the first of the reduced axes may be cut, anywhere (those of length 1 do not count). Where another
-one is, `x` is rechunked, or ValueError raised with `rechunk=False`.
+Between workers travel states, and never blocks: any chunks will do, along every axis.
 
 `servers` is an address or several. Of several, those on the worker's own host serve it in turns, or
 all where none is; when one dies the next is tried, which makes the same bits. Without it, each
@@ -74,7 +71,6 @@ class _Options(TypedDict, total=False):
     keepdims: bool
     servers: Servers
     connect: Connect
-    rechunk: bool
     split_every: int | None
 
 

@@ -120,7 +120,7 @@ absl::Status CudaLane::BeginPieces(const Plan& plan, std::size_t piece_bytes) {
   }
   r.piece = r.cutter.Next();
   // Positions in partials are those in the whole tensor.
-  if (plan.leaves_partials) r.piece.first = plan.first_reduced_index * plan.output_count;
+  if (plan.leaves_partials) r.piece.first = plan.first_element;
   return absl::OkStatus();
 }
 

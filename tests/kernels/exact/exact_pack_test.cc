@@ -67,8 +67,8 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
     output.states = part.states.data();
     cpu::FoldElements(job, bytes.data(), part.extent, output, cpu::Serial);
     part.values.resize(Kinds(plan).size());
-    cpu::PackExactly(job, Kinds(plan), part.states.data(), plan.output_count, {{1, end - begin}},
-                     begin, part.values);
+    cpu::PackExactly(job, Kinds(plan), part.states.data(), plan.output_count,
+                     {{{1, end - begin, 1}}, begin}, part.values);
     return part;
   }
 
@@ -82,14 +82,16 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
     std::int64_t begin = 0;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       std::vector<absl::string_view> values(parts[p].values.begin(), parts[p].values.end());
+      const std::int64_t count = parts[p].extent.count;
       const std::optional<ValueKind> bad = cpu::UnpackExactly(
-          job, Kinds(plan), values, plan.output_count, {parts[p].extent.count, begin},
+          job, Kinds(plan), values, plan.output_count,
+          {count, plan.reduced_count, {{1, plan.reduced_count, begin, begin + count}}},
           reinterpret_cast<char*>(states.data()) + p * outputs * cpu::StateBytes(job));
       if (bad.has_value()) return bad;
       for (const absl::string_view rest : values) {
         if (!rest.empty()) return ValueKind::kSum;  // any: whoever asks has to look
       }
-      begin += parts[p].extent.count;
+      begin += count;
     }
     Output output;
     output.overflow = &results->overflow;
@@ -179,10 +181,10 @@ TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
   output.states = states.data();
   cpu::FoldElements(job, elements, {1, 3, 1}, output, cpu::Serial);
   std::vector<std::string> packed(3);
-  cpu::PackExactly(job, kinds, states.data(), 1, {{1, 3}}, 0, packed);
+  cpu::PackExactly(job, kinds, states.data(), 1, {{{1, 3, 1}}, 0}, packed);
   const auto unpack = [&](const std::vector<std::string>& values) {
     std::vector<absl::string_view> views(values.begin(), values.end());
-    return cpu::UnpackExactly(job, kinds, views, 1, {3, 0}, states.data());
+    return cpu::UnpackExactly(job, kinds, views, 1, {3, 3, {}}, states.data());
   };
   EXPECT_EQ(unpack(packed), std::nullopt);
   const auto with = [&](std::size_t kind, std::size_t at, char byte) {
@@ -218,12 +220,12 @@ std::optional<ValueKind> UnpackWith(T element, ValueKind kind, std::size_t at, F
   output.states = states.data();
   cpu::FoldElements(job, &element, {1, 1, 1}, output, cpu::Serial);
   std::vector<std::string> values(kinds.size());
-  cpu::PackExactly(job, kinds, states.data(), 1, {{1, 1}}, 0, values);
+  cpu::PackExactly(job, kinds, states.data(), 1, {{{1, 1, 1}}, 0}, values);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     if (kinds[k] == kind) std::memcpy(values[k].data() + at, &field, sizeof(field));
   }
   std::vector<absl::string_view> views(values.begin(), values.end());
-  return cpu::UnpackExactly(job, kinds, views, 1, {1, 0}, states.data());
+  return cpu::UnpackExactly(job, kinds, views, 1, {1, 1, {}}, states.data());
 }
 
 TEST(ExactPackRefusalTest, NoElementHasTheKey) {
