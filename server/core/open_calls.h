@@ -65,14 +65,16 @@ class OpenCalls {
     if (HasRoom(open, own, calls_max)) return absl::OkStatus();
     End(place);
     refused_.fetch_add(1, std::memory_order_relaxed);
+    if (open >= calls_max) {
+      return RefusalStatus(RetryLater{kRetryDelay},
+                           absl::StrCat("the limit of ", calls_max,
+                                        " calls that wait for their clients is reached "
+                                        "(--max-bytes-in-flight)"));
+    }
     return RefusalStatus(RetryLater{kRetryDelay},
-                         open >= calls_max
-                             ? absl::StrCat("the limit of ", calls_max,
-                                            " calls that wait for their clients is reached "
-                                            "(--max-bytes-in-flight)")
-                             : absl::StrCat(open, " calls wait for their clients, and ", own,
-                                            " of this connection: the last of ", calls_max,
-                                            " places are for others (--max-bytes-in-flight)"));
+                         absl::StrCat(open, " calls wait for their clients, and ", own,
+                                      " of this connection: the last of ", calls_max,
+                                      " places are for others (--max-bytes-in-flight)"));
   }
   // It ends, once its client has read so. Those that end do not keep others from entering: while
   // all of a flood are refused their refusals wait, too.

@@ -29,14 +29,7 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
     const std::int64_t own = std::ssize(client.line_);
     if (!HasRoom(waiting_, own, waiting_max_)) {
       ++refused_;
-      return RefusalStatus(
-          RetryLater{kRetryDelay},
-          waiting_ >= waiting_max_
-              ? absl::StrCat("the limit of ", waiting_max_,
-                             " calls that wait to be read is reached (--max-bytes-in-flight)")
-              : absl::StrCat(waiting_, " calls wait to be read, and ", own,
-                             " of this connection: the last of ", waiting_max_,
-                             " places are for others (--max-bytes-in-flight)"));
+      return TooManyWait(own);
     }
     member->client_ = &client;
     client.line_.push_back(member);
@@ -46,6 +39,19 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
   }
   Begin(turns);
   return absl::OkStatus();
+}
+
+absl::Status ReadLine::TooManyWait(std::int64_t own) const {
+  if (waiting_ >= waiting_max_) {
+    return RefusalStatus(RetryLater{kRetryDelay},
+                         absl::StrCat("the limit of ", waiting_max_,
+                                      " calls that wait to be read is reached "
+                                      "(--max-bytes-in-flight)"));
+  }
+  return RefusalStatus(RetryLater{kRetryDelay},
+                       absl::StrCat(waiting_, " calls wait to be read, and ", own,
+                                    " of this connection: the last of ", waiting_max_,
+                                    " places are for others (--max-bytes-in-flight)"));
 }
 
 void ReadLine::Wait(Client& client) {

@@ -61,7 +61,7 @@ class Cover {
       const absl::uint128 key = at->key;
       int weight = 0;
       for (; at != corners.end() && at->key == key; ++at) weight += at->weight;
-      if (weight != 0) return Wrong(ElementOf(key), weight > 0);
+      if (weight != 0) return FaultAt(ElementOf(key), weight > 0);
     }
     return absl::OkStatus();
   }
@@ -103,7 +103,7 @@ class Cover {
     return element;
   }
 
-  absl::Status Wrong(const std::vector<std::int64_t>& element, bool is_in_several) const {
+  absl::Status FaultAt(const std::vector<std::int64_t>& element, bool is_in_several) const {
     const std::string name = absl::StrCat("[", absl::StrJoin(element, ", "), "]");
     if (!is_in_several) {
       return InvalidField(Field::kStates, absl::StrCat("none has the element at ", name));
