@@ -72,9 +72,10 @@ class OpenCalls {
                                         "(--max-bytes-in-flight)"));
     }
     return RefusalStatus(RetryLater{kRetryDelay},
-                         absl::StrCat(open, " calls wait for their clients, and ", own,
-                                      " of this connection: the last of ", calls_max,
-                                      " places are for others (--max-bytes-in-flight)"));
+                         absl::StrCat("the last of ", calls_max,
+                                      " places for calls that wait for their clients are for "
+                                      "connections with fewer than ",
+                                      kFewCalls, " (--max-bytes-in-flight)"));
   }
   // It ends, once its client has read so. Those that end do not keep others from entering: while
   // all of a flood are refused their refusals wait, too.

@@ -29,7 +29,7 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
     const std::int64_t own = std::ssize(client.line_);
     if (!HasRoom(waiting_, own, waiting_max_)) {
       ++refused_;
-      return TooManyWait(own);
+      return TooManyWait();
     }
     member->client_ = &client;
     client.line_.push_back(member);
@@ -41,7 +41,7 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
   return absl::OkStatus();
 }
 
-absl::Status ReadLine::TooManyWait(std::int64_t own) const {
+absl::Status ReadLine::TooManyWait() const {
   if (waiting_ >= waiting_max_) {
     return RefusalStatus(RetryLater{kRetryDelay},
                          absl::StrCat("the limit of ", waiting_max_,
@@ -49,9 +49,10 @@ absl::Status ReadLine::TooManyWait(std::int64_t own) const {
                                       "(--max-bytes-in-flight)"));
   }
   return RefusalStatus(RetryLater{kRetryDelay},
-                       absl::StrCat(waiting_, " calls wait to be read, and ", own,
-                                    " of this connection: the last of ", waiting_max_,
-                                    " places are for others (--max-bytes-in-flight)"));
+                       absl::StrCat("the last of ", waiting_max_,
+                                    " places for calls that wait to be read are for connections "
+                                    "with fewer than ",
+                                    kFewCalls, " (--max-bytes-in-flight)"));
 }
 
 void ReadLine::Wait(Client& client) {

@@ -124,7 +124,7 @@ class ReadLine {
  private:
   using Members = std::vector<std::shared_ptr<Member>>;
 
-  absl::Status TooManyWait(std::int64_t own) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status TooManyWait() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next client that is due, out of those that wait; null: none.
   Client* NextClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Behind those that wait like it, if any of it are in line.

@@ -56,9 +56,10 @@ TEST_F(OpenCallsTest, TheLastQuarterIsForConnectionsThatHaveFew) {
   EXPECT_EQ(enter_all(first), 3000);
   const absl::Status refused = calls.Enter(places.emplace_back(), first);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.message(),
-            "3000 calls wait for their clients, and 3000 of this connection: the last of 4000 "
-            "places are for others (--max-bytes-in-flight)");
+  EXPECT_EQ(
+      refused.message(),
+      "the last of 4000 places for calls that wait for their clients are for connections with "
+      "fewer than 8 (--max-bytes-in-flight)");
   EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
   std::deque<OpenCalls::Share> hostile(100);
   for (OpenCalls::Share& share : hostile) EXPECT_EQ(enter_all(share), kFewCalls);

@@ -199,8 +199,8 @@ TEST_F(ReadLineTest, TheLastPlacesAreForConnectionsThatHaveFew) {
   const absl::Status refused = line_.Enter(client_, std::make_shared<Call>());
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
-            "768 calls wait to be read, and 768 of this connection: the last of 1024 places are "
-            "for others (--max-bytes-in-flight)");
+            "the last of 1024 places for calls that wait to be read are for connections with fewer "
+            "than 8 (--max-bytes-in-flight)");
   EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
   EXPECT_EQ(line_.refused(), 2U);
   std::deque<ReadLine::Client> others(20);
