@@ -20,7 +20,7 @@ class GpuLaneTest : public ::testing::TestWithParam<std::size_t> {
   void SetUp() override {
     options_.slab_bytes = GetParam();
     options_.slabs_per_lane = 3;
-    options_.scratch_bytes = 64 << 20;
+    options_.scratch_bytes = 256 << 20;
     options_.overlaps_passes = TestsOverlapPasses();
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options_);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();

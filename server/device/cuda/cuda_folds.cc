@@ -26,6 +26,13 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
   return others;
 }
 
+bool IsWholeSum(const Plan& plan, const PieceCutter& cutter) {
+  return IsFloat(plan.dtype) && plan.ops == std::vector<Op>{Op::kSum} &&
+         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
+         plan.geometry.folds.empty() && cutter.is_whole() && !plan.leaves_states &&
+         !plan.leaves_partials;
+}
+
 }  // namespace
 
 CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
@@ -33,6 +40,10 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
       leaves_states_(plan.leaves_states),
       sums_pieces_(!plan.leaves_partials && (!cutter.is_whole() || leaves_states_)),
       outputs_(plan.output_count) {
+  if (IsWholeSum(plan, cutter)) {
+    whole_sum_ = {.dtype = plan.dtype, .count = plan.element_count, .device = device};
+    return;
+  }
   cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = device};
   if (!IsFloat(plan.dtype)) {
     AddPass(plan, cutter, job, Gives::kAll);
@@ -43,7 +54,10 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
   const bool has_sums =
       !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
   if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);
-  if (!ops.empty()) {
+  // A state has the number of NaN, which a fold of products does not count.
+  const bool counts_nan = leaves_states_ && !plan.leaves_partials && !has_sums &&
+                          plan.nan_policy == NanPolicy::kOmit;
+  if (!ops.empty() || counts_nan) {
     // The states of a part are gathered by the plan's bundle.
     if (!leaves_states_ || plan.leaves_partials) {
       job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
@@ -97,8 +111,13 @@ cpu::DeviceStates CudaFolds::StatesIn(const std::vector<void*>& arrays) const {
   return states;
 }
 
-void CudaFolds::Place(const Plan& plan, std::byte* d_scratch, const Output& results,
-                      const std::vector<void*>& states, std::int64_t* doubts, cudaStream_t stream) {
+void CudaFolds::Place(const Plan& plan, const Places& places, cudaStream_t stream) {
+  const auto& [d_scratch, d_zeros, results, states, doubts] = places;
+  if (whole_sum_) {
+    whole_sum_->d_scratch = d_zeros;
+    whole_sum_->d_result = results.targets.arrays[0];
+    whole_sum_->stream = stream;
+  }
   doubts_.count = doubts;
   *doubts = 0;
   doubts_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + doubts_at_);
@@ -121,6 +140,12 @@ void CudaFolds::Place(const Plan& plan, std::byte* d_scratch, const Output& resu
 
 absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
   d_tensor_ = d_data;
+  if (whole_sum_) {
+    const WholeSum& sum = *whole_sum_;
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::ExactSum(sum.dtype, d_data, sum.count, sum.device,
+                                                 sum.d_scratch, sum.d_result, sum.stream));
+    return absl::OkStatus();
+  }
   for (Pass& pass : passes_) {
     if (absl::Status status = pass.folding->Fold(pass.backend, d_data, piece); !status.ok()) {
       return status;

@@ -1,6 +1,8 @@
 // All that a reduction folds on a GPU: one pass over its pieces, or if its results are exact some
 // of them. Of floats exactly these:
 //
+//   SUM alone, of all of a  the exact sum, by one kernel
+//   tensor in one piece
 //   a tensor in one piece   a fold of bounded sums and all else but products, which may leave
 //                           outputs in doubt; those are summed again
 //   in several pieces       a fold of what is not summed, and the exact sums of each piece
@@ -20,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/cpu/exact_gather.h"
+#include "kernels/cuda/exact_sum.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/plan.h"
 #include "server/device/cuda/cuda_sums.h"
@@ -64,10 +67,17 @@ class CudaFolds {
   // Where the states lie that Finish joins, an array for each of state_bytes(), of a plan whose
   // elements are not folded here. REQUIRES: it was placed.
   std::vector<void*> JoinedStates() const;
-  // Where all of it lies, from now on: results, or of a plan that leaves states each array of
-  // these. `doubts` is in memory that the host reads.
-  void Place(const Plan& plan, std::byte* d_scratch, const Output& results,
-             const std::vector<void*>& states, std::int64_t* doubts, cudaStream_t stream);
+  // Of the device's memory beside the scratch: zeros, and again once the stream has done the work.
+  static constexpr std::size_t kZerosBytes = cuda::kExactSumScratchBytesMax;
+  struct Places {
+    std::byte* d_scratch;
+    std::byte* d_zeros;
+    Output results;             // or of a plan that leaves states
+    std::vector<void*> states;  // each array of these
+    std::int64_t* doubts;       // in memory that the host reads
+  };
+  // Where all of it lies, from now on.
+  void Place(const Plan& plan, const Places& places, cudaStream_t stream);
 
   // The next piece. Of a tensor in one piece the bytes have to stay until the results are there.
   absl::Status Fold(const void* d_data, const Piece& piece);
@@ -92,11 +102,22 @@ class CudaFolds {
     std::optional<Folding<CudaBackend>> folding;
   };
 
+  // A sum of all elements by one kernel.
+  struct WholeSum {
+    DType dtype;
+    std::int64_t count;
+    cuda::DeviceShape device;
+    std::byte* d_scratch = nullptr;
+    void* d_result = nullptr;
+    cudaStream_t stream = nullptr;
+  };
+
   void AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job, Gives gives);
 
   PieceKind kind_;
   bool leaves_states_;
-  bool sums_pieces_;  // exactly, as they come
+  bool sums_pieces_;                   // exactly, as they come
+  std::optional<WholeSum> whole_sum_;  // and nothing else
   std::vector<Pass> passes_;
   std::optional<CudaSums> sums_;
   std::size_t sums_at_ = 0;

@@ -66,7 +66,7 @@ absl::Status CudaLane::Allocate() {
   // Here, as below, the gaps between results travel with them.
   std::memset(pinned_results_, 0, kPinnedResultBytes);
   absl::StatusOr<cuda::UniqueDeviceMemory> memory =
-      cuda::AllocateDevice(ring_bytes + kOverflowBytes + kOwnBytes);
+      cuda::AllocateDevice(ring_bytes + kOverflowBytes + kOwnBytes + CudaFolds::kZerosBytes);
   if (!memory.ok()) return memory.status();
   d_memory_ = *std::move(memory);
   d_overflow_ = d_memory_.get() + ring_bytes;
@@ -84,8 +84,8 @@ absl::Status CudaLane::Allocate() {
     if (!made.ok()) return made.status();
     *event = *std::move(made);
   }
-  WARPFOLD_RETURN_IF_CUDA_ERROR(
-      cudaMemsetAsync(d_overflow_, 0, kOverflowBytes + kOwnBytes, stream_.get()));
+  WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(
+      d_overflow_, 0, kOverflowBytes + kOwnBytes + CudaFolds::kZerosBytes, stream_.get()));
   return ResetOverflow();
 }
 
@@ -150,9 +150,13 @@ void CudaLane::Place(const Plan& plan, Reduction& r) {
   r.results = r.in_pinned ? pinned_results_ : d_block;
   const Output results =
       r.result_layout.OutputAt(plan, r.results, reinterpret_cast<Overflow*>(d_overflow_));
-  r.folds.Place(plan, d_block + DeviceResultBytes(r.result_layout, r.in_pinned), results,
-                r.result_layout.ArraysAt(r.results),
-                reinterpret_cast<std::int64_t*>(pinned_overflow_ + kOverflowBytes), stream_.get());
+  r.folds.Place(plan,
+                {.d_scratch = d_block + DeviceResultBytes(r.result_layout, r.in_pinned),
+                 .d_zeros = d_overflow_ + kOverflowBytes + kOwnBytes,
+                 .results = results,
+                 .states = r.result_layout.ArraysAt(r.results),
+                 .doubts = reinterpret_cast<std::int64_t*>(pinned_overflow_ + kOverflowBytes)},
+                stream_.get());
 }
 
 absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
