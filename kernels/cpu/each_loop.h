@@ -11,7 +11,9 @@
 #include "kernels/host_device.h"
 
 // Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+// SVE's vectors have no size, and the loops keep arrays of vectors: NEON, which every aarch64 has.
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
 // do_one(T, name of T) for each.
 #define WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)                                   \

@@ -75,6 +75,8 @@ class DoubleTile {
     double largest;
     double smallest;  // but of zeros
     bool is_finite;
+
+    Sums() = default;  // one that is not written has no right to the target's instructions
   };
 
   // The exponent of the grid's unit, so that the sums of a lane stay below half of the anchor.

@@ -5,7 +5,11 @@
 namespace warpfold::reference {
 
 __extension__ typedef __int128 Wide;
+#if __LDBL_MANT_DIG__ == 113  // as on aarch64, where GCC has no other name for it
+using Quad = long double;
+#else
 __extension__ typedef __float128 Quad;
+#endif
 
 }  // namespace warpfold::reference
 
