@@ -1,13 +1,16 @@
 # Every library comes from the distribution (deploy/packages.txt); the build downloads nothing.
+find_package(absl CONFIG REQUIRED)
+find_package(hwy CONFIG REQUIRED)
+if(WARPFOLD_KERNELS_ONLY)
+  return()
+endif()
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 find_package(OpenSSL REQUIRED)
-find_package(absl CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(TBB CONFIG REQUIRED)
-find_package(hwy CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 # Not CMake's own package: Debian's insists on libzip's programs being installed too.
