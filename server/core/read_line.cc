@@ -23,19 +23,23 @@ void ReadLine::Turns::Forget(std::int64_t now) {
 }
 
 absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& member) {
+  member->client_ = &client;
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
     const std::int64_t own = std::ssize(client.line_);
-    if (!HasRoom(waiting_, own, waiting_max_)) {
+    if (waiting_ == 0 && turns_.Count(era_) < kTurns) {
+      BeginTurn(*member);
+      turns.push_back(member);
+    } else if (HasRoom(waiting_, own, waiting_max_)) {
+      client.line_.push_back(member);
+      ++waiting_;
+      if (own == 0) Wait(client);
+      turns = NextTurns();
+    } else {
       ++refused_;
       return TooManyWait();
     }
-    member->client_ = &client;
-    client.line_.push_back(member);
-    ++waiting_;
-    if (own == 0) Wait(client);
-    turns = NextTurns();
   }
   Begin(turns);
   return absl::OkStatus();
@@ -71,6 +75,12 @@ void ReadLine::Leave(Member& member) {
     turns = NextTurns();
   }
   Begin(turns);
+}
+
+void ReadLine::BeginTurn(Member& member) {
+  member.era_ = era_;
+  turns_.Begin(era_);
+  member.client_->turns_.Begin(era_);
 }
 
 void ReadLine::EndTurn(Member& member) {
@@ -110,9 +120,7 @@ ReadLine::Client* ReadLine::NextClient() {
 ReadLine::Members ReadLine::NextTurns() {
   Members members;
   while (Client* const client = NextClient()) {
-    client->line_.front()->era_ = era_;
-    turns_.Begin(era_);
-    client->turns_.Begin(era_);
+    BeginTurn(*client->line_.front());
     members.push_back(std::move(client->line_.front()));
     client->line_.pop_front();
     --waiting_;

@@ -21,9 +21,9 @@
 #include <deque>
 #include <list>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/open_calls.h"
@@ -122,7 +122,7 @@ class ReadLine {
   std::uint64_t refused() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  using Members = std::vector<std::shared_ptr<Member>>;
+  using Members = absl::InlinedVector<std::shared_ptr<Member>, 2>;
 
   absl::Status TooManyWait() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next client that is due, out of those that wait; null: none.
@@ -131,6 +131,7 @@ class ReadLine {
   void Wait(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those whose turn it is now.
   Members NextTurns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those that have no use for their turns leave them to whoever is next at the next change, so
   // that nobody who brings one about refuses the whole line.

@@ -15,7 +15,7 @@ namespace {
 class CpuLaneTest : public ::testing::Test {
  protected:
   static constexpr LaneOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 64 << 20};
+      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 256 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
   std::unique_ptr<Lane> other_ = *devices_.executors[0]->MakeLane();
@@ -108,7 +108,7 @@ TEST_F(CpuLaneTest, PartsOfManyPlanesMergeToTheWhole) {
 }
 // The same lane, with another slab: pieces of other sizes.
 TEST_F(CpuLaneTest, LeavesTheSameValuesHoweverLargeItsSlabIs) {
-  const LaneOptions large{.slab_bytes = 4 << 20, .slabs_per_lane = 2, .scratch_bytes = 64 << 20};
+  const LaneOptions large{.slab_bytes = 4 << 20, .slabs_per_lane = 2, .scratch_bytes = 256 << 20};
   Devices devices = *OpenDevices(Backend::kCpu, large);
   testing::LeavesTheSameValues(*lane_, **devices.executors[0]->MakeLane(), 20);
 }

@@ -44,28 +44,42 @@ inline bool ExpectOutcome(const ReduceSpec& spec, const absl::StatusOr<Outcome>&
   return false;
 }
 
+// From the client, and of a tensor that is there. False as ExpectOutcome is true.
+inline bool IsAnsweredExactly(Executor& executor, Lane& lane, const ReduceSpec& spec,
+                              std::mt19937_64& random) {
+  SCOPED_TRACE(ToString(spec));
+  const Plan plan = *MakePlan(spec);
+  const std::vector<char> data = HardTensor(spec, random);
+  const Results expected = Reduce(plan, data.data(), cpu::Serial);
+  const bool is_refused = ExpectOutcome(spec, Feed(lane, plan, data.data(), random), expected);
+  const auto memory =
+      Upload(executor, lane,
+             absl::MakeSpan(reinterpret_cast<const std::byte*>(data.data()), data.size()), random);
+  ExpectOutcome(spec, lane.Reduce(plan, memory->data()), expected);
+  return !is_refused;
+}
+
 // Reductions of up to `elements` elements: from the client, and of a tensor that is there.
 inline void AnswersExactly(Executor& executor, Lane& lane, DType dtype, int rounds,
                            std::int64_t elements) {
   std::mt19937_64 random(20261127);
   int refusals = 0;
   for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
-    ReduceSpec spec = RandomSpec(dtype, elements, random);
-    if (i % 4 == 0) {  // which may have a kernel of its own
-      spec.ops = {Op::kSum};
-      spec.axes = {};
-    }
-    SCOPED_TRACE(ToString(spec));
-    const Plan plan = *MakePlan(spec);
-    const std::vector<char> data = HardTensor(spec, random);
-    const Results expected = Reduce(plan, data.data(), cpu::Serial);
-    refusals += ExpectOutcome(spec, Feed(lane, plan, data.data(), random), expected) ? 1 : 0;
-    const auto memory = Upload(
-        executor, lane,
-        absl::MakeSpan(reinterpret_cast<const std::byte*>(data.data()), data.size()), random);
-    ExpectOutcome(spec, lane.Reduce(plan, memory->data()), expected);
+    const ReduceSpec spec = RandomSpec(dtype, elements, random);
+    refusals += IsAnsweredExactly(executor, lane, spec, random) ? 0 : 1;
   }
   EXPECT_LE(refusals, 1 + rounds / 10);
+}
+
+// SUM alone, which may have a kernel of its own, of some more than `bytes`.
+inline void SumsAllOfATensor(Executor& executor, Lane& lane, DType dtype, std::int64_t bytes) {
+  std::mt19937_64 random(20261127);
+  for (int i = 0; i < Rounds(3) && !::testing::Test::HasFailure(); ++i) {
+    const std::int64_t elements = bytes / static_cast<std::int64_t>(ElementBytes(dtype)) +
+                                  static_cast<std::int64_t>(random() % 5000);
+    IsAnsweredExactly(executor, lane, {.dtype = dtype, .shape = {elements}, .ops = {Op::kSum}},
+                      random);
+  }
 }
 
 }  // namespace warpfold::testing

@@ -48,6 +48,13 @@ TEST_P(GpuExactLaneTest, AnswersExactly) {
   testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(60), 60'000);
 }
 
+TEST_P(GpuExactLaneTest, SumsAllOfALargeTensor) {
+  const DType dtype = std::get<0>(GetParam());
+  for (const std::int64_t mib : {1, 16}) {
+    testing::SumsAllOfATensor(*devices_.executors[0], *lane_, dtype, mib << 20);
+  }
+}
+
 // The values are the same bytes as a CPU's.
 TEST_P(GpuExactLaneTest, PartsJoinToTheWhole) {
   const DType dtype = std::get<0>(GetParam());

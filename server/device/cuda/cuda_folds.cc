@@ -27,10 +27,10 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
 }
 
 bool IsWholeSum(const Plan& plan, const PieceCutter& cutter) {
-  return IsFloat(plan.dtype) && plan.ops == std::vector<Op>{Op::kSum} &&
-         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
-         plan.geometry.folds.empty() && cutter.is_whole() && !plan.leaves_states &&
-         !plan.leaves_partials;
+  return IsFloat(plan.dtype) && plan.input_bytes >= cuda::ExactSumBytesMin(plan.dtype) &&
+         plan.ops == std::vector<Op>{Op::kSum} && plan.nan_policy == NanPolicy::kPropagate &&
+         plan.output_count == 1 && plan.geometry.folds.empty() && cutter.is_whole() &&
+         !plan.leaves_states && !plan.leaves_partials;
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
       !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
   if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);
   // A state has the number of NaN, which a fold of products does not count.
-  const bool counts_nan = leaves_states_ && !plan.leaves_partials && !has_sums &&
-                          plan.nan_policy == NanPolicy::kOmit;
+  const bool counts_nan =
+      leaves_states_ && !plan.leaves_partials && !has_sums && plan.nan_policy == NanPolicy::kOmit;
   if (!ops.empty() || counts_nan) {
     // The states of a part are gathered by the plan's bundle.
     if (!leaves_states_ || plan.leaves_partials) {
