@@ -1,33 +1,37 @@
 #include "server/core/connections.h"
 
-#include <iterator>
+#include "absl/hash/hash.h"
 
 namespace warpfold {
 
 std::shared_ptr<Connection> Connections::Find(const std::string& peer) {
-  absl::MutexLock lock(&mutex_);
-  std::weak_ptr<Connection>& known = connections_[peer];
-  std::shared_ptr<Connection> connection = known.lock();
-  if (connection == nullptr) {
-    connection = std::shared_ptr<Connection>(new Connection, [this, peer](Connection* last) {
-      delete last;
-      Forget(peer);
-    });
-    known = connection;
-  }
+  Shard& shard = shards_[absl::HashOf(peer) % shards_.size()];
+  absl::MutexLock lock(&shard.mutex);
+  std::shared_ptr<Connection>& connection = shard.known[peer].connection;
+  if (connection == nullptr) connection = std::make_shared<Connection>();
   return connection;
 }
 
-void Connections::Forget(const std::string& peer) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = connections_.find(peer);
-  // Another call may have made it anew meanwhile.
-  if (found != connections_.end() && found->second.expired()) connections_.erase(found);
+void Connections::ForgetIdle() {
+  for (Shard& shard : shards_) {
+    absl::MutexLock lock(&shard.mutex);
+    absl::erase_if(shard.known, [](auto& entry) {
+      Known& known = entry.second;
+      const bool is_idle = known.connection.use_count() == 1;  // nobody can find it meanwhile
+      const bool goes = is_idle && known.was_idle;
+      known.was_idle = is_idle;
+      return goes;
+    });
+  }
 }
 
 std::int64_t Connections::count() const {
-  absl::MutexLock lock(&mutex_);
-  return std::ssize(connections_);
+  std::int64_t count = 0;
+  for (const Shard& shard : shards_) {
+    absl::MutexLock lock(&shard.mutex);
+    count += static_cast<std::int64_t>(shard.known.size());
+  }
+  return count;
 }
 
 }  // namespace warpfold

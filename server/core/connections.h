@@ -4,12 +4,13 @@
 #ifndef WARPFOLD_SERVER_CORE_CONNECTIONS_H_
 #define WARPFOLD_SERVER_CORE_CONNECTIONS_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/open_calls.h"
 #include "server/core/read_line.h"
@@ -27,18 +28,29 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // That of the client at `peer`, an address with its port: the same for all its calls, while one
-  // of them has it. Outlived by this.
-  std::shared_ptr<Connection> Find(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // That of the client at `peer`, an address with its port: the same for all its calls while one of
+  // them has it, and for a while after.
+  std::shared_ptr<Connection> Find(const std::string& peer);
 
-  // That have calls.
-  std::int64_t count() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets those without a call that were so when it was last called: gRPC does not tell when a
+  // connection ends.
+  void ForgetIdle();
+
+  // That it knows.
+  std::int64_t count() const;
 
  private:
-  void Forget(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  struct Known {
+    std::shared_ptr<Connection> connection;
+    bool was_idle = false;
+  };
+  // Each with some of them, as every call asks.
+  struct Shard {
+    mutable absl::Mutex mutex;
+    absl::flat_hash_map<std::string, Known> known ABSL_GUARDED_BY(mutex);
+  };
 
-  mutable absl::Mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<Connection>> connections_ ABSL_GUARDED_BY(mutex_);
+  std::array<Shard, 16> shards_;
 };
 
 }  // namespace warpfold

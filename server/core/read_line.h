@@ -18,7 +18,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 
@@ -92,7 +91,7 @@ class ReadLine {
   // The calls of one connection. It outlives its members.
   class Client {
     friend class ReadLine;
-    std::deque<std::shared_ptr<Member>> line_;
+    std::list<std::shared_ptr<Member>> line_;
     Turns turns_;
     Clients* among_ = nullptr;  // of those that wait; none: nobody of it is in line
     Clients::iterator position_;

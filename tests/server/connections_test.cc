@@ -1,5 +1,6 @@
 #include "server/core/connections.h"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -16,14 +17,21 @@ TEST(ConnectionsTest, AllCallsOfAConnectionHaveTheSame) {
   EXPECT_NE(connections.Find("ipv4:10.0.0.1:5001"), first) << "another port, another connection";
 }
 
-TEST(ConnectionsTest, IsForgottenWithItsLastCall) {
+TEST(ConnectionsTest, IsForgottenAWhileAfterItsLastCall) {
   Connections connections;
   std::shared_ptr<Connection> call = connections.Find("peer");
   const std::weak_ptr<Connection> before = call;
-  std::shared_ptr<Connection> another = connections.Find("peer");
+  connections.Find("another");
+  connections.ForgetIdle();
+  EXPECT_EQ(connections.count(), 2) << "may have a call soon";
+  connections.ForgetIdle();
+  EXPECT_EQ(connections.count(), 1);
+  EXPECT_EQ(connections.Find("peer"), call) << "has a call";
   call.reset();
-  EXPECT_EQ(connections.Find("peer"), another);
-  another.reset();
+  connections.ForgetIdle();
+  connections.Find("peer");
+  EXPECT_FALSE(before.expired());
+  connections.ForgetIdle();
   EXPECT_TRUE(before.expired());
   EXPECT_EQ(connections.count(), 0);
   EXPECT_NE(connections.Find("peer"), nullptr);
@@ -31,6 +39,10 @@ TEST(ConnectionsTest, IsForgottenWithItsLastCall) {
 
 TEST(ConnectionsTest, IsOneWhileManyThreadsComeAndGo) {
   Connections connections;
+  std::atomic<bool> done{false};
+  std::jthread forgets([&] {
+    while (!done) connections.ForgetIdle();
+  });
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -42,6 +54,10 @@ TEST(ConnectionsTest, IsOneWhileManyThreadsComeAndGo) {
       });
     }
   }
+  done = true;
+  forgets.join();
+  connections.ForgetIdle();
+  connections.ForgetIdle();
   EXPECT_EQ(connections.count(), 0);
 }
 
