@@ -3,7 +3,7 @@
 // hold kOpenCallBytes for each.
 //
 // As many as fill --max-bytes-in-flight may be open, beside the bytes that it bounds, and no more
-// than kCallsMax; one more is refused. The last quarter is for connections that have few. Beyond
+// than kCallsMax, and a quarter more of connections that have few; one more is refused. Beyond
 // three quarters of them those that have waited for more than a second are missed (Shortage), and
 // beyond all of them the longest waiting at once; but none that may have waited for the server
 // (ServerLag).
@@ -57,25 +57,18 @@ class OpenCalls {
   // One more, until it leaves. RESOURCE_EXHAUSTED with RetryLater: too many are open; it counts
   // among those that end.
   absl::Status Enter(Place& place, Share& share) {
-    const std::int64_t calls_max = max();
-    const std::int64_t open = open_.fetch_add(1, std::memory_order_relaxed);
     const std::int64_t own = share.open_.fetch_add(1, std::memory_order_relaxed);
+    const std::int64_t limit = LimitFor(own, max());
+    const std::int64_t open = open_.fetch_add(1, std::memory_order_relaxed);
     place.share_ = &share;
     place.state_ = Place::kOpen;
-    if (HasRoom(open, own, calls_max)) return absl::OkStatus();
+    if (open < limit) return absl::OkStatus();
     End(place);
     refused_.fetch_add(1, std::memory_order_relaxed);
-    if (open >= calls_max) {
-      return RefusalStatus(RetryLater{kRetryDelay},
-                           absl::StrCat("the limit of ", calls_max,
-                                        " calls that wait for their clients is reached "
-                                        "(--max-bytes-in-flight)"));
-    }
     return RefusalStatus(RetryLater{kRetryDelay},
-                         absl::StrCat("the last of ", calls_max,
-                                      " places for calls that wait for their clients are for "
-                                      "connections with fewer than ",
-                                      kFewCalls, " (--max-bytes-in-flight)"));
+                         absl::StrCat("the limit of ", limit,
+                                      " calls that wait for their clients is reached "
+                                      "(--max-bytes-in-flight)"));
   }
   // It ends, once its client has read so. Those that end do not keep others from entering: while
   // all of a flood are refused their refusals wait, too.

@@ -31,32 +31,21 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
     if (waiting_ == 0 && turns_.Count(era_) < kTurns) {
       BeginTurn(*member);
       turns.push_back(member);
-    } else if (HasRoom(waiting_, own, waiting_max_)) {
+    } else if (const std::int64_t limit = LimitFor(own, waiting_max_); waiting_ < limit) {
       client.line_.push_back(member);
       ++waiting_;
       if (own == 0) Wait(client);
       turns = NextTurns();
     } else {
       ++refused_;
-      return TooManyWait();
+      return RefusalStatus(RetryLater{kRetryDelay},
+                           absl::StrCat("the limit of ", limit,
+                                        " calls that wait to be read is reached "
+                                        "(--max-bytes-in-flight)"));
     }
   }
   Begin(turns);
   return absl::OkStatus();
-}
-
-absl::Status ReadLine::TooManyWait() const {
-  if (waiting_ >= waiting_max_) {
-    return RefusalStatus(RetryLater{kRetryDelay},
-                         absl::StrCat("the limit of ", waiting_max_,
-                                      " calls that wait to be read is reached "
-                                      "(--max-bytes-in-flight)"));
-  }
-  return RefusalStatus(RetryLater{kRetryDelay},
-                       absl::StrCat("the last of ", waiting_max_,
-                                    " places for calls that wait to be read are for connections "
-                                    "with fewer than ",
-                                    kFewCalls, " (--max-bytes-in-flight)"));
 }
 
 void ReadLine::Wait(Client& client) {

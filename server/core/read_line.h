@@ -123,7 +123,6 @@ class ReadLine {
  private:
   using Members = absl::InlinedVector<std::shared_ptr<Member>, 2>;
 
-  absl::Status TooManyWait() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next client that is due, out of those that wait; null: none.
   Client* NextClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Behind those that wait like it, if any of it are in line.

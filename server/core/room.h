@@ -6,13 +6,13 @@
 
 namespace warpfold {
 
-// So many a connection has of the last quarter, whoever takes the rest.
+// So many a connection may have where others have reached the limit.
 inline constexpr std::int64_t kFewCalls = 8;
 
-// Whether a connection that has `own` may have one more, where all have `all` of `limit`: to stop
-// the others takes as many connections as have the last quarter by kFewCalls.
-constexpr bool HasRoom(std::int64_t all, std::int64_t own, std::int64_t limit) {
-  return all < (own < kFewCalls ? limit : limit - limit / 4);
+// The limit on all calls for the next one of a connection that has `own`: beyond it there is a
+// quarter more for those that have few. To stop the others takes as many connections as fill that.
+constexpr std::int64_t LimitFor(std::int64_t own, std::int64_t limit) {
+  return own < kFewCalls ? limit + limit / 4 : limit;
 }
 
 }  // namespace warpfold

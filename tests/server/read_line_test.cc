@@ -137,7 +137,7 @@ TEST_F(ReadLineTest, ClientsMakeTurnsNoLongerThanThat) {
 
 TEST_F(ReadLineTest, AClientThatHasNoTurnIsBeforeThoseThatHave) {
   ReadLine::Client hostile;
-  const auto half_messages = Enter(hostile, 15 * kTurns);
+  const auto half_messages = Enter(hostile, 20 * kTurns);
   EXPECT_EQ(Turns(half_messages), kTurns);
   const auto honest = Enter(3);
   EXPECT_EQ(Turns(honest), 1) << "at once, though all turns are taken";
@@ -184,7 +184,7 @@ TEST_F(ReadLineTest, NoMoreTurnsThanThatHoweverManyConnections) {
   EXPECT_EQ(Turns(calls), std::ssize(clients));
 }
 
-TEST_F(ReadLineTest, TheLastPlacesAreForConnectionsThatHaveFew) {
+TEST_F(ReadLineTest, ThereIsAQuarterMoreRoomForConnectionsThatHaveFew) {
   line_.SetBytesMax(0);
   Calls calls = Enter(kTurns);
   const auto enter_all = [&](ReadLine::Client& client) {
@@ -195,12 +195,11 @@ TEST_F(ReadLineTest, TheLastPlacesAreForConnectionsThatHaveFew) {
     } while (line_.Enter(client, calls.back()).ok());
     return entered;
   };
-  EXPECT_EQ(enter_all(client_), ReadLine::kWaitingMaxMin * 3 / 4);
+  EXPECT_EQ(enter_all(client_), ReadLine::kWaitingMaxMin);
   const absl::Status refused = line_.Enter(client_, std::make_shared<Call>());
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
-            "the last of 1024 places for calls that wait to be read are for connections with fewer "
-            "than 8 (--max-bytes-in-flight)");
+            "the limit of 1024 calls that wait to be read is reached (--max-bytes-in-flight)");
   EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
   EXPECT_EQ(line_.refused(), 2U);
   std::deque<ReadLine::Client> others(20);
@@ -209,20 +208,21 @@ TEST_F(ReadLineTest, TheLastPlacesAreForConnectionsThatHaveFew) {
 
 TEST_F(ReadLineTest, AsManyWaitAsMayAndNoMore) {
   line_.SetBytesMax(0);
-  std::deque<ReadLine::Client> clients(kTurns + ReadLine::kOnlyTurns + ReadLine::kWaitingMaxMin);
+  std::deque<ReadLine::Client> clients(kTurns + ReadLine::kOnlyTurns +
+                                       ReadLine::kWaitingMaxMin * 5 / 4);
   Calls turns;
   for (ReadLine::Client& client : clients) turns.push_back(Enter(client, 1).front());
   const auto call = std::make_shared<Call>();
   const absl::Status refused = line_.Enter(client_, call);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
-            "the limit of 1024 calls that wait to be read is reached (--max-bytes-in-flight)");
+            "the limit of 1280 calls that wait to be read is reached (--max-bytes-in-flight)");
   EXPECT_EQ(std::get<RetryLater>(*RefusalOf(refused)).delay, std::chrono::seconds(1));
   EXPECT_EQ(line_.refused(), 1U);
   line_.Leave(*turns[0]);
   EXPECT_TRUE(line_.Enter(client_, call).ok());
   line_.SetBytesMax(3000 * ReadLine::kWaitingCallBytes);
-  std::deque<ReadLine::Client> more(3000 - ReadLine::kWaitingMaxMin);
+  std::deque<ReadLine::Client> more((3000 - ReadLine::kWaitingMaxMin) * 5 / 4);
   for (ReadLine::Client& client : more) Enter(client, 1);
   ReadLine::Client last;
   EXPECT_FALSE(line_.Enter(last, std::make_shared<Call>()).ok());
