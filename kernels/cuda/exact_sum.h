@@ -24,8 +24,8 @@ template <typename T>
 [[nodiscard]] cudaError_t ExactSum(const T* d_data, std::int64_t count, const DeviceShape& device,
                                    void* d_scratch, T* d_result, cudaStream_t stream);
 
-// From so many bytes on it takes no longer than a fold of bounded sums (reduce.h), which at the
-// worst took 1.1 times as long, and of f16 1.3 times (H100, 2026-11-27: exact-sums-h100.json).
+// From so many bytes on it is no slower than a fold of bounded sums (reduce.h), which takes 1.0 to
+// 1.3 times as long there (H100, 2026-11-27: bench/results/exact-served-h100.json).
 constexpr std::int64_t ExactSumBytesMin(DType dtype) {
   return std::int64_t{dtype == DType::kF64 ? 16 : 1} << 20;
 }
