@@ -2,11 +2,10 @@
 // device, then all of them joined to the tensor's results, the bits of which are those of one
 // device.
 //
-// Step of a request: 3. A shard has outputs of its own, which are done on the device, where the first
-// dimension longer than 1 is kept; where that is reduced, it is a part (kernels/part.h). Of that
-// it comes to partials, which a lane joins and which may leave results in
-// doubt (Lane::JoinPartials), or to exact values, which are merged on the host. Safe from any
-// thread.
+// Step of a request: 3. A shard has outputs of its own, which are done on the device, where the
+// first dimension longer than 1 is kept; where that is reduced, it is a part (kernels/part.h). Of
+// that it comes to partials, which a lane joins and which may leave results in doubt
+// (Lane::JoinPartials), or to exact values, which are merged on the host. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 #define WARPFOLD_SERVER_CORE_SHARD_REDUCE_H_
 

@@ -152,11 +152,10 @@ std::optional<std::size_t> PayloadBytes(CodedInputStream& input, int payload_num
     }
     payload_bytes += length;
     const CodedInputStream::Limit outer = input.PushLimit(static_cast<int>(length));
-    if (input.BytesUntilLimit() != static_cast<int>(length) || !visit(input) ||
-        input.BytesUntilLimit() != 0) {
-      return std::nullopt;
-    }
-    input.PopLimit(outer);
+    const bool is_whole = input.BytesUntilLimit() == static_cast<int>(length) && visit(input) &&
+                          input.BytesUntilLimit() == 0;
+    input.PopLimit(outer);  // also of a broken one, whose rest whoever asked may skip
+    if (!is_whole) return std::nullopt;
   }
   if (!input.ConsumedEntireMessage()) return std::nullopt;
   return payload_bytes;
@@ -202,8 +201,10 @@ absl::StatusOr<MergeOutline> OutlineMerge(grpc::ByteBuffer* message) {
   if (!state_bytes.has_value()) return MalformedMessage();
   const std::size_t header_bytes = message_bytes - *state_bytes;
   if (header_bytes > kHeaderBytesMax) {
-    return RefusalStatus(NeverFits{}, absl::StrCat("message: what is not states has ", header_bytes,
-                                                   " bytes, above the limit of ", kHeaderBytesMax));
+    return RefusalStatus(
+        NeverFits{}, absl::StrCat("message: what is not in its ", outline.states, " states has ",
+                                  header_bytes, " bytes, above the limit of ", kHeaderBytesMax,
+                                  ": join some of them to a state first"));
   }
   if (state_header_bytes > kStateHeaderBytesMax) {
     return FieldStatus(
@@ -269,6 +270,9 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
     const v1::PartialState& state = merging.messages[i];
     const absl::StatusOr<ReduceSpec> other = DecodeSpec(state, limits);
     if (!other.ok()) return InState(i, other.status());
+    if (other->axes != AllAxes(*other)) {
+      return Wrong(i, ".axes: are not all that are reduced, ascending, from 0 on");
+    }
     if (const char* field = DifferentField(*spec, *other); field != nullptr) {
       return Wrong(i, ".", field, ": is not that of states[0]");
     }

@@ -126,6 +126,8 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   refused(1, "states[1].ops: is not that", [](State& s) { s.mutable_ops()->RemoveLast(); });
   refused(0, "states[0].axes: ", [](State& s) { s.set_axes(0, 2); });
   refused(1, "states[1].axes: is not that", [](State& s) { s.set_axes(0, 1); });
+  refused(1, "states[1].axes: are not all that are reduced", [](State& s) { s.set_axes(0, -2); });
+  refused(1, "states[1].axes: are not all that are reduced", [](State& s) { s.clear_axes(); });
   refused(1, "states[1].keepdims: ", [](State& s) { s.set_keepdims(true); });
   refused(1, "states[1].nan_policy: ", [](State& s) { s.clear_nan_policy(); });
   refused(1, "states[1].correction: ", [](State& s) { s.set_correction(0); });
@@ -240,6 +242,22 @@ TEST_F(StateMessageTest, TheOutlineOfAMessageSaysWhatIsInIt) {
   ASSERT_TRUE(outline.ok()) << outline.status();
   EXPECT_EQ(outline->broken_state, 1);
   EXPECT_EQ(BrokenState(1), DecodeStates(request, limits_).status());
+}
+
+// Whatever of a state is broken, what follows it is read as it is.
+TEST_F(StateMessageTest, ABrokenStateDoesNotShiftTheNext) {
+  const v1::MergeRequest good = States(kSpec, 8);
+  const std::string& bytes = good.states(1);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    v1::MergeRequest request = good;
+    char& changed = (*request.mutable_states(1))[bit / 8];
+    changed = static_cast<char>(changed ^ (1 << bit % 8));
+    grpc::ByteBuffer message = Serialised(request);
+    const absl::StatusOr<MergeOutline> outline = OutlineMerge(&message);
+    ASSERT_TRUE(outline.ok()) << outline.status() << " bit " << bit;
+    EXPECT_EQ(outline->states, 3) << "bit " << bit;
+    EXPECT_LE(outline->header_bytes, outline->message_bytes);
+  }
 }
 
 // What is on the heap. Sanitizers have heaps of their own, of which this is nothing.

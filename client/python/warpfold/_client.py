@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import grpc
@@ -185,13 +185,13 @@ class Client(
         ...     client.reduce_part(part, ["sum", "max"], whole_shape=x.shape, offset=offset)
         ...     for part, offset in parts
         ... ]
-        >>> client.merge(states) == client.reduce(x, ["sum", "max"])
+        >>> client.merge(states)["sum"] == client.sum(x)
         True
 
         A part is a block of the whole, cut anywhere along the axes that are reduced, as long as the
-        whole along the others. `offset` is the index in the whole at which it begins, for each
-        axis; one number is that of the first axis that is reduced. States are bytes that any server
-        merges: they can be kept and sent.
+        whole along the others; it may be empty. `offset` is the index in the whole at which it
+        begins, for each axis; one number is that of the lowest axis that is reduced. States are
+        bytes that any server merges: they can be kept and sent.
         """
         check_words("reduce_part", call)
         planned = plan(
@@ -207,18 +207,22 @@ class Client(
         return run(self._flows.state(plan_part(planned, whole_shape, offset), **call))
 
     def merge(
-        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+        self, states: Iterable[bytes], *, request_id: str = "", timeout: float | None = None
     ) -> Reduction:
-        """The results from the states of all parts of an array, in the order of the parts.
+        """The results from the states of all parts of an array, in any order.
 
-        They have the bits of `reduce` of the whole.
+        They have the bits of `reduce` of the whole. The parts do not overlap, and nothing is
+        missing. A state has no checksum: one whose bytes were changed may be merged.
         """
         return run(self._flows.merge(states, request_id, timeout))
 
     def merge_states(
-        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+        self, states: Iterable[bytes], *, request_id: str = "", timeout: float | None = None
     ) -> bytes:
-        """The state of neighbouring parts together, from theirs."""
+        """The state of parts that make up a block of the array, from theirs, in any order.
+
+        For states that are too many for one call: some 30,000 of one number each, or 64 MiB.
+        """
         return run(self._flows.merge_states(states, request_id, timeout))
 
     def close(self) -> None:

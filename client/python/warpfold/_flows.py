@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -47,7 +47,7 @@ from ._options import (
 from ._pieces import Sender, in_pieces, merged
 from ._progress import Meter, Progress
 from ._regions import Regions
-from ._request import ReduceCall, demanding, payload_of, plan_merge
+from ._request import ReduceCall, checked_states, demanding, payload_of, plan_merge
 from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
 from ._shared import SharedMemory
@@ -182,16 +182,17 @@ class Flows:
         return (await self.reduction(call, **options)).state
 
     async def merge(
-        self, states: Sequence[bytes], request_id: str, timeout: float | None
+        self, states: Iterable[bytes], request_id: str, timeout: float | None
     ) -> Reduction:
-        return await merged(self._rpcs, states, None, request_id, self._rpcs.deadline(timeout))
+        own = checked_states(states)
+        return await merged(self._rpcs, own, None, request_id, self._rpcs.deadline(timeout))
 
     async def merge_states(
-        self, states: Sequence[bytes], request_id: str, timeout: float | None
+        self, states: Iterable[bytes], request_id: str, timeout: float | None
     ) -> bytes:
         rpcs = self._rpcs
         required = rpcs.options.required_version()
-        message = plan_merge(states, request_id, required, return_state=True)
+        message = plan_merge(checked_states(states), request_id, required, return_state=True)
         data, _ = await rpcs.anywhere(rpcs.io, "merge", message, rpcs.deadline(timeout))
         answer = parse_message(_contract.ReduceResponse, data)
         check_version(answer, required)

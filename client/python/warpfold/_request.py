@@ -9,7 +9,7 @@ is exactly what protobuf would have written.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, Union, cast
 
@@ -32,6 +32,7 @@ __all__ = [
     "Upload",
     "call_of_state",
     "checked_ops",
+    "checked_states",
     "copy_of",
     "demanding",
     "field_prefix",
@@ -197,20 +198,34 @@ def plan_part(call: ReduceCall, whole_shape: Sequence[SupportsIndex], offset: Of
     """The same of a part of a tensor of `whole_shape`; the server says what is wrong with it."""
     request = copy_of(call.request)
     request.return_state = True
-    request.part.whole_shape.extend(operator.index(length) for length in whole_shape)
-    request.part.offset.extend(_starts(offset, request.axes, len(whole_shape)))
+    lengths = _whole_numbers("whole_shape", whole_shape)
+    if list(request.axes) == [len(lengths)] and len(request.tensor.shape) == len(lengths) + 1:
+        raise ValueError("axis is (): there is no axis to reduce, along which there are parts")
+    request.part.whole_shape.extend(lengths)
+    request.part.offset.extend(_starts(offset, request.axes, len(lengths)))
     return call._replace(request=request)
 
 
 def _starts(offset: Offset, axes: Sequence[int], rank: int) -> list[int]:
     if np.ndim(cast("Any", offset)):
-        return [operator.index(start) for start in cast("Sequence[SupportsIndex]", offset)]
+        return _whole_numbers("offset", cast("Sequence[SupportsIndex]", offset))
     starts = [0] * rank
-    start = operator.index(cast("SupportsIndex", offset))
+    (start,) = _whole_numbers("offset", [cast("SupportsIndex", offset)])
     first = min(axes, default=0)
     if first < rank:
         starts[first] = start
     return starts
+
+
+def _whole_numbers(name: str, values: Sequence[SupportsIndex]) -> list[int]:
+    """TypeError and ValueError name what is none, or does not fit the contract's 64 bits."""
+    if not np.ndim(cast("Any", values)):
+        raise TypeError(f"{name} is {values!r}, but must be a sequence of whole numbers")
+    numbers = [whole(name, value) for value in values]
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{name} has {number}, which does not fit 64 bits")
+    return numbers
 
 
 def demanding(call: ReduceCall, version: int) -> ReduceCall:
@@ -222,12 +237,24 @@ def demanding(call: ReduceCall, version: int) -> ReduceCall:
     return call._replace(request=request)
 
 
+def checked_states(states: Iterable[bytes]) -> list[bytes]:
+    """TypeError when they are not bytes."""
+    if isinstance(states, (bytes, str)):
+        raise TypeError(f"states is one {type(states).__name__}, but must be several states")
+    listed = list(states)
+    for i, state in enumerate(listed):
+        if not isinstance(state, bytes):
+            kind = type(state).__name__
+            raise TypeError(
+                f"states[{i}] is a {kind}, but states are the bytes that reduce_part and "
+                "merge_states return"
+            )
+    return listed
+
+
 def plan_merge(
     states: Sequence[bytes], request_id: str, required_version: int, *, return_state: bool
 ) -> bytes:
-    """TypeError when states are no sequence of bytes."""
-    if not all(isinstance(state, bytes) for state in states):
-        raise TypeError("states are the bytes that reduce_part and merge_states return")
     request = _contract.MergeRequest(
         request_id=request_id,
         return_state=return_state,

@@ -14,7 +14,7 @@ What `connect` returns is awaited, too, for a client without a block: `client = 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Coroutine, Generator, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -208,13 +208,13 @@ class Client(
         return await self._flows.state(plan_part(planned, whole_shape, offset), **call)
 
     async def merge(
-        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+        self, states: Iterable[bytes], *, request_id: str = "", timeout: float | None = None
     ) -> Reduction:
         """warpfold.Client.merge."""
         return await self._flows.merge(states, request_id, timeout)
 
     async def merge_states(
-        self, states: Sequence[bytes], *, request_id: str = "", timeout: float | None = None
+        self, states: Iterable[bytes], *, request_id: str = "", timeout: float | None = None
     ) -> bytes:
         """warpfold.Client.merge_states."""
         return await self._flows.merge_states(states, request_id, timeout)
