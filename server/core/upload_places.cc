@@ -9,10 +9,10 @@ void UploadPlaces::Granted::Tell() const {
   for (const std::shared_ptr<Upload>& upload : asked) upload->OnAsked();
 }
 
-bool UploadPlaces::Take(const std::shared_ptr<Upload>& upload) {
+bool UploadPlaces::Take(const void* connection, const std::shared_ptr<Upload>& upload) {
   absl::MutexLock lock(&mutex_);
   if (free_ == 0) {
-    waiting_.Push(upload);
+    waiting_.Push(connection, upload);
     return false;
   }
   --free_;
@@ -58,12 +58,12 @@ UploadPlaces::Granted UploadPlaces::Grant() {
   Granted granted;
   while (!waiting_.empty() && free_ > 0) {
     --free_;
-    placed_.insert(waiting_.front().get());
     granted.placed.push_back(waiting_.Pop());
+    placed_.insert(granted.placed.back().get());
   }
   while (!waiting_.empty() && asked_.size() < asked_max_) {
-    asked_.insert(waiting_.front().get());
     granted.asked.push_back(waiting_.Pop());
+    asked_.insert(granted.asked.back().get());
   }
   if (waiting_.empty()) asked_max_ = 0;
   return granted;

@@ -1,5 +1,6 @@
-// Who may read a tensor's chunks now: so many uploads at a time, in the order in which they came.
-// The others are not read, so that their senders wait and hold next to nothing here.
+// Who may read a tensor's chunks now: so many uploads at a time. The others wait, the connections
+// in turns and of each the first that came; they are not read, so that their senders wait and hold
+// next to nothing here.
 //
 // Step of a request: 2, decide. Safe from any thread. A place is for uploads that are as fast as
 // their connections: whoever waits for its client gives the place up, goes on without, and makes
@@ -22,6 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/fair_fifo.h"
 #include "server/core/keyed_fifo.h"
 
 namespace warpfold {
@@ -74,8 +76,9 @@ class UploadPlaces {
   UploadPlaces(int count, std::int64_t beyond_bytes_max)
       : free_(count), beyond_(beyond_bytes_max) {}
 
-  // True: `upload` has a place. False: it waits for one.
-  bool Take(const std::shared_ptr<Upload>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True: `upload`, of `connection`, has a place. False: it waits for one.
+  bool Take(const void* connection, const std::shared_ptr<Upload>& upload)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Gives up the place, or the wait for one; without effect when it has neither.
   void Leave(Upload& upload) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -119,7 +122,7 @@ class UploadPlaces {
   mutable absl::Mutex mutex_;
   int free_ ABSL_GUARDED_BY(mutex_);
   std::unordered_set<const Upload*> placed_ ABSL_GUARDED_BY(mutex_);
-  KeyedFifo<std::shared_ptr<Upload>> waiting_ ABSL_GUARDED_BY(mutex_);
+  FairFifo<std::shared_ptr<Upload>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Without a place, in their turn to bring something; and how many may be.
   std::unordered_set<const Upload*> asked_ ABSL_GUARDED_BY(mutex_);
   std::size_t asked_max_ ABSL_GUARDED_BY(mutex_) = 0;

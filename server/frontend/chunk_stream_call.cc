@@ -47,7 +47,8 @@ void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
   if (!bytes.ok()) return RefuseWith(bytes.status());
   promised_bytes_ = *bytes;
   Services& services = call_services();
-  if (services.uploads.Take(std::shared_ptr<Upload>(shared_from_this(), this))) return OnPlace();
+  const std::shared_ptr<Upload> upload(shared_from_this(), this);
+  if (services.uploads.Take(&connection(), upload)) return OnPlace();
   OverdueIn(services.limits.Get().queue_timeout);
   is_accepted_ = true;
   // A client that went before this found nothing to end.

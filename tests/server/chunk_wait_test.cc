@@ -39,6 +39,33 @@ TEST_F(ChunkWaitTest, APlaceThatIsKeptIsLookedAtAgain) {
   EXPECT_EQ(wait_.Look(Ms(350)).verdict, Verdict::kCame);
 }
 
+// 100 ms in all, however often a byte comes.
+TEST_F(ChunkWaitTest, AFewBytesNowAndThenDoNotKeepAPlace) {
+  Ms now(0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(wait_.Begin(now, limits_), Ms(100 - 30 * i));
+    wait_.SetPlace(true);  // it has it still
+    wait_.End(now += Ms(30), 600);
+  }
+  EXPECT_EQ(wait_.Begin(now, limits_), Ms(10));
+  EXPECT_EQ(wait_.Look(now + Ms(5)).verdict, Verdict::kCame);
+  EXPECT_EQ(wait_.Look(now + Ms(10)).verdict, Verdict::kLosesPlace);
+  wait_.End(now += Ms(20), 600);
+  wait_.SetPlace(true);
+  EXPECT_EQ(wait_.Begin(now, limits_), Ms(100)) << "a new one";
+}
+
+TEST_F(ChunkWaitTest, WhoBringsBytesKeepsItsPlace) {
+  Ms now(0);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(wait_.Begin(now, limits_), Ms(100));
+    wait_.End(now += Ms(90), ChunkWait::kPlaceBytes);
+  }
+  EXPECT_EQ(wait_.Begin(now, limits_), Ms(100));
+  wait_.End(now += Ms(90), ChunkWait::kPlaceBytes / 2);
+  EXPECT_EQ(wait_.Begin(now, limits_), Ms(60));
+}
+
 TEST_F(ChunkWaitTest, OnlyAReadThatIsUnderWayIsSilence) {
   EXPECT_EQ(wait_.Silence(Ms(50)), Ms(0));
   wait_.Begin(Ms(100), limits_);
@@ -84,7 +111,7 @@ TEST_F(ChunkWaitTest, TimeBetweenReadsIsNotTheClients) {
   Ms now(0);
   for (int i = 0; i < 10; ++i) {
     wait_.Begin(now, limits_);
-    wait_.End(now + Ms(10), 1);
+    wait_.End(now + Ms(10), 10'000);
     now += Ms(10'000);
   }
   EXPECT_EQ(wait_.Begin(now, limits_), ChunkWait::kPlaceWaitMax);

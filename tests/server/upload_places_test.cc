@@ -47,10 +47,31 @@ std::vector<std::shared_ptr<CountedUpload>> MakeUploads(int count, std::int64_t 
   return uploads;
 }
 
+TEST(UploadPlacesTest, ConnectionsTakeTurns) {
+  UploadPlaces places(1, kNoBytes);
+  const int hostile = 0, honest = 0;
+  const auto many = MakeUploads(100);
+  for (const auto& upload : many) places.Take(&hostile, upload);
+  const auto few = MakeUploads(3);
+  for (const auto& upload : few) EXPECT_FALSE(places.Take(&honest, upload));
+  places.Leave(*few[1]);
+  places.Leave(*many[0]);
+  EXPECT_EQ(many[1]->placed(), 1);
+  places.Leave(*many[1]);
+  EXPECT_EQ(few[0]->placed(), 1) << "not behind all that came before";
+  places.Leave(*few[0]);
+  EXPECT_EQ(many[2]->placed(), 1);
+  places.Leave(*many[2]);
+  EXPECT_EQ(few[2]->placed(), 1);
+  places.Leave(*few[2]);
+  places.Leave(*many[3]);
+  EXPECT_EQ(many[4]->placed(), 1) << "who is alone has all turns";
+}
+
 TEST(UploadPlacesTest, WhoWaitsGetsAPlaceInTurn) {
   UploadPlaces places(2, kNoBytes);
   const auto uploads = MakeUploads(6);
-  for (int i = 0; i < 6; ++i) EXPECT_EQ(places.Take(uploads[i]), i < 2) << i;
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(places.Take(nullptr, uploads[i]), i < 2) << i;
   places.Leave(*uploads[3]);  // who waits no more
   places.Leave(*uploads[1]);
   EXPECT_EQ(uploads[2]->placed(), 1);
@@ -63,9 +84,9 @@ TEST(UploadPlacesTest, WhoWaitsGetsAPlaceInTurn) {
   EXPECT_EQ(uploads[5]->placed(), 1);
   places.Leave(*uploads[4]);
   places.Leave(*uploads[5]);
-  EXPECT_TRUE(places.Take(uploads[0]));
-  EXPECT_TRUE(places.Take(uploads[1]));
-  EXPECT_FALSE(places.Take(uploads[2]));
+  EXPECT_TRUE(places.Take(nullptr, uploads[0]));
+  EXPECT_TRUE(places.Take(nullptr, uploads[1]));
+  EXPECT_FALSE(places.Take(nullptr, uploads[2]));
   places.Leave(*uploads[2]);
 }
 
@@ -84,7 +105,7 @@ TEST(UploadPlacesTest, KeepsItsPromisesInAnyOrder) {
     const std::size_t i = random() % uploads.size();
     const auto place = std::find(waiting.begin(), waiting.end(), i);
     if (placed.count(i) == 0 && place == waiting.end()) {
-      ASSERT_EQ(places.Take(uploads[i]), placed.size() < kPlaces);
+      ASSERT_EQ(places.Take(nullptr, uploads[i]), placed.size() < kPlaces);
       if (placed.size() < kPlaces) {
         placed.insert(i);
       } else {
@@ -111,7 +132,7 @@ TEST(UploadPlacesTest, KeepsItsPromisesInAnyOrder) {
 TEST(UploadPlacesTest, SilentUploadsAreBeforeNobodyForLong) {
   UploadPlaces places(1, kNoBytes);
   const auto uploads = MakeUploads(1000);
-  for (const auto& upload : uploads) places.Take(upload);
+  for (const auto& upload : uploads) places.Take(nullptr, upload);
   std::vector<Upload*> in_their_turn = {uploads[0].get()};
   std::size_t begun = 1;
   int rounds = 0;
@@ -136,7 +157,7 @@ TEST(UploadPlacesTest, SilentUploadsAreBeforeNobodyForLong) {
 TEST(UploadPlacesTest, WhoIsAskedAndSendsGetsAPlaceThatIsFree) {
   UploadPlaces places(1, kNoBytes);
   const auto uploads = MakeUploads(5);
-  for (const auto& upload : uploads) places.Take(upload);
+  for (const auto& upload : uploads) places.Take(nullptr, upload);
   places.LeaveSilent(*uploads[0]).Tell();
   EXPECT_EQ(uploads[1]->placed(), 1);
   EXPECT_EQ(uploads[2]->asked(), 1);
@@ -149,18 +170,18 @@ TEST(UploadPlacesTest, WhoIsAskedAndSendsGetsAPlaceThatIsFree) {
   places.Leave(*uploads[3]);
   EXPECT_TRUE(places.TakeForBytes(*uploads[0])) << "it had its turn, and sends now";
   EXPECT_TRUE(places.TakeForBytes(*uploads[0])) << "it has it already";
-  EXPECT_FALSE(places.Take(uploads[1]));
+  EXPECT_FALSE(places.Take(nullptr, uploads[1]));
   places.Leave(*uploads[1]);
 }
 
 TEST(UploadPlacesTest, NobodyIsAskedOnceNobodyWaits) {
   UploadPlaces places(1, kNoBytes);
   const auto uploads = MakeUploads(4);
-  places.Take(uploads[0]);
+  places.Take(nullptr, uploads[0]);
   places.LeaveSilent(*uploads[0]).Tell();
-  places.Take(uploads[1]);
-  places.Take(uploads[2]);
-  places.Take(uploads[3]);
+  places.Take(nullptr, uploads[1]);
+  places.Take(nullptr, uploads[2]);
+  places.Take(nullptr, uploads[3]);
   places.Leave(*uploads[1]);
   EXPECT_EQ(uploads[2]->placed(), 1);
   EXPECT_EQ(uploads[3]->asked(), 0) << "of a silence before it came";
@@ -212,7 +233,7 @@ TEST(UploadPlacesTest, ManyThreadsNeverShareAPlace) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5000; ++i) {
         const auto upload = std::make_shared<CountedUpload>();
-        if (!places.Take(upload)) {
+        if (!places.Take(nullptr, upload)) {
           while (upload->placed() == 0) std::this_thread::yield();
         }
         if (inside.fetch_add(1) >= 2) too_many = true;
