@@ -202,10 +202,10 @@ inline void AnAbandonedOverflowIsForgotten(Lane& lane) {
   EXPECT_EQ(outcome->results[0].substr(0, 8), std::string("\0\4\0\0\0\0\0\0", 8));
 }
 
-// REQUIRES: a lane with less than 16 MiB of scratch.
+// REQUIRES: a lane with less than 512 MiB of scratch.
 inline void RefusesWhatItsScratchCannotHold(Lane& lane) {
   const Plan plan =
-      *MakePlan({.dtype = DType::kF32, .shape = {4, 1 << 22}, .ops = {Op::kSum}, .axes = {0}});
+      *MakePlan({.dtype = DType::kF32, .shape = {4, 1 << 24}, .ops = {Op::kSum}, .axes = {0}});
   const absl::Status status = lane.Begin(plan);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   std::mt19937_64 random(1);
