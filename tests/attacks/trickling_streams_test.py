@@ -20,23 +20,23 @@ BYTE = message(_contract.ReduceStreamRequest(chunk=b"\0").SerializeToString())
 
 
 def test_trickling_streams_keep_no_place(attack):
-    with attack(*FLAGS) as server, RawConnection(server.port) as client:
+    with attack(*FLAGS) as server:
         findings = Findings(server)
-        streams = [client.open(_contract.REDUCE_STREAM_METHOD) for _ in range(STREAMS)]
-        for number in streams:
-            client.send(number, HEADER)
-        client.ping()
-        with beside(server) as honest:
-            for _ in range(BYTES):
-                for number in streams:
-                    client.send(number, BYTE)
-                client.read_for(PAUSE_S)
-            answered_meanwhile = honest.answered
+        with RawConnection(server.port) as client:
+            streams = [client.open(_contract.REDUCE_STREAM_METHOD) for _ in range(STREAMS)]
+            for number in streams:
+                client.send(number, HEADER)
+            client.ping()
+            with beside(server) as honest:
+                for _ in range(BYTES):
+                    for number in streams:
+                        client.send(number, BYTE)
+                    client.read_for(PAUSE_S)
+                answered_meanwhile = honest.answered
         findings.expect(
             answered_meanwhile > 10, f"only {answered_meanwhile} honest calls beside the attack"
         )
         findings.expect_honest(honest)
         findings.expect_memory(in_flight=IN_FLIGHT_BYTES, on_its_way_in=IN_FLIGHT_BYTES)
-        client.__exit__()
         findings.expect_recovered()
         findings.report()
