@@ -85,6 +85,8 @@ def test_one_number_is_an_offset_along_the_first_axis_that_is_reduced(client):
             client.reduce_part(x, ["sum"], 1, whole_shape=wrong, offset=0)
     with pytest.raises(ValueError, match="^axis is .*no axis to reduce"):
         client.reduce_part(x, ["sum"], (), whole_shape=x.shape, offset=0)
+    with pytest.raises(warpfold.InvalidArgumentError, match="^axes: 2 is out of range"):
+        client.reduce_part(x, ["sum"], 2, whole_shape=x.shape[:2], offset=(0, 0))
     with pytest.raises(warpfold.InvalidArgumentError, match=r"^part.offset: has 2 indices"):
         client.reduce_part(x, ["sum"], 1, whole_shape=x.shape, offset=(0, 0))
 

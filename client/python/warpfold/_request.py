@@ -8,7 +8,6 @@ is exactly what protobuf would have written.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, Union, cast
@@ -105,20 +104,23 @@ def plan(
     omit_nan: bool = False,
     ddof: Whole = 0,
     request_id: str = "",
-    whole_array: bool = False,
+    is_part: bool = False,
 ) -> ReduceCall:
     """Checks the arguments as NumPy would; TypeError and ValueError when they are wrong.
 
-    `whole_array`: no element may be missing, as for ops that say where one is.
+    `is_part`: of a larger array. No element may be missing, as for ops that say where one is, and
+    there has to be an axis along which there are parts.
     """
     names = checked_ops(ops)
     keepdims = truth("keepdims", keepdims)
     remote = isinstance(x, Named)
-    whole_array = whole_array or not _INDEX_OPS.isdisjoint(names)
+    whole_array = is_part or not _INDEX_OPS.isdisjoint(names)
     tensor = x if remote else as_operand(x, whole=whole_array)
     shape = tensor.shape
     scalar_has_one = omit_nan or _NO_AXIS_OF_A_SCALAR.isdisjoint(names)
     axes = normalized_axes(axis, len(shape), scalar_has_one=scalar_has_one)
+    if axes == () and is_part:
+        raise ValueError("axis is (): there is no axis to reduce, along which there are parts")
     if axes == ():  # NumPy's "over no axis"; the contract's empty list means all
         if not isinstance(x, Named) or x.reshapes:
             shape, axes, keepdims = (*shape, 1), (len(shape),), False
@@ -199,8 +201,6 @@ def plan_part(call: ReduceCall, whole_shape: Sequence[SupportsIndex], offset: Of
     request = copy_of(call.request)
     request.return_state = True
     lengths = _whole_numbers("whole_shape", whole_shape)
-    if list(request.axes) == [len(lengths)] and len(request.tensor.shape) == len(lengths) + 1:
-        raise ValueError("axis is (): there is no axis to reduce, along which there are parts")
     request.part.whole_shape.extend(lengths)
     request.part.offset.extend(_starts(offset, request.axes, len(lengths)))
     return call._replace(request=request)

@@ -203,7 +203,7 @@ class Client(
             omit_nan=omit_nan,
             ddof=ddof,
             request_id=request_id,
-            whole_array=True,
+            is_part=True,
         )
         return await self._flows.state(plan_part(planned, whole_shape, offset), **call)
 
