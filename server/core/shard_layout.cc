@@ -14,11 +14,17 @@ bool AreBalanced(std::int64_t rows, std::int64_t shards) {
 
 }  // namespace
 
+std::optional<std::size_t> ShardedDimension(const std::vector<std::int64_t>& lengths) {
+  const auto longer =
+      std::find_if(lengths.begin(), lengths.end(), [](std::int64_t length) { return length != 1; });
+  if (longer == lengths.end()) return std::nullopt;
+  return static_cast<std::size_t>(longer - lengths.begin());
+}
+
 std::vector<std::int64_t> ShardEnds(const TensorShape& shape, std::size_t count) {
-  const auto first = std::find_if(shape.lengths.begin(), shape.lengths.end(),
-                                  [](std::int64_t length) { return length != 1; });
-  if (first == shape.lengths.end() || shape.size_bytes == 0) return {shape.size_bytes};
-  const std::int64_t rows = *first;
+  const std::optional<std::size_t> dimension = ShardedDimension(shape.lengths);
+  if (!dimension.has_value() || shape.size_bytes == 0) return {shape.size_bytes};
+  const std::int64_t rows = shape.lengths[*dimension];
   auto shards = static_cast<std::int64_t>(count);
   while (!AreBalanced(rows, shards)) --shards;
   std::vector<std::int64_t> ends;

@@ -8,12 +8,17 @@
 #ifndef WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 #define WARPFOLD_SERVER_CORE_SHARD_LAYOUT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/core/tensor_lease.h"
 
 namespace warpfold {
+
+// The dimension between whose indices a tensor is cut; none of one element.
+std::optional<std::size_t> ShardedDimension(const std::vector<std::int64_t>& lengths);
 
 // The bytes at which the shards end, ascending, the tensor's own end last: `count` of them that
 // are as equal as can be, or fewer where there are so few indices that the largest of more shards

@@ -1,32 +1,24 @@
 #include "server/core/shard_reduce.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "server/core/shard_layout.h"
 #include "server/device/merge.h"
 
 namespace warpfold {
 namespace {
 
-// The dimension along which shards are cut (shard_layout.h); none of a tensor of one element.
-std::optional<std::size_t> CutDimension(const Plan& whole) {
-  const auto longer = std::find_if(whole.shape.begin(), whole.shape.end(),
-                                   [](std::int64_t length) { return length != 1; });
-  if (longer == whole.shape.end()) return std::nullopt;
-  return static_cast<std::size_t>(longer - whole.shape.begin());
-}
-
 bool HasWholeOutputs(const Plan& whole) {
-  const std::optional<std::size_t> cut = CutDimension(whole);
+  const std::optional<std::size_t> cut = ShardedDimension(whole.shape);
   return cut.has_value() && !whole.reduced.test(*cut);
 }
 
 Box BoxOfShard(const Plan& whole, const Shard& shard) {
   Box box = BoxOf(whole);
-  if (const std::optional<std::size_t> cut = CutDimension(whole)) {
+  if (const std::optional<std::size_t> cut = ShardedDimension(whole.shape)) {
     const std::int64_t index_bytes = whole.input_bytes / whole.shape[*cut];
     box.offset[*cut] = shard.offset_bytes / index_bytes;
     box.shape[*cut] = shard.size_bytes / index_bytes;

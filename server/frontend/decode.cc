@@ -242,8 +242,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
   absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, limits);
   if (!spec.ok()) return spec.status();
   if (absl::Status status = CheckOptions(message); !status.ok()) return status;
-  Request request{
-      .request_id = message.request_id(), .shape = spec->shape, .consume = message.consume()};
+  Request request{.request_id = message.request_id(), .consume = message.consume()};
   if (message.return_state()) {
     absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
     if (!part.ok()) return part.status();

@@ -22,8 +22,7 @@ namespace warpfold {
 struct Request {
   std::string request_id;
   Plan plan;
-  std::vector<std::int64_t> shape;  // as the client gave it
-  std::optional<Part> part;         // set when a state is wanted; `plan` is then the part's
+  std::optional<Part> part;  // set when a state is wanted; `plan` is then the part's
   bool consume = false;
 };
 

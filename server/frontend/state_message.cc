@@ -103,8 +103,6 @@ const char* DifferentField(const ReduceSpec& a, const ReduceSpec& b) {
   return nullptr;
 }
 
-Box Nothing(const Plan& whole) { return {std::vector<std::int64_t>(whole.shape.size()), {0}}; }
-
 absl::StatusOr<Box> DecodeBox(std::size_t i, const v1::PartialState& state, const Plan& whole) {
   Box box{{state.part_offset().begin(), state.part_offset().end()},
           {state.part_shape().begin(), state.part_shape().end()}};
@@ -261,7 +259,7 @@ absl::StatusOr<Merging> DecodeStates(const v1::MergeRequest& request, const Limi
   absl::StatusOr<Plan> whole = MakePlan(*spec);
   if (!whole.ok()) return InState(0, whole.status());
   // Of a state only that no count below overflows: what there is of it is not known yet.
-  absl::Status fits = request.return_state() ? CheckStateSize(*whole, Nothing(*whole), limits)
+  absl::Status fits = request.return_state() ? CheckStateSize(*whole, Box{{}, {0}}, limits)
                                              : CheckResultSize(*whole, limits);
   if (!fits.ok()) return InState(0, fits);
 
