@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(Shape::kWarps * 32, Shape::kBlocksPerSm)
   for (int d = lane; d < kFlatDigits<T>; d += 32) rows[warp][d] = 0;
   __syncwarp();
   BeginPass();
-  LaneSum<T, kRows> sum({rows[warp], lane}, DynamicSharedMemory(), thread, kWarps * 32);
+  LaneSum<T, kRows, kWarps * 32> sum({rows[warp], lane}, DynamicSharedMemory(), thread);
   AddTiles(Tiling<Tile>(data, count), static_cast<int>(blockIdx.x) * kWarps + warp,
            static_cast<int>(gridDim.x) * kWarps, lane, sum);
   sum.Close();
@@ -167,7 +167,7 @@ template <typename T, class Shape = FlatShapeOf<T>>
 cudaError_t LaunchFlatSum(const T* d_data, std::int64_t count, const DeviceShape& device,
                           GridSum<kFlatWords<T>>* d_grid, T* d_result, cudaStream_t stream) {
   constexpr int kThreads = Shape::kWarps * 32;
-  constexpr int kSharedBytes = LaneSum<T, Shape::kRows>::kThreadBytes * kThreads;
+  constexpr int kSharedBytes = LaneSum<T, Shape::kRows, kThreads>::kBlockBytes;
   const std::int64_t tiles = count / LaneTile<T, Shape::kRows>::kElements;
   const bool is_small = count <= kOneBlockBytes / std::int64_t{sizeof(T)};
   const std::int64_t room =

@@ -33,16 +33,47 @@ class WarpDigits {
     AddOne(AddOverWarp(static_cast<std::int32_t>(value >> (2 * kBits))), bit + 2 * kBits);
   }
 
+  // Adds each lane's value times 2^(kBit + lane * 2^kSpacingLog2). Where that is no whole power of
+  // two the value has to be a multiple of its inverse.
+  template <int kSpacingLog2, int kBit>
+  __device__ void AddSpaced(std::int64_t value) const {
+    int bit = kBit + (lane_ << kSpacingLog2);
+    // Lanes that add at once lie 32 bits apart.
+    constexpr int kTurns = 32 >> kSpacingLog2;
+    static_assert(kBit >= -(1 << kSpacingLog2));  // one lane has a turn of its own
+    int turn = lane_ % kTurns;
+    if (bit < 0) {
+      value >>= -bit;
+      bit = 0;
+      turn = kTurns;
+    }
+    const Digits digits = DigitsOf(value, bit & 31);
+#pragma unroll
+    for (int t = 0; t < kTurns + (kBit < 0 ? 1 : 0); ++t) {
+#pragma unroll
+      for (int d = 0; d < 3; ++d) {
+        if (turn == t && value != 0) row_[(bit >> 5) + d] += digits.digits[d];
+        __syncwarp();
+      }
+    }
+  }
+
  private:
-  // The same value in all lanes, of which three add a digit each.
-  __device__ void AddOne(std::int64_t value, int bit) const {
-    const int shift = bit & 31;
+  struct Digits {
+    std::int64_t digits[3];  // all but the last of 32 bits without a sign
+  };
+  __device__ static __forceinline__ Digits DigitsOf(std::int64_t value, int shift) {
     const std::uint64_t low = std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
     const std::int64_t high =
         (value >> 32) * (std::int64_t{1} << shift) + static_cast<std::int64_t>(low >> 32);
-    const std::int64_t digit = lane_ == 0   ? static_cast<std::uint32_t>(low)
-                               : lane_ == 1 ? static_cast<std::uint32_t>(high)
-                                            : high >> 32;
+    return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), high >> 32}};
+  }
+  // The same value in all lanes, of which three add a digit each.
+  __device__ void AddOne(std::int64_t value, int bit) const {
+    const Digits digits = DigitsOf(value, bit & 31);
+    const std::int64_t digit = lane_ == 0   ? digits.digits[0]
+                               : lane_ == 1 ? digits.digits[1]
+                                            : digits.digits[2];
     if (lane_ < 3) row_[(bit >> 5) + lane_] += digit;
     __syncwarp();
   }

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -100,6 +101,24 @@ TEST_F(EmulatedSumTest, SpecialsInManyBlocks) {
   ExpectSum(row, 2);
   row.front() = QuietNan<T>();
   ExpectSum(row, 2);
+}
+
+// As many as the words of their digits take, and more.
+TEST_F(EmulatedSumTest, TheLargestMantissasOfWideTiles) {
+  ExpectSum(testing::WideRowOfOneSign<T>(2'000'000), 1);
+}
+
+// Among elements that no window holds, from the tile on that says so.
+TEST_F(EmulatedSumTest, SpecialsAmongWideElements) {
+  const T special[] = {QuietNan<T>(), Infinity<T>(false), Infinity<T>(true)};
+  for (const T x : special) {
+    std::vector<T> row = testing::HardRow<T>(testing::HardFloat::kEightyBinades, 20'000, random_);
+    for (const std::size_t at : {0, 7'000, 15'000, 19'999}) {
+      const T before = std::exchange(row[at], x);
+      ExpectSum(row, 1);
+      row[at] = before;
+    }
+  }
 }
 
 }  // namespace

@@ -66,10 +66,12 @@ TEST_P(GpuLaneTest, GoesOnWithASuspendedWrite) {
   testing::GoesOnWithASuspendedWrite(*devices_.executors[0], {lane_.get(), other.get()});
 }
 TEST_P(GpuLaneTest, DropsWhatStaysSuspended) { testing::DropsWhatStaysSuspended(*lane_); }
-// Four times the scratch memory of one reduction, for all that clients leave.
+// Four times the scratch memory of one reduction, for all that clients leave: that many reductions
+// at least, and no more results than fit.
 TEST_P(GpuLaneTest, SuspendsNoMoreThanItHasRoomFor) {
+  constexpr std::int64_t kRows = 3'000'000;
   const Plan plan =
-      *MakePlan({.dtype = DType::kF64, .shape = {3'000'000, 2}, .ops = {Op::kSum}, .axes = {1}});
+      *MakePlan({.dtype = DType::kF64, .shape = {kRows, 2}, .ops = {Op::kSum}, .axes = {1}});
   std::vector<std::unique_ptr<Suspended>> suspended;
   absl::Status status;
   while (status.ok()) {
@@ -80,7 +82,8 @@ TEST_P(GpuLaneTest, SuspendsNoMoreThanItHasRoomFor) {
     if (next.ok()) suspended.push_back(*std::move(next));
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(suspended.size(), 9U);
+  EXPECT_GE(suspended.size(), 4U);
+  EXPECT_LE(suspended.size() * kRows * sizeof(double), 4 * options_.scratch_bytes);
   suspended.pop_back();
   ASSERT_TRUE(lane_->Begin(plan).ok());
   EXPECT_TRUE(lane_->Suspend().ok());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iostream>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/exact_sum.h"
@@ -95,6 +96,25 @@ TYPED_TEST(GpuSumTest, RowsOfManyKinds) {
     const std::size_t count = 1 + this->random_() % 3'000'000;
     this->ExpectSum(testing::MixedHardRow<TypeParam>(count, 100'000, this->random_));
     if (this->HasFatalFailure()) return;
+  }
+}
+
+// As many as the words of their digits take, and more.
+TYPED_TEST(GpuSumTest, TheLargestMantissasOfWideTiles) {
+  this->ExpectSum(testing::WideRowOfOneSign<TypeParam>(20'000'000));
+}
+
+TYPED_TEST(GpuSumTest, SpecialsAmongWideElements) {
+  const TypeParam special[] = {QuietNan<TypeParam>(), Infinity<TypeParam>(false),
+                               Infinity<TypeParam>(true)};
+  for (const TypeParam x : special) {
+    std::vector<TypeParam> row =
+        testing::HardRow<TypeParam>(testing::HardFloat::kEightyBinades, 300'000, this->random_);
+    for (const std::size_t at : {0, 7'000, 150'000, 299'999}) {
+      const TypeParam before = std::exchange(row[at], x);
+      this->ExpectSum(row);
+      row[at] = before;
+    }
   }
 }
 

@@ -210,6 +210,7 @@ inline void __threadfence_system() {}
 // Numbers.
 
 inline double __dadd_rn(double a, double b) { return a + b; }
+inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline int __double2hiint(double x) {

@@ -74,6 +74,24 @@ std::vector<T> RowApart(std::size_t count, int field, int apart, bool negative) 
   return row;
 }
 
+// Elements of one sign and of the largest mantissa, with one in a hundred so far below that no
+// window holds both. f64: so far that a digit's word takes all but a bit of the others' mantissas.
+template <typename T>
+std::vector<T> WideRowOfOneSign(std::size_t count) {
+  using Format = exact::FloatFormat<T>;
+  using Bits = typename Format::Bits;
+  constexpr Bits kStored = (Bits{1} << (Format::kPrecision - 1)) - 1;
+  constexpr int kTop = (1 << Format::kExponentBits) * 3 / 4;
+  constexpr int kApart = std::is_same_v<T, double> ? 575 : kTop / 2;
+  const auto element = [](int field) {
+    return BitCast<T>(static_cast<Bits>(
+        static_cast<Bits>(static_cast<Bits>(field) << (Format::kPrecision - 1)) | kStored));
+  };
+  std::vector<T> row(count, element(kTop));
+  for (std::size_t i = 0; i < count; i += 100) row[i] = element(kTop - kApart);
+  return row;
+}
+
 template <typename T>
 T ExactCpuSum(const std::vector<T>& row) {
   using Layout = exact::DigitLayout<T, 1>;
