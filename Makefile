@@ -74,8 +74,9 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6; accuracy, 
 	@if python3 -c 'import torch' 2>/dev/null; then \
 	  bench/kernels/accuracy.py --build $(BUILD)/bench/kernels $(ACCURACY_ARGS); \
 	  bench/kernels/torch_shapes.py --build $(BUILD)/bench/kernels $(TORCH_ARGS); \
+  bench/kernels/hard_data.py --build $(BUILD)/bench/kernels $(HARD_ARGS); \
 	else \
-	  echo 'bench-kernels: python3 has no torch; accuracy.py and torch_shapes.py are left out'; \
+	  echo 'bench-kernels: python3 has no torch; accuracy.py, torch_shapes.py and hard_data.py are left out'; \
 	fi
 
 .PHONY: bench-cpu

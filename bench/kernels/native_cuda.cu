@@ -30,7 +30,8 @@ warpfold::cuda::Job JobOf(const NativeReduction& native) {
 // What lies in a reduction's scratch memory: the list of outputs in doubt, the sums of some of
 // them, and what the kernels need.
 struct Scratch {
-  static constexpr std::int64_t kSumsAtOnce = 1024;
+  // As the server: cuda_sums.cc.
+  static constexpr std::size_t kSumsBytesMax = std::size_t{4} << 20;
 
   explicit Scratch(const NativeReduction& native)
       : job(JobOf(native)), outputs(native.extent.outputs()) {
@@ -45,7 +46,8 @@ struct Scratch {
     kernels_at = sums_at;
     if (warpfold::IsFloat(native.dtype)) {
       sums_bytes = warpfold::cuda::OutputSumsBytes(sums_job);
-      kernels_at += Aligned(sums_bytes * kSumsAtOnce);
+      sums_at_once = std::min(outputs, static_cast<std::int64_t>(kSumsBytesMax / sums_bytes));
+      kernels_at += Aligned(sums_bytes * static_cast<std::size_t>(sums_at_once));
     }
     bytes = kernels_at + warpfold::cuda::ElementsScratchBytes(job, native.extent);
   }
@@ -54,6 +56,7 @@ struct Scratch {
   warpfold::cuda::SumsJob sums_job;
   std::int64_t outputs;
   std::size_t sums_bytes = 0;  // of an output
+  std::int64_t sums_at_once = 0;
   std::size_t numbers_at, sums_at, kernels_at, bytes;
 
  private:
@@ -63,16 +66,21 @@ struct Scratch {
   }
 };
 
-// Sums the outputs in doubt again.
+// Sums the outputs in doubt again, of more than the list holds all.
 void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
-            const warpfold::ResultTargets& targets, std::int64_t count, char* d_scratch,
+            const warpfold::ResultTargets& targets, std::int64_t doubts, char* d_scratch,
             cudaStream_t stream) {
   namespace cuda = warpfold::cuda;
   char* const d_sums = d_scratch + scratch.sums_at;
-  for (std::int64_t done = 0; done < count; done += Scratch::kSumsAtOnce) {
-    const cuda::Outputs some{
-        .count = std::min(count - done, Scratch::kSumsAtOnce),
-        .d_numbers = reinterpret_cast<std::int64_t*>(d_scratch + scratch.numbers_at) + done};
+  const auto* const d_numbers =
+      doubts > scratch.outputs
+          ? nullptr
+          : reinterpret_cast<const std::int64_t*>(d_scratch + scratch.numbers_at);
+  const std::int64_t count = std::min(doubts, scratch.outputs);
+  for (std::int64_t done = 0; done < count; done += scratch.sums_at_once) {
+    const cuda::Outputs some{.count = std::min(count - done, scratch.sums_at_once),
+                             .first = done,
+                             .d_numbers = d_numbers == nullptr ? nullptr : d_numbers + done};
     Check(cudaMemsetAsync(d_sums, 0, static_cast<std::size_t>(some.count) * scratch.sums_bytes,
                           stream));
     Check(cuda::AddOutputs(scratch.sums_job, {d_data, native.extent}, {}, some, d_sums, stream));
@@ -106,7 +114,7 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
 }
 
 // After one such call: sums what it has left in doubt again, and waits for it. Returns the number
-// of such outputs.
+// of such outputs, of some of which several results were in doubt.
 std::int64_t warpfold_cuda_settle(const WarpfoldReduction* reduction, const void* d_data,
                                   void* d_results, void* d_scratch, cudaStream_t stream) {
   const NativeReduction native(*reduction);
