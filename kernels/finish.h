@@ -52,10 +52,16 @@ struct Overflow {
   Op op = Op::kSum;
 };
 
-// A list for the outputs whose results their bounded sums do not tell (exact/bounded_finish.h), for
-// whoever sums those again (cuda/reduce.h's SumExactly). In the backend's memory.
+// How many results their bounded sums do not tell (exact/bounded_finish.h).
+struct DoubtCounts {
+  std::int64_t all = 0;
+  std::int64_t beyond_sums = 0;  // not 0: some are of other ops than SUM and MEAN
+};
+
+// A list for the outputs of such results, for whoever sums those again (cuda/output_sums.h). In the
+// backend's memory.
 struct DoubtList {
-  std::int64_t* count = nullptr;    // of all of them, also those that the list has no room for
+  DoubtCounts* counts = nullptr;    // also of those that the list has no room for
   std::int64_t* numbers = nullptr;  // of the outputs, in any order, some perhaps more than once
   std::int64_t capacity = 0;
 };

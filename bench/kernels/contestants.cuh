@@ -58,8 +58,8 @@ class Warpfold {
     Check(cudaMemset(results_.data, 0, kResultsAt));
     Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
     output_.overflow = static_cast<Overflow*>(results_.data);
-    output_.doubts.count =
-        reinterpret_cast<std::int64_t*>(static_cast<char*>(results_.data) + kDoubtsAt);
+    output_.doubts.counts =
+        reinterpret_cast<DoubtCounts*>(static_cast<char*>(results_.data) + kDoubtsAt);
     output_.targets.reduced_count = extent.count;
     output_.targets.reduced_run_count = 1;
     output_.targets.reduced_runs[0] = {extent.inner, extent.count};
@@ -80,9 +80,9 @@ class Warpfold {
 
   // Outputs in doubt of all launches so far, which have ended.
   std::int64_t Doubts() const {
-    std::int64_t count = 0;
-    Check(cudaMemcpy(&count, output_.doubts.count, sizeof(count), cudaMemcpyDeviceToHost));
-    return count;
+    DoubtCounts counts;
+    Check(cudaMemcpy(&counts, output_.doubts.counts, sizeof(counts), cudaMemcpyDeviceToHost));
+    return counts.all;
   }
 
   // The first op's result number `index`, an integer sum wrapped to T as CUB's does. Of a launch

@@ -52,12 +52,15 @@ def filled(kind, dtype, count):
         data = torch.randn(count, device="cuda", dtype=torch.float32).to(dtype)
         data[1::2] = -data[0::2]
         return data
+    if kind == "centred":  # as activations are, each 4,096 of them around 0
+        data = torch.randn(count, device="cuda", dtype=torch.float32).view(-1, 4096)
+        return (data - data.mean(dim=1, keepdim=True)).to(dtype).flatten()
     assert kind == "all NaN"
     return torch.full((count,), float("nan"), device="cuda", dtype=dtype)
 
 
 KINDS = ("normal", "80 binades", "250 binades", "subnormal", "one huge of 256", "opposites",
-         "all NaN")
+         "centred", "all NaN")
 
 
 def shapes(count):

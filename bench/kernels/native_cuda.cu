@@ -38,8 +38,7 @@ struct Scratch {
     sums_job.dtype = native.dtype;
     sums_job.device = job.device;
     for (const warpfold::Op op : native.ops) {
-      const bool is_of_sums = op == warpfold::Op::kSum || op == warpfold::Op::kMean;
-      if (!is_of_sums) sums_job.sums = warpfold::exact::Sums::kStatistics;
+      if (!warpfold::exact::IsOfSumAlone(op)) sums_job.sums = warpfold::exact::Sums::kStatistics;
     }
     numbers_at = kAlignment;
     sums_at = numbers_at + Aligned(static_cast<std::size_t>(outputs) * sizeof(std::int64_t));
@@ -68,23 +67,25 @@ struct Scratch {
 
 // Sums the outputs in doubt again, of more than the list holds all.
 void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
-            const warpfold::ResultTargets& targets, std::int64_t doubts, char* d_scratch,
-            cudaStream_t stream) {
+            const warpfold::ResultTargets& targets, const warpfold::DoubtCounts& doubts,
+            char* d_scratch, cudaStream_t stream) {
   namespace cuda = warpfold::cuda;
+  cuda::SumsJob job = scratch.sums_job;
+  if (doubts.beyond_sums == 0) job.sums = warpfold::exact::Sums::kSum;
   char* const d_sums = d_scratch + scratch.sums_at;
   const auto* const d_numbers =
-      doubts > scratch.outputs
+      doubts.all > scratch.outputs
           ? nullptr
           : reinterpret_cast<const std::int64_t*>(d_scratch + scratch.numbers_at);
-  const std::int64_t count = std::min(doubts, scratch.outputs);
+  const std::int64_t count = std::min(doubts.all, scratch.outputs);
   for (std::int64_t done = 0; done < count; done += scratch.sums_at_once) {
     const cuda::Outputs some{.count = std::min(count - done, scratch.sums_at_once),
                              .first = done,
                              .d_numbers = d_numbers == nullptr ? nullptr : d_numbers + done};
     Check(cudaMemsetAsync(d_sums, 0, static_cast<std::size_t>(some.count) * scratch.sums_bytes,
                           stream));
-    Check(cuda::AddOutputs(scratch.sums_job, {d_data, native.extent}, {}, some, d_sums, stream));
-    Check(cuda::FinishSums(scratch.sums_job, d_sums, some, targets, stream));
+    Check(cuda::AddOutputs(job, {d_data, native.extent}, {}, some, d_sums, stream));
+    Check(cuda::FinishSums(job, d_sums, some, targets, stream));
   }
 }
 
@@ -106,7 +107,7 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
   const Scratch scratch(native);
   char* const d_bytes = static_cast<char*>(d_scratch);
   warpfold::Output output = native.OutputAt(d_results, nullptr);
-  output.doubts = {.count = reinterpret_cast<std::int64_t*>(d_bytes),
+  output.doubts = {.counts = reinterpret_cast<warpfold::DoubtCounts*>(d_bytes),
                    .numbers = reinterpret_cast<std::int64_t*>(d_bytes + scratch.numbers_at),
                    .capacity = scratch.outputs};
   return warpfold::cuda::FoldElements(scratch.job, d_data, native.extent, output,
@@ -118,14 +119,14 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
 std::int64_t warpfold_cuda_settle(const WarpfoldReduction* reduction, const void* d_data,
                                   void* d_results, void* d_scratch, cudaStream_t stream) {
   const NativeReduction native(*reduction);
-  std::int64_t count = 0;
-  Check(cudaMemcpyAsync(&count, d_scratch, sizeof(count), cudaMemcpyDeviceToHost, stream));
-  Check(cudaMemsetAsync(d_scratch, 0, sizeof(count), stream));
+  warpfold::DoubtCounts doubts;
+  Check(cudaMemcpyAsync(&doubts, d_scratch, sizeof(doubts), cudaMemcpyDeviceToHost, stream));
+  Check(cudaMemsetAsync(d_scratch, 0, sizeof(doubts), stream));
   Check(cudaStreamSynchronize(stream));
-  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, count,
+  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, doubts,
          static_cast<char*>(d_scratch), stream);
   Check(cudaStreamSynchronize(stream));
-  return count;
+  return doubts.all;
 }
 
 std::int64_t warpfold_cub_scratch_bytes(std::int64_t count) {

@@ -39,10 +39,10 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       Misfit misfit;
       int fitting = 1;
       if constexpr (exact::kIsExact<F>) {
-        std::uint32_t in_doubt = 0;
+        exact::InDoubt in_doubt;
         fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
                                                 &misfit, &in_doubt);
-        if (in_doubt != 0) {
+        if (in_doubt.outputs != 0) {
           verdict.outcome = BatchVerdict::Outcome::kInDoubt;
           break;
         }

@@ -60,14 +60,6 @@ class DigitCarry {
   std::int64_t carry_ = 0;
 };
 
-// A sum over the lanes of one row, all of which get it.
-template <int kRowLanes>
-__device__ __forceinline__ std::int64_t AddOverRow(std::int64_t mine) {
-#pragma unroll
-  for (int half = kRowLanes / 2; half > 0; half /= 2) mine += ShuffleXor(mine, half);
-  return mine;
-}
-
 __device__ __forceinline__ void AtomicallyAdd(std::int64_t* word, std::int64_t value) {
   // In two's complement it is the same addition.
   atomicAdd(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(value));

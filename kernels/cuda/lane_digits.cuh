@@ -46,10 +46,19 @@ class LaneDigits {
     return AddTo(words_, vector);
   }
 
-  // Adds all lanes' to the warp's, and begins anew. Lane w adds up the words numbered w.
-  __device__ __forceinline__ void MoveTo(const WarpDigits& warp) {
-    if (!__any_sync(kFullWarp, is_used_)) return;
+  // An element. `zero` is no longer 0 once one is a NaN or an infinity, which leaves anything in
+  // the words.
+  __device__ __forceinline__ void Add(T x, float& zero) {
     Begin();
+    AddTo(words_, x, zero);
+  }
+
+  // Of all lanes of the warp: lane w has the sum of their words numbered w. Begins anew.
+  static constexpr int kUnit = exact::kLowestExponent<T> - 1 - exact::DigitLayout<T, 1>::kUnit;
+  using Sums = SpacedDigits<kSpacingLog2, kUnit>;
+  __device__ __forceinline__ Sums Take() {
+    Begin();
+    is_used_ = false;
     __syncwarp();
     static_assert(kWords <= kLanes);
     const auto lane = static_cast<int>(threadIdx.x % kLanes);
@@ -60,10 +69,9 @@ class LaneDigits {
       for (int i = 0; i < kLanes; ++i) sum += words[(lane + i) % kLanes];  // each from a bank
     }
     __syncwarp();
-    constexpr int kUnit = exact::kLowestExponent<T> - 1 - exact::DigitLayout<T, 1>::kUnit;
-    warp.AddSpaced<kSpacingLog2, kUnit>(sum);
-    is_used_ = false;
+    return {sum, lane};
   }
+  __device__ __forceinline__ bool is_any_used() const { return __any_sync(kFullWarp, is_used_); }
 
  private:
   __device__ __forceinline__ void Begin() {
@@ -76,19 +84,20 @@ class LaneDigits {
   __device__ static __noinline__ bool AddTo(Word* words, uint4 vector) {
     T elements[sizeof(uint4) / sizeof(T)];
     memcpy(elements, &vector, sizeof(uint4));
-    float zero = 0;  // as long as all are finite
+    float zero = 0;
 #pragma unroll
-    for (const T x : elements) {
-      const float value = Widen(x);
-      zero = __fmaf_rn(value, 0, zero);
-      const auto bits = BitCast<std::uint32_t>(value);
-      constexpr int kFieldBit = 23;
-      constexpr std::uint32_t kFieldOfWord = (0xffu & ~(kSpacing - 1u)) << kFieldBit;
-      const std::uint32_t field_of_word = bits & kFieldOfWord;
-      words[(field_of_word >> (kFieldBit + kSpacingLog2)) * kThreads] +=
-          IntegerOf(bits, field_of_word);
-    }
+    for (const T x : elements) AddTo(words, x, zero);
     return zero == 0;
+  }
+  __device__ static __forceinline__ void AddTo(Word* words, T x, float& zero) {
+    const float value = Widen(x);
+    zero = __fmaf_rn(value, 0, zero);
+    const auto bits = BitCast<std::uint32_t>(value);
+    constexpr int kFieldBit = 23;
+    constexpr std::uint32_t kFieldOfWord = (0xffu & ~(kSpacing - 1u)) << kFieldBit;
+    const std::uint32_t field_of_word = bits & kFieldOfWord;
+    words[(field_of_word >> (kFieldBit + kSpacingLog2)) * kThreads] +=
+        IntegerOf(bits, field_of_word);
   }
   // In units of half of the smallest subnormal number times 2^(field_of_word >> 23).
   __device__ static __forceinline__ Word IntegerOf(std::uint32_t bits,
@@ -113,6 +122,33 @@ class LaneDigits {
 
   Word* const words_;
   bool is_used_ = false;
+};
+
+// f16: all that there is fits an integer, and takes no shared memory.
+template <int kThreads>
+class LaneDigits<Half, kThreads> {
+ public:
+  static constexpr int kBlockBytes = 0;
+  static constexpr int kElementsMax = 1 << 17;  // of at most 2^40, and a warp's in 63 bits
+
+  __device__ LaneDigits(void*, int) {}
+
+  __device__ __forceinline__ void Add(Half x, float& zero) {
+    const float value = Widen(x);
+    zero = __fmaf_rn(value, 0, zero);
+    total_ += __double2ll_rn(static_cast<double>(value) * 0x1p24);
+  }
+
+  using Sums = SpacedDigits<5, 0>;
+  __device__ __forceinline__ Sums Take() {
+    const std::int64_t sum = AddOverRow<kLanes>(total_);
+    total_ = 0;
+    const auto lane = static_cast<int>(threadIdx.x % kLanes);
+    return {lane == 0 ? sum : 0, lane};
+  }
+
+ private:
+  std::int64_t total_ = 0;
 };
 
 }  // namespace warpfold::cuda

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/lane_bins.cuh"
+#include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/element.h"
@@ -80,10 +82,9 @@ struct LaneSpecials {
 
 // Calls visit(x) for every kRowLanes-th of the elements [begin, end) of a row, some of which are
 // loaded at a time.
-template <int kRowLanes, typename T, class Visit>
+template <int kRowLanes, int kAtATime = 4, typename T, class Visit>
 __device__ __forceinline__ void VisitRow(const T* row, std::int64_t stride, std::int64_t begin,
                                          std::int64_t end, const Visit& visit) {
-  constexpr int kAtATime = 4;
   std::int64_t i = begin;
 #pragma unroll 1
   for (; i + (kAtATime - 1) * kRowLanes < end; i += kAtATime * kRowLanes) {
@@ -97,18 +98,77 @@ __device__ __forceinline__ void VisitRow(const T* row, std::int64_t stride, std:
   for (; i < end; i += kRowLanes) visit(row[i * stride]);
 }
 
+// Of all but f64 an element is one addition to digits of another kind, as long as all of a warp's
+// are finite.
+template <typename T>
+inline constexpr bool kHasLaneDigits = !std::is_same_v<T, double>;
+template <typename T>
+constexpr int LaneDigitsBytes() {
+  if constexpr (kHasLaneDigits<T>) return LaneDigits<T, kLanes>::kBlockBytes;
+  return 0;
+}
+
 // The words of a warp: those of the elements, or of the positive and of the others, and then those
 // of their squares.
 template <typename T, exact::Sums kSums>
 inline constexpr int kBinBytes = kSums == exact::Sums::kSum
-                                     ? LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes
+                                     ? std::max(LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes,
+                                                LaneDigitsBytes<T>())
                                      : std::max(2 * LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes,
                                                 LaneBins<exact::DigitLayout<T, 2>>::kWarpBytes);
 // As many as fit in what a block may have without asking, up to 8.
 template <typename T, exact::Sums kSums>
 inline constexpr int kBinWarps = std::clamp((48 << 10) / kBinBytes<T, kSums>, 1, 8);
 
-// Adds a row's elements to its sums. Warp-wide; a lane without a row has begin == end.
+template <typename T, exact::Sums kSums>
+__device__ __forceinline__ void ClearWords(std::int64_t* words, int lane) {
+  constexpr int kWords = kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t));
+#pragma unroll 1
+  for (int w = lane; w < kWords; w += kLanes) words[w] = 0;
+  __syncwarp();
+}
+
+// Adds the lanes' sums to an output's, to which others add as well.
+template <class Layout, class Spaced>
+__device__ __forceinline__ void AtomicallyAddSpaced(exact::WideSum<Layout>* sum,
+                                                    const Spaced& spaced) {
+  if (!spaced.is_any) return;
+  const std::int64_t(&digits)[3] = spaced.digits.digits;
+  std::int64_t* const words = sum->words + spaced.first;
+  AtomicallyAdd(words, digits[0]);
+  if (spaced.first + 1 == Layout::kWords - 1) {  // which has all above, and the sign
+    AtomicallyAdd(words + 1, digits[2] * (std::int64_t{1} << 32) + digits[1]);
+    return;
+  }
+  AtomicallyAdd(words + 1, digits[1]);
+  if (digits[2] != 0) AtomicallyAdd(words + 2, digits[2]);
+}
+
+// Adds a row's chunk to its sum. False, and nothing is added, unless all of it is finite.
+// Warp-wide.
+template <typename T>
+__device__ __forceinline__ bool AddFiniteRow(const T* row, std::int64_t stride, std::int64_t begin,
+                                             std::int64_t end, std::int64_t* words,
+                                             OutputSums<T, exact::Sums::kSum>* to) {
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  LaneDigits<T, kLanes> digits(words, lane);
+  float zero = 0;
+  bool is_other_than_negative_zero = false;
+  constexpr int kAtATime = 8;
+  VisitRow<kLanes, kAtATime>(row, stride, begin, end, [&](T x) {
+    digits.Add(x, zero);
+    is_other_than_negative_zero |= !LaneSpecials::IsNegativeZero(x);
+  });
+  if (!__all_sync(kFullWarp, zero == 0)) return false;
+  AtomicallyAddSpaced(&to->sums.sum, digits.Take());
+  if (__any_sync(kFullWarp, is_other_than_negative_zero) && lane == 0) {
+    atomicOr(&to->sums.specials, exact::kHasOtherThanNegativeZero);
+  }
+  return true;
+}
+
+// Adds a row's elements to its sums. Warp-wide; a lane without a row has begin == end. The words
+// are zeros, and are left so.
 template <typename T, exact::Sums kSums, int kRowLanes>
 __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::int64_t begin,
                                        std::int64_t end, bool omits_nan, std::int64_t* words,
@@ -118,6 +178,12 @@ __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::i
   const Bins bins(words, lane);
   LaneSpecials specials;
   if constexpr (kSums == exact::Sums::kSum) {
+    if constexpr (kRowLanes == kLanes && kHasLaneDigits<T>) {
+      const bool is_added = AddFiniteRow(row, stride, begin, end, words, to);
+      __syncwarp();
+      ClearWords<T, kSums>(words, lane);
+      if (is_added) return;
+    }
     VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
       if (specials.Add(x, omits_nan)) bins.Add(exact::PartsOf(x));
     });
@@ -161,12 +227,7 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   std::int64_t* const words = reinterpret_cast<std::int64_t*>(DynamicSharedMemory()) +
                               warp * (kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t)));
-#pragma unroll 1
-  for (int w = lane; w < kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t));
-       w += kLanes) {
-    words[w] = 0;
-  }
-  __syncwarp();
+  ClearWords<T, kSums>(words, lane);
   const std::int64_t groups = (work.rows + kRowsAtATime - 1) / kRowsAtATime;
   const std::int64_t warps = std::int64_t{gridDim.x} * kWarps;
 #pragma unroll 1
@@ -201,6 +262,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 #pragma unroll 1
   for (int op = 0; op < targets.count; ++op) {
     if (!exact::IsRounded<T>(targets.ops[op]) || targets.ops[op] == Op::kProd) continue;
+    if (kSums == exact::Sums::kSum && !exact::IsOfSumAlone(targets.ops[op])) continue;
     static_cast<T*>(targets.arrays[op])[output] =
         exact::Finish(targets.ops[op], state, count, {targets.correction, omits_nan});
   }
@@ -222,7 +284,10 @@ cudaError_t LaunchAddRows(const SumsJob& job, const void* d_data, RowsToAdd work
                           cudaStream_t stream) {
   constexpr std::int64_t kWarpRow = 64;           // elements of a row that is a warp's
   constexpr std::int64_t kChunkElementsMin = 64;  // of a lane
-  constexpr std::int64_t kChunkElementsMax = 1 << 20;
+  // LaneDigits<BFloat16> takes no more.
+  constexpr std::int64_t kChunkElementsMax = 1 << 16;
+  static_assert(LaneDigits<BFloat16, kLanes>::kElementsMax >= kChunkElementsMax &&
+                LaneDigits<float, kLanes>::kElementsMax >= kChunkElementsMax);
   constexpr int kBlocksPerSm = 4;
   const bool are_neighbours = work.extent.inner > 1 && work.outputs.d_numbers == nullptr;
   const bool is_by_warp = work.extent.count >= kWarpRow && !are_neighbours;

@@ -59,8 +59,9 @@ std::size_t OutputSumsBytes(const SumsJob& job);
                                      const OutputRows& output_rows, const Outputs& outputs,
                                      void* d_sums, cudaStream_t stream);
 
-// Writes those of the targets' ops that are rounded sums: SUM, MEAN, the norms, VAR and STD. The
-// result of each output goes to its number in the arrays. The sums are as they were.
+// Writes those of the targets' ops that are rounded from the job's sums: SUM and MEAN, and of
+// kStatistics the norms, VAR and STD. The result of each output goes to its number in the arrays.
+// The sums are as they were.
 [[nodiscard]] cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                                      const ResultTargets& targets, cudaStream_t stream);
 

@@ -29,9 +29,10 @@ __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, cons
   atomicExch(&report->lock, 0);
 }
 
-__device__ inline void ReportDoubt(const DoubtList& doubts, std::int64_t index) {
+__device__ inline void ReportDoubt(const DoubtList& doubts, std::int64_t index, bool beyond_sums) {
   const auto at = static_cast<std::int64_t>(
-      atomicAdd(reinterpret_cast<unsigned long long*>(doubts.count), 1ull));
+      atomicAdd(reinterpret_cast<unsigned long long*>(&doubts.counts->all), 1ull));
+  if (beyond_sums) doubts.counts->beyond_sums = 1;
   if (at < doubts.capacity) doubts.numbers[at] = index;
 }
 
@@ -85,12 +86,12 @@ struct Sink {
                              const exact::OpShare& share) const {
     const std::int64_t index = first_result + first_output;
     Misfit misfit;
-    std::uint32_t in_doubt = 0;
+    exact::InDoubt in_doubt;
     const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states, &misfit,
                                                       &in_doubt, share);
     if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
     for (int k = 0; k < kCount; ++k) {
-      if ((in_doubt >> k & 1) != 0) ReportDoubt(doubts, index + k);
+      if ((in_doubt.outputs >> k & 1) != 0) ReportDoubt(doubts, index + k, in_doubt.beyond_sums);
     }
   }
 };

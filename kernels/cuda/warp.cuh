@@ -42,6 +42,14 @@ __device__ __forceinline__ Value ShuffleXor(const Value& value, int lane_mask) {
   return BitCast<Value>(BitCast<ValueWords>(value).ShuffledXor(lane_mask));
 }
 
+// A sum over the lanes of one row, all of which get it.
+template <int kRowLanes>
+__device__ __forceinline__ std::int64_t AddOverRow(std::int64_t mine) {
+#pragma unroll
+  for (int half = kRowLanes / 2; half > 0; half /= 2) mine += ShuffleXor(mine, half);
+  return mine;
+}
+
 // Folds of a 32-bit integer over the warp, whose lanes all get the result: one instruction from 8.0
 // on, shuffles before.
 #if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)

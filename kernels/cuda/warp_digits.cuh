@@ -10,6 +10,45 @@
 
 namespace warpfold::cuda {
 
+// A value of 64 bits in digits of 32, all but the last without a sign.
+struct Digits {
+  std::int64_t digits[3];
+};
+__device__ __forceinline__ Digits DigitsOf(std::int64_t value, int shift) {
+  const std::uint64_t low = std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
+  const std::int64_t high =
+      (value >> 32) * (std::int64_t{1} << shift) + static_cast<std::int64_t>(low >> 32);
+  return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), high >> 32}};
+}
+
+// Where each lane has a value to be added times 2^(kBit + lane * 2^kSpacingLog2). Where that is no
+// whole power of two the value has to be a multiple of its inverse.
+template <int kSpacingLog2, int kBit>
+struct SpacedDigits {
+  // Lanes of a turn lie 32 bits apart, and a lane without a place of its own has the last one.
+  static constexpr int kSpacedTurns = 32 >> kSpacingLog2;
+  static constexpr int kTurns = kSpacedTurns + (kBit < 0 ? 1 : 0);
+  static_assert(kBit >= -(1 << kSpacingLog2));
+
+  Digits digits;
+  int first;  // that of digits[0]
+  int turn;
+  bool is_any;
+
+  __device__ SpacedDigits(std::int64_t value, int lane) {
+    int bit = kBit + (lane << kSpacingLog2);
+    turn = lane % kSpacedTurns;
+    is_any = value != 0;
+    if (bit < 0) {
+      value >>= -bit;
+      bit = 0;
+      turn = kSpacedTurns;
+    }
+    first = bit >> 5;
+    digits = DigitsOf(value, bit & 31);
+  }
+};
+
 class WarpDigits {
  public:
   // `row` is the warp's, zeros at first.
@@ -33,41 +72,20 @@ class WarpDigits {
     AddOne(AddOverWarp(static_cast<std::int32_t>(value >> (2 * kBits))), bit + 2 * kBits);
   }
 
-  // Adds each lane's value times 2^(kBit + lane * 2^kSpacingLog2). Where that is no whole power of
-  // two the value has to be a multiple of its inverse.
+  // Adds each lane's value, that of a SpacedDigits.
   template <int kSpacingLog2, int kBit>
-  __device__ void AddSpaced(std::int64_t value) const {
-    int bit = kBit + (lane_ << kSpacingLog2);
-    // Lanes that add at once lie 32 bits apart.
-    constexpr int kTurns = 32 >> kSpacingLog2;
-    static_assert(kBit >= -(1 << kSpacingLog2));  // one lane has a turn of its own
-    int turn = lane_ % kTurns;
-    if (bit < 0) {
-      value >>= -bit;
-      bit = 0;
-      turn = kTurns;
-    }
-    const Digits digits = DigitsOf(value, bit & 31);
+  __device__ void Add(const SpacedDigits<kSpacingLog2, kBit>& spaced) const {
 #pragma unroll
-    for (int t = 0; t < kTurns + (kBit < 0 ? 1 : 0); ++t) {
+    for (int t = 0; t < spaced.kTurns; ++t) {
 #pragma unroll
       for (int d = 0; d < 3; ++d) {
-        if (turn == t && value != 0) row_[(bit >> 5) + d] += digits.digits[d];
+        if (spaced.turn == t && spaced.is_any) row_[spaced.first + d] += spaced.digits.digits[d];
         __syncwarp();
       }
     }
   }
 
  private:
-  struct Digits {
-    std::int64_t digits[3];  // all but the last of 32 bits without a sign
-  };
-  __device__ static __forceinline__ Digits DigitsOf(std::int64_t value, int shift) {
-    const std::uint64_t low = std::uint64_t{static_cast<std::uint32_t>(value)} << shift;
-    const std::int64_t high =
-        (value >> 32) * (std::int64_t{1} << shift) + static_cast<std::int64_t>(low >> 32);
-    return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high), high >> 32}};
-  }
   // The same value in all lanes, of which three add a digit each.
   __device__ void AddOne(std::int64_t value, int bit) const {
     const Digits digits = DigitsOf(value, bit & 31);

@@ -63,7 +63,7 @@ class WindowSum : public LaneSumBase<T> {
 
   __device__ void Close() {
     if (tiles_ > 0) Spill();
-    wide_.MoveTo(this->digits_);
+    if (wide_.is_any_used()) this->digits_.Add(wide_.Take());
   }
 
  private:
@@ -83,7 +83,7 @@ class WindowSum : public LaneSumBase<T> {
     }
     if (++tiles_since_move_ < LaneDigits<T, kThreads>::kElementsMax / Tile::kLaneElements) return;
     tiles_since_move_ = 0;
-    wide_.MoveTo(this->digits_);
+    this->digits_.Add(wide_.Take());
   }
 
   // False if the tile has been added, or adds nothing.

@@ -154,14 +154,18 @@ struct OpShare {
   int stride = 1;
 };
 
+// What bounded sums do not tell, of neighbouring outputs.
+struct InDoubt {
+  std::uint32_t outputs = 0;  // by bits
+  bool beyond_sums = false;   // results of other ops than SUM and MEAN
+};
+
 // warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. A misfit is of floats a
-// product that may round either way. Bit k of `*in_doubt` is set of an output that has to be summed
-// exactly.
+// product that may round either way.
 template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
                                  std::int64_t index, const typename F::State* states,
-                                 Misfit* misfit, std::uint32_t* in_doubt,
-                                 const OpShare& share = {}) {
+                                 Misfit* misfit, InDoubt* in_doubt, const OpShare& share = {}) {
   using T = typename F::Element;
   static_assert(kCount <= 32);
   internal::BoundedOutputOf<F, kCount> outputs[kCount];
@@ -180,7 +184,10 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
         FloatOf<T> result{};
         const internal::Written written =
             internal::FinishRounded<F>(op, states[k], outputs[k], targets, &result);
-        if (written == internal::Written::kInDoubt) *in_doubt |= 1u << k;
+        if (written == internal::Written::kInDoubt) {
+          in_doubt->outputs |= 1u << k;
+          in_doubt->beyond_sums |= !IsOfSumAlone(op);
+        }
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;
       });

@@ -14,6 +14,9 @@
 
 namespace warpfold::exact {
 
+// Whether a rounded op needs the sum alone, neither absolute values nor squares.
+WARPFOLD_HD constexpr bool IsOfSumAlone(Op op) { return op == Op::kSum || op == Op::kMean; }
+
 // Whether the op's result is rounded from exact sums, or a product of floats.
 template <typename T>
 WARPFOLD_HD constexpr bool IsRounded(Op op) {

@@ -29,7 +29,7 @@ class EmulatedExactTest : public EmulatedTest {
     std::memcpy(input.data(), data.data(), data.size());
     const GuardedResults results(plan);
     Output output = results.output();
-    std::int64_t doubts = 0;
+    DoubtCounts doubts;
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
     output.doubts = {&doubts, numbers.data(), plan.output_count};
     std::vector<Op> ops = spec.ops;
@@ -40,9 +40,10 @@ class EmulatedExactTest : public EmulatedTest {
     }
     if (has_product)
       Fold(cuda::ProductEngineFor<T>(spec.nan_policy), plan, input.data(), output, device);
-    doubts_ += doubts;
+    doubts_ += doubts.all;
+    sums_alone_ += doubts.beyond_sums == 0 ? doubts.all : 0;
     outputs_ += plan.output_count;
-    if (doubts > 0) SumAgain(plan, input.data(), output, doubts, device);
+    if (doubts.all > 0) SumAgain(plan, input.data(), output, doubts, device);
     const testing::Results expected = testing::Reduce(plan, data.data(), cpu::Serial);
     const std::vector<std::string> actual = results.Arrays();
     for (std::size_t op = 0; op < spec.ops.size(); ++op) {
@@ -52,11 +53,12 @@ class EmulatedExactTest : public EmulatedTest {
         continue;
       }
       ASSERT_TRUE(actual[op] == expected.bytes[op])
-          << Name(spec.ops[op]) << ", " << doubts << " in doubt, " << device.sm_count << " SMs";
+          << Name(spec.ops[op]) << ", " << doubts.all << " in doubt, " << device.sm_count << " SMs";
     }
   }
 
   std::int64_t doubts_ = 0;
+  std::int64_t sums_alone_ = 0;
   std::int64_t outputs_ = 0;
 
  private:
@@ -68,14 +70,15 @@ class EmulatedExactTest : public EmulatedTest {
   }
 
   static void SumAgain(const Plan& plan, const char* data, const Output& output,
-                       std::int64_t doubts, const cuda::DeviceShape& device) {
+                       const DoubtCounts& doubts, const cuda::DeviceShape& device) {
+    const bool beyond_sums = doubts.beyond_sums != 0;
     const cuda::SumsJob job{.dtype = plan.dtype,
-                            .sums = exact::Sums::kStatistics,
+                            .sums = beyond_sums ? exact::Sums::kStatistics : exact::Sums::kSum,
                             .omits_nan = plan.nan_policy == NanPolicy::kOmit,
                             .device = device};
     // Of more than the list holds all are summed again.
-    cuda::Outputs outputs{.count = doubts, .d_numbers = output.doubts.numbers};
-    if (doubts > plan.output_count) outputs = {.count = plan.output_count};
+    cuda::Outputs outputs{.count = doubts.all, .d_numbers = output.doubts.numbers};
+    if (doubts.all > plan.output_count) outputs = {.count = plan.output_count};
     const std::size_t bytes = static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job);
     const emulator::GuardedMemory sums(bytes);
     std::memset(sums.data(), 0, bytes);
@@ -99,7 +102,8 @@ TEST_F(EmulatedExactTest, HasTheCpusBits) {
     ExpectTheCpusBits(spec);
   }
   // Both ways were taken.
-  EXPECT_GT(doubts_, 0);
+  EXPECT_GT(doubts_, sums_alone_);
+  EXPECT_GT(sums_alone_, 0);
   EXPECT_LT(doubts_, outputs_ / 2);
 }
 

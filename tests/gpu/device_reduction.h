@@ -32,8 +32,8 @@ class DeviceReduction {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     output_.targets = layout_.Targets(plan, d_results_.get() + sizeof(Overflow));
     output_.overflow = reinterpret_cast<Overflow*>(d_results_.get());
-    output_.doubts.count =
-        reinterpret_cast<std::int64_t*>(d_results_.get() + BlockBytes() - kDoubtBytes);
+    output_.doubts.counts =
+        reinterpret_cast<DoubtCounts*>(d_results_.get() + BlockBytes() - sizeof(DoubtCounts));
   }
 
   void Enqueue(const void* d_data, cudaStream_t stream) const {
@@ -53,9 +53,8 @@ class DeviceReduction {
 
  private:
   // Outputs in doubt are counted behind the results, and nobody looks.
-  static constexpr std::size_t kDoubtBytes = sizeof(std::int64_t);
   std::size_t BlockBytes() const {
-    return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + kDoubtBytes;
+    return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + sizeof(DoubtCounts);
   }
 
   cuda::Job job_;

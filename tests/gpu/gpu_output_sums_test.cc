@@ -48,6 +48,7 @@ class GpuOutputSumsTest : public GpuFixture, public ::testing::WithParamInterfac
     for (const cuda::DeviceShape& shape : {TestedShape(), kSmallShape}) {
       RealDevice device(shape, stream_.get());
       testing::OutputSumsCases cases(device, GetParam(), kSeed);
+      cases.ExpectZeros();
       for (int i = 0; i < testing::Rounds(rounds) && !HasFailure(); ++i) cases.ExpectSums(elements);
     }
   }

@@ -1,6 +1,7 @@
 #include "server/device/cuda/cuda_folds.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/device/cuda/cuda_resources.h"
 
@@ -118,8 +119,8 @@ void CudaFolds::Place(const Plan& plan, const Places& places, cudaStream_t strea
     whole_sum_->d_result = results.targets.arrays[0];
     whole_sum_->stream = stream;
   }
-  doubts_.count = doubts;
-  *doubts = 0;
+  doubts_.counts = doubts;
+  *doubts = {};
   doubts_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + doubts_at_);
   for (std::size_t i = 0; i < passes_.size(); ++i) {
     Pass& pass = passes_[i];
@@ -164,11 +165,12 @@ absl::Status CudaFolds::Finish() {
 absl::StatusOr<bool> CudaFolds::SettleDoubts() {
   if (!has_doubts() || d_tensor_ == nullptr) return false;
   cuda::Outputs outputs{.count = outputs_};
-  if (*doubts_.count <= doubts_.capacity) {
-    outputs = {.count = *doubts_.count, .d_numbers = doubts_.numbers};
+  const DoubtCounts counts = std::exchange(*doubts_.counts, {});
+  if (counts.all <= doubts_.capacity) {
+    outputs = {.count = counts.all, .d_numbers = doubts_.numbers};
   }
-  *doubts_.count = 0;
-  if (absl::Status status = sums_->SumAgain(d_tensor_, outputs); !status.ok()) return status;
+  absl::Status status = sums_->SumAgain(d_tensor_, outputs, counts.beyond_sums != 0);
+  if (!status.ok()) return status;
   return true;
 }
 

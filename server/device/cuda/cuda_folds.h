@@ -74,7 +74,7 @@ class CudaFolds {
     std::byte* d_zeros;
     Output results;             // or of a plan that leaves states
     std::vector<void*> states;  // each array of these
-    std::int64_t* doubts;       // in memory that the host reads
+    DoubtCounts* doubts;        // in memory that the host reads
   };
   // Where all of it lies, from now on.
   void Place(const Plan& plan, const Places& places, cudaStream_t stream);
@@ -84,7 +84,7 @@ class CudaFolds {
   // After the last piece.
   absl::Status Finish();
   // Of work that the stream has done: whether results are in doubt.
-  bool has_doubts() const { return doubts_.capacity > 0 && *doubts_.count > 0; }
+  bool has_doubts() const { return doubts_.capacity > 0 && doubts_.counts->all > 0; }
   // Enqueues what is missing for these. False: there are none, or the tensor is not here.
   absl::StatusOr<bool> SettleDoubts();
 

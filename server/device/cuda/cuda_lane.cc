@@ -155,7 +155,7 @@ void CudaLane::Place(const Plan& plan, Reduction& r) {
                  .d_zeros = d_overflow_ + kOverflowBytes + kOwnBytes,
                  .results = results,
                  .states = r.result_layout.ArraysAt(r.results),
-                 .doubts = reinterpret_cast<std::int64_t*>(pinned_overflow_ + kOverflowBytes)},
+                 .doubts = reinterpret_cast<DoubtCounts*>(pinned_overflow_ + kOverflowBytes)},
                 stream_.get());
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 cuda::SumsJob JobOf(const Plan& plan, const cuda::DeviceShape& device) {
   const bool are_sums_enough = std::all_of(plan.ops.begin(), plan.ops.end(), [](Op op) {
-    return !CudaSums::Gives(op) || op == Op::kSum || op == Op::kMean;
+    return !CudaSums::Gives(op) || exact::IsOfSumAlone(op);
   });
   return {.dtype = plan.dtype,
           .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
@@ -53,7 +53,7 @@ absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
       targets.arrays[op] = static_cast<std::byte*>(targets.arrays[op]) +
                            static_cast<std::size_t>(first_row) * element_bytes_;
     }
-    return Sum(rows, {}, {.count = rows.extent.outputs()}, targets);
+    return Sum(job_, rows, {}, {.count = rows.extent.outputs()}, targets);
   }
   if (piece.first == 0) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums_, 0, sums_bytes(), stream_));
@@ -70,23 +70,29 @@ absl::Status CudaSums::Finish() {
   return absl::OkStatus();
 }
 
-absl::Status CudaSums::SumAgain(const void* d_tensor, const cuda::Outputs& outputs) {
-  return Sum({d_tensor, {geometry_.outer, geometry_.reduce, geometry_.inner}},
-             geometry_.output_rows(), outputs, targets_);
+absl::Status CudaSums::SumAgain(const void* d_tensor, const cuda::Outputs& outputs,
+                                bool beyond_sums) {
+  const cuda::RowsAt tensor{d_tensor, {geometry_.outer, geometry_.reduce, geometry_.inner}};
+  cuda::SumsJob job = job_;
+  if (!beyond_sums) job.sums = exact::Sums::kSum;
+  return Sum(job, tensor, geometry_.output_rows(), outputs, targets_);
 }
 
-absl::Status CudaSums::Sum(const cuda::RowsAt& rows, const OutputRows& output_rows,
-                           const cuda::Outputs& outputs, const ResultTargets& targets) {
+absl::Status CudaSums::Sum(const cuda::SumsJob& job, const cuda::RowsAt& rows,
+                           const OutputRows& output_rows, const cuda::Outputs& outputs,
+                           const ResultTargets& targets) {
+  const std::size_t bytes = cuda::OutputSumsBytes(job);
+  const auto slots = static_cast<std::int64_t>(sums_bytes() / bytes);
   cuda::Outputs slice = outputs;
   for (std::int64_t done = 0; done < outputs.count; done += slice.count) {
-    slice.count = std::min(outputs.count - done, static_cast<std::int64_t>(slots_));
+    slice.count = std::min(outputs.count - done, slots);
     slice.first = outputs.first + done;
     if (outputs.d_numbers != nullptr) slice.d_numbers = outputs.d_numbers + done;
     WARPFOLD_RETURN_IF_CUDA_ERROR(
-        cudaMemsetAsync(d_sums_, 0, static_cast<std::size_t>(slice.count) * sums_bytes_, stream_));
+        cudaMemsetAsync(d_sums_, 0, static_cast<std::size_t>(slice.count) * bytes, stream_));
     WARPFOLD_RETURN_IF_CUDA_ERROR(
-        cuda::AddOutputs(job_, rows, output_rows, slice, d_sums_, stream_));
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::FinishSums(job_, d_sums_, slice, targets, stream_));
+        cuda::AddOutputs(job, rows, output_rows, slice, d_sums_, stream_));
+    WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::FinishSums(job, d_sums_, slice, targets, stream_));
   }
   return absl::OkStatus();
 }

@@ -37,13 +37,14 @@ class CudaSums {
   // After the last one, unless the sums are wanted as they are.
   absl::Status Finish();
 
-  // Of a tensor that is all there, results of these outputs.
-  absl::Status SumAgain(const void* d_tensor, const cuda::Outputs& outputs);
+  // Of a tensor that is all there, results of these outputs: all, or those of SUM and MEAN.
+  absl::Status SumAgain(const void* d_tensor, const cuda::Outputs& outputs, bool beyond_sums);
 
  private:
   // Adds up `outputs` of the rows at `d_data`, as many at a time as there are slots.
-  absl::Status Sum(const cuda::RowsAt& rows, const OutputRows& output_rows,
-                   const cuda::Outputs& outputs, const ResultTargets& targets);
+  absl::Status Sum(const cuda::SumsJob& job, const cuda::RowsAt& rows,
+                   const OutputRows& output_rows, const cuda::Outputs& outputs,
+                   const ResultTargets& targets);
 
   Geometry geometry_;
   cuda::SumsJob job_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cuda/output_sums.h"
+#include "kernels/exact/results.h"
 #include "kernels/plan.h"
 #include "tests/kernels/cpu_reduce.h"
 #include "tests/kernels/exact/adversarial.h"
@@ -36,13 +37,42 @@ class OutputSumsCases {
     spec.ops = draw.OneIn(2) ? std::vector<Op>{Op::kSum, Op::kMean}
                              : std::vector<Op>{Op::kVar, Op::kL1Norm, Op::kSum,
                                                Op::kStd, Op::kMean,   Op::kL2Norm};
+    ExpectSumsOf(spec, HardTensor(spec, random_));
+  }
+
+  // Rows whose sum is zero, of either sign.
+  void ExpectZeros() {
+    constexpr std::size_t kLength = 100;
+    for (const std::size_t length : {std::size_t{3}, kLength}) {
+      // By an element's last byte, which has its sign: zeros, and a number and its opposite.
+      std::string rows(4 * length, '\0');
+      std::fill_n(rows.begin() + length, 2 * length, '\x80');
+      rows[2 * length + length / 2] = '\0';
+      rows[3 * length] = '\x3f';
+      rows[4 * length - 1] = '\xbf';
+      std::vector<char> data(rows.size() * element_bytes_);
+      for (std::size_t i = 0; i < rows.size(); ++i) data[(i + 1) * element_bytes_ - 1] = rows[i];
+      for (const std::vector<Op>& ops : {std::vector<Op>{Op::kSum}, {Op::kSum, Op::kL1Norm}}) {
+        ExpectSumsOf({.dtype = dtype_,
+                      .shape = {4, static_cast<std::int64_t>(length)},
+                      .ops = ops,
+                      .axes = {1}},
+                     data);
+      }
+    }
+  }
+
+ private:
+  void ExpectSumsOf(const ReduceSpec& spec, const std::vector<char>& data) {
+    Draw draw(random_);
     SCOPED_TRACE(ToString(spec));
     const Plan plan = *MakePlan(spec);
-    const std::vector<char> data = HardTensor(spec, random_);
     const std::vector<std::string> expected = Reduce(plan, data.data(), cpu::Serial).bytes;
     const cuda::SumsJob job{
         .dtype = dtype_,
-        .sums = spec.ops.size() == 2 ? exact::Sums::kSum : exact::Sums::kStatistics,
+        .sums = std::all_of(spec.ops.begin(), spec.ops.end(), exact::IsOfSumAlone)
+                    ? exact::Sums::kSum
+                    : exact::Sums::kStatistics,
         .omits_nan = spec.nan_policy == NanPolicy::kOmit,
         .device = device_.shape()};
     const auto d_data = device_.Allocate(data.size() + element_bytes_);
@@ -53,7 +83,6 @@ class OutputSumsCases {
     ExpectSomeOutputs(job, plan, d_elements, expected);
   }
 
- private:
   // All rows of the tensor, as they may arrive: whole planes, rows of one, parts of a row.
   std::vector<cuda::RowsAt> Pieces(const Geometry& g, const char* d_elements) {
     Draw draw(random_);
