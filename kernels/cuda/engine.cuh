@@ -158,8 +158,10 @@ class EngineOf final : public Engine {
     if (extent.inner > 1) {
       pass.kind = FirstPass::Kind::kColumns;
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
+      constexpr ColumnLoop kPipelinedLoop =
+          sizeof(T) == 8 ? ColumnLoop::kWidePipelined : ColumnLoop::kPipelined;
       constexpr ColumnLoop kLoop = kIsLong<F>             ? ColumnLoop::kLong
-                                   : kPipelinesColumns<F> ? ColumnLoop::kPipelined
+                                   : kPipelinesColumns<F> ? kPipelinedLoop
                                                           : ColumnLoop::kPlain;
       pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
                                  CeilDiv(extent.count, kLeafRows), kLoop, device);

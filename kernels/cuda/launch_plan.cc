@@ -1,7 +1,6 @@
 #include "kernels/cuda/launch_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <span>
@@ -122,68 +121,62 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
   return launch;
 }
 
-// Which columns a way is for: all, those that it leaves partials of, those that it leaves none of,
-// or those that one thread folds.
-enum class WayFor { kAll, kPartials, kOnePass, kOneThread };
 // A way to go over columns, and the threads it has to give each SM to be taken.
 struct ColumnWay {
   bool has_vectors;
   int leaves;
   int block_threads;
   int threads_per_sm;
-  WayFor is_for = WayFor::kAll;
+  bool is_for_one_pass = false;  // not where it leaves partials
   bool is_pipelined = false;
   int threads_x = 32;  // of a block with threads y
 };
 // From the one that leaves the fewest partials to the one that spreads the fewest columns over the
 // most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
-// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23).
-constexpr ColumnWay kPlainWays[] = {{true, 16, 256, 256, WayFor::kOnePass},
-                                    {true, 32, 256, 384, WayFor::kOnePass},
-                                    {true, 32, 256, 6000},
-                                    {true, 16, 128, 256},
-                                    {true, 8, 256, 128, WayFor::kOnePass},
-                                    {true, 8, 128, 128}};
-// The same with pipelined leaves: of sums of f32, f64 and i64 and minima of f32, in 342 cases of 4
-// MiB to 4 GiB, 2.4 % longer than the fastest of 19 ways, 39 % at most, and 2.0 % shorter than
-// those above (H200, graph replays, 2026-11-23). In one pass they are for columns that the SMs have
-// room for twice or not at once: behind a pass that takes more than half of the room and leaves
-// some, a pass's blocks come to lie unevenly, and 2^15 columns of 2^10 f32 took 41.6 us instead
-// of 32.9.
-constexpr ColumnWay kPipelinedWays[] = {
-    {true, 16, 256, 256, WayFor::kOneThread},
-    {true, kPipelinedLeaves, 256, 1024, WayFor::kOnePass, true},
-    {true, kPipelinedLeaves, 256, 1024, WayFor::kOnePass, true, 16},
-    {true, 16, 256, 384, WayFor::kOnePass},
-    {true, kPipelinedLeaves, 256, 192, WayFor::kPartials, true, 16},
-    {true, 16, 128, 256},
-    {true, 8, 256, 192, WayFor::kOnePass},
-    {true, kPipelinedLeaves, 256, 192, WayFor::kAll, true, 16},
-    {true, 8, 128, 384}};
-// Either goes on with these. Of few elements one pass of few threads beats two of many: two take
-// about 1 us longer.
-constexpr ColumnWay kSmallWays[] = {{false, 8, 256, 96, WayFor::kOnePass},
-                                    {false, 8, 128, 96},
-                                    {true, 2, 256, 96, WayFor::kOnePass},
-                                    {true, 2, 128, 96},
-                                    {false, 1, 256, 0, WayFor::kOnePass},
-                                    {true, 2, 256, 0, WayFor::kOnePass},
-                                    {false, 1, 256, 0}};
-constexpr ColumnWay kLongWays[] = {{true, 16, 256, 1024, WayFor::kOnePass},
-                                   {true, 8, 256, 512},
-                                   {true, 8, 128, 256},
-                                   {false, 1, 256, 0}};
+// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Of few
+// elements one pass of few threads beats two of many: two take about 1 us longer.
+constexpr ColumnWay kPlainWays[] = {
+    {true, 16, 256, 256, true}, {true, 32, 256, 384, true}, {true, 32, 256, 6000},
+    {true, 16, 128, 256},       {true, 8, 256, 128, true},  {true, 8, 128, 128},
+    {false, 8, 256, 96, true},  {false, 8, 128, 96},        {true, 2, 256, 96, true},
+    {true, 2, 128, 96},         {false, 1, 256, 0, true},   {true, 2, 256, 0, true},
+    {false, 1, 256, 0}};
+// The same of light folds whose leaves may be pipelined, by the bytes of an element: of sums of f32
+// and f64 in 285 cases of 64 KiB to 512 MiB, 0.8 % and 1.3 % longer than the fastest of 16 ways, 7
+// and 17 % at most (H100, graph replays, 2026-11-27). A second pass over bounded sums takes 1 to 2
+// us, which one pass of few threads saves.
+constexpr ColumnWay kPipelinedWays[] = {{true, kPipelinedLeaves, 256, 896, true, true, 16},
+                                        {true, 32, 128, 192, false, false, 16},
+                                        {false, 8, 256, 0, true},
+                                        {true, kPipelinedLeaves, 256, 64, false, true, 8},
+                                        {true, 8, 128, 384},
+                                        {false, 8, 128, 0},
+                                        {true, 2, 256, 128, true},
+                                        {false, 1, 256, 0}};
+constexpr ColumnWay kWidePipelinedWays[] = {{false, 8, 256, 896, true},
+                                            {true, 8, 256, 512, false, false, 16},
+                                            {true, kPipelinedLeaves, 256, 64, false, true, 8},
+                                            {false, 8, 256, 64, true},
+                                            {false, 8, 128, 64},
+                                            {true, 2, 256, 96},
+                                            {false, 1, 256, 0, true},
+                                            {false, 8, 128, 0, true},
+                                            {false, 1, 256, 0}};
+constexpr ColumnWay kLongWays[] = {
+    {true, 16, 256, 1024, true}, {true, 8, 256, 512}, {true, 8, 128, 256}, {false, 1, 256, 0}};
 
 // The ways to choose from, in order; the last one suits all columns.
-std::array<std::span<const ColumnWay>, 2> WaysOf(ColumnLoop loop) {
+std::span<const ColumnWay> WaysOf(ColumnLoop loop) {
   switch (loop) {
     case ColumnLoop::kPlain:
-      return {kPlainWays, kSmallWays};
+      return kPlainWays;
     case ColumnLoop::kPipelined:
-      return {kPipelinedWays, kSmallWays};
+      return kPipelinedWays;
+    case ColumnLoop::kWidePipelined:
+      return kWidePipelinedWays;
     case ColumnLoop::kLong:
-      return {kLongWays, {}};
+      return kLongWays;
   }
   __builtin_unreachable();
 }
@@ -201,17 +194,7 @@ bool FitsColumns(const ColumnWay& way, int vector, std::int64_t leaves_max) {
 bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
   constexpr int kPipelinedThreadsXLog2Min = 3;
   if (way.is_pipelined && launch.threads_x_log2 < kPipelinedThreadsXLog2Min) return false;
-  switch (way.is_for) {
-    case WayFor::kAll:
-      return true;
-    case WayFor::kPartials:
-      return launch.parts > 1;
-    case WayFor::kOnePass:
-      return launch.parts == 1;
-    case WayFor::kOneThread:
-      return launch.threads_y == 1;
-  }
-  __builtin_unreachable();
+  return !way.is_for_one_pass || launch.parts == 1;
 }
 
 // Whether a block of `launch` finds its shared memory. On 7.5 a pipelined one of 256 threads does
@@ -226,19 +209,17 @@ bool HasSharedMemory(const TreeLaunch& launch, const DeviceShape& device) {
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
                        const DeviceShape& device) {
   const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
-  for (const std::span<const ColumnWay> ways : WaysOf(loop)) {
-    for (const ColumnWay& way : ways) {
-      if (loop != ColumnLoop::kLong && !FitsColumns(way, vector, leaves_max)) continue;
-      const int columns = way.has_vectors ? vector : 1;
-      const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
-      TreeLaunch launch =
-          TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
-      launch.vector = columns;
-      launch.is_pipelined = way.is_pipelined;
-      if (!IsFor(way, launch) || !HasSharedMemory(launch, device)) continue;
-      const std::int64_t threads_min = std::int64_t{way.threads_per_sm} * device.sm_count;
-      if (launch.blocks() >= CeilDiv(threads_min, launch.threads())) return launch;
-    }
+  for (const ColumnWay& way : WaysOf(loop)) {
+    if (loop != ColumnLoop::kLong && !FitsColumns(way, vector, leaves_max)) continue;
+    const int columns = way.has_vectors ? vector : 1;
+    const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
+    TreeLaunch launch =
+        TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
+    launch.vector = columns;
+    launch.is_pipelined = way.is_pipelined;
+    if (!IsFor(way, launch) || !HasSharedMemory(launch, device)) continue;
+    const std::int64_t threads_min = std::int64_t{way.threads_per_sm} * device.sm_count;
+    if (launch.blocks() >= CeilDiv(threads_min, launch.threads())) return launch;
   }
   __builtin_unreachable();
 }

@@ -67,8 +67,10 @@ TEST_F(EmulatedKernelsTest, PipelinedColumnsHaveTheCpusBits) {
   const cuda::DeviceShape device{.sm_count = 1, .overlaps_passes = true};
   const int before = emulator::LaunchesWithSharedMemory();
   for (int i = 0; i < 40; ++i) {
-    const std::int64_t inner = 4 * (8 + static_cast<std::int64_t>(random_() % 100));
-    const std::int64_t count = 300 + static_cast<std::int64_t>(random_() % 2000);
+    const auto any = [&](int below) { return static_cast<std::int64_t>(random_() % below); };
+    const bool is_wide = sizeof(T) == 8;
+    const std::int64_t inner = 4 * (is_wide ? 8 + any(8) : 60 + any(50));
+    const std::int64_t count = is_wide ? 200 + any(300) : 300 + any(1500);
     const std::int64_t outer = 1 + static_cast<std::int64_t>(random_() % 2);
     const std::vector<T> data =
         testing::RandomElements<T>(static_cast<std::size_t>(outer * count * inner), random_);

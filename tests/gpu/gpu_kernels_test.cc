@@ -76,6 +76,8 @@ constexpr Shape kShapes[] = {
     {3, 5, 1 << 10},
     {1, 100, 2048},
     {1, 400, 128},
+    {1, 400, 64},
+    {1, 500, 40},
     {1, 1100, 256},
     {1, 500, 4096},
     // As large as the large fusions are tested with.

@@ -102,8 +102,8 @@ void ExpectSoundTree(const TreeLaunch& launch, std::int64_t groups, std::int64_t
 TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
-      for (const ColumnLoop loop :
-           {ColumnLoop::kPlain, ColumnLoop::kPipelined, ColumnLoop::kLong}) {
+      for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kPipelined,
+                                    ColumnLoop::kWidePipelined, ColumnLoop::kLong}) {
         for (const int vector : {1, 4}) {
           const TreeLaunch launch = PlanColumns(outputs * vector, vector, leaves, loop, {});
           ExpectSoundTree(launch, outputs * vector / launch.vector, leaves);
@@ -115,87 +115,57 @@ TEST(PlanColumns, CoversEveryLeafOnce) {
   }
 }
 
-TEST(PlanColumns, TakesSeveralColumnsAThreadWhereThereAreManyElements) {
+constexpr ColumnLoop kLightLoops[] = {ColumnLoop::kPlain, ColumnLoop::kPipelined,
+                                      ColumnLoop::kWidePipelined};
+
+TEST(PlanColumns, ReadsVectorsAndFillsTheGpuWhereThereAreManyElements) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(16, 4, 2, ColumnLoop::kPlain, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kPlain, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 15, 4, 1 << 12, ColumnLoop::kPlain, h200).leaves, 32);
-}
-
-TEST(PlanColumns, SpreadsFewerElementsOverAsManyThreads) {
-  const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kPlain, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 16, 4, 1 << 4, ColumnLoop::kPlain, h200).vector, 4);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kPlain, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 13, 4, 1 << 5, ColumnLoop::kPlain, h200).vector, 1);
-  EXPECT_EQ(PlanColumns(1 << 10, 4, 1 << 3, ColumnLoop::kPlain, h200).leaves, 1);
-}
-
-TEST(PlanColumns, LeavesNoPartialsWhereLargerBlocksOrMoreLeavesAreEnough) {
-  const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int leaves, int threads,
-                         std::int64_t parts) {
-    const TreeLaunch launch =
-        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kPlain, {.sm_count = 132});
-    EXPECT_EQ(launch.leaves, leaves) << leaf_count << " leaves";
-    EXPECT_EQ(launch.threads(), threads) << leaf_count << " leaves";
-    EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
-  };
-  expect(1 << 16, 64, 16, 128, 1);
-  expect(1 << 16, 128, 16, 256, 1);
-  expect(1 << 16, 256, 32, 256, 1);
-  expect(1 << 16, 512, 16, 128, 8);
-  expect(1 << 14, 256, 16, 128, 4);  // 32 a thread would leave SMs idle
-}
-
-TEST(PlanColumns, PipelinesLongColumnsOfManyElements) {
-  const auto expect = [](std::int64_t outputs, std::int64_t leaf_count, int threads_x_log2,
-                         int threads_y, std::int64_t parts) {
-    const TreeLaunch launch =
-        PlanColumns(outputs, 4, leaf_count, ColumnLoop::kPipelined, {.sm_count = 132});
-    EXPECT_TRUE(launch.is_pipelined) << leaf_count << " leaves";
-    EXPECT_EQ(launch.vector, 4) << leaf_count << " leaves";
-    EXPECT_EQ(launch.threads_x_log2, threads_x_log2) << leaf_count << " leaves";
-    EXPECT_EQ(launch.threads_y, threads_y) << leaf_count << " leaves";
-    EXPECT_EQ(launch.parts, parts) << leaf_count << " leaves";
-  };
-  expect(1 << 19, 17, 5, 2, 1);
-  expect(1 << 18, 128, 5, 8, 1);
-  expect(1 << 17, 129, 4, 16, 1);  // half as many columns a block: no partials, and more blocks
-  expect(1 << 15, 512, 4, 16, 2);
-  expect(1 << 14, 128, 4, 8, 1);  // leaves half of the SMs' room to the pass behind
-}
-
-TEST(PlanColumns, PipelinesOnlyWhereThatIsFaster) {
-  const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_FALSE(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_EQ(PlanColumns(1 << 20, 4, 16, ColumnLoop::kPipelined, h200).leaves, 16);
-  EXPECT_FALSE(PlanColumns(1 << 12, 4, 64, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_FALSE(PlanColumns(1 << 4, 4, 1 << 20, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_FALSE(PlanColumns(1 << 15, 4, 128, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_FALSE(PlanColumns(1 << 18, 1, 512, ColumnLoop::kPipelined, h200).is_pipelined);
-  EXPECT_FALSE(PlanColumns(1 << 18, 4, 512, ColumnLoop::kPlain, h200).is_pipelined);
-}
-
-// The shapes of GpuKernelsTest.GivesTheCpusBitsOnAnyShapeAndAlignment that are for this.
-TEST(PlanColumns, PipelinesColumnsThatTheGpuTestsHave) {
-  for (const int vector : {2, 4}) {
-    for (const auto& [count, outputs] : {std::pair{300, 1000}, {1100, 256}, {500, 4096}}) {
-      const std::int64_t leaves = CeilDiv(count, kLeafRows);
-      EXPECT_TRUE(PlanColumns(outputs, vector, leaves, ColumnLoop::kPipelined, {.sm_count = 1})
-                      .is_pipelined)
-          << count << " rows of " << outputs;
+  for (const ColumnLoop loop : kLightLoops) {
+    const int vector = loop == ColumnLoop::kWidePipelined ? 2 : 4;
+    for (int log2_outputs = 5; log2_outputs <= 20; ++log2_outputs) {
+      // 2^25 elements.
+      const TreeLaunch launch = PlanColumns(std::int64_t{1} << log2_outputs, vector,
+                                            std::int64_t{1} << (22 - log2_outputs), loop, h200);
+      const std::int64_t threads = launch.blocks() * launch.threads();
+      EXPECT_TRUE(launch.vector == vector || threads >= 132 * 512)
+          << "2^" << log2_outputs << " columns";
+      EXPECT_GE(threads, 132 * 64) << "2^" << log2_outputs << " columns";
     }
   }
 }
 
-TEST(PlanColumns, SpreadsFewElementsOverFewerThreadsWhereThatSavesASecondPass) {
-  for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kPipelined}) {
-    const TreeLaunch launch = PlanColumns(1 << 5, 4, 32, loop, {.sm_count = 132});
-    EXPECT_EQ(launch.parts, 1);
-    EXPECT_EQ(launch.vector, 4);
-    EXPECT_EQ(launch.leaves, 2);
-    EXPECT_EQ(PlanColumns(1 << 5, 4, 16, loop, {.sm_count = 132}).parts, 1);
+TEST(PlanColumns, FoldsFewElementsInOnePass) {
+  for (const ColumnLoop loop : kLightLoops) {
+    for (const std::int64_t leaves : {1, 2, 8, 16, 32}) {
+      EXPECT_EQ(PlanColumns(32, 4, leaves, loop, {.sm_count = 132}).parts, 1) << leaves;
+    }
   }
+}
+
+TEST(PlanColumns, PipelinesNothingButVectors) {
+  for (const std::int64_t outputs : kSizes) {
+    for (const std::int64_t leaves : kSizes) {
+      EXPECT_FALSE(PlanColumns(outputs, 1, leaves, ColumnLoop::kPipelined, {}).is_pipelined);
+      for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kLong}) {
+        EXPECT_FALSE(PlanColumns(4 * outputs, 4, leaves, loop, {}).is_pipelined);
+      }
+    }
+  }
+}
+
+// Shapes of GpuKernelsTest.GivesTheCpusBitsOnAnyShapeAndAlignment that are for this.
+TEST(PlanColumns, PipelinesColumnsThatTheGpuTestsHave) {
+  const auto is_pipelined = [](std::int64_t count, std::int64_t outputs, int vector) {
+    return PlanColumns(outputs, vector, CeilDiv(count, kLeafRows),
+                       vector == 2 ? ColumnLoop::kWidePipelined : ColumnLoop::kPipelined,
+                       {.sm_count = 1})
+        .is_pipelined;
+  };
+  EXPECT_TRUE(is_pipelined(1100, 256, 4));
+  EXPECT_TRUE(is_pipelined(500, 4096, 4));
+  EXPECT_TRUE(is_pipelined(300, 1000, 4));
+  EXPECT_TRUE(is_pipelined(400, 64, 2));
+  EXPECT_TRUE(is_pipelined(500, 40, 2));
 }
 
 TEST(PlanColumns, TakesSeveralColumnsAThreadOfOneLeaf) {
