@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 
-from quote import exact_sums, kernels, pays, service, shapes
+from quote import exact_sums, hard_data, kernels, pays, service, shapes
 from quote.form import ROOT, load, source_text
 
 EXACT = "exact-peers-h100.json"
@@ -30,9 +30,9 @@ def plot_lines():
 
 
 def service_lines():
-    return [*service.service_lines("service-h200-cuda.json", "CUDA backend, H200 host, 16 cores"),
+    return [*service.service_lines("service-h100-cuda.json", "CUDA backend, H100 host, 16 cores"),
             "",
-            *service.service_lines("service-h200-cpu.json", "CPU backend, H200 host, 16 cores")]
+            *service.service_lines("service-h100-cpu.json", "CPU backend, H100 host, 16 cores")]
 
 
 def exact_lines():
@@ -46,7 +46,7 @@ def exact_readme_lines():
 
 
 def measurements_lines():
-    sections = [exact_lines(), shapes.lines("shapes-h100.json"),
+    sections = [exact_lines(), hard_data.lines(), shapes.lines("shapes-h100.json"),
                 pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
                 service_lines(), service.gpus_lines("gpus-h100x2.json"), kernels.dtype_lines(),
                 kernels.cpu_lines(), kernels.accuracy_lines(), kernels.batch_lines(),

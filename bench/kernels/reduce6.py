@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reduce6.md"
-RESULTS = ROOT / "bench" / "results" / "ladder-h200.json"
+RESULTS = ROOT / "bench" / "results" / "ladder-h100.json"
 BEGIN = "<!-- measured: written by bench/kernels/reduce6.py -->\n"
 END = "<!-- end of measured -->\n"
 

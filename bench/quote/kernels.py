@@ -9,7 +9,7 @@ KERNEL_SIZES = (10, 14, 17, 20, 22, 24, 26, 28, 30)
 
 
 def kernel_lines():
-    data = load("kernels-h200.json")
+    data = load("kernels-h100.json")
     rows = {(row["dtype"], row["ops"], row["elements"]): row for row in data["results"]}
     lines = [
         f"**Kernels**, {data['gpu']}, {data['date']}, commit {data['commit']}, "
@@ -36,7 +36,7 @@ def kernel_lines():
 
 def dtype_lines():
     """Every dtype against CUB, sets of ops against our own sum: a line each, a column a size."""
-    data = load("kernels-h200.json")
+    data = load("kernels-h100.json")
     rows = {(row["dtype"], row["ops"], row["bytes"]): row for row in data["results"]}
     dtypes, _, sizes = (list(dict.fromkeys(column)) for column in zip(*rows))
     heads = f"{' | '.join(map(size_text, sizes))} |\n| --- |" + " --- |" * len(sizes)
@@ -61,7 +61,7 @@ def dtype_lines():
 
 
 def torch_lines():
-    data = load("torch-shapes.json")
+    data = load("torch-shapes-h100.json")
     lines = [
         f"**Axes**, {data['gpu']}, {data['date']}, commit {data['commit']}, `{data['command']}`: "
         "f32 sums along one axis of every matrix of 2^4 to 2^26 by 2^4 to 2^26 that fits in 16 "
@@ -144,7 +144,7 @@ def accuracy_lines():
 
 
 def batch_lines():
-    data = load("batch-h200.json")
+    data = load("batch-h100.json")
     lines = [
         f"**Batches**, {data['gpu']}, {data['date']}, `{data['command']}`: f32 tensors at "
         "scattered addresses, all in one launch, against one tensor of their total size and "
