@@ -56,8 +56,8 @@ struct SchedulerOptions {
   // behind it. Of the answers/s of a Submit that waits to the end, on an H200 host of 16 processors
   // (4 KiB, medians of 7 rounds, 2026-11-25): none gave 0.87 for 64 unary clients, 50 us 1.02, 200
   // us 1.03; for one stream of ReduceMany none gave 1.11, 50 us 0.95, 200 us 0.91. Of those of 50
-  // us, on an H100 host (2026-11-27, bench/results/caller-wait-h100.json): for one unary client none
-  // gave 0.96, 25 us 0.84, 100 us 1.04, 200 us 1.04; for 64 of them 0.88, 0.96, 1.01 and 0.99.
+  // us, on an H100 host (2026-11-27, bench/results/caller-wait-h100.json): for one unary client
+  // none gave 0.96, 25 us 0.84, 100 us 1.04, 200 us 1.04; for 64 of them 0.88, 0.96, 1.01 and 0.99.
   std::chrono::microseconds caller_wait_max{50};
   // Called once for a device that is lost, with the reason, before any client hears of it; by a
   // thread of the scheduler's or a submitter's, with no lock held.

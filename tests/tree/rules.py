@@ -17,7 +17,7 @@ PAGES = {".md"}
 COLUMNS_MAX = 100
 SOURCE_LINES_MAX = 400  # beyond ~300 a part is missing; beyond this nobody reads the file
 # Longer by what the file promises: nvcc needs no other one.
-SOURCE_LINES_MAX_OF = {"examples/reduce/reduce.cu": 545}
+SOURCE_LINES_MAX_OF = {"examples/reduce/reduce.cu": 545, "examples/reduce/floats.cu": 495}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.MULTILINE)
 

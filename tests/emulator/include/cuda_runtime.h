@@ -29,6 +29,9 @@ struct alignas(16) uint4 {
 struct alignas(16) int4 {
   int x, y, z, w;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
 struct uint3 {
   unsigned x = 0;
 };
@@ -210,6 +213,7 @@ inline void __threadfence_system() {}
 // Numbers.
 
 inline double __dadd_rn(double a, double b) { return a + b; }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
@@ -225,6 +229,9 @@ inline double __hiloint2double(int high, int low) {
 // Bits and bytes.
 
 inline int __popc(unsigned word) { return std::popcount(word); }
+inline int __clzll(long long word) {
+  return std::countl_zero(static_cast<unsigned long long>(word));
+}
 inline int __clz(int word) { return std::countl_zero(static_cast<unsigned>(word)); }
 inline int __ffs(int word) { return __builtin_ffs(word); }
 inline std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
