@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/digits_over_lanes.cuh"
 #include "kernels/cuda/grid_sum.cuh"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/lane_sum.cuh"
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(Shape::kWarps * 32, Shape::kBlocksPerSm)
   if (lane == 0) specials[warp] = of_warp;
   __syncthreads();
   if (warp != 0) return;
-  LaneDigit<kFlatWords<T>> digits;
+  DigitsOverLanes<kFlatWords<T>> digits;
 #pragma unroll
   for (int m = 0; m < digits.kMine; ++m) {
     const int d = lane + 32 * m;

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/digits_over_lanes.cuh"
 #include "kernels/cuda/warp.cuh"
-#include "kernels/cuda/warp_digits.cuh"
 
 namespace warpfold::cuda {
 
@@ -27,10 +27,10 @@ inline constexpr int kGridBlocksMax = (1 << (64 - kGridCountBit)) - 1;
 // By one warp of each block, whose digits are below 2^38. True for one of them, which then has the
 // grid's.
 template <int kCount>
-__device__ bool AddOverGrid(GridSum<kCount>* grid, LaneDigit<kCount>& digits, int lane) {
+__device__ bool AddOverGrid(GridSum<kCount>* grid, DigitsOverLanes<kCount>& digits, int lane) {
   constexpr std::uint64_t kOne = std::uint64_t{1} << kGridCountBit;
   constexpr std::int64_t kBias = std::int64_t{1} << 39;
-  constexpr int kMine = LaneDigit<kCount>::kMine;
+  constexpr int kMine = DigitsOverLanes<kCount>::kMine;
   const unsigned blocks = gridDim.x;
   const auto is_mine = [&](int m) { return lane + 32 * m < kCount; };
   std::uint64_t before[kMine];
