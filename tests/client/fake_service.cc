@@ -330,6 +330,8 @@ FakeServer::FakeServer(Pings pings) {
   HaveThreadsWait();  // some of its clients try once
   int port = 0;
   grpc::ServerBuilder builder;
+  // A window that grows would take all of a stream at once, whose client then sees no progress.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.SetMaxReceiveMessageSize(-1);
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service_);
