@@ -1,9 +1,9 @@
 """Tables of data that are hard to sum: bench/kernels/hard_data.py and warpfold_bench_exact."""
 
-from quote.form import load, table
+from quote.form import load, size_text, table
 
 HARD, EXACT = "hard-data-h100.json", "exact-sums-h100.json"
-SIZES = {67108864: "64 MiB", 268435456: "256 MiB", 1073741824: "1 GiB"}
+SIZES = (64 << 20, 256 << 20, 1 << 30)
 
 
 def whole_sums():
@@ -12,12 +12,11 @@ def whole_sums():
     rows = [row for row in data["results"] if row["bytes"] in SIZES]
     times = {(row["dtype"], row["bytes"], row["data"]): row["exact_us"] for row in rows}
     kinds = [kind for kind in dict.fromkeys(row["data"] for row in rows) if kind != "normal"]
-    yield from table(["SUM of a whole tensor", *kinds],
-                     [[f"{dtype}, {SIZES[size]}",
-                       *(f"{times[dtype, size, kind] / times[dtype, size, 'normal']:.2f}"
-                         for kind in kinds)]
-                      for dtype, size in dict.fromkeys((row["dtype"], row["bytes"])
-                                                       for row in rows)])
+    return table(["SUM of a whole tensor", *kinds],
+                 [[f"{dtype}, {size_text(size)}",
+                   *(f"{times[dtype, size, kind] / times[dtype, size, 'normal']:.2f}"
+                     for kind in kinds)]
+                  for dtype, size in dict.fromkeys((row["dtype"], row["bytes"]) for row in rows)])
 
 
 def folds():
@@ -32,10 +31,9 @@ def folds():
         return f"{worst['over_normal']:.2f} ({worst['shape']})"
 
     names = {"sum": "SUM, rows and columns", "nine": "nine ops"}
-    yield from table(["the slowest shape", *kinds],
-                     [[f"{dtype}, {names[ops]}", *(cell(dtype, ops, kind) for kind in kinds)]
-                      for dtype, ops in dict.fromkeys((row["dtype"], row["ops"])
-                                                      for row in rows)])
+    return table(["the slowest shape", *kinds],
+                 [[f"{dtype}, {names[ops]}", *(cell(dtype, ops, kind) for kind in kinds)]
+                  for dtype, ops in dict.fromkeys((row["dtype"], row["ops"]) for row in rows)])
 
 
 def lines():

@@ -8,18 +8,12 @@
 
 #include "kernels/cuda/lane_bins.cuh"
 #include "kernels/cuda/lane_digits.cuh"
+#include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/element.h"
-#include "kernels/exact/rounding.h"
 #include "kernels/exact/sums.h"
 
 namespace warpfold::cuda {
-
-template <typename T>
-__device__ bool IsNegativeZero(T x) {
-  using Bits = typename exact::FloatFormat<T>::Bits;
-  return BitCast<Bits>(x) == BitCast<Bits>(RoundFromDouble<T>(-0.0));
-}
 
 // Calls visit(x) for every kRowLanes-th of the elements [begin, end) of a row, some of which are
 // loaded at a time.

@@ -1,9 +1,9 @@
-// The exact sum of f32 or bf16 elements however far apart: digits of a lane's own, to which each
-// element is added as the integer that it is.
+// The exact sum of f32, bf16 or f16 elements however far apart: digits of a lane's own, to which
+// each element is added as the integer that it is.
 //
-// They lie in shared memory, [word][thread], so that each thread has banks of its own: whatever the
-// data, an element is as many instructions. Nobody touches them before the first element that no
-// window holds.
+// Those of f32 and bf16 lie in shared memory, [word][thread], so that each thread has banks of its
+// own: whatever the data, an element is as many instructions. Nobody touches them before the first
+// element that is added.
 //
 // Local memory, which would take no room until then, was tried: lanes that go to different words
 // there share no line, and took 10 to 30 times as long (H100, 2026-11-26).

@@ -7,6 +7,7 @@
 #include "kernels/cuda/warp.cuh"
 #include "kernels/cuda/warp_digits.cuh"
 #include "kernels/element.h"
+#include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
 
 namespace warpfold::cuda {
@@ -14,8 +15,10 @@ namespace warpfold::cuda {
 // Tiles whose totals an integer of a lane takes, each below 2^53.
 inline constexpr int kTilesPerInteger = 256;
 
-__device__ __forceinline__ bool IsNegativeZero(double x) {
-  return __double_as_longlong(x) == static_cast<std::int64_t>(std::uint64_t{1} << 63);
+template <typename T>
+__device__ bool IsNegativeZero(T x) {
+  using Bits = typename exact::FloatFormat<T>::Bits;
+  return BitCast<Bits>(x) == BitCast<Bits>(RoundFromDouble<T>(-0.0));
 }
 
 template <typename T>

@@ -51,25 +51,27 @@ std::vector<T> MixedHardRow(std::size_t count, std::size_t run, std::mt19937_64&
   return row;
 }
 
+// The element of an exponent field with the largest mantissa.
+template <typename T>
+T LargestOfField(int field, bool is_negative) {
+  using Format = exact::FloatFormat<T>;
+  using Bits = typename Format::Bits;
+  constexpr Bits kStored = (Bits{1} << (Format::kPrecision - 1)) - 1;
+  const auto sign =
+      static_cast<Bits>(Bits{is_negative} << (Format::kPrecision - 1 + Format::kExponentBits));
+  return BitCast<T>(static_cast<Bits>(
+      sign | static_cast<Bits>(static_cast<Bits>(field) << (Format::kPrecision - 1)) | kStored));
+}
+
 // As many elements of one sign as of the other, all of the largest mantissa and with the exponent
 // field `field`, but for one of them, which is `apart` binades below and so is the sum: a bit that
 // is lost on the way is missing in it.
 template <typename T>
 std::vector<T> RowApart(std::size_t count, int field, int apart, bool negative) {
-  using Format = exact::FloatFormat<T>;
-  using Bits = typename Format::Bits;
-  constexpr Bits kStored = (Bits{1} << (Format::kPrecision - 1)) - 1;
-  const auto element = [](int exponent, bool is_negative) {
-    const auto sign =
-        static_cast<Bits>(Bits{is_negative} << (Format::kPrecision - 1 + Format::kExponentBits));
-    return BitCast<T>(static_cast<Bits>(
-        sign | static_cast<Bits>(static_cast<Bits>(exponent) << (Format::kPrecision - 1)) |
-        kStored));
-  };
-  std::vector<T> row(count, element(field, negative));
+  std::vector<T> row(count, LargestOfField<T>(field, negative));
   std::fill(row.begin() + static_cast<std::ptrdiff_t>(count / 2), row.end(),
-            element(field, !negative));
-  row[count / 4] = element(field - apart, negative);
+            LargestOfField<T>(field, !negative));
+  row[count / 4] = LargestOfField<T>(field - apart, negative);
   row.back() = RoundFromDouble<T>(0);
   return row;
 }
@@ -78,17 +80,10 @@ std::vector<T> RowApart(std::size_t count, int field, int apart, bool negative) 
 // window holds both. f64: so far that a digit's word takes all but a bit of the others' mantissas.
 template <typename T>
 std::vector<T> WideRowOfOneSign(std::size_t count) {
-  using Format = exact::FloatFormat<T>;
-  using Bits = typename Format::Bits;
-  constexpr Bits kStored = (Bits{1} << (Format::kPrecision - 1)) - 1;
-  constexpr int kTop = (1 << Format::kExponentBits) * 3 / 4;
+  constexpr int kTop = (1 << exact::FloatFormat<T>::kExponentBits) * 3 / 4;
   constexpr int kApart = std::is_same_v<T, double> ? 575 : kTop / 2;
-  const auto element = [](int field) {
-    return BitCast<T>(static_cast<Bits>(
-        static_cast<Bits>(static_cast<Bits>(field) << (Format::kPrecision - 1)) | kStored));
-  };
-  std::vector<T> row(count, element(kTop));
-  for (std::size_t i = 0; i < count; i += 100) row[i] = element(kTop - kApart);
+  std::vector<T> row(count, LargestOfField<T>(kTop, false));
+  for (std::size_t i = 0; i < count; i += 100) row[i] = LargestOfField<T>(kTop - kApart, false);
   return row;
 }
 
