@@ -15,6 +15,8 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/highway.h"
+#include "kernels/cpu/column_strip-inl.h"
+#include "kernels/cpu/error_free-inl.h"
 #include "kernels/cpu/exact_elements-inl.h"
 #include "kernels/cpu/exact_grids-inl.h"
 
@@ -24,16 +26,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Columns whose running values stay in the first-level cache.
 constexpr std::int64_t kStrip = 512;
-
-// Calls strip.Touch<rows>(c, first row, columns) for all rows: 8 at a time, as many streams as the
-// processor reads ahead, so that running values are loaded and stored once for 8 elements. f32 in
-// 4,096 columns: 16 at a time took half as long again (one core of an EPYC, Zen 4, 2026-11-24).
-template <class Strip>
-HWY_INLINE void TouchRows(Strip& strip, std::int64_t rows) {
-  std::int64_t row = 0;
-  for (; row + 8 <= rows; row += 8) strip.template Touch<8>(row);
-  for (; row < rows; ++row) strip.template Touch<1>(row);
-}
 
 // f32, bf16 and f16: plain float64 additions, which are exact where a column's exponents lie close
 // together.
@@ -102,8 +94,7 @@ struct NarrowStrip : NarrowElements<T, false> {
   }
 };
 
-// f64: the error of each addition, itself a float64 number (Knuth's TwoSum), is added up beside the
-// sum, and so is whether that ever erred.
+// f64: the error of each addition is added up beside the sum, and so is whether that ever erred.
 struct DoubleStrip {
   const double* data;
   std::int64_t stride;
@@ -118,15 +109,6 @@ struct DoubleStrip {
     std::fill_n(lost, columns, 0.0);
   }
 
-  // sum + x to sum, and its error.
-  static HWY_INLINE V Add(V& sum, V x) {
-    const V total = hn::Add(sum, x);
-    const V added = hn::Sub(total, sum);
-    const V error = hn::Add(hn::Sub(sum, hn::Sub(total, added)), hn::Sub(x, added));
-    sum = total;
-    return error;
-  }
-
   template <int kRows>
   HWY_INLINE void Touch(std::int64_t row) {
     const D d;
@@ -136,8 +118,8 @@ struct DoubleStrip {
       V low = hn::LoadU(d, sums.low + c);
       V bits_lost = hn::LoadU(d, lost + c);
       for (int r = 0; r < kRows; ++r) {
-        const V error = Add(high, hn::LoadU(d, from + r * stride + c));
-        bits_lost = hn::Or(bits_lost, Add(low, error));
+        const V error = AddTo(high, hn::LoadU(d, from + r * stride + c));
+        bits_lost = hn::Or(bits_lost, AddTo(low, error));
       }
       hn::StoreU(high, d, sums.high + c);
       hn::StoreU(low, d, sums.low + c);
@@ -152,17 +134,15 @@ struct DoubleStrip {
 };
 
 template <typename T>
-std::int64_t SumColumns(const T* data, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                        const ColumnSums& sums) {
-  const std::int64_t whole = columns / kLanes * kLanes;
-  for (std::int64_t c = 0; c < whole; c += kStrip) {
-    std::conditional_t<std::is_same_v<T, double>, DoubleStrip, NarrowStrip<T>> strip(
-        data + c, stride, std::min(kStrip, whole - c),
-        {sums.high + c, sums.low + c, sums.fits + c});
-    TouchRows(strip, rows);
-    strip.Finish(rows);
-  }
-  return whole;
+void SumColumns(const T* data, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                const ColumnSums& sums) {
+  ForEachStrip(data, stride, rows, columns, kStrip,
+               [&](const T* from, std::int64_t step, std::int64_t first, std::int64_t count) {
+                 std::conditional_t<std::is_same_v<T, double>, DoubleStrip, NarrowStrip<T>> strip(
+                     from, step, count, {sums.high + first, sums.low + first, sums.fits + first});
+                 TouchRows(strip, rows);
+                 strip.Finish(rows);
+               });
 }
 
 #define WARPFOLD_LOOP(T, name, omits_nan) \

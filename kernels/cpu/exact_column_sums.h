@@ -11,19 +11,21 @@ namespace warpfold::cpu {
 
 inline constexpr std::int64_t kColumnSumRowsMax = 512;
 
-// An array of each, of one for every column.
+// What loops write past the last column: columns are read in whole vectors.
+inline constexpr std::int64_t kColumnsPadding = 8;
+
+// An array of each, of one for every column and of kColumnsPadding more.
 struct ColumnSums {
   double* high;
   double* low;
   std::uint8_t* fits;  // 1 where high + low is the sum, and no element was infinite or NaN
 };
 
-// Sums `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of up to `columns` columns.
-// Returns how many, from the first on: whole vectors of them. The sum of nothing but -0.0 is high
-// -0.0 and low 0.0.
+// Sums `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of `columns` columns. The
+// sum of nothing but -0.0 is high -0.0 and low 0.0.
 template <typename T>
-using ColumnSumLoop = std::int64_t (*)(const T* data, std::int64_t stride, std::int64_t rows,
-                                       std::int64_t columns, const ColumnSums& sums);
+using ColumnSumLoop = void (*)(const T* data, std::int64_t stride, std::int64_t rows,
+                               std::int64_t columns, const ColumnSums& sums);
 
 // The loop for this processor.
 template <typename T>
@@ -33,13 +35,17 @@ ColumnSumLoop<T> GetColumnSumLoop();
 class ColumnSumsBuffer {
  public:
   explicit ColumnSumsBuffer(std::int64_t columns)
-      : numbers_(std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(2 * columns))),
-        fits_(std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(columns))),
-        sums_{numbers_.get(), numbers_.get() + columns, fits_.get()} {}
+      : numbers_(std::make_unique_for_overwrite<double[]>(2 * Size(columns))),
+        fits_(std::make_unique_for_overwrite<std::uint8_t[]>(Size(columns))),
+        sums_{numbers_.get(), numbers_.get() + Size(columns), fits_.get()} {}
 
   const ColumnSums& sums() const { return sums_; }
 
  private:
+  static std::size_t Size(std::int64_t columns) {
+    return static_cast<std::size_t>(columns + kColumnsPadding);
+  }
+
   std::unique_ptr<double[]> numbers_;
   std::unique_ptr<std::uint8_t[]> fits_;
   ColumnSums sums_;

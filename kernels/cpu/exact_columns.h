@@ -8,15 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
-#include <utility>
 
-#include "kernels/components.h"
-#include "kernels/cpu/column_loops.h"
+#include "kernels/cpu/column_values.h"
 #include "kernels/cpu/exact_column_sums.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/exact/fold.h"
-#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 
@@ -44,18 +41,26 @@ class ExactColumns {
     }
   }
 
-  // Adds `rows` rows, place.step elements apart, the first element of which is at place.first. The
-  // states are not normalised after.
-  void Add(const T* data, const Place& place, std::int64_t rows, State* states) {
-    if constexpr (Values::kComponents > 0) AddValues(data, place, rows, states);
+  // Adds `rows` rows, `step` elements apart, the first element of which is at linear offset
+  // `first`. The states are not normalised after.
+  void Add(const T* data, std::int64_t step, std::int64_t first, std::int64_t rows, State* states) {
+    if constexpr (Values::kComponents > 0) {
+      if (run_.needs_values()) {
+        ColumnValues<Values>(run_.needs(), columns_)
+            .Add(
+                data, step, rows,
+                {.first = first, .column_step = 1, .row_step = step}, [&](std::int64_t c) -> auto& {
+                  return X::ValuesOf(states[c]);
+                });
+      }
+    }
     if constexpr (!X::kHasValuesAlone) {
       if (run_.needs_sums_alone()) {
         for (std::int64_t row = 0; row < rows; row += kColumnSumRowsMax) {
-          AddSumsAlone(data + row * place.step, place.step, std::min(kColumnSumRowsMax, rows - row),
-                       states);
+          AddSumsAlone(data + row * step, step, std::min(kColumnSumRowsMax, rows - row), states);
         }
       } else {
-        AddRuns(data, place.step, rows, states);
+        AddRuns(data, step, rows, states);
       }
     }
   }
@@ -86,8 +91,7 @@ class ExactColumns {
         return;
       }
       const ColumnSums& sums = sums_.sums();
-      const std::int64_t done = GetColumnSumLoop<T>()(data, step, rows, columns_, sums);
-      std::fill(sums.fits + done, sums.fits + columns_, 0);
+      GetColumnSumLoop<T>()(data, step, rows, columns_, sums);
       if (std::count(sums.fits, sums.fits + columns_, 0) > columns_ / 8) {
         are_wide_for_ = kBlocksUntilTried;
         AddRuns(data, step, rows, states);
@@ -106,57 +110,6 @@ class ExactColumns {
           run_.AddSums(runs_.get(), rows, states[c]);
         }
       }
-    }
-  }
-
-  template <class C>
-  bool IsNeeded() const {
-    if constexpr (std::is_same_v<C, ArgMin<T>>) return run_.needs().least_index;
-    if constexpr (std::is_same_v<C, ArgMax<T>>) return run_.needs().greatest_index;
-    return true;
-  }
-
-  // A component at a time: the block stays in L2.
-  void AddValues(const T* data, const Place& place, std::int64_t rows, State* states) const {
-    Values::ForEach([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      if constexpr (!Values::template kIsSparedCount<C>) {
-        if (IsNeeded<C>()) AddComponent<C>(data, place, rows, states);
-      }
-    });
-    if constexpr (Values::kSparesCounts) {
-      const bool all_finite = std::all_of(states, states + columns_, [](const State& state) {
-        return Values::AllFinite(X::ValuesOf(state));
-      });
-      if (all_finite) return;
-      Values::ForEach([&](auto tag) {
-        using C = typename decltype(tag)::type;
-        if constexpr (Values::template kIsSparedCount<C>) {
-          AddComponent<C>(data, place, rows, states);
-        }
-      });
-    }
-  }
-
-  template <class C>
-  void AddComponent(const T* data, const Place& place, std::int64_t rows, State* states) const {
-    using Acc = typename C::Acc;
-    const auto& loops = GetColumnLoops<T, typename Values::template Applied<C>>();
-    const auto size = static_cast<std::size_t>(columns_);
-    const auto accs = std::make_unique_for_overwrite<Acc[]>(2 * size);
-    Acc* top = accs.get();
-    Acc* next = top + size;
-    for (std::int64_t row = 0; row < rows; row += kLeafRows) {
-      loops.fold_leaf(data, place.step, static_cast<int>(row),
-                      static_cast<int>(std::min<std::int64_t>(kLeafRows, rows - row)), columns_,
-                      next);
-      if (row > 0) loops.combine(top, next, columns_);
-      std::swap(top, next);
-    }
-    for (std::int64_t c = 0; c < columns_; ++c) {
-      auto& value = Values::template Get<C>(X::ValuesOf(states[c]));
-      value =
-          C::Combine(value, PromoteAt<C>(top[c], {.first = place.first + c, .step = place.step}));
     }
   }
 

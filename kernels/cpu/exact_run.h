@@ -10,6 +10,7 @@
 #include "kernels/cpu/exact_sums.h"
 #include "kernels/cpu/row_tile.h"
 #include "kernels/exact/fold.h"
+#include "kernels/exact/results.h"
 #include "kernels/exact/sums.h"
 #include "kernels/finish.h"
 #include "kernels/tiles.h"
@@ -18,6 +19,7 @@ namespace warpfold::cpu {
 
 // Of what a fusion holds, what somebody reads: what takes long is left out otherwise.
 struct ExactNeeds {
+  bool values = true;  // of floats: other than sums and products
   bool absolute_sums_and_squares = true;
   bool product = true;
   bool least_index = true;
@@ -27,6 +29,7 @@ struct ExactNeeds {
     if (output.states != nullptr) return;
     const Op* end = output.targets.ops + output.targets.count;
     const auto has = [&](Op op) { return std::find(output.targets.ops, end, op) != end; };
+    values = !std::all_of(output.targets.ops, end, exact::IsRounded<float>);
     absolute_sums_and_squares =
         has(Op::kL1Norm) || has(Op::kL2Norm) || has(Op::kVar) || has(Op::kStd);
     product = has(Op::kProd);
@@ -47,6 +50,9 @@ class ExactRun {
 
   const ExactNeeds& needs() const { return needs_; }
 
+  // Whether anything reads the values: without NaN they are counted.
+  bool needs_values() const { return !kIsFloat<T> || X::kOmitsNan || needs_.values; }
+
   // Whether column loops (exact_column_sums.h) do for all but values.
   bool needs_sums_alone() const {
     return kIsFloat<T> && X::kSums != exact::Sums::kNone && !X::kOmitsNan &&
@@ -57,7 +63,7 @@ class ExactRun {
   // Whether columns are read by one loop.
   bool reads_once() const {
     if constexpr (X::kHasValuesAlone) return Values::kComponents == 1;
-    return Values::kComponents == 0 && needs_sums_alone();
+    return (Values::kComponents == 0 || !needs_values()) && needs_sums_alone();
   }
 
   // Before the first element of an output.
@@ -72,6 +78,8 @@ class ExactRun {
     if constexpr (X::kHasValuesAlone) {
       AddValues(elements, count, first, leaders, state);
     } else if constexpr (Values::kComponents == 0) {
+      AddSums(elements, count, state);
+    } else if (!needs_values()) {
       AddSums(elements, count, state);
     } else {
       // What the second reads is still in the cache that the first left it in.

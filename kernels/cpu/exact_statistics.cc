@@ -15,6 +15,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/highway.h"
+#include "kernels/cpu/error_free-inl.h"
 #include "kernels/cpu/exact_double_tile-inl.h"
 #include "kernels/cpu/exact_elements-inl.h"
 #include "kernels/cpu/exact_grids-inl.h"
@@ -119,25 +120,6 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
     AddOnGrids(load_square, count, 2 * top, 2 * lowest, 2 * kUnit, words.squares);
   }
 };
-
-// x * x is product + rest.
-struct SquareParts {
-  V product;
-  V rest;
-};
-HWY_INLINE SquareParts SquareOf(V x) {
-  const V product = hn::Mul(x, x);
-#if HWY_NATIVE_FMA
-  return {product, hn::MulSub(x, x, product)};
-#else  // Dekker's: halves of 26 bits, whose products are exact
-  const V scaled = hn::Mul(x, hn::Set(D(), 134217729.0));  // 2^27 + 1
-  const V high = hn::Sub(scaled, hn::Sub(scaled, x));
-  const V low = hn::Sub(x, high);
-  const V cross = hn::Mul(high, low);
-  const V rest = hn::Add(hn::Sub(hn::Mul(high, high), product), hn::Add(cross, cross));
-  return {product, hn::Add(rest, hn::Mul(low, low))};
-#endif
-}
 
 // f64: the sum by its own tile; all else by grids, in three classes of elements of which each is
 // scaled to where no square overflows or loses bits.

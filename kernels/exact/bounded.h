@@ -126,6 +126,10 @@ using BoundedSum = std::conditional_t<kSumsInPairs<T>, SumPair<T>, Sum<T>>;
 template <typename T>
 using BoundedAbsSum = std::conditional_t<kSumsInPairs<T>, AbsSumPair<T>, AbsSum<T>>;
 
+// The sums of BoundedStatistics alone.
+template <typename T>
+using BoundedSumsAlone = PlainFold<T, BoundedSum<T>, BoundedAbsSum<T>, SquareSumPair<T>,
+                                   LargestSize<T>, SmallestSize<T>>;
 template <typename T, NanPolicy kNanPolicy, class... More>
 using BoundedStatistics =
     Fold<T, kNanPolicy, BoundedSum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>, BoundedAbsSum<T>,
