@@ -5,9 +5,9 @@ data, with all that is summed again.
   bench/kernels/hard_data.py [--json FILE] [--date DATE] [--commit SHA] [--log2-bytes N]
                              [--dtype NAME]...
 
-Each is a fold of bounded sums and a second look at the outputs that these leave in doubt, until the
-host knows the results: medians of calls that take turns, on one input. N(0, 1) stands for all
-normal data. The whole tensor's SUM alone is served by another kernel (warpfold_bench_exact).
+Each is what the server runs until the host knows the results: of a whole tensor's SUM one kernel
+(flat_sum.cuh), else a fold of bounded sums and a second look at the outputs that these leave in
+doubt. Medians of calls that take turns, on one input. N(0, 1) stands for all normal data.
 
 Needs torch and a GPU.
 """

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cub/device/device_reduce.cuh>
+#include <vector>
 
 #include "bench/kernels/native.h"
 #include "bench/kernels/timing.h"
+#include "kernels/cuda/exact_sum.h"
 #include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/exact/results.h"
@@ -30,9 +32,6 @@ warpfold::cuda::Job JobOf(const NativeReduction& native) {
 // What lies in a reduction's scratch memory: the list of outputs in doubt, the sums of some of
 // them, and what the kernels need.
 struct Scratch {
-  // As the server: cuda_sums.cc.
-  static constexpr std::size_t kSumsBytesMax = std::size_t{4} << 20;
-
   explicit Scratch(const NativeReduction& native)
       : job(JobOf(native)), outputs(native.extent.outputs()) {
     sums_job.dtype = native.dtype;
@@ -44,18 +43,19 @@ struct Scratch {
     sums_at = numbers_at + Aligned(static_cast<std::size_t>(outputs) * sizeof(std::int64_t));
     kernels_at = sums_at;
     if (warpfold::IsFloat(native.dtype)) {
-      sums_bytes = warpfold::cuda::OutputSumsBytes(sums_job);
-      sums_at_once = std::min(outputs, static_cast<std::int64_t>(kSumsBytesMax / sums_bytes));
-      kernels_at += Aligned(sums_bytes * static_cast<std::size_t>(sums_at_once));
+      sums_bytes =
+          std::min(static_cast<std::size_t>(outputs) * warpfold::cuda::OutputSumsBytes(sums_job),
+                   warpfold::cuda::kManySumsBytes);
+      kernels_at += Aligned(sums_bytes);
     }
-    bytes = kernels_at + warpfold::cuda::ElementsScratchBytes(job, native.extent);
+    bytes = kernels_at + std::max(warpfold::cuda::ElementsScratchBytes(job, native.extent),
+                                  warpfold::cuda::kExactSumScratchBytesMax);
   }
 
   warpfold::cuda::Job job;
   warpfold::cuda::SumsJob sums_job;
   std::int64_t outputs;
-  std::size_t sums_bytes = 0;  // of an output
-  std::int64_t sums_at_once = 0;
+  std::size_t sums_bytes = 0;
   std::size_t numbers_at, sums_at, kernels_at, bytes;
 
  private:
@@ -65,6 +65,15 @@ struct Scratch {
   }
 };
 
+// What the server has another kernel for: the sum of all elements, and nothing else.
+bool IsWholeSum(const NativeReduction& native) {
+  const std::int64_t bytes =
+      native.extent.count * static_cast<std::int64_t>(warpfold::ElementBytes(native.dtype));
+  return warpfold::IsFloat(native.dtype) && native.extent.outputs() == 1 &&
+         native.ops == std::vector<warpfold::Op>{warpfold::Op::kSum} &&
+         bytes >= warpfold::cuda::ExactSumBytesMin(native.dtype);
+}
+
 // Sums the outputs in doubt again, of more than the list holds all.
 void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
             const warpfold::ResultTargets& targets, const warpfold::DoubtCounts& doubts,
@@ -72,21 +81,13 @@ void Settle(const NativeReduction& native, const Scratch& scratch, const void* d
   namespace cuda = warpfold::cuda;
   cuda::SumsJob job = scratch.sums_job;
   if (doubts.beyond_sums == 0) job.sums = warpfold::exact::Sums::kSum;
-  char* const d_sums = d_scratch + scratch.sums_at;
   const auto* const d_numbers =
       doubts.all > scratch.outputs
           ? nullptr
           : reinterpret_cast<const std::int64_t*>(d_scratch + scratch.numbers_at);
-  const std::int64_t count = std::min(doubts.all, scratch.outputs);
-  for (std::int64_t done = 0; done < count; done += scratch.sums_at_once) {
-    const cuda::Outputs some{.count = std::min(count - done, scratch.sums_at_once),
-                             .first = done,
-                             .d_numbers = d_numbers == nullptr ? nullptr : d_numbers + done};
-    Check(cudaMemsetAsync(d_sums, 0, static_cast<std::size_t>(some.count) * scratch.sums_bytes,
-                          stream));
-    Check(cuda::AddOutputs(job, {d_data, native.extent}, {}, some, d_sums, stream));
-    Check(cuda::FinishSums(job, d_sums, some, targets, stream));
-  }
+  Check(cuda::SumOutputs(job, {d_data, native.extent}, {},
+                         {.count = std::min(doubts.all, scratch.outputs), .d_numbers = d_numbers},
+                         targets, d_scratch + scratch.sums_at, scratch.sums_bytes, stream));
 }
 
 }  // namespace
@@ -107,6 +108,10 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
   const Scratch scratch(native);
   char* const d_bytes = static_cast<char*>(d_scratch);
   warpfold::Output output = native.OutputAt(d_results, nullptr);
+  if (IsWholeSum(native)) {
+    return warpfold::cuda::ExactSum(native.dtype, d_data, native.extent.count, scratch.job.device,
+                                    d_bytes + scratch.kernels_at, output.targets.arrays[0], stream);
+  }
   output.doubts = {.counts = reinterpret_cast<warpfold::DoubtCounts*>(d_bytes),
                    .numbers = reinterpret_cast<std::int64_t*>(d_bytes + scratch.numbers_at),
                    .capacity = scratch.outputs};

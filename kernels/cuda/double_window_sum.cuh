@@ -2,13 +2,15 @@
 //
 // Of each element two float64 sums take what reaches a place 51 - kCountLog2 below the largest, and
 // the rest. Where the exponents of a warp's tile lie in the warp's window no addition rounds, and
-// the bits of the sums are their totals, as integers. What no window holds is added as digits.
+// the bits of the sums are their totals, as integers. What no window holds is added as digits,
+// which are integers. So is all there is where float64 additions are slow.
 #ifndef WARPFOLD_KERNELS_CUDA_DOUBLE_WINDOW_SUM_CUH_
 #define WARPFOLD_KERNELS_CUDA_DOUBLE_WINDOW_SUM_CUH_
 
 #include <cstdint>
 
 #include "kernels/cuda/double_digits.cuh"
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/lane_tile.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -93,7 +95,7 @@ class DoubleWindowSum : public LaneSumBase<double> {
       AddNotFinite(tile);
       return false;
     }
-    if (top - bottom >= kWindow || top < kFieldMin || top > kFieldMax) {
+    if (!kIsFloat64Fast || top - bottom >= kWindow || top < kFieldMin || top > kFieldMax) {
       wide_.Add(tile.rows, max(bottom, 1), max(top, 1), digits_);
       return false;
     }

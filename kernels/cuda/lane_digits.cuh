@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/cuda/warp_digits.cuh"
 #include "kernels/element.h"
@@ -124,6 +125,16 @@ class LaneDigits {
   bool is_used_ = false;
 };
 
+// A finite x in units of the smallest subnormal number.
+__device__ __forceinline__ std::int64_t UnitsOf(Half x) {
+  constexpr int kStored = exact::FloatFormat<Half>::kPrecision - 1;
+  constexpr std::uint32_t kHidden = 1u << kStored;
+  const std::uint32_t field = x.bits >> kStored & 0x1f;
+  const std::int64_t mantissa = (x.bits & (kHidden - 1)) | (field != 0 ? kHidden : 0);
+  const std::int64_t units = mantissa << (field != 0 ? field - 1 : 0);
+  return x.bits >> 15 != 0 ? -units : units;
+}
+
 // f16: all that there is fits an integer, and takes no shared memory.
 template <int kThreads>
 class LaneDigits<Half, kThreads> {
@@ -136,7 +147,11 @@ class LaneDigits<Half, kThreads> {
   __device__ __forceinline__ void Add(Half x, float& zero) {
     const float value = Widen(x);
     zero = __fmaf_rn(value, 0, zero);
-    total_ += __double2ll_rn(static_cast<double>(value) * 0x1p24);
+    if constexpr (kIsFloat64Fast) {
+      total_ += __double2ll_rn(static_cast<double>(value) * 0x1p24);
+    } else {
+      total_ += UnitsOf(x);
+    }
   }
 
   using Sums = SpacedDigits<5, 0>;

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include "kernels/cuda/double_window_sum.cuh"
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/lane_tile.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -29,13 +31,22 @@ class HalfSum : public LaneSumBase<Half> {
   __device__ __forceinline__ void Add(const Tile& tile) {
     if (this->is_nan_) return;
     std::uint32_t largest = 0;  // of both halves of a word
-    double sums[2] = {-0.0, -0.0};
     tile.ForEachWord([&](std::uint32_t word) { largest = __vmaxu2(largest, word & 0x7fff7fff); });
-    tile.ForEach([&](Half x, int i) { sums[i % 2] = __dadd_rn(sums[i % 2], WidenToDouble(x)); });
+    double sums[2] = {-0.0, -0.0};
+    if constexpr (kIsFloat64Fast) {
+      tile.ForEach([&](Half x, int i) { sums[i % 2] = __dadd_rn(sums[i % 2], WidenToDouble(x)); });
+    }
     constexpr std::uint32_t kInfinity = 0x7c00;
     const bool is_finite = (largest & 0xffff) < kInfinity && largest >> 16 < kInfinity;
     if (!__all_sync(kFullWarp, is_finite)) {
       this->AddNotFinite(tile);
+      return;
+    }
+    if constexpr (!kIsFloat64Fast) {
+      tile.ForEach([&](Half x, int) {
+        total_ += UnitsOf(x);
+        if (!IsNegativeZero(x)) this->specials_ |= exact::kHasOtherThanNegativeZero;
+      });
       return;
     }
     const double sum = __dadd_rn(sums[0], sums[1]);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/output_sums.h"
 
+#include <algorithm>
+
 namespace warpfold::cuda {
 namespace {
 
@@ -40,6 +42,25 @@ cudaError_t AddOutputs(const SumsJob& job, const RowsAt& tensor, const OutputRow
 cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                        const ResultTargets& targets, cudaStream_t stream) {
   return VisitFloat(job, [&](auto of) { return of.Finish(job, d_sums, outputs, targets, stream); });
+}
+
+cudaError_t SumOutputs(const SumsJob& job, const RowsAt& tensor, const OutputRows& output_rows,
+                       const Outputs& outputs, const ResultTargets& targets, void* d_sums,
+                       std::size_t bytes, cudaStream_t stream) {
+  const std::size_t sums_bytes = OutputSumsBytes(job);
+  const auto at_once = static_cast<std::int64_t>(bytes / sums_bytes);
+  Outputs some = outputs;
+  for (std::int64_t done = 0; done < outputs.count; done += some.count) {
+    some.count = std::min(outputs.count - done, at_once);
+    some.first = outputs.first + done;
+    if (outputs.d_numbers != nullptr) some.d_numbers = outputs.d_numbers + done;
+    cudaError_t error =
+        cudaMemsetAsync(d_sums, 0, static_cast<std::size_t>(some.count) * sums_bytes, stream);
+    if (error == cudaSuccess) error = AddOutputs(job, tensor, output_rows, some, d_sums, stream);
+    if (error == cudaSuccess) error = FinishSums(job, d_sums, some, targets, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 }  // namespace warpfold::cuda

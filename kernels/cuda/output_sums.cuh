@@ -96,7 +96,7 @@ __device__ __forceinline__ void ClearWords(std::int64_t* words, int lane) {
 }
 
 // Adds a row's elements to its sums. Warp-wide; a lane without a row has begin == end. The words
-// are zeros, and are left so.
+// are zeros and are left so, but for rows that AddFiniteRow tries first.
 template <typename T, exact::Sums kSums, int kRowLanes>
 __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::int64_t begin,
                                        std::int64_t end, bool omits_nan, std::int64_t* words,
@@ -107,10 +107,9 @@ __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::i
   LaneSpecials specials;
   if constexpr (kSums == exact::Sums::kSum) {
     if constexpr (kRowLanes == kLanes && kHasLaneDigits<T>) {
-      const bool is_added = AddFiniteRow(row, stride, begin, end, words, to);
+      if (AddFiniteRow(row, stride, begin, end, words, to)) return;
       __syncwarp();
       ClearWords<T, kSums>(words, lane);
-      if (is_added) return;
     }
     VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
       if (specials.Add(x, omits_nan)) bins.Add(exact::PartsOf(x));

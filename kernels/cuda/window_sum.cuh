@@ -3,12 +3,14 @@
 // Where the exponents of a warp's tile lie in the warp's window, no float64 addition of them
 // rounds: a lane adds its elements as they are, and the total, which is an integer in units of the
 // window's lowest place, to 64 bits of its own. Two integer instructions an element find that out,
-// and one vote a tile. A window moves with the data; what none holds is added as digits.
+// and one vote a tile. A window moves with the data; what none holds is added as digits, which are
+// integers. So is all there is where float64 additions are slow.
 #ifndef WARPFOLD_KERNELS_CUDA_WINDOW_SUM_CUH_
 #define WARPFOLD_KERNELS_CUDA_WINDOW_SUM_CUH_
 
 #include <cstdint>
 
+#include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/lane_tile.cuh"
@@ -98,7 +100,7 @@ class WindowSum : public LaneSumBase<T> {
       return false;
     }
     if (largest == 0) return false;  // zeros alone
-    if (high - low > kWindow) {
+    if (!kIsFloat64Fast || high - low > kWindow) {
       wide_tiles_ = kWideTiles;
       AddWide(tile);
       return false;

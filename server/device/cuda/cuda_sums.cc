@@ -81,19 +81,21 @@ absl::Status CudaSums::SumAgain(const void* d_tensor, const cuda::Outputs& outpu
 absl::Status CudaSums::Sum(const cuda::SumsJob& job, const cuda::RowsAt& rows,
                            const OutputRows& output_rows, const cuda::Outputs& outputs,
                            const ResultTargets& targets) {
-  const std::size_t bytes = cuda::OutputSumsBytes(job);
-  const auto slots = static_cast<std::int64_t>(sums_bytes() / bytes);
-  cuda::Outputs slice = outputs;
-  for (std::int64_t done = 0; done < outputs.count; done += slice.count) {
-    slice.count = std::min(outputs.count - done, slots);
-    slice.first = outputs.first + done;
-    if (outputs.d_numbers != nullptr) slice.d_numbers = outputs.d_numbers + done;
-    WARPFOLD_RETURN_IF_CUDA_ERROR(
-        cudaMemsetAsync(d_sums_, 0, static_cast<std::size_t>(slice.count) * bytes, stream_));
-    WARPFOLD_RETURN_IF_CUDA_ERROR(
-        cuda::AddOutputs(job, rows, output_rows, slice, d_sums_, stream_));
-    WARPFOLD_RETURN_IF_CUDA_ERROR(cuda::FinishSums(job, d_sums_, slice, targets, stream_));
+  // More than there is room for is rare. Without more memory it only takes longer.
+  const std::size_t bytes = std::min(
+      static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job), cuda::kManySumsBytes);
+  void* d_more = nullptr;
+  if (bytes > sums_bytes() && cudaMallocAsync(&d_more, bytes, stream_) != cudaSuccess) {
+    d_more = nullptr;
+    (void)cudaGetLastError();
   }
+  const cudaError_t error =
+      d_more != nullptr
+          ? cuda::SumOutputs(job, rows, output_rows, outputs, targets, d_more, bytes, stream_)
+          : cuda::SumOutputs(job, rows, output_rows, outputs, targets, d_sums_, sums_bytes(),
+                             stream_);
+  if (d_more != nullptr) (void)cudaFreeAsync(d_more, stream_);
+  WARPFOLD_RETURN_IF_CUDA_ERROR(error);
   return absl::OkStatus();
 }
 

@@ -41,7 +41,7 @@ class CudaSums {
   absl::Status SumAgain(const void* d_tensor, const cuda::Outputs& outputs, bool beyond_sums);
 
  private:
-  // Adds up `outputs` of the rows at `d_data`, as many at a time as there are slots.
+  // Adds up `outputs` of the rows and writes their results.
   absl::Status Sum(const cuda::SumsJob& job, const cuda::RowsAt& rows,
                    const OutputRows& output_rows, const cuda::Outputs& outputs,
                    const ResultTargets& targets);

@@ -10,6 +10,12 @@
 
 namespace warpfold::cuda {
 
+#ifdef WARPFOLD_EMULATES_SLOW_FLOAT64
+inline constexpr bool kIsFloat64Fast = false;
+#else
+inline constexpr bool kIsFloat64Fast = true;
+#endif
+
 template <std::uint32_t kSelector>
 std::uint32_t Permute(std::uint32_t word) {
   std::uint32_t result = 0;
