@@ -80,8 +80,9 @@ bench-kernels: benches ## Kernels, shapes, batches, reduce0..reduce6; accuracy, 
 	fi
 
 .PHONY: bench-cpu
-bench-cpu: benches ## CPU kernels against numpy.sum and a plain read of memory (python3 with numpy; CPU_ARGS=...)
+bench-cpu: benches ## CPU kernels against numpy.sum and a plain read and sum (python3 with numpy; CPU_ARGS=..., CPU_SUMS_ARGS=...)
 	@bench/kernels/cpu.py --build $(BUILD)/bench/kernels $(CPU_ARGS)
+	@bench/kernels/cpu_sums.py --build $(BUILD)/bench/kernels $(CPU_SUMS_ARGS)
 
 .PHONY: bench-service
 bench-service: benches ## Service speed against a null server in the same run (BENCH_ARGS=...)

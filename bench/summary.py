@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 
-from quote import exact_sums, hard_data, kernels, pays, service, shapes
+from quote import cpu_sums, exact_sums, hard_data, kernels, pays, service, shapes
 from quote.form import ROOT, load, source_text
 
 EXACT = "exact-peers-h100.json"
@@ -49,8 +49,8 @@ def measurements_lines():
     sections = [exact_lines(), hard_data.lines(), shapes.lines("shapes-h100.json"),
                 pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
                 service_lines(), service.gpus_lines("gpus-h100x2.json"), kernels.dtype_lines(),
-                kernels.cpu_lines(), kernels.accuracy_lines(), kernels.batch_lines(),
-                service.client_lines(), plot_lines()]
+                kernels.cpu_lines(), cpu_sums.lines(), kernels.accuracy_lines(),
+                kernels.batch_lines(), service.client_lines(), plot_lines()]
     return "\n\n".join("\n".join(lines) for lines in sections if lines).splitlines()
 
 

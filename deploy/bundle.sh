@@ -56,7 +56,7 @@ for file in bench/{kernels,quote,service,peers}/*.py client/python/warpfold/*.{p
 done
 chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload,beside}.py \
   "$destination/bench/peers/exact_sums.py" \
-  "$destination"/bench/kernels/{accuracy,cpu,hard_data,torch_shapes}.py \
+  "$destination"/bench/kernels/{accuracy,cpu,cpu_sums,hard_data,torch_shapes}.py \
   "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py" \
   "$destination/bench/service/pays.py"
 install -m 644 LICENSE "$destination/LICENSE"

@@ -44,6 +44,10 @@ class Cpu:
         self._read = self._library.warpfold_cpu_read
         self._read.restype = ctypes.c_double
         self._read.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_int64]
+        self._plain_sum = self._library.warpfold_cpu_plain_sum
+        self._plain_sum.restype = ctypes.c_double
+        self._plain_sum.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int,
+                                    ctypes.c_int64]
         self._library.warpfold_cpu_simd.restype = ctypes.c_char_p
         self.simd = self._library.warpfold_cpu_simd().decode()
 
@@ -54,6 +58,10 @@ class Cpu:
     def read(self, data, size, threads=1, repeats=1):
         """Mean seconds of one of `repeats` plain reads."""
         return self._read(data, size, threads, repeats)
+
+    def plain_sum(self, dtype, data, count, threads=1, repeats=1):
+        """Mean seconds of one of `repeats` sums in float64, of f32, f64 or bf16."""
+        return self._plain_sum(dtype.encode(), data, count, threads, repeats)
 
 
 class Cuda:

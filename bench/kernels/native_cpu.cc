@@ -1,5 +1,5 @@
-// The CPU kernels for Python benches, by ctypes (native.py), and a plain read of memory to compare
-// them with. Calls block; one at a time.
+// The CPU kernels for Python benches, by ctypes (native.py), and what to compare them with: a plain
+// read of memory, and a plain sum. Calls block; one at a time.
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -12,6 +12,9 @@
 #include "bench/kernels/native.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/tile_loops.h"
+#include "kernels/element.h"
+#include "kernels/host_device.h"
+#include "kernels/types.h"
 
 namespace {
 
@@ -37,16 +40,40 @@ double SecondsOfOne(int threads, std::int64_t repeats, const Run& run) {
   return elapsed.count() / static_cast<double>(repeats);
 }
 
-// As wide as the processor loads, which is all that a reduction may hope for.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-__attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#define WARPFOLD_ALL_WIDTHS \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WARPFOLD_ALL_WIDTHS
 #endif
-std::uint64_t
-ReadWords(const std::uint64_t* words, std::int64_t count) {
+
+// As wide as the processor loads, which is all that a reduction may hope for.
+WARPFOLD_ALL_WIDTHS std::uint64_t ReadWords(const std::uint64_t* words, std::int64_t count) {
   std::uint64_t all = 0;
   for (std::int64_t i = 0; i < count; ++i) all |= words[i];
   return all;
 }
+
+// In float64, as an exact sum would be if additions did not round: as many running sums as hide
+// how long an addition takes.
+#define WARPFOLD_PLAIN_SUM(T)                                                  \
+  WARPFOLD_ALL_WIDTHS double PlainSum(const T* elements, std::int64_t count) { \
+    constexpr int kRunning = 64;                                               \
+    double sums[kRunning] = {};                                                \
+    for (std::int64_t i = 0; i + kRunning <= count; i += kRunning) {           \
+      for (int r = 0; r < kRunning; ++r) sums[r] += ToDouble(elements[i + r]); \
+    }                                                                          \
+    double sum = 0;                                                            \
+    for (const double part : sums) sum += part;                                \
+    return sum;                                                                \
+  }
+template <typename T>
+inline double ToDouble(T x) {
+  return static_cast<double>(warpfold::Widen(x));
+}
+WARPFOLD_PLAIN_SUM(float)
+WARPFOLD_PLAIN_SUM(double)
+WARPFOLD_PLAIN_SUM(warpfold::BFloat16)
 
 std::atomic<std::uint64_t> g_read;  // so that nothing read is dropped as unused
 
@@ -83,6 +110,26 @@ double warpfold_cpu_read(const void* data, std::int64_t bytes, int threads, std:
                       std::memory_order_relaxed);
     });
   });
+}
+
+// Adds `count` elements of "f32", "f64" or "bf16", of which those beyond a multiple of 64 a task
+// are left out, `repeats` times over. Returns the mean seconds of one.
+double warpfold_cpu_plain_sum(const char* dtype, const void* data, std::int64_t count, int threads,
+                              std::int64_t repeats) {
+  constexpr std::int64_t kTaskElements = 1 << 16;
+  const auto of = [&](const auto* elements) {
+    return SecondsOfOne(threads, repeats, [&](warpfold::cpu::ParallelFor parallel_for) {
+      parallel_for((count + kTaskElements - 1) / kTaskElements, [&](std::int64_t task) {
+        const std::int64_t first = task * kTaskElements;
+        const double sum = PlainSum(elements + first, std::min(kTaskElements, count - first));
+        g_read.fetch_or(warpfold::BitCast<std::uint64_t>(sum), std::memory_order_relaxed);
+      });
+    });
+  };
+  const warpfold::DType type = warpfold::bench::Named(warpfold::kAllDTypes, dtype);
+  if (type == warpfold::DType::kF64) return of(static_cast<const double*>(data));
+  if (type == warpfold::DType::kBF16) return of(static_cast<const warpfold::BFloat16*>(data));
+  return of(static_cast<const float*>(data));
 }
 
 }  // extern "C"
