@@ -55,7 +55,8 @@ class ExactColumns {
       }
     }
     if constexpr (!X::kHasValuesAlone) {
-      if (run_.needs_sums_alone()) {
+      // Fewer columns than that are sooner made runs of than filled up.
+      if (run_.needs_sums_alone() && columns_ >= kColumnsPadding) {
         for (std::int64_t row = 0; row < rows; row += kColumnSumRowsMax) {
           AddSumsAlone(data + row * step, step, std::min(kColumnSumRowsMax, rows - row), states);
         }

@@ -23,6 +23,43 @@ HWY_BEFORE_NAMESPACE();
 namespace warpfold::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Elements below 2^-1021, which are their bits times 2^-1074: of them integers, as some processors
+// take 100 cycles and more for a float64 operation on a subnormal number.
+struct TinyTile {
+  // low + high * 2^32.
+  struct Sum {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+
+    void AddTo(std::int64_t* words) const {
+      static_assert(exact::DigitLayout<double, 1>::kUnit == -1074);
+      exact::AddAt(words, low, 0);
+      exact::AddAt(words, high, 32);
+    }
+  };
+  Sum sum;
+  Sum absolute_sum;
+  std::uint64_t all = 0;  // the bits of their magnitudes
+
+  TinyTile(const double* elements, int count) {
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+    for (int i = 0; i < count; ++i) {
+      const auto bits = BitCast<std::uint64_t>(elements[i]);
+      const std::uint64_t magnitude = bits & ~kSign;
+      all |= magnitude;
+      const std::int64_t sign = -static_cast<std::int64_t>(bits >> 63);
+      const auto low = static_cast<std::int64_t>(magnitude & 0xffffffff);
+      const auto high = static_cast<std::int64_t>(magnitude >> 32);
+      absolute_sum.low += low;
+      absolute_sum.high += high;
+      sum.low += (low ^ sign) - sign;
+      sum.high += (high ^ sign) - sign;
+    }
+  }
+  // And not nothing but zeros.
+  bool are_all_tiny() const { return all != 0 && all >> 53 == 0; }
+};
+
 // f64, which leaves float64 no bits to spare: each addition is split into what reaches a grid that
 // the largest element's exponent fixes, and the rest below it. The exponent is guessed from the
 // first elements, then from the tile before; the pass that adds tells whether the guess was right.
@@ -39,12 +76,24 @@ class DoubleTile {
 
   // `count` elements, whole steps and at most kTile.
   std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
-    if (guess_ == 0) guess_ = FirstGuess(tile);
+    if (guess_ == 0) {
+      are_tiny_ = TinyTile(tile, kStep).are_all_tiny();
+      guess_ = FirstGuess(tile);
+    }
+    if (are_tiny_) {
+      const TinyTile tiny(tile, count);
+      are_tiny_ = tiny.are_all_tiny();
+      if (are_tiny_) {
+        tiny.sum.AddTo(words.sum);
+        return exact::kHasOtherThanNegativeZero;
+      }
+    }
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Sums sums = AddOnGrid(tile, count, guess_);
       if (!sums.is_finite) break;
       if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);  // signs
       const int largest = ExponentOf(sums.largest);
+      are_tiny_ = largest == 1;
       const int smallest = std::min(largest, ExponentOf(sums.smallest));
       if (largest <= guess_ && smallest >= guess_ - kWindow) {
         Put(sums, guess_, words.sum);
@@ -153,6 +202,7 @@ class DoubleTile {
   }
 
   int guess_ = 0;
+  bool are_tiny_ = false;  // the elements of the tile before
 };
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE

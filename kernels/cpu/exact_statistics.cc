@@ -131,6 +131,16 @@ class DoubleStatistics {
 
   // `count` elements, whole steps and at most kTile.
   std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
+    if (is_first_) are_tiny_ = TinyTile(tile, kStep).are_all_tiny();
+    is_first_ = false;
+    if (are_tiny_) {
+      const TinyTile tiny(tile, count);
+      are_tiny_ = tiny.are_all_tiny();
+      if (are_tiny_) {
+        AddTiny(tile, count, tiny, words);
+        return exact::kHasOtherThanNegativeZero;
+      }
+    }
     const D d;
     V largest = hn::Zero(d);
     V smallest = hn::Set(d, kInfinity<double>);
@@ -147,6 +157,7 @@ class DoubleStatistics {
     const double greatest = is_finite ? Largest(d, largest) : 0;
     if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);
     const double least = Smallest(d, smallest);
+    are_tiny_ = greatest < 0x1p-1021;
     if (least >= kSmall && greatest < kLarge) {
       AddClass<0, false>(tile, count, least, greatest, words);
     } else {
@@ -188,13 +199,36 @@ class DoubleStatistics {
     const int top = ExponentOf(greatest) + kUnit + 52 + 1 + kScale;
     const int lowest = ExponentOf(least) - 1 + kUnit + kScale;
     AddOnGrids(load, count, top, lowest, kUnit + kScale, words.absolute_sum);
-    const int unit = 2 * (kUnit + kScale);
-    AddOnGrids([&](int i) { return SquareOf(load(i)).product; }, count, 2 * top, 2 * lowest, unit,
-               words.squares);
-    AddOnGrids([&](int i) { return SquareOf(load(i)).rest; }, count, 2 * top - 53, 2 * lowest, unit,
-               words.squares);
+    AddSquares(load, count, top, lowest, kUnit + kScale, words);
   }
 
+  static HWY_NOINLINE void AddTiny(const double* tile, int count, const TinyTile& tiny,
+                                   const ExactWords& words) {
+    tiny.sum.AddTo(words.sum);
+    tiny.absolute_sum.AddTo(words.absolute_sum);
+    // As multiples of 1, not of 2^kUnit.
+    const auto load = [&](int i) {
+      const hn::RebindToSigned<D> integers;
+      const auto bits = hn::LoadU(integers, reinterpret_cast<const std::int64_t*>(tile + i));
+      const auto size = hn::And(bits, hn::Set(integers, ~(std::int64_t{1} << 63)));
+      return hn::ConvertTo(D(), size);
+    };
+    AddSquares(load, count, std::bit_width(tiny.all), 0, 0, words);
+  }
+
+  // The squares of numbers below 2^top, multiples of 2^lowest. The words are in units of 2^(2
+  // unit).
+  template <class Load>
+  static HWY_INLINE void AddSquares(const Load& load, int count, int top, int lowest, int unit,
+                                    const ExactWords& words) {
+    AddOnGrids([&](int i) { return SquareOf(load(i)).product; }, count, 2 * top, 2 * lowest,
+               2 * unit, words.squares);
+    AddOnGrids([&](int i) { return SquareOf(load(i)).rest; }, count, 2 * top - 53, 2 * lowest,
+               2 * unit, words.squares);
+  }
+
+  bool is_first_ = true;
+  bool are_tiny_ = false;  // the elements of the tile before
   DoubleTile<kOmitsNan> sum_;
 };
 

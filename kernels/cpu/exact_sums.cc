@@ -14,6 +14,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/exact_sums.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/exact_double_tile-inl.h"
 #include "kernels/cpu/exact_elements-inl.h"
@@ -39,6 +40,7 @@ struct NarrowTile : NarrowElements<T, kOmitsNan> {
 
   static constexpr int kBitsLanes = static_cast<int>(hn::MaxLanes(BitsTag()));
   static constexpr int kStep = std::max(kRunning * kLanes, kBitsLanes);
+  static constexpr int kLineElements = 64 / static_cast<int>(sizeof(T));
 
   // `count` elements, whole steps and at most kTile.
   std::uint32_t Add(const T* tile, int count, const ExactWords& words) const {
@@ -49,6 +51,7 @@ struct NarrowTile : NarrowElements<T, kOmitsNan> {
     auto largest = hn::Zero(bits);
     auto smallest_less_one = hn::Set(bits, static_cast<Bits>(~Bits{0}));
     for (int i = 0; i < count; i += kStep) {
+      for (int v = 0; v < kStep; v += kLineElements) hwy::Prefetch(tile + i + v + N::kAhead);
       if constexpr (!kAlwaysFits) {
         for (int v = 0; v < kStep; v += kBitsLanes) {
           const auto magnitude = N::LoadMagnitude(bits, tile + i + v);
