@@ -71,8 +71,8 @@ constexpr ConfigOption kOptions[] = {
      "Most partial states and results that one reduction may hold; a GPU sets as much aside", kMiB,
      kMaxBytes},
     {"gpu-scratch-bytes", &Config::gpu_scratch_bytes, "bytes", kAtStart,
-     "The same on a GPU, taken when it is needed; 0: a sixteenth of the GPU's memory, and no less "
-     "than --scratch-bytes",
+     "The same on a GPU, taken when it is needed; 0: a sixteenth of the GPU's memory, of one below "
+     "40 GiB up to 2.5 GiB and a sixth, and no less than --scratch-bytes",
      0, kMaxBytes},
     {"look-us", &Config::look_us, "us", kAtStart,
      "Time that a GPU's stream which has worked looks for its next request before its thread "

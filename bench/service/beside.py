@@ -15,11 +15,12 @@ import statistics
 import tempfile
 
 from arguments import bench_parser
-from cases import CASES, is_wanted, write_results
+from cases import CASES, GIB, Case, is_wanted, write_results
 from servers import LOAD, Server, find_programs, load_report, nvidia_smi
 
 NAMES = ("4 KiB unary, 1 client", "4 KiB unary, 64 clients", "4 KiB many, 1 client",
          "4 KiB many, 8 clients", "256 MiB stream, 1 client")
+RESIDENT = Case("4 GiB resident, 1 client", "resident", 4 * GIB, 1, "p50_us")  # but for its kernel
 TURNS = 3
 
 
@@ -58,7 +59,8 @@ def main():
                         help="cases whose name holds it; may be given several times")
     options = parser.parse_args()
     (program,) = find_programs(options.build, (LOAD,))
-    cases = [case for case in CASES if case.name in NAMES and is_wanted(case, options.only)]
+    cases = [case for case in (*CASES, RESIDENT)
+             if case.name in (*NAMES, RESIDENT.name) and is_wanted(case, options.only)]
     rounds = [measure_round(number, (options.old, options.new), program, cases, options)
               for number in range(options.rounds)]
     results = {"gpu": nvidia_smi("name"), "cases": {}}

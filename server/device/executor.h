@@ -268,7 +268,8 @@ struct LaneOptions {
   int slabs_per_lane = 4;                         // copies in flight and being filled
   // The most that one reduction may hold in partial states and results; a GPU sets as much aside.
   std::size_t scratch_bytes = std::size_t{256} << 20;
-  // The most on a GPU, where it is set; 0: a sixteenth of the GPU's memory, and no less than that.
+  // The most on a GPU, where it is set; 0: a sixteenth of the GPU's memory, of one below 40 GiB up
+  // to 2.5 GiB and a sixth, and no less than scratch_bytes.
   std::optional<std::size_t> gpu_scratch_bytes;
   BatchLimits batch{.tensors = 256, .bytes = std::size_t{1} << 20};
   // Tests only. False: passes run one after another, as on GPUs before Hopper.

@@ -15,6 +15,7 @@
 #include "server/frontend/decode.h"
 #include "server/frontend/wire_message.h"
 #include "tests/device/part_cases.h"
+#include "tests/kernels/effort.h"
 
 namespace warpfold {
 namespace {
@@ -325,7 +326,7 @@ TEST_F(StateMessageTest, SurvivesMutatedStates) {
     spec.dtype = dtype;
     spec.ops = {Op::kSum, Op::kMin, Op::kArgMax, Op::kVar, Op::kProd, Op::kAll, Op::kL1Norm};
     const v1::MergeRequest good = States(spec, 8);
-    for (int round = 0; round < 3000; ++round) {
+    for (int round = 0; round < testing::Rounds(3000); ++round) {
       v1::MergeRequest request = good;
       request.set_return_state(random_() % 2 != 0);
       std::string& bytes = *request.mutable_states(static_cast<int>(random_() % 3));
