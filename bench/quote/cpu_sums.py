@@ -10,7 +10,7 @@ CASES = {"plain sum": "SUM, a loop that adds in float64",
 
 def beside(rows):
     return table(["beside", "dtype", "threads", "GB/s", "the other's", "ratio"],
-                 [[CASES[row["case"]], row["dtype"], row["threads"],
+                 [[CASES[row["case"]], row["dtype"], str(row["threads"]),
                    f"{row['warpfold_gbps']:.1f}", f"{row['other_gbps']:.1f}",
                    f"{row['ratio']:.2f}"] for row in rows])
 

@@ -39,7 +39,8 @@ def measure_round(number, binaries, program, cases, options):
         servers = {}
         for which in order:
             command = [str(binaries[which]), f"--backend={options.backend}", "--log-level=error",
-                       "--listen-address=127.0.0.1:0", "--metrics-address=none"]
+                       "--listen-address=127.0.0.1:0", "--metrics-address=none",
+                       "--max-resident-bytes=8GiB"]
             servers[which] = stack.enter_context(Server(f"server{which}", command, folder))
         medians = {}
         for case in cases:
