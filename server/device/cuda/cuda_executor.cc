@@ -38,11 +38,10 @@ absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
 std::size_t ScratchBytesMax(const LaneOptions& options, std::size_t memory_bytes) {
   if (!options.gpu_scratch_bytes) return options.scratch_bytes;
   if (*options.gpu_scratch_bytes > 0) return *options.gpu_scratch_bytes;
-  // Statistics of 1.2 million columns of f64 that are sent fit 256 MiB before their sums were exact,
-  // and take this much: a sixth of the smallest GPU's memory.
+  // Statistics of 1.2 million columns of f64 that are sent fit 256 MiB before their sums were
+  // exact, and take this much: a sixth of the smallest GPU's memory.
   constexpr std::size_t kEnough = std::size_t{5} << 29;
-  return std::max(
-      {options.scratch_bytes, memory_bytes / 16, std::min(memory_bytes / 6, kEnough)});
+  return std::max({options.scratch_bytes, memory_bytes / 16, std::min(memory_bytes / 6, kEnough)});
 }
 
 }  // namespace
