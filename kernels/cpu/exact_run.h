@@ -77,18 +77,14 @@ class ExactRun {
            State& state) const {
     if constexpr (X::kHasValuesAlone) {
       AddValues(elements, count, first, leaders, state);
-    } else if constexpr (Values::kComponents == 0) {
-      AddSums(elements, count, state);
-    } else if (!needs_values()) {
-      AddSums(elements, count, state);
     } else {
-      // What the second reads is still in the cache that the first left it in.
-      constexpr std::int64_t kChunk = (64 << 10) / static_cast<std::int64_t>(sizeof(T));
-      for (std::int64_t i = 0; i < count; i += kChunk) {
-        const std::int64_t size = std::min(kChunk, count - i);
-        AddSums(elements + i, size, state);
-        AddValues(elements + i, size, first + i, leaders, X::ValuesOf(state));
+      if constexpr (Values::kComponents > 0) {
+        if (needs_values()) {
+          AddBoth(elements, count, first, leaders, state);
+          return;
+        }
       }
+      AddSums(elements, count, state);
     }
   }
 
@@ -119,6 +115,17 @@ class ExactRun {
   }
 
  private:
+  // What the second reads is still in the cache that the first left it in.
+  void AddBoth(const T* elements, std::int64_t count, std::int64_t first, Leaders& leaders,
+               State& state) const {
+    constexpr std::int64_t kChunk = (64 << 10) / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t i = 0; i < count; i += kChunk) {
+      const std::int64_t size = std::min(kChunk, count - i);
+      AddSums(elements + i, size, state);
+      AddValues(elements + i, size, first + i, leaders, X::ValuesOf(state));
+    }
+  }
+
   // Rows of so many elements of 32 or 64 bits are sooner added than handed to loops: 8 f32 took 10
   // ns to sum, and 24 as a tile (one core of an EPYC, Zen 4, 2026-11-22).
   static constexpr std::int64_t kShort = sizeof(T) >= 4 ? 8 : 0;
