@@ -21,6 +21,7 @@ from cpu import DESCRIBE, least_seconds, processor_name, timed
 
 # bf16 as the bits of NumPy's float32 that begin with it.
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": None}
+ELEMENT_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
 ROUNDS = 7
 COLUMNS = 1024
 
@@ -107,8 +108,7 @@ def main():
     rows = []
     for dtype in ("f32", "f64", "bf16"):
         normal = random.standard_normal(1 << 20)
-        values = np.resize(as_dtype(dtype, normal), size // (8 if dtype == "f64" else
-                                                             4 if dtype == "f32" else 2))
+        values = np.resize(as_dtype(dtype, normal), size // ELEMENT_BYTES[dtype])
         rows += [show(beside_plain(cpu, dtype, values, of)) for of in sorted({1, threads})]
         if dtype == "bf16":
             continue
@@ -119,8 +119,8 @@ def main():
                                       (1, *table.shape),
                                       lambda t=table: t.sum(axis=0, dtype=np.float64))))
     for dtype in DTYPES:
-        element = 8 if dtype == "f64" else 4 if dtype == "f32" else 2
-        rows += [show(row) for row in hard(cpu, dtype, size // 4 // element, random)]
+        count = size // 4 // ELEMENT_BYTES[dtype]
+        rows += [show(row) for row in hard(cpu, dtype, count, random)]
     report.write(arguments, rows, processor=processor_name(), threads=threads, simd=cpu.simd,
                  numpy=np.__version__)
 

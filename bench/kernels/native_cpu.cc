@@ -56,21 +56,17 @@ WARPFOLD_ALL_WIDTHS std::uint64_t ReadWords(const std::uint64_t* words, std::int
 
 // In float64, as an exact sum would be if additions did not round: as many running sums as hide
 // how long an addition takes.
-#define WARPFOLD_PLAIN_SUM(T)                                                  \
-  WARPFOLD_ALL_WIDTHS double PlainSum(const T* elements, std::int64_t count) { \
-    constexpr int kRunning = 64;                                               \
-    double sums[kRunning] = {};                                                \
-    for (std::int64_t i = 0; i + kRunning <= count; i += kRunning) {           \
-      for (int r = 0; r < kRunning; ++r) sums[r] += ToDouble(elements[i + r]); \
-    }                                                                          \
-    double sum = 0;                                                            \
-    for (const double part : sums) sum += part;                                \
-    return sum;                                                                \
+#define WARPFOLD_PLAIN_SUM(T)                                                                 \
+  WARPFOLD_ALL_WIDTHS double PlainSum(const T* elements, std::int64_t count) {                \
+    constexpr int kRunning = 64;                                                              \
+    double sums[kRunning] = {};                                                               \
+    for (std::int64_t i = 0; i + kRunning <= count; i += kRunning) {                          \
+      for (int r = 0; r < kRunning; ++r) sums[r] += warpfold::WidenToDouble(elements[i + r]); \
+    }                                                                                         \
+    double sum = 0;                                                                           \
+    for (const double part : sums) sum += part;                                               \
+    return sum;                                                                               \
   }
-template <typename T>
-inline double ToDouble(T x) {
-  return static_cast<double>(warpfold::Widen(x));
-}
 WARPFOLD_PLAIN_SUM(float)
 WARPFOLD_PLAIN_SUM(double)
 WARPFOLD_PLAIN_SUM(warpfold::BFloat16)

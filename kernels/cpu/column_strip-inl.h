@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace warpfold::cpu::HWY_NAMESPACE {
 
-// Calls strip.Touch<rows>(c, first row, columns) for all rows: 8 at a time, as many streams as the
+// Calls strip.Touch<rows>(first row) for all rows: 8 at a time, as many streams as the
 // processor reads ahead, so that running values are loaded and stored once for 8 elements. f32 in
 // 4,096 columns: 16 at a time took half as long again (one core of an EPYC, Zen 4, 2026-11-24).
 template <class Strip>

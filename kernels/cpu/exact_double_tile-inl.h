@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -60,6 +61,28 @@ struct TinyTile {
   bool are_all_tiny() const { return all != 0 && all >> 53 == 0; }
 };
 
+// Which tiles of a row are tiny. A whole one is looked at only if the tile before was, or if the
+// first step of all is.
+class TinyTiles {
+ public:
+  // The tile's sums, if all of it is tiny.
+  std::optional<TinyTile> Take(const double* tile, int count, int step) {
+    if (is_first_) are_tiny_ = TinyTile(tile, step).are_all_tiny();
+    is_first_ = false;
+    if (!are_tiny_) return std::nullopt;
+    const TinyTile tiny(tile, count);
+    are_tiny_ = tiny.are_all_tiny();
+    if (!are_tiny_) return std::nullopt;
+    return tiny;
+  }
+  // Of a tile that was not taken.
+  void NoteLargest(double largest) { are_tiny_ = largest < 0x1p-1021; }
+
+ private:
+  bool is_first_ = true;
+  bool are_tiny_ = false;  // the elements of the tile before
+};
+
 // f64, which leaves float64 no bits to spare: each addition is split into what reaches a grid that
 // the largest element's exponent fixes, and the rest below it. The exponent is guessed from the
 // first elements, then from the tile before; the pass that adds tells whether the guess was right.
@@ -76,24 +99,17 @@ class DoubleTile {
 
   // `count` elements, whole steps and at most kTile.
   std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
-    if (guess_ == 0) {
-      are_tiny_ = TinyTile(tile, kStep).are_all_tiny();
-      guess_ = FirstGuess(tile);
+    if (const auto tiny = tiny_.Take(tile, count, kStep)) {
+      tiny->sum.AddTo(words.sum);
+      return exact::kHasOtherThanNegativeZero;
     }
-    if (are_tiny_) {
-      const TinyTile tiny(tile, count);
-      are_tiny_ = tiny.are_all_tiny();
-      if (are_tiny_) {
-        tiny.sum.AddTo(words.sum);
-        return exact::kHasOtherThanNegativeZero;
-      }
-    }
+    if (guess_ == 0) guess_ = FirstGuess(tile);
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Sums sums = AddOnGrid(tile, count, guess_);
       if (!sums.is_finite) break;
       if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);  // signs
       const int largest = ExponentOf(sums.largest);
-      are_tiny_ = largest == 1;
+      tiny_.NoteLargest(sums.largest);
       const int smallest = std::min(largest, ExponentOf(sums.smallest));
       if (largest <= guess_ && smallest >= guess_ - kWindow) {
         Put(sums, guess_, words.sum);
@@ -202,7 +218,7 @@ class DoubleTile {
   }
 
   int guess_ = 0;
-  bool are_tiny_ = false;  // the elements of the tile before
+  TinyTiles tiny_;
 };
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE

@@ -131,15 +131,9 @@ class DoubleStatistics {
 
   // `count` elements, whole steps and at most kTile.
   std::uint32_t Add(const double* tile, int count, const ExactWords& words) {
-    if (is_first_) are_tiny_ = TinyTile(tile, kStep).are_all_tiny();
-    is_first_ = false;
-    if (are_tiny_) {
-      const TinyTile tiny(tile, count);
-      are_tiny_ = tiny.are_all_tiny();
-      if (are_tiny_) {
-        AddTiny(tile, count, tiny, words);
-        return exact::kHasOtherThanNegativeZero;
-      }
+    if (const auto tiny = tiny_.Take(tile, count, kStep)) {
+      AddTiny(tile, count, *tiny, words);
+      return exact::kHasOtherThanNegativeZero;
     }
     const D d;
     V largest = hn::Zero(d);
@@ -157,7 +151,7 @@ class DoubleStatistics {
     const double greatest = is_finite ? Largest(d, largest) : 0;
     if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);
     const double least = Smallest(d, smallest);
-    are_tiny_ = greatest < 0x1p-1021;
+    tiny_.NoteLargest(greatest);
     if (least >= kSmall && greatest < kLarge) {
       AddClass<0, false>(tile, count, least, greatest, words);
     } else {
@@ -227,8 +221,7 @@ class DoubleStatistics {
                2 * unit, words.squares);
   }
 
-  bool is_first_ = true;
-  bool are_tiny_ = false;  // the elements of the tile before
+  TinyTiles tiny_;
   DoubleTile<kOmitsNan> sum_;
 };
 

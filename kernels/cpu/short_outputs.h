@@ -17,6 +17,7 @@
 #include "kernels/cpu/exact_column_sums.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_writer.h"
+#include "kernels/cpu/finish_loops.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/element.h"
 #include "kernels/exact/bounded.h"
@@ -122,6 +123,25 @@ class ShortOutputs {
   }
 
  private:
+  // The results of all that is not rounded, for EmitRun.
+  struct ValuesWriter {
+    using State = typename Values::State;
+
+    static bool TakesBlocks(const ResultTargets&) { return false; }
+
+    template <int kCount>
+    static int Write(const ResultTargets& targets, std::int64_t index, const State* states,
+                     Misfit* misfit) {
+      if constexpr (kCount != kFinishBlock) {
+        for (int i = 0; i < targets.count; ++i) {
+          if (exact::IsRounded<T>(targets.ops[i])) continue;
+          WriteResult<Values, kCount>(targets, i, index, states, misfit);  // of floats, which fit
+        }
+      }
+      return kCount;
+    }
+  };
+
   using Bounded = exact::BoundedSumsAlone<T>;
 
   struct Block {
@@ -206,19 +226,7 @@ class ShortOutputs {
               block.data, block.step, block.rows, places, [&](std::int64_t c) -> auto& {
                 return values_[static_cast<std::size_t>(c)];
               });
-      for (int i = 0; i < output_.targets.count; ++i) {
-        if (exact::IsRounded<T>(output_.targets.ops[i])) continue;
-        std::int64_t c = 0;
-        const auto write = [&]<int kCount>() {
-          for (; c + kCount <= block.columns; c += kCount) {
-            Misfit misfit;  // of floats these all fit
-            WriteResult<Values, kCount>(output_.targets, i, output_.first_result + first + c,
-                                        values_.data() + c, &misfit);
-          }
-        };
-        write.template operator()<8>();
-        write.template operator()<1>();
-      }
+      EmitRun<ValuesWriter>(output_, first, values_.data(), block.columns);
     }
   }
 

@@ -81,7 +81,7 @@ absl::Status CudaSums::SumAgain(const void* d_tensor, const cuda::Outputs& outpu
 absl::Status CudaSums::Sum(const cuda::SumsJob& job, const cuda::RowsAt& rows,
                            const OutputRows& output_rows, const cuda::Outputs& outputs,
                            const ResultTargets& targets) {
-  // More than there is room for is rare. Without more memory it only takes longer.
+  // More memory only saves time: many outputs in few turns.
   const std::size_t bytes = std::min(
       static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job), cuda::kManySumsBytes);
   void* d_more = nullptr;
