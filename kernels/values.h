@@ -27,7 +27,19 @@ enum class ValueKind : std::uint8_t {
   kInfCount,
   kProduct
 };
+inline constexpr ValueKind kAllValueKinds[] = {
+    ValueKind::kSum,      ValueKind::kAbsSum,   ValueKind::kSquareSum, ValueKind::kMin,
+    ValueKind::kMax,      ValueKind::kArgMin,   ValueKind::kArgMax,    ValueKind::kNonzeroCount,
+    ValueKind::kNanCount, ValueKind::kInfCount, ValueKind::kProduct};
 inline constexpr int kValueKindCount = 11;
+
+// The revisions in which values of a kind are read; they are written in the newest. A kind whose
+// packed bytes change, or their meaning, gets a newer one.
+struct Revisions {
+  std::uint32_t oldest = 1;
+  std::uint32_t newest = 1;
+};
+constexpr Revisions RevisionsOf(ValueKind /*kind*/) { return {}; }
 
 // The kinds that `ops` are made of, ascending. They do not depend on how components are fused.
 std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy);

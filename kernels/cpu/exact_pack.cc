@@ -209,6 +209,14 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
   });
   if (bad.has_value()) return bad;
   const std::int64_t count = elements.count - (X::kOmitsNan ? nans : 0);
+  VisitKinds<Values>(kinds, [&](auto tag, std::size_t i) {
+    using C = typename decltype(tag)::type;
+    const auto& value = Values::template Get<C>(X::ValuesOf(*state));
+    if (!bad.has_value() && !IsSumKind(kinds[i]) && !AgreesWithCount<C, T>(value, count)) {
+      bad = kinds[i];
+    }
+  });
+  if (bad.has_value()) return bad;
   // By their kinds, which are the first three.
   SumValue sums[3];
   exact::SumValues known;

@@ -160,6 +160,19 @@ bool IsPossible(const typename C::State& state, const ReducedElements& elements)
   }
 }
 
+// Whether a value that IsPossible of so many elements that take part agrees with their number: of
+// extrema the key of no element, which is no integer's own.
+template <class C, typename T>
+bool AgreesWithCount(const typename C::State& state, std::int64_t count) {
+  if constexpr (Indexed<C>) {
+    return (state.index == C::kNone) == (count == 0);
+  } else if constexpr (kIsFloat<T> && (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>)) {
+    return (state == C::Identity()) == (count == 0);
+  } else {
+    return true;
+  }
+}
+
 // Calls `visitor(TypeTag<Component>{}, i)` for each component of F that is kinds[i].
 template <class F, typename Visitor>
 void VisitKinds(const std::vector<ValueKind>& kinds, Visitor&& visitor) {

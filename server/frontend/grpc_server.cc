@@ -9,11 +9,13 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/resource_quota.h"
 #include "kernels/numerics.h"
+#include "kernels/values.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/health_service.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/reflection_service.h"
 #include "server/frontend/service.h"
+#include "server/frontend/state_message.h"
 #include "server/frontend/stream_payload.h"
 #include "server/frontend/tensor_service.h"
 #include "server/frontend/wire_message.h"
@@ -62,6 +64,12 @@ v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   }
   for (const Op op : kAllOps) info.add_ops(ToProto(op));
   for (const DType dtype : kAllDTypes) info.add_dtypes(ToProto(dtype));
+  for (const ValueKind kind : kAllValueKinds) {
+    v1::KindRevisions* revisions = info.add_state_revisions();
+    revisions->set_kind(ToProto(kind));
+    revisions->set_oldest(RevisionsOf(kind).oldest);
+    revisions->set_newest(RevisionsOf(kind).newest);
+  }
   return info;
 }
 

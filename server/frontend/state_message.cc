@@ -24,41 +24,13 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 
 // What a message becomes beside a copy of its values: fields of two bytes, which are 40 times as
 // large when a vector has just grown for them. Of a state without values 530 bytes are held
 // (libstdc++, protobuf 3.21).
 constexpr std::int64_t kParsedBytesPerHeaderByte = 40;
 constexpr std::int64_t kParsedBytesPerState = 2048;
-
-v1::PartialState::Kind ToProto(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::kSum:
-      return v1::PartialState::SUM_VALUES;
-    case ValueKind::kAbsSum:
-      return v1::PartialState::ABS_SUM_VALUES;
-    case ValueKind::kSquareSum:
-      return v1::PartialState::SQUARE_SUM_VALUES;
-    case ValueKind::kMin:
-      return v1::PartialState::MIN_VALUES;
-    case ValueKind::kMax:
-      return v1::PartialState::MAX_VALUES;
-    case ValueKind::kArgMin:
-      return v1::PartialState::ARGMIN_VALUES;
-    case ValueKind::kArgMax:
-      return v1::PartialState::ARGMAX_VALUES;
-    case ValueKind::kNonzeroCount:
-      return v1::PartialState::NONZERO_COUNT_VALUES;
-    case ValueKind::kNanCount:
-      return v1::PartialState::NAN_COUNT_VALUES;
-    case ValueKind::kInfCount:
-      return v1::PartialState::INF_COUNT_VALUES;
-    case ValueKind::kProduct:
-      return v1::PartialState::PRODUCT_VALUES;
-  }
-  __builtin_unreachable();
-}
 
 // All reduced axes, ascending, from 0: of one reduction there is one way to say it.
 std::vector<std::int64_t> AllAxes(const ReduceSpec& spec) {
@@ -127,6 +99,14 @@ absl::StatusOr<PartValues> DecodeValues(std::size_t i, const v1::PartialState& s
       return Wrong(i, ".components[", k, "].kind: is ", static_cast<int>(component.kind()),
                    ", not ", v1::PartialState::Kind_Name(kind));
     }
+    const auto [oldest, newest] = RevisionsOf(kinds[k]);
+    if (component.revision() < oldest || component.revision() > newest) {
+      const std::string known =
+          oldest == newest ? absl::StrCat(newest) : absl::StrCat(oldest, " to ", newest);
+      return Wrong(i, ".components[", k, "].revision: is ", component.revision(),
+                   ", and this server reads ", v1::PartialState::Kind_Name(kind), " of revision ",
+                   known);
+    }
     part.values.push_back(component.values());
   }
   return part;
@@ -162,6 +142,34 @@ std::optional<std::size_t> PayloadBytes(CodedInputStream& input, int payload_num
 bool SkipRest(CodedInputStream& input) { return input.Skip(input.BytesUntilLimit()); }
 
 }  // namespace
+
+v1::PartialState::Kind ToProto(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kSum:
+      return v1::PartialState::SUM_VALUES;
+    case ValueKind::kAbsSum:
+      return v1::PartialState::ABS_SUM_VALUES;
+    case ValueKind::kSquareSum:
+      return v1::PartialState::SQUARE_SUM_VALUES;
+    case ValueKind::kMin:
+      return v1::PartialState::MIN_VALUES;
+    case ValueKind::kMax:
+      return v1::PartialState::MAX_VALUES;
+    case ValueKind::kArgMin:
+      return v1::PartialState::ARGMIN_VALUES;
+    case ValueKind::kArgMax:
+      return v1::PartialState::ARGMAX_VALUES;
+    case ValueKind::kNonzeroCount:
+      return v1::PartialState::NONZERO_COUNT_VALUES;
+    case ValueKind::kNanCount:
+      return v1::PartialState::NAN_COUNT_VALUES;
+    case ValueKind::kInfCount:
+      return v1::PartialState::INF_COUNT_VALUES;
+    case ValueKind::kProduct:
+      return v1::PartialState::PRODUCT_VALUES;
+  }
+  __builtin_unreachable();
+}
 
 std::int64_t MergeOutline::parsed_bytes() const {
   return message_bytes + kParsedBytesPerHeaderByte * header_bytes + kParsedBytesPerState * states;
@@ -241,6 +249,7 @@ std::string EncodeState(const Part& part, std::vector<std::string> values) {
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     v1::PartialState::Component* component = state.add_components();
     component->set_kind(ToProto(kinds[k]));
+    component->set_revision(RevisionsOf(kinds[k]).newest);
     component->set_values(std::move(values[k]));
   }
   return state.SerializeAsString();

@@ -14,11 +14,14 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "kernels/part.h"
+#include "kernels/values.h"
 #include "server/core/limits.h"
 #include "server/device/merge.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
+
+v1::PartialState::Kind ToProto(ValueKind kind);
 
 // `part`'s state, serialised. `values` has one string for each of ValueKindsOf(part.whole).
 std::string EncodeState(const Part& part, std::vector<std::string> values);

@@ -36,14 +36,14 @@ def begin(client, tensor_id, count):
 
 def merge_of_empty_states():
     """States of nothing, all at the end."""
-    state = _contract.PartialState(version=3)
+    state = _contract.PartialState(version=4)
     state.tensor.dtype = _contract.DTYPES["int64"]
     state.tensor.shape.append(1024)
     state.ops.append(_contract.OPS["max"])
     state.axes.append(0)
     state.part_offset.append(1024)
     state.part_shape.append(0)
-    state.components.add(kind="MAX_VALUES")
+    state.components.add(kind="MAX_VALUES", revision=1)
     asked = _contract.MergeRequest(return_state=True)
     asked.states.extend([state.SerializeToString()] * STATES)
     return asked.SerializeToString()

@@ -333,17 +333,18 @@ def test_info_is_the_servers_own(fake, either_client):
     fake.info.ops.extend([2, 99])
     fake.info.dtypes.extend([12, 99])
     fake.info.numerics_version = 3
+    for kind in (3, 99):
+        fake.info.state_revisions.add(kind=kind, oldest=1, newest=2)
     assert either_client(fake.target).info() == warpfold.ServerInfo(
         version="9.9",
         backend="cuda",
         devices=(warpfold.Device("cuda:0", "GPU", 5),),
-        limits=warpfold.Limits(
-            *(7 if name == "max_rank" else 0 for name in warpfold.Limits._fields)
-        ),
+        limits=warpfold.Limits(*(7 * (name == "max_rank") for name in warpfold.Limits._fields)),
         ops=("min", "op 99"),
         dtypes=("float32", "dtype 99"),
         shared_memory_prefix="",
         numerics_version=3,
+        state_revisions={"SQUARE_SUM_VALUES": (1, 2), "kind 99": (1, 2)},
     )
 
 

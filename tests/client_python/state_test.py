@@ -27,10 +27,11 @@ def dtype_of(name):
 def state_of(client, x, ops, **options):
     whole = client.reduce_part(x, ops, 0, whole_shape=x.shape, offset=0, **options)
     state = State.FromString(whole)
-    assert state.version == 3
+    assert state.version == 4
     assert (state.part_offset, state.part_shape) == ([0] * x.ndim, list(x.shape))
     kinds = [component.kind for component in state.components]
     assert kinds == sorted(set(kinds))
+    assert {component.revision for component in state.components} == {1}
     return state, {component.kind: component.values for component in state.components}
 
 
@@ -156,7 +157,7 @@ def test_a_state_made_of_the_text_merges(client, dtype):
     sums += [[(OTHER, sum(v * v for v in column)) for column in columns]]
     del state.components[:]
     for kind, of_kind, power in zip((SUM, ABS_SUM, SQUARE_SUM), sums, (1, 1, 2)):
-        state.components.add(kind=kind, values=written(of_kind, power * unit))
+        state.components.add(kind=kind, revision=1, values=written(of_kind, power * unit))
     merged = client.merge([state.SerializeToString()])
     for op in ops:
         expected = [result(op, column, dtype) for column in x.T]

@@ -52,6 +52,12 @@ def with_kind(state, component, kind):
     return changed
 
 
+def with_revision(state, component, revision):
+    changed = edited(state)
+    changed.components[component].revision = revision
+    return changed
+
+
 def merging(*states, return_state=False, text=""):
     message = v1("MergeRequest", text)
     message.return_state = return_state
@@ -82,8 +88,8 @@ SECOND = {
     "shape": {"text": "tensor { dtype: DTYPE_I32 shape: 5 }"},
     "tensor_missing": {"clear": ["tensor"]},
     "version_missing": {"clear": ["version"]},
-    "version_before": {"text": "version: 2"},
-    "version_unknown": {"text": "version: 4"},
+    "version_before": {"text": "version: 3"},
+    "version_unknown": {"text": "version: 5"},
 }
 
 
@@ -99,12 +105,15 @@ def values_of(state):
         "a_sum_with_flags_of_floats": with_values(state, 0, b"\x08\x01\x00\x00" + i32(1)),
         "a_sum_cut_short": with_values(state, 0, b"\x00\x02\x00\x00" + i32(1)),
         "an_index_of_another_part": with_values(state, 1, i64(1) + i64(1)),
+        "an_index_of_none": with_values(state, 1, i64(2**63 - 1) * 2),
         "bytes_missing": with_values(state, 1, bytes(15)),
         "bytes_left_over": with_values(state, 1, bytes(24)),
         "no_bytes": with_values(state, 2, b""),
         "the_kind_of_another": with_kind(state, 1, 7),
         "an_unknown_kind": with_kind(state, 1, 99),
         "no_kind": with_kind(state, 0, 0),
+        "no_revision": with_revision(state, 0, 0),
+        "an_unknown_revision": with_revision(state, 2, 2),
     }
 
 

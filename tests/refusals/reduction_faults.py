@@ -78,7 +78,7 @@ def header(request):
 
 def as_states(request, return_state):
     """A state has a reduction's fields under the same names."""
-    state = v1("PartialState", "version: 3")
+    state = v1("PartialState", "version: 4")
     for name in ("tensor", "ops", "axes", "keepdims", "nan_policy", "correction"):
         field = getattr(request, name)
         if name == "tensor":

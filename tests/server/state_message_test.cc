@@ -82,7 +82,8 @@ class StateMessageTest : public ::testing::Test {
 TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {
   v1::PartialState state;
   ASSERT_TRUE(state.ParseFromString(States(kSpec, 8).states(1)));
-  EXPECT_EQ(state.version(), 3u);
+  EXPECT_EQ(state.version(), 4u);
+  for (const auto& component : state.components()) EXPECT_EQ(component.revision(), 1u);
   EXPECT_EQ(state.tensor().dtype(), v1::DTYPE_F32);
   EXPECT_EQ(state.tensor().shape(0), 50);
   EXPECT_EQ(state.ops_size(), 4);
@@ -114,7 +115,12 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   const auto refused = [this](int i, const char* start, auto change) {
     ExpectRefused(i, change, start);
   };
-  refused(0, "states[0].version: is 2", [](State& s) { s.set_version(2); });
+  refused(0, "states[0].version: is 3", [](State& s) { s.set_version(3); });
+  refused(0,
+          "states[0].components[0].revision: is 2, and this server reads SUM_VALUES of revision 1",
+          [](State& s) { s.mutable_components(0)->set_revision(2); });
+  refused(1, "states[1].components[1].revision: is 0",
+          [](State& s) { s.mutable_components(1)->clear_revision(); });
   refused(1, "states[1].version: is 0", [](State& s) { s.clear_version(); });
   refused(0, "states[0].tensor: is not given", [](State& s) { s.clear_tensor(); });
   refused(0, "states[0].tensor.dtype: ", [](State& s) { s.mutable_tensor()->clear_dtype(); });
@@ -165,6 +171,13 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   constexpr int kMinimum = 2;  // behind the squares
   refuses_values(kMinimum, [](std::string& values) { values.pop_back(); });
   refuses_values(kMinimum + 1, [](std::string& values) { values[8] = 49; });
+  // Of no element, where some take part.
+  const auto replace = [](std::size_t bytes, absl::string_view by) {
+    return [=](std::string& values) { values.replace(0, bytes, by.data(), by.size()); };
+  };
+  refuses_values(kMinimum, replace(4, "\xff\xff\xff\x7f"));
+  const std::string last = "\xff\xff\xff\xff\xff\xff\xff\x7f";
+  refuses_values(kMinimum + 1, replace(16, last + last));
   refuses_values(kMinimum + 2, [](std::string& values) { values.replace(0, 8, 8, '\xff'); });
 }
 
@@ -270,7 +283,7 @@ std::int64_t HeapBytes() {
 // Messages that become many times as large, as many states of their kind as may be in one.
 TEST_F(StateMessageTest, AParsedMessageHoldsNoMoreThanItsOutlineSays) {
   v1::PartialState empty;
-  empty.set_version(3);
+  empty.set_version(4);
   empty.mutable_tensor()->set_dtype(v1::DTYPE_I64);
   empty.mutable_tensor()->add_shape(1);
   empty.add_ops(v1::OP_MAX);

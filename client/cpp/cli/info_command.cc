@@ -37,6 +37,12 @@ std::string OpNames(const v1::GetServerInfoResponse& info) {
   });
 }
 
+// A newer server may list what this client has no name for.
+std::string KindName(v1::PartialState::Kind kind) {
+  if (v1::PartialState::Kind_IsValid(kind)) return v1::PartialState::Kind_Name(kind);
+  return absl::StrCat("kind ", static_cast<int>(kind));
+}
+
 nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerInfoResponse& info) {
   nlohmann::ordered_json out = {{"server", target},
                                 {"version", info.version()},
@@ -45,6 +51,7 @@ nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerIn
                                 {"devices", nlohmann::json::array()},
                                 {"ops", nlohmann::json::array()},
                                 {"dtypes", nlohmann::json::array()},
+                                {"state_revisions", nlohmann::json::object()},
                                 {"limits", nlohmann::json::object()}};
   for (const v1::Device& device : info.devices()) {
     out["devices"].push_back({{"name", device.name()},
@@ -53,6 +60,9 @@ nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerIn
   }
   for (const int op : info.ops()) out["ops"].push_back(Name(static_cast<Op>(op)));
   for (const int dtype : info.dtypes()) out["dtypes"].push_back(Name(static_cast<DType>(dtype)));
+  for (const v1::KindRevisions& of : info.state_revisions()) {
+    out["state_revisions"][KindName(of.kind())] = {of.oldest(), of.newest()};
+  }
   for (const auto& [name, value] : LimitsOf(info)) out["limits"][name] = value;
   return out;
 }

@@ -24,6 +24,7 @@ __all__ = [
     "DeleteTensorRequest",
     "GET_SERVER_INFO_METHOD",
     "GetServerInfoResponse",
+    "KIND_NAMES",
     "LIST_MEMORY_METHOD",
     "ListMemoryResponse",
     "MERGE_METHOD",
@@ -147,3 +148,6 @@ _NUMPY_NAMES = {
 # The contract's dtypes by NumPy's names.
 DTYPES = {_NUMPY_NAMES[name]: number for name, number in _numbers("DType", "DTYPE_").items()}
 DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
+
+_KINDS = PartialState.DESCRIPTOR.enum_types_by_name["Kind"].values
+KIND_NAMES = {value.number: value.name for value in _KINDS}

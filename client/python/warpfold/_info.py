@@ -54,6 +54,9 @@ class ServerInfo(NamedTuple):
     # Of its rules for numbers: another one wherever the bits of any answer may be others. 0: the
     # server is older than these.
     numerics_version: int
+    # Of each kind of values in partial states, such as "SUM_VALUES": the oldest and the newest
+    # revision that it merges.
+    state_revisions: dict[str, tuple[int, int]]
 
 
 def parse_info(data: bytes, target: str) -> ServerInfo:
@@ -74,4 +77,8 @@ def parse_info(data: bytes, target: str) -> ServerInfo:
         dtypes=tuple(_contract.DTYPE_NAMES.get(d, f"dtype {d}") for d in message.dtypes),
         shared_memory_prefix=message.shared_memory_prefix,
         numerics_version=message.numerics_version,
+        state_revisions={
+            _contract.KIND_NAMES.get(of.kind, f"kind {of.kind}"): (of.oldest, of.newest)
+            for of in message.state_revisions
+        },
     )

@@ -84,7 +84,8 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
   }
   return Wrong("parameters",
                absl::StrCat(Quoted(name),
-                            " is unknown; there are axis, keepdims, nan_policy and correction"));
+                            " is unknown; there are axis, keepdims, nan_policy, correction and "
+                            "required_numerics_version"));
 }
 
 // The region that an input's or output's parameters name; none: it travels in the message.
