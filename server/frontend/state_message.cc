@@ -66,7 +66,8 @@ absl::StatusOr<v1::PartialState> ParseState(std::size_t i, const std::string& by
 
 // The field, if any, in which the reductions of two states differ.
 const char* DifferentField(const ReduceSpec& a, const ReduceSpec& b) {
-  if (a.dtype != b.dtype || a.shape != b.shape) return "tensor";
+  if (a.dtype != b.dtype) return "tensor.dtype";
+  if (a.shape != b.shape) return "tensor.shape";
   if (a.ops != b.ops) return "ops";
   if (AllAxes(a) != AllAxes(b)) return "axes";
   if (a.keepdims != b.keepdims) return "keepdims";

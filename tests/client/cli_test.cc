@@ -153,6 +153,12 @@ TEST_F(CliTest, InfoShowsWhatTheServerSays) {
   EXPECT_EQ(Run("--help").exit_code, 0);
 }
 
+TEST_F(CliTest, InfoOfAServerOfAnotherNumericsVersionFails) {
+  ExpectFailure("--numerics-version 7 info", 2, "7 is asked for, but " + server_.address());
+  server_.service().info().set_numerics_version(7);
+  EXPECT_EQ(Run("--numerics-version 7 info").exit_code, 0);
+}
+
 TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   const float values[] = {1, 2, 3, -4};
   const std::string data(reinterpret_cast<const char*>(values), sizeof(values));

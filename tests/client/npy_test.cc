@@ -88,6 +88,8 @@ TEST(NpyTest, WhatCannotBeReducedIsRefusedWithItsReason) {
   EXPECT_THAT(
       Problem(NpyFile("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),
       HasSubstr("records"));
+  // NumPy writes ml_dtypes' bfloat16 so.
+  EXPECT_THAT(Problem(NpyFile(HeaderFor("<V2", "()"), "ab")), HasSubstr("--dtype bf16"));
 }
 
 TEST(NpyTest, TheLayoutIsTheHeaders) {

@@ -125,9 +125,9 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
   refused(0, "states[0].tensor: is not given", [](State& s) { s.clear_tensor(); });
   refused(0, "states[0].tensor.dtype: ", [](State& s) { s.mutable_tensor()->clear_dtype(); });
   refused(0, "states[0].tensor.shape: ", [](State& s) { s.mutable_tensor()->set_shape(0, -1); });
-  refused(1, "states[1].tensor: is not that",
+  refused(1, "states[1].tensor.shape: is not that",
           [](State& s) { s.mutable_tensor()->set_shape(0, 51); });
-  refused(2, "states[2].tensor: is not that",
+  refused(2, "states[2].tensor.dtype: is not that",
           [](State& s) { s.mutable_tensor()->set_dtype(v1::DTYPE_F64); });
   refused(0, "states[0].ops: ", [](State& s) { s.add_ops(v1::OP_SUM); });
   refused(1, "states[1].ops: is not that", [](State& s) { s.mutable_ops()->RemoveLast(); });

@@ -140,6 +140,12 @@ absl::Status RunInfo(const ServerFlags& server) {
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
   if (!client.ok()) return client.status();
   const v1::GetServerInfoResponse& info = (*client)->server_info();
+  const std::uint32_t required = server.numerics_version;
+  if (required != 0 && required != info.numerics_version()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("required_numerics_version: ", required, " is asked for, but ", server.server,
+                     " has version ", info.numerics_version()));
+  }
   if (server.json) {
     std::cout << JsonText(InfoJson(server.server, info)) << "\n";
   } else {

@@ -135,7 +135,7 @@ constexpr OtherKind kOtherKinds[] = {
     {'m', "time differences; save a.astype('i8'), their ticks"},
     {'V',
      "bytes of a dtype that NumPy does not have; save a.view(...) or a.astype(...) of one that "
-     "it has"},
+     "it has; bfloat16 as .safetensors, or as its bytes alone: a.tofile(...) and --dtype bf16"},
 };
 
 struct Element {
