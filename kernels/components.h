@@ -1,5 +1,5 @@
-// What a reduction accumulates. An op is computed from one or two components; several components
-// fuse into one pass (fold.h).
+// What a reduction accumulates: for each kind of values (ops/value_kind.h) a component, and several
+// of them fuse into one pass (fold.h).
 //
 // A component is: Acc, what elements add up in inside a tile or leaf; State, what partial results
 // are; Identity, which changes nothing it is combined with, so that a missing element and the
@@ -16,8 +16,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/catalogue.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/value_kind.h"
 
 namespace warpfold {
 
@@ -62,8 +64,8 @@ template <typename T>
 using Additive =
     Adding<std::conditional_t<
                kIsFloat<T>, double,
-               std::conditional_t<(sizeof(T) < 4), std::int32_t,
-                                  std::conditional_t<(sizeof(T) < 8), std::int64_t, int128>>>,
+               std::conditional_t<kIsNarrowInteger<T>, std::int32_t,
+                                  std::conditional_t<kIsWideInteger<T>, int128, std::int64_t>>>,
            std::conditional_t<kIsFloat<T>, double, int128>>;
 
 // SUM and MEAN.
@@ -100,13 +102,15 @@ struct AbsSum : Additive<T> {
 // L2_NORM, VAR and STD of BOOL and integers of up to 16 bits: the sum of squares. Others have
 // exact/components.h's.
 template <typename T>
-inline constexpr bool kSquaresExactly = !kIsFloat<T> && sizeof(T) <= 2;
+inline constexpr bool kSquaresExactly = kIsNarrowInteger<T>;
 template <typename T>
-struct SquareSum : Adding<std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>, int128> {
+struct SquareSum
+    : Adding<std::conditional_t<kIsByteInteger<T>, std::int32_t, std::int64_t>, int128> {
   static_assert(kSquaresExactly<T>);
   template <typename A>  // the one Acc
   WARPFOLD_HD static void Add(A& a, T x) {
-    const auto wide = static_cast<std::conditional_t<sizeof(T) == 1, int, std::int64_t>>(Widen(x));
+    const auto wide =
+        static_cast<std::conditional_t<kIsByteInteger<T>, int, std::int64_t>>(Widen(x));
     a += static_cast<A>(wide * wide);
   }
 };
@@ -144,6 +148,7 @@ struct Max : Extremum<T, false> {};
 
 // ARGMIN and ARGMAX: the best key and where it was, of equal ones the first. Zeros of either sign
 // are equal here, as in NumPy.
+inline constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::max();
 template <typename T, bool kIsMin>
 struct ArgExtremum {
   static constexpr bool kIsIndexed = true;
@@ -154,11 +159,11 @@ struct ArgExtremum {
     std::int64_t index;
   };
   // Elements of up to 32 bits: the key, then the number, in one integer that one minimum orders.
-  static constexpr bool kIsPacked = sizeof(T) <= 4;
-  static constexpr int kNumberBits = sizeof(T) <= 2 ? 16 : 32;
-  using Acc = std::conditional_t<(sizeof(T) <= 2), std::int32_t,
+  static constexpr bool kIsPacked = kKeyBits<T> <= 32;
+  static constexpr int kNumberBits = kKeyBits<T> == 16 ? 16 : 32;
+  using Acc = std::conditional_t<kKeyBits<T> == 16, std::int32_t,
                                  std::conditional_t<kIsPacked, std::int64_t, State>>;
-  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kNone = kNoIndex;
   static constexpr Acc kWorst = [] {
     if constexpr (kIsPacked) {
       return std::numeric_limits<Acc>::max();
@@ -183,7 +188,7 @@ struct ArgExtremum {
   // The element of a state's key, but for the sign of a zero.
   WARPFOLD_HD static T ElementOf(std::int64_t key) {
     auto ordered = static_cast<OrderedKey<T>>(kIsMin ? key : ~key);
-    if constexpr (sizeof(T) == 2 && kIsUnsigned<T>) ordered += 0x8000;
+    if constexpr (std::is_same_v<T, std::uint16_t>) ordered += 0x8000;
     return FromKey<T>(ordered);
   }
   WARPFOLD_HD static void Add(Acc& a, T x, int number) { a = Combine(a, At(x, number)); }
@@ -214,7 +219,7 @@ struct ArgExtremum {
       key = kIsMin ? key : ~key;
       return IsNan(x) ? kLowestKey<T> : key;
     } else {
-      if constexpr (sizeof(T) == 2 && kIsUnsigned<T>) key -= 0x8000;  // into 16 bits
+      if constexpr (std::is_same_v<T, std::uint16_t>) key -= 0x8000;  // into 16 bits
       return kIsMin ? key : ~key;
     }
   }
@@ -272,6 +277,39 @@ struct Product {
   }
   WARPFOLD_HD static State Promote(const Acc& a) { return a; }
 };
+
+namespace internal {
+
+template <typename T, ValueKind kKind>
+struct OfKind;
+template <typename T>
+struct OfKind<T, ValueKind::kSum> : TypeTag<Sum<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kAbsSum> : TypeTag<AbsSum<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kSquareSum> : TypeTag<SquareSum<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kMin> : TypeTag<Min<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kMax> : TypeTag<Max<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kArgMin> : TypeTag<ArgMin<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kArgMax> : TypeTag<ArgMax<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kNonzeroCount> : TypeTag<NonzeroCount<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kNanCount> : TypeTag<NanCount<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kInfCount> : TypeTag<InfCount<T>> {};
+template <typename T>
+struct OfKind<T, ValueKind::kProduct> : TypeTag<Product<T>> {};
+
+}  // namespace internal
+
+// The component of a kind.
+template <typename T, ValueKind kKind>
+using ComponentOf = typename internal::OfKind<T, kKind>::type;
 
 // A component to which NaN elements are missing.
 template <class C>

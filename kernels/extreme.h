@@ -2,7 +2,7 @@
 #ifndef WARPFOLD_KERNELS_EXTREME_H_
 #define WARPFOLD_KERNELS_EXTREME_H_
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 namespace warpfold {
 

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
+#include <utility>
 
 #include "kernels/extent.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/value_kind.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -17,8 +19,8 @@ namespace warpfold {
 // Where results go: one array an op, indexed by the output element.
 struct ResultTargets {
   int count = 0;
-  Op ops[kOpCount] = {};
-  void* arrays[kOpCount] = {};
+  Op ops[kRequestOpsMax] = {};
+  void* arrays[kRequestOpsMax] = {};
   std::int64_t reduced_count = 0;  // elements behind each output
   std::int64_t correction = 0;     // of VAR and STD
   int reduced_run_count = 0;
@@ -78,13 +80,6 @@ struct Output {
   DoubtList doubts;  // of exact sums on a GPU
 };
 
-// The float type of MEAN, VAR, STD and the norms.
-template <typename T>
-using FloatOf = std::conditional_t<kIsFloat<T>, T, double>;
-// The integer type of SUM and PROD.
-template <typename T>
-using IntegerOf = std::conditional_t<kIsUnsigned<T>, std::uint64_t, std::int64_t>;
-
 // What did not fit: the op, and the exact sum if it is one.
 struct Misfit {
   Op op = Op::kSum;
@@ -125,130 +120,83 @@ WARPFOLD_HD void Put(void* array, std::int64_t index, const ValueOf& value_of) {
   }
 }
 
-// The same of exact integers: each as an R if it fits, what is left of it otherwise. Returns the k
-// of the first that does not fit, kCount if all do.
-template <typename R, int kCount, class ExactOf>
-WARPFOLD_HD int PutIntegers(void* array, std::int64_t index, const ExactOf& exact_of,
-                            int128* misfit) {
-  int first = kCount;
-  Put<R, kCount>(array, index, [&](int k) {
-    const int128 exact = exact_of(k);
-    const R narrow = static_cast<R>(exact);
-    if (static_cast<int128>(narrow) != exact && first == kCount) {
-      first = k;
-      *misfit = exact;
-    }
-    return narrow;
-  });
-  return first;
+// One output as an op's Finish reads it (ops/op.h).
+template <class F>
+struct ValuesOf {
+  using T = typename F::Element;
+  const typename F::State& state;
+  const ResultTargets& targets;
+
+  template <ValueKind kKind>
+  WARPFOLD_HD const auto& Get() const {
+    return F::template Get<ComponentOf<T, kKind>>(state);
+  }
+  WARPFOLD_HD std::int64_t count() const { return F::CountOf(state, targets.reduced_count); }
+  // -1 of no elements.
+  template <class Best>
+  WARPFOLD_HD std::int64_t IndexOf(const Best& best) const {
+    return best.index == kNoIndex ? std::int64_t{-1} : targets.ReducedIndex(best.index);
+  }
+};
+
+template <class F, int... kKinds>
+constexpr KindSet KindsIn(std::integer_sequence<int, kKinds...>) {
+  KindSet kinds;
+  const auto add_if = [&](bool has, int kind) {
+    if (has) kinds.Add(static_cast<ValueKind>(kind));
+  };
+  using T = typename F::Element;
+  (add_if(F::template kHas<ComponentOf<T, static_cast<ValueKind>(kKinds)>>, kKinds), ...);
+  return kinds;
 }
 
-// Of one past 64 bits a number that fits no result.
-template <typename T>
-WARPFOLD_HD int128 ExactProduct(const typename Product<T>::State& product) {
-  const int128 magnitude = product.past != 0 ? int128{1} << 64 : int128{product.magnitude};
-  return product.negative != 0 ? -magnitude : magnitude;
+// Whether op struct O's Finish makes its result of what fold F has.
+template <class F, class O>
+constexpr bool Finishes() {
+  constexpr KindSet kHeld = KindsIn<F>(std::make_integer_sequence<int, kValueKindCount>());
+  const bool is_rounded = O::template kStatistic<typename F::Element> != Statistic::kNone;
+  return !is_rounded && kHeld.HasAllOf(O::kInfo.needs);
+}
+template <class F, class O>
+inline constexpr bool kFinishes = Finishes<F, O>();
+
+// An op's result of one output, which may not fit.
+template <typename R>
+WARPFOLD_HD R Taken(R result, int /*k*/, int* /*first*/, int128* /*misfit*/) {
+  return result;
+}
+template <typename R>
+WARPFOLD_HD R Taken(const Checked<R>& result, int k, int* first, int128* misfit) {
+  const R narrow = static_cast<R>(result.exact);
+  if (static_cast<int128>(narrow) != result.exact && k < *first) {
+    *first = k;
+    *misfit = result.is_known ? result.exact : 0;
+  }
+  return narrow;
 }
 
 }  // namespace internal
 
 // Writes the results of op `i` of `targets` of kCount neighbouring outputs, `states`, from `index`
-// on. Returns the number of the first whose result does not fit, which is then in `*misfit` (what
-// is written for it is unspecified); kCount if all do.
+// on, if F holds it and it is not rounded (exact/). Returns the number of the first whose result
+// does not fit, which is then in `*misfit` (what is written for it is unspecified); kCount if all
+// do.
 template <class F, int kCount>
 WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t index,
                             const typename F::State* states, Misfit* misfit) {
   using T = typename F::Element;
-  void* array = targets.arrays[i];
-  const auto get = [&](int k, auto tag) {
-    return F::template Get<typename decltype(tag)::type>(states[k]);
-  };
-  const auto put_counts = [&](auto tag) {
-    internal::Put<std::int64_t, kCount>(array, index, [&](int k) { return get(k, tag); });
-  };
-  const auto put_values = [&](auto tag) {
-    internal::Put<T, kCount>(array, index, [&](int k) { return FromKey<T>(get(k, tag)); });
-  };
-  const auto put_indices = [&](auto tag) {
-    internal::Put<std::int64_t, kCount>(array, index, [&](int k) {
-      const auto best = get(k, tag);
-      // -1 of no elements.
-      return best.index == decltype(tag)::type::kNone ? std::int64_t{-1}
-                                                      : targets.ReducedIndex(best.index);
-    });
-  };
-  const auto count_of = [&](int k) { return F::CountOf(states[k], targets.reduced_count); };
-  switch (targets.ops[i]) {
-    case Op::kSum:
-      if constexpr (!kIsFloat<T> && F::template kHas<Sum<T>>) {
-        misfit->op = Op::kSum;
-        return internal::PutIntegers<IntegerOf<T>, kCount>(
-            array, index, [&](int k) { return int128{get(k, TypeTag<Sum<T>>{})}; }, &misfit->sum);
-      }
-      return kCount;
-    case Op::kMin:
-      if constexpr (F::template kHas<Min<T>>) {
-        put_values(TypeTag<Min<T>>{});
-      }
-      return kCount;
-    case Op::kMax:
-      if constexpr (F::template kHas<Max<T>>) {
-        put_values(TypeTag<Max<T>>{});
-      }
-      return kCount;
-    case Op::kProd:
-      if constexpr (!kIsFloat<T> && F::template kHas<Product<T>>) {
-        const int first = internal::PutIntegers<IntegerOf<T>, kCount>(
-            array, index,
-            [&](int k) { return internal::ExactProduct<T>(get(k, TypeTag<Product<T>>{})); },
-            &misfit->sum);
-        *misfit = {Op::kProd, 0};
-        return first;
-      }
-      return kCount;
-    case Op::kMean:
-    case Op::kVar:
-    case Op::kStd:
-    case Op::kL1Norm:
-    case Op::kL2Norm:
-      return kCount;  // rounded, as are SUM and PROD of floats (exact/)
-    case Op::kCountNonzero:
-      if constexpr (F::template kHas<NonzeroCount<T>>) {
-        put_counts(TypeTag<NonzeroCount<T>>{});
-      }
-      return kCount;
-    case Op::kAny:
-    case Op::kAll:
-      if constexpr (F::template kHas<NonzeroCount<T>>) {
-        internal::Put<Bool, kCount>(array, index, [&](int k) {
-          const std::int64_t enough = targets.ops[i] == Op::kAny ? 1 : count_of(k);
-          const bool answer = get(k, TypeTag<NonzeroCount<T>>{}) >= enough;
-          return Bool{static_cast<std::uint8_t>(answer)};
-        });
-      }
-      return kCount;
-    case Op::kNanCount:
-      if constexpr (F::template kHas<NanCount<T>>) {
-        put_counts(TypeTag<NanCount<T>>{});
-      }
-      return kCount;
-    case Op::kInfCount:
-      if constexpr (F::template kHas<InfCount<T>>) {
-        put_counts(TypeTag<InfCount<T>>{});
-      }
-      return kCount;
-    case Op::kArgMin:
-      if constexpr (F::template kHas<ArgMin<T>>) {
-        put_indices(TypeTag<ArgMin<T>>{});
-      }
-      return kCount;
-    case Op::kArgMax:
-      if constexpr (F::template kHas<ArgMax<T>>) {
-        put_indices(TypeTag<ArgMax<T>>{});
-      }
-      return kCount;
-  }
-  __builtin_unreachable();
+  int first = kCount;
+  misfit->op = targets.ops[i];
+  Ops::ForOne(targets.ops[i], [&](auto tag) {
+    using O = typename decltype(tag)::type;
+    if constexpr (internal::kFinishes<F, O>) {
+      internal::Put<internal::ResultOf<O, T>, kCount>(targets.arrays[i], index, [&](int k) {
+        const internal::ValuesOf<F> values{states[k], targets};
+        return internal::Taken(O::template Finish<T>(values), k, &first, &misfit->sum);
+      });
+    }
+  });
+  return first;
 }
 
 // All ops of `targets`, likewise; of several misfits of one output, the last op's.

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/bundle.h"
 #include "kernels/components.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/fusions.h"
 #include "kernels/types.h"
 
 namespace warpfold {

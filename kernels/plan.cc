@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/ops/catalogue.h"
 
 namespace warpfold {
 namespace {
@@ -41,6 +42,10 @@ absl::Status CheckShape(const ReduceSpec& spec) {
 
 absl::Status CheckOps(const std::vector<Op>& ops) {
   if (ops.empty()) return InvalidField(Field::kOps, "at least one op is required");
+  if (ops.size() > static_cast<std::size_t>(kRequestOpsMax)) {
+    return InvalidField(Field::kOps,
+                        absl::StrCat(ops.size(), " are above the limit of ", kRequestOpsMax));
+  }
   std::bitset<kOpCount> seen;
   for (const Op op : ops) {
     if (seen.test(static_cast<std::size_t>(op))) {
@@ -183,12 +188,12 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   }
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (const Op op : spec.ops) {
-      if (op == Op::kMin || op == Op::kMax || op == Op::kArgMin || op == Op::kArgMax) {
+      if (!InfoOf(op).has_empty) {
         return InvalidField(Field::kOps, absl::StrCat(Name(op), " of no elements has no answer"));
       }
     }
     // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
-    if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kOpCount)) {
+    if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kRequestOpsMax)) {
       return InvalidField(Field::kTensorShape, "the results' byte count does not fit in int64");
     }
   }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/bundle.h"
 #include "kernels/extent.h"
+#include "kernels/ops/fusions.h"
 #include "kernels/output_rows.h"
 #include "kernels/places.h"
 #include "kernels/types.h"
@@ -90,8 +90,8 @@ struct Plan {
 };
 
 // Checks `spec` and plans it. INVALID_ARGUMENT about a field (field_error.h): `tensor.shape`
-// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, min, max,
-// argmin or argmax of nothing), `axes` (twice, out of range).
+// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, too many,
+// min, max, argmin or argmax of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 // The same reduction of a tensor of `shape`, which has the rank and is right; the results' shape is

@@ -1,64 +1,19 @@
 #include "kernels/values.h"
 
-#include <bitset>
-
 #include "kernels/exact/wire.h"
+#include "kernels/ops/catalogue.h"
 
 namespace warpfold {
-namespace {
-
-using KindSet = std::bitset<kValueKindCount>;
-
-void AddKindsOf(Op op, KindSet& kinds) {
-  const auto add = [&kinds](ValueKind kind) { kinds.set(static_cast<std::size_t>(kind)); };
-  switch (op) {
-    case Op::kSum:
-    case Op::kMean:
-      return add(ValueKind::kSum);
-    case Op::kMin:
-      return add(ValueKind::kMin);
-    case Op::kMax:
-      return add(ValueKind::kMax);
-    case Op::kProd:
-      return add(ValueKind::kProduct);
-    case Op::kVar:
-    case Op::kStd:
-      add(ValueKind::kSum);
-      return add(ValueKind::kSquareSum);
-    case Op::kL1Norm:
-      return add(ValueKind::kAbsSum);
-    case Op::kL2Norm:
-      return add(ValueKind::kSquareSum);
-    case Op::kCountNonzero:
-    case Op::kAny:
-    case Op::kAll:
-      return add(ValueKind::kNonzeroCount);
-    case Op::kNanCount:
-      return add(ValueKind::kNanCount);
-    case Op::kInfCount:
-      return add(ValueKind::kInfCount);
-    case Op::kArgMin:
-      return add(ValueKind::kArgMin);
-    case Op::kArgMax:
-      return add(ValueKind::kArgMax);
-  }
-  __builtin_unreachable();
-}
-
-}  // namespace
 
 std::vector<ValueKind> ValueKindsOf(DType dtype, const std::vector<Op>& ops, NanPolicy nan_policy) {
-  KindSet kinds;
-  for (const Op op : ops) AddKindsOf(op, kinds);
+  KindSet needs = NeedsOf(ops);
   // How many elements take part is part of most answers.
-  if (nan_policy == NanPolicy::kOmit && IsFloat(dtype)) {
-    kinds.set(static_cast<std::size_t>(ValueKind::kNanCount));
+  if (nan_policy == NanPolicy::kOmit && IsFloat(dtype)) needs.Add(ValueKind::kNanCount);
+  std::vector<ValueKind> kinds;
+  for (const ValueKind kind : kAllValueKinds) {
+    if (needs.Has(kind)) kinds.push_back(kind);
   }
-  std::vector<ValueKind> listed;
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (kinds.test(kind)) listed.push_back(static_cast<ValueKind>(kind));
-  }
-  return listed;
+  return kinds;
 }
 
 std::size_t ValueBytes(ValueKind kind, DType dtype) {

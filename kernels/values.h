@@ -1,37 +1,35 @@
-// What a partial state holds of each output: the kinds of values, by which it travels. A kind is a
-// component (components.h) by name, whatever it is fused with.
+// What a partial state holds of each output: values of the kinds (ops/value_kind.h) that its ops
+// are computed from, by which it travels.
 //
 // Pure functions; safe from any thread.
 #ifndef WARPFOLD_KERNELS_VALUES_H_
 #define WARPFOLD_KERNELS_VALUES_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
+#include "kernels/ops/value_kind.h"
 #include "kernels/types.h"
 
 namespace warpfold {
 
-// In the order in which a state has them; the proto's PartialState says what each one is.
-enum class ValueKind : std::uint8_t {
-  kSum,
-  kAbsSum,
-  kSquareSum,
-  kMin,
-  kMax,
-  kArgMin,
-  kArgMax,
-  kNonzeroCount,
-  kNanCount,
-  kInfCount,
-  kProduct
-};
-inline constexpr ValueKind kAllValueKinds[] = {
+inline constexpr std::array kAllValueKinds = {
     ValueKind::kSum,      ValueKind::kAbsSum,   ValueKind::kSquareSum, ValueKind::kMin,
     ValueKind::kMax,      ValueKind::kArgMin,   ValueKind::kArgMax,    ValueKind::kNonzeroCount,
     ValueKind::kNanCount, ValueKind::kInfCount, ValueKind::kProduct};
-inline constexpr int kValueKindCount = 11;
+static_assert(std::size(kAllValueKinds) == kValueKindCount);
+
+// "sum": the proto's PartialState.Kind without _VALUES, in lower case.
+constexpr const char* Name(ValueKind kind) {
+  constexpr const char* kNames[] = {"sum",       "abs_sum",   "square_sum", "min",
+                                    "max",       "argmin",    "argmax",     "nonzero_count",
+                                    "nan_count", "inf_count", "product"};
+  static_assert(std::size(kNames) == kValueKindCount);
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 // The revisions in which values of a kind are read; they are written in the newest. A kind whose
 // packed bytes change, or their meaning, gets a newer one.

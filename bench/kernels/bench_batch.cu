@@ -17,6 +17,8 @@
 #include "bench/kernels/fill.cuh"
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
+#include "kernels/dtypes/catalogue.h"
+#include "kernels/ops/catalogue.h"
 
 namespace {
 
@@ -33,8 +35,8 @@ class Batch {
  public:
   Batch(std::vector<Op> ops, const T* d_data, std::int64_t tensors, std::int64_t count,
         std::int64_t inputs)
-      : job_{warpfold::bench::kDType<T>,
-             BundleFor(warpfold::bench::kDType<T>, ops, warpfold::NanPolicy::kPropagate),
+      : job_{warpfold::kDTypeOf<T>,
+             BundleFor(warpfold::kDTypeOf<T>, ops, warpfold::NanPolicy::kPropagate),
              {}},
         tensors_(tensors),
         results_(static_cast<std::size_t>(tensors) * kResultBytes),
@@ -147,7 +149,7 @@ void Measure(std::int64_t tensors, std::int64_t count, const warpfold::cuda::Dev
         warpfold::bench::MedianSeconds(contestants, rotation, stream);
     const double scale = static_cast<double>(tensors) / kSingles;
     const double single_s = seconds[2] * scale, cub_s = seconds[3] * scale;
-    const char* dtype = warpfold::Name(warpfold::bench::kDType<T>);
+    const char* dtype = warpfold::Name(warpfold::kDTypeOf<T>);
     report.results.push_back({{"dtype", dtype},
                               {"ops", entry.name},
                               {"tensors", tensors},

@@ -16,6 +16,7 @@
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
 #include "kernels/cuda/exact_sum.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/types.h"
 
 namespace warpfold::bench {
@@ -62,7 +63,7 @@ void Measure(const NamedData& data, int log2_bytes, const cuda::DeviceShape& dev
   const std::vector<double> seconds =
       MedianSecondsOf(d_elements, count, rotation, stream, exact, served, cub);
   Check(cudaStreamDestroy(stream));
-  const char* dtype = Name(kDType<T>);
+  const char* dtype = Name(kDTypeOf<T>);
   std::printf(
       "%-4s %-15s %11zu B  exact %9.2f us %5.0f GB/s  served %9.2f us  cub %9.2f us x%.3f\n", dtype,
       data.name, bytes, seconds[0] * 1e6, bytes / seconds[0] * 1e-9, seconds[1] * 1e6,

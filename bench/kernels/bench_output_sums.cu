@@ -15,6 +15,7 @@
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
 #include "kernels/cuda/output_sums.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/types.h"
 
 namespace warpfold::bench {
@@ -29,7 +30,7 @@ class OutputSums {
   OutputSums(const Extent& extent, exact::Sums sums, bool ends_rows,
              const cuda::DeviceShape& device)
       : extent_(extent),
-        job_{.dtype = kDType<T>, .sums = sums, .device = device},
+        job_{.dtype = kDTypeOf<T>, .sums = sums, .device = device},
         ends_rows_(ends_rows),
         bytes_(static_cast<std::size_t>(extent.outputs()) * cuda::OutputSumsBytes(job_)),
         sums_(bytes_),
@@ -83,12 +84,13 @@ void Measure(const NamedData& data, const cuda::DeviceShape& device, Report& rep
       const double seconds = MedianSecondsOf(d_elements, kCount, rotation, stream, work)[0];
       const char* name = sums == exact::Sums::kSum ? "sum" : "statistics";
       const Extent& e = shape.extent;
-      std::printf("%-4s %-10s %-15s [%lld, %lld, %lld]%s  %8.2f us  %6.1f GB/s\n", Name(kDType<T>),
-                  name, data.name, static_cast<long long>(e.outer), static_cast<long long>(e.count),
-                  static_cast<long long>(e.inner), shape.ends_rows ? " finished" : "",
-                  seconds * 1e6, static_cast<double>(kPieceBytes) / seconds * 1e-9);
+      std::printf("%-4s %-10s %-15s [%lld, %lld, %lld]%s  %8.2f us  %6.1f GB/s\n",
+                  Name(kDTypeOf<T>), name, data.name, static_cast<long long>(e.outer),
+                  static_cast<long long>(e.count), static_cast<long long>(e.inner),
+                  shape.ends_rows ? " finished" : "", seconds * 1e6,
+                  static_cast<double>(kPieceBytes) / seconds * 1e-9);
       std::fflush(stdout);
-      report.results.push_back({{"dtype", Name(kDType<T>)},
+      report.results.push_back({{"dtype", Name(kDTypeOf<T>)},
                                 {"sums", name},
                                 {"data", data.name},
                                 {"extent", {e.outer, e.count, e.inner}},

@@ -19,6 +19,7 @@
 #include "bench/kernels/fill.cuh"
 #include "bench/kernels/report.h"
 #include "bench/kernels/timing.h"
+#include "kernels/dtypes/catalogue.h"
 
 namespace {
 
@@ -86,7 +87,7 @@ void Measure(int log2_bytes, const warpfold::cuda::DeviceShape& device,
   Check(cudaStreamCreate(&stream));
   const warpfold::bench::Warpfold<T> flat(kSum.ops, {1, count, 1}, device);
   flat.Enqueue(d_data, stream);
-  const char* dtype = warpfold::Name(warpfold::bench::kDType<T>);
+  const char* dtype = warpfold::Name(warpfold::kDTypeOf<T>);
   for (int log2_columns = 2; log2_columns <= log2_count; log2_columns += 3) {
     const std::int64_t columns = std::int64_t{1} << log2_columns;
     const std::int64_t rows = count / columns;

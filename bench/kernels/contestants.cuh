@@ -18,24 +18,12 @@
 
 #include "bench/kernels/timing.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/extent.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/types.h"
 
 namespace warpfold::bench {
-
-template <typename T>
-inline constexpr DType kDType = std::is_same_v<T, float>           ? DType::kF32
-                                : std::is_same_v<T, double>        ? DType::kF64
-                                : std::is_same_v<T, Half>          ? DType::kF16
-                                : std::is_same_v<T, BFloat16>      ? DType::kBF16
-                                : std::is_same_v<T, std::int8_t>   ? DType::kI8
-                                : std::is_same_v<T, std::int16_t>  ? DType::kI16
-                                : std::is_same_v<T, std::int32_t>  ? DType::kI32
-                                : std::is_same_v<T, std::int64_t>  ? DType::kI64
-                                : std::is_same_v<T, std::uint8_t>  ? DType::kU8
-                                : std::is_same_v<T, std::uint16_t> ? DType::kU16
-                                : std::is_same_v<T, std::uint32_t> ? DType::kU32
-                                                                   : DType::kU64;
 
 // The same elements as CUB knows them.
 template <typename T>
@@ -50,7 +38,8 @@ class Warpfold {
  public:
   Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device)
       : ops_(std::move(ops)),
-        job_{kDType<T>, BundleFor(kDType<T>, WithoutProduct(ops_), NanPolicy::kPropagate), device},
+        job_{kDTypeOf<T>, BundleFor(kDTypeOf<T>, WithoutProduct(ops_), NanPolicy::kPropagate),
+             device},
         extent_(extent),
         scratch_(ScratchBytes() + 1),
         results_(kResultsAt + ops_.size() * ResultBytes()) {
@@ -92,7 +81,7 @@ class Warpfold {
       if (ops_[0] == Op::kSum)
         return static_cast<double>(static_cast<T>(Read<std::int64_t>(index)));
     }
-    return VisitDType(ResultDType(ops_[0], kDType<T>), [&](auto tag) {
+    return VisitDType(ResultDType(ops_[0], kDTypeOf<T>), [&](auto tag) {
       return static_cast<double>(Widen(Read<typename decltype(tag)::type>(index)));
     });
   }

@@ -15,6 +15,7 @@
 #include "kernels/cpu/reduce.h"
 #include "kernels/exact/state.h"
 #include "kernels/exact/sums.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -56,7 +57,8 @@ void FinishState(benchmark::State& run, Op op, bool is_full_range) {
   for (State& state : states) exact::Normalize(state);
   std::size_t row = 0;
   for ([[maybe_unused]] auto one : run) {
-    benchmark::DoNotOptimize(exact::Finish(op, states[row], kRow, {.correction = 1}));
+    benchmark::DoNotOptimize(
+        exact::Finish(StatisticOf<T>(op), states[row], kRow, {.correction = 1}));
     row = (row + 1) % kRows;
   }
 }

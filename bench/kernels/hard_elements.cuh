@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "bench/kernels/timing.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 namespace warpfold::bench {
 

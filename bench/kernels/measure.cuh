@@ -17,6 +17,7 @@
 #include "bench/kernels/fill.cuh"
 #include "bench/kernels/measure.h"
 #include "bench/kernels/timing.h"
+#include "kernels/dtypes/catalogue.h"
 
 namespace warpfold::bench {
 
@@ -29,7 +30,7 @@ void CheckAnswer(const Entry& entry, double mine, double cubs, std::int64_t n) {
   const double scale = 150.0 * std::sqrt(static_cast<double>(n)) + std::fabs(mine);
   if (!(std::fabs(mine - cubs) <= (is_float_sum ? 1e-3 * scale : 0))) {
     std::fprintf(stderr, "bench: wrong answer: %s of %s, n=%lld: ours %.17g, cub %.17g\n",
-                 entry.name, Name(kDType<T>), static_cast<long long>(n), mine, cubs);
+                 entry.name, Name(kDTypeOf<T>), static_cast<long long>(n), mine, cubs);
     std::exit(1);
   }
 }
@@ -57,14 +58,14 @@ void Measure(int log2_bytes, const cuda::DeviceShape& device, KernelReport& repo
 
     const std::vector<double> seconds =
         MedianSecondsOf(input(0), n, rotation, stream, ours, sum, cub);
-    report.Add(entry, kDType<T>, n, bytes, {seconds[0], seconds[1], seconds[2]});
+    report.Add(entry, kDTypeOf<T>, n, bytes, {seconds[0], seconds[1], seconds[2]});
   }
   Check(cudaStreamDestroy(stream));
 }
 
 template <typename... T>
 void MeasureEach(int log2_bytes, const cuda::DeviceShape& device, KernelReport& report) {
-  ((report.Covers(kDType<T>) ? Measure<T>(log2_bytes, device, report) : void()), ...);
+  ((report.Covers(kDTypeOf<T>) ? Measure<T>(log2_bytes, device, report) : void()), ...);
 }
 
 }  // namespace warpfold::bench

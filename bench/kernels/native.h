@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/bundle.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
+#include "kernels/ops/fusions.h"
 #include "kernels/types.h"
 
 extern "C" {

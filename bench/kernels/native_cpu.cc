@@ -12,7 +12,7 @@
 #include "bench/kernels/native.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/tile_loops.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/host_device.h"
 #include "kernels/types.h"
 

@@ -15,6 +15,7 @@
 #include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/exact/results.h"
+#include "kernels/ops/catalogue.h"
 
 namespace {
 
@@ -37,7 +38,8 @@ struct Scratch {
     sums_job.dtype = native.dtype;
     sums_job.device = job.device;
     for (const warpfold::Op op : native.ops) {
-      if (!warpfold::exact::IsOfSumAlone(op)) sums_job.sums = warpfold::exact::Sums::kStatistics;
+      if (!warpfold::IsOfSumAlone(StatisticOf<float>(op)))
+        sums_job.sums = warpfold::exact::Sums::kStatistics;
     }
     numbers_at = kAlignment;
     sums_at = numbers_at + Aligned(static_cast<std::size_t>(outputs) * sizeof(std::int64_t));

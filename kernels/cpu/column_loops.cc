@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/each_loop.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
@@ -121,17 +122,17 @@ struct PlaceLoops {
 };
 
 template <typename T>
-requires(sizeof(T) == 8) struct ColumnLoopsOf<T, ArgMin<T>> : PlaceLoops<T, ArgMin<T>, false> {
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMin<T>> : PlaceLoops<T, ArgMin<T>, false> {
 };
 template <typename T>
-requires(sizeof(T) == 8) struct ColumnLoopsOf<T, ArgMax<T>> : PlaceLoops<T, ArgMax<T>, false> {
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMax<T>> : PlaceLoops<T, ArgMax<T>, false> {
 };
 template <typename T>
-requires(sizeof(T) == 8) struct ColumnLoopsOf<T, OmitNan<ArgMin<T>>>
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, OmitNan<ArgMin<T>>>
     : PlaceLoops<T, ArgMin<T>, true> {
 };
 template <typename T>
-requires(sizeof(T) == 8) struct ColumnLoopsOf<T, OmitNan<ArgMax<T>>>
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, OmitNan<ArgMax<T>>>
     : PlaceLoops<T, ArgMax<T>, true> {
 };
 

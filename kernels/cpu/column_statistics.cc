@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/each_loop.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 
 // Compiled once for each SIMD target.

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/host_device.h"
 
 // Processors have AVX2 since 2013; what lies between it and the baseline is not worth its code.

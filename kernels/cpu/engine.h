@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/bundle.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
+#include "kernels/ops/fusions.h"
 
 namespace warpfold::cpu {
 

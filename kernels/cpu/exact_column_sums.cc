@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/each_loop.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 // Compiled once for each SIMD target.
 #undef HWY_TARGET_INCLUDE

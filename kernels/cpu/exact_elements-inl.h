@@ -16,7 +16,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/exact_grids-inl.h"
 #include "kernels/cpu/exact_sums.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/state.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/product.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
@@ -26,7 +26,7 @@ void AddSquares(const T* elements, std::int64_t count,
     return x < 0 ? static_cast<Size>(Size{0} - bits) : bits;
   };
   exact::SumsState<T, exact::Sums::kStatistics> added;
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (!kIsWideInteger<T>) {
     std::uint64_t low = 0, high = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::uint64_t size = size_of(elements[i]);

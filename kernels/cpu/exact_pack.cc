@@ -50,7 +50,7 @@ void VisitSums(State& state, const Visit& visit) {
       using C = typename decltype(tag)::type;
       if constexpr (std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
                     std::is_same_v<C, SquareSum<T>>) {
-        visit(kKindOf<C>, Values::template Get<C>(X::ValuesOf(state)));
+        visit(kKindOf<typename X::Element, C>, Values::template Get<C>(X::ValuesOf(state)));
       }
     });
     if constexpr (kHasStatistics) visit(ValueKind::kSquareSum, state.sums.squares);

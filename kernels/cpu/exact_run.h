@@ -3,16 +3,21 @@
 #define WARPFOLD_KERNELS_CPU_EXACT_RUN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "kernels/cpu/exact_loops.h"
 #include "kernels/cpu/exact_sums.h"
 #include "kernels/cpu/row_tile.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/fold.h"
 #include "kernels/exact/results.h"
 #include "kernels/exact/sums.h"
 #include "kernels/finish.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/value_kind.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cpu {
@@ -27,14 +32,14 @@ struct ExactNeeds {
 
   explicit ExactNeeds(const Output& output) {
     if (output.states != nullptr) return;
-    const Op* end = output.targets.ops + output.targets.count;
-    const auto has = [&](Op op) { return std::find(output.targets.ops, end, op) != end; };
-    values = !std::all_of(output.targets.ops, end, exact::IsRounded<float>);
-    absolute_sums_and_squares =
-        has(Op::kL1Norm) || has(Op::kL2Norm) || has(Op::kVar) || has(Op::kStd);
-    product = has(Op::kProd);
-    least_index = has(Op::kArgMin);
-    greatest_index = has(Op::kArgMax);
+    const std::span ops(output.targets.ops, static_cast<std::size_t>(output.targets.count));
+    const KindSet needs = NeedsOf(ops);
+    values =
+        std::ranges::any_of(ops, [](Op op) { return StatisticOf<float>(op) == Statistic::kNone; });
+    absolute_sums_and_squares = needs.Has(ValueKind::kAbsSum) || needs.Has(ValueKind::kSquareSum);
+    product = needs.Has(ValueKind::kProduct);
+    least_index = needs.Has(ValueKind::kArgMin);
+    greatest_index = needs.Has(ValueKind::kArgMax);
   }
 };
 
@@ -128,7 +133,7 @@ class ExactRun {
 
   // Rows of so many elements of 32 or 64 bits are sooner added than handed to loops: 8 f32 took 10
   // ns to sum, and 24 as a tile (one core of an EPYC, Zen 4, 2026-11-22).
-  static constexpr std::int64_t kShort = sizeof(T) >= 4 ? 8 : 0;
+  static constexpr std::int64_t kShort = kKeyBits<T> >= 32 ? 8 : 0;
 
   static void AddValues(const T* elements, std::int64_t count, std::int64_t first, Leaders& leaders,
                         typename Values::State& values) {

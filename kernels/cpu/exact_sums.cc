@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/each_loop.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/state.h"
 
 // Compiled once for each SIMD target.

@@ -8,6 +8,7 @@
 #include "kernels/cpu/finish_loops.h"
 #include "kernels/exact/results.h"
 #include "kernels/finish.h"
+#include "kernels/ops/catalogue.h"
 
 namespace warpfold::cpu {
 
@@ -18,8 +19,9 @@ struct FusionWriter {
 
   static bool TakesBlocks(const ResultTargets& targets) {
     if (!X::kHasValuesAlone || X::Values::kComponents != 1) return false;
-    return std::none_of(targets.ops, targets.ops + targets.count,
-                        exact::IsRounded<typename X::Element>);
+    return std::none_of(targets.ops, targets.ops + targets.count, [](Op op) {
+      return StatisticOf<typename X::Element>(op) != Statistic::kNone;
+    });
   }
 
   template <int kCount>

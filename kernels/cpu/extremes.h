@@ -4,7 +4,7 @@
 #ifndef WARPFOLD_KERNELS_CPU_EXTREMES_H_
 #define WARPFOLD_KERNELS_CPU_EXTREMES_H_
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 namespace warpfold::cpu {
 

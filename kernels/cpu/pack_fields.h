@@ -9,40 +9,29 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/part.h"
 #include "kernels/values.h"
 
 namespace warpfold::cpu {
 
-// The kind that a component is; of none it is null.
-template <class C>
-inline constexpr std::nullptr_t kKindOf = nullptr;
-template <typename T>
-inline constexpr ValueKind kKindOf<Sum<T>> = ValueKind::kSum;
-template <typename T>
-inline constexpr ValueKind kKindOf<AbsSum<T>> = ValueKind::kAbsSum;
-template <typename T>
-inline constexpr ValueKind kKindOf<SquareSum<T>> = ValueKind::kSquareSum;
-template <typename T>
-inline constexpr ValueKind kKindOf<Min<T>> = ValueKind::kMin;
-template <typename T>
-inline constexpr ValueKind kKindOf<Max<T>> = ValueKind::kMax;
-template <typename T>
-inline constexpr ValueKind kKindOf<ArgMin<T>> = ValueKind::kArgMin;
-template <typename T>
-inline constexpr ValueKind kKindOf<ArgMax<T>> = ValueKind::kArgMax;
-template <typename T>
-inline constexpr ValueKind kKindOf<NonzeroCount<T>> = ValueKind::kNonzeroCount;
-template <typename T>
-inline constexpr ValueKind kKindOf<NanCount<T>> = ValueKind::kNanCount;
-template <typename T>
-inline constexpr ValueKind kKindOf<InfCount<T>> = ValueKind::kInfCount;
-template <typename T>
-inline constexpr ValueKind kKindOf<Product<T>> = ValueKind::kProduct;
+// The kind that a component of elements T is.
+template <typename T, class C>
+inline constexpr ValueKind kKindOf = [] {
+  ValueKind found{};
+  [&]<int... kKinds>(std::integer_sequence<int, kKinds...>) {
+    ((std::is_same_v<C, ComponentOf<T, static_cast<ValueKind>(kKinds)>>
+          ? void(found = static_cast<ValueKind>(kKinds))
+          : void()),
+     ...);
+  }
+  (std::make_integer_sequence<int, kValueKindCount>());
+  return found;
+}();
 
 // A packed value is the state's fields without the padding between or behind them.
 class Writer {
@@ -177,7 +166,8 @@ bool AgreesWithCount(const typename C::State& state, std::int64_t count) {
 template <class F, typename Visitor>
 void VisitKinds(const std::vector<ValueKind>& kinds, Visitor&& visitor) {
   F::ForEach([&](auto tag) {
-    const auto found = std::find(kinds.begin(), kinds.end(), kKindOf<typename decltype(tag)::type>);
+    constexpr ValueKind kKind = kKindOf<typename F::Element, typename decltype(tag)::type>;
+    const auto found = std::find(kinds.begin(), kinds.end(), kKind);
     if (found != kinds.end()) visitor(tag, static_cast<std::size_t>(found - kinds.begin()));
   });
 }

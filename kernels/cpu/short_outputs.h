@@ -19,13 +19,14 @@
 #include "kernels/cpu/exact_writer.h"
 #include "kernels/cpu/finish_loops.h"
 #include "kernels/cpu/transpose.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/bounded_finish.h"
 #include "kernels/exact/fold.h"
 #include "kernels/exact/quick_sums.h"
 #include "kernels/exact/results.h"
 #include "kernels/finish.h"
+#include "kernels/ops/catalogue.h"
 
 namespace warpfold::cpu {
 
@@ -134,7 +135,7 @@ class ShortOutputs {
                      Misfit* misfit) {
       if constexpr (kCount != kFinishBlock) {
         for (int i = 0; i < targets.count; ++i) {
-          if (exact::IsRounded<T>(targets.ops[i])) continue;
+          if (StatisticOf<T>(targets.ops[i]) != Statistic::kNone) continue;
           WriteResult<Values, kCount>(targets, i, index, states, misfit);  // of floats, which fit
         }
       }
@@ -186,11 +187,12 @@ class ShortOutputs {
     for (std::int64_t c = 0; c < block.columns; ++c) told_[c] = sums.fits[c] != 0;
     for (int i = 0; i < output_.targets.count; ++i) {
       T* const to = ResultsOf(i, first);
-      if (output_.targets.ops[i] == Op::kSum) {
+      const Statistic statistic = StatisticOf<T>(output_.targets.ops[i]);
+      if (statistic == Statistic::kSum) {
         for (std::int64_t c = 0; c < block.columns; ++c) {
           to[c] = RoundSum<T>(sums.high[c], sums.low[c]);
         }
-      } else if (output_.targets.ops[i] == Op::kMean) {
+      } else if (statistic == Statistic::kMean) {
         for (std::int64_t c = 0; c < block.columns; ++c) {
           if (!RoundMean(sums.high[c], sums.low[c], block.rows, to + c)) told_[c] = false;
         }
@@ -209,8 +211,10 @@ class ShortOutputs {
       if (!told_[c]) continue;
       const exact::BoundedOutput<Bounded, true> result(&state, &divisors);
       for (int i = 0; i < output_.targets.count; ++i) {
-        const Op op = output_.targets.ops[i];
-        if (exact::IsRounded<T>(op)) told_[c] &= result.Finish(op, ResultsOf(i, first) + c);
+        const Statistic statistic = StatisticOf<T>(output_.targets.ops[i]);
+        if (IsOfSums(statistic)) {
+          told_[c] &= result.Finish(statistic, ResultsOf(i, first) + c);
+        }
       }
     }
   }

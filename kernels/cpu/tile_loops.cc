@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/each_loop.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
@@ -65,7 +66,7 @@ inline constexpr bool kHasNoOrder =
 // has room for more counts.
 template <typename T, class Predicate>
 HWY_INLINE std::int32_t CountIf(const T* HWY_RESTRICT tile, int count, const Predicate& is) {
-  std::conditional_t<sizeof(T) <= 2, std::uint16_t, std::int32_t> found = 0;
+  std::conditional_t<kKeyBits<T> == 16, std::uint16_t, std::int32_t> found = 0;
   for (int i = 0; i < count; ++i) found += is(tile[i]) ? 1 : 0;
   return found;
 }
@@ -160,13 +161,13 @@ struct TileLoopOf {
   static Acc FoldTile(const T* HWY_RESTRICT tile, int count) {
     if constexpr (kIs<NonzeroCount>) {
       return CountNonzero(tile, count);
-    } else if constexpr (sizeof(T) == 1 && (kIs<Sum> || kIs<AbsSum>)) {
+    } else if constexpr (kIsByteInteger<T> && (kIs<Sum> || kIs<AbsSum>)) {
       return SumOfBytes<T, kIs<AbsSum>>(tile, count);
     } else if constexpr (kHasNoOrder<C>) {
       Acc acc = C::Identity();
       for (int i = 0; i < count; ++i) AddElement<C>(acc, tile[i], i);
       return acc;
-    } else if constexpr (std::is_integral_v<T> && sizeof(T) == 8 && (kIs<Sum> || kIs<AbsSum>)) {
+    } else if constexpr (kIsWideInteger<T> && (kIs<Sum> || kIs<AbsSum>)) {
       return SumOfWide<T, kIs<AbsSum>>(tile, count);
     } else if constexpr (!kIsFloat<T> && kIs<Product>) {
       return ProductOfIntegers(tile, count);

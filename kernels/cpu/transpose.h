@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/dtypes/element.h"
 #include "kernels/host_device.h"
 
 namespace warpfold::cpu {
@@ -15,8 +16,7 @@ namespace internal {
 template <typename T>
 struct Square {
   static constexpr int kSide = 16 / static_cast<int>(sizeof(T));
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  using Bits = BitsOf<T>;
   typedef Bits Row __attribute__((vector_size(16)));
 
   // a[0], b[0], a[1], b[1] ... of the first halves, and of the second ones.

@@ -13,6 +13,7 @@
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/sweeps.cuh"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {
@@ -138,7 +139,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   // One sweep is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSparesCounts && !kHasIndices<F>);
-  static constexpr bool kPacksRows = sizeof(T) == 1 && kVector % 4 == 0;
+  static constexpr bool kPacksRows = kIsByteInteger<T> && kVector % 4 == 0;
   // Rows that a thread loads before it adds any: as many bytes of narrow elements on their way as
   // of wide ones.
   static constexpr int kRowsAtOnce = kRows * (sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4);
@@ -230,9 +231,8 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
   // Of column v, in a loop over columns: that is no constant, so a word is shifted.
   __device__ __forceinline__ static T ElementOf(const Vector& vector, int v) {
     if constexpr (kVector > 1) {
-      using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
       const auto word = BitCast<std::uint32_t>(vector);
-      return BitCast<T>(static_cast<Bits>(word >> (v * 8 * static_cast<int>(sizeof(T)))));
+      return BitCast<T>(static_cast<BitsOf<T>>(word >> (v * 8 * static_cast<int>(sizeof(T)))));
     } else {
       return vector.x[v];
     }

@@ -17,6 +17,8 @@
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/tree_kernel.cuh"
+#include "kernels/dtypes/element.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {
@@ -33,9 +35,9 @@ Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
   sink.doubts = output.doubts;
   if (output.states == nullptr) {
     const std::span asked(output.targets.ops, static_cast<std::size_t>(output.targets.count));
-    const auto is_asked = [&](Op op) { return std::ranges::find(asked, op) != asked.end(); };
-    sink.reads_arg_min = is_asked(Op::kArgMin);
-    sink.reads_arg_max = is_asked(Op::kArgMax);
+    const KindSet needs = NeedsOf(asked);
+    sink.reads_arg_min = needs.Has(ValueKind::kArgMin);
+    sink.reads_arg_max = needs.Has(ValueKind::kArgMax);
   }
   return sink;
 }
@@ -159,7 +161,7 @@ class EngineOf final : public Engine {
       pass.kind = FirstPass::Kind::kColumns;
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
       constexpr ColumnLoop kPipelinedLoop =
-          sizeof(T) == 8 ? ColumnLoop::kWidePipelined : ColumnLoop::kPipelined;
+          kKeyBits<T> == 64 ? ColumnLoop::kWidePipelined : ColumnLoop::kPipelined;
       constexpr ColumnLoop kLoop = kIsLong<F>             ? ColumnLoop::kLong
                                    : kPipelinesColumns<F> ? kPipelinedLoop
                                                           : ColumnLoop::kPlain;

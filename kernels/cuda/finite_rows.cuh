@@ -10,7 +10,7 @@
 #include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/warp.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/sums.h"
 
 namespace warpfold::cuda {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/extreme.h"
 
 namespace warpfold::cuda {

@@ -15,7 +15,7 @@
 #include "kernels/cuda/warp.cuh"
 #include "kernels/cuda/warp_digits.cuh"
 #include "kernels/cuda/window_sum.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 namespace warpfold::cuda {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {

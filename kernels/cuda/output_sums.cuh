@@ -13,10 +13,11 @@
 #include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/warp.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/results.h"
 #include "kernels/exact/state.h"
 #include "kernels/exact/sums.h"
+#include "kernels/ops/catalogue.h"
 
 namespace warpfold::cuda {
 
@@ -188,10 +189,11 @@ __global__ void __launch_bounds__(kFinishThreads)
   const std::int64_t count = targets.reduced_count - sums[i].omitted;
 #pragma unroll 1
   for (int op = 0; op < targets.count; ++op) {
-    if (!exact::IsRounded<T>(targets.ops[op]) || targets.ops[op] == Op::kProd) continue;
-    if (kSums == exact::Sums::kSum && !exact::IsOfSumAlone(targets.ops[op])) continue;
+    const Statistic statistic = StatisticOf<T>(targets.ops[op]);
+    if (!IsOfSums(statistic)) continue;
+    if (kSums == exact::Sums::kSum && !IsOfSumAlone(statistic)) continue;
     static_cast<T*>(targets.arrays[op])[output] =
-        exact::Finish(targets.ops[op], state, count, {targets.correction, omits_nan});
+        exact::Finish(statistic, state, count, {targets.correction, omits_nan});
   }
 }
 

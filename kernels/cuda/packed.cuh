@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/instructions.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 namespace warpfold::cuda {
 
@@ -25,7 +25,7 @@ struct Packed {
 // What a sweep that adds by `Add` goes over: elements, or packed ones where it takes them.
 template <typename T, typename Value, class Add>
 inline constexpr bool kTakesPacked = [] {
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (kIsByteInteger<T>) {
     return std::is_invocable_v<const Add&, Value&, const Packed<T>&, int>;
   } else {
     return false;

@@ -18,6 +18,7 @@
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {
@@ -53,7 +54,7 @@ struct SharedVectors {
     // So many columns side by side.
     constexpr int kColumns = kItems < 4 ? kItems : 4;
     constexpr int kGroups = kItems / kColumns;
-    static_assert(kGroups <= 2 || sizeof(T) == 1);
+    static_assert(kGroups <= 2 || kIsByteInteger<T>);
     constexpr int kRowsUnrolled = kIsOften ? kTileRows : 1;
     struct alignas(sizeof(Item) * kColumns) Group {
       Item x[kColumns];

@@ -16,6 +16,7 @@
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {
@@ -28,10 +29,8 @@ __device__ __forceinline__ uint4 LoadVector(const void* address) {
 // One element, read once and not kept in L1.
 template <typename T>
 __device__ __forceinline__ T LoadElement(const T* address) {
-  using Bits = std::conditional_t<
-      sizeof(T) == 1, unsigned char,
-      std::conditional_t<sizeof(T) == 2, unsigned short,
-                         std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>>>;
+  // __ldcs takes unsigned long long, not the unsigned long that std::uint64_t is.
+  using Bits = std::conditional_t<kKeyBits<T> == 64, unsigned long long, BitsOf<T>>;
   return BitCast<T>(__ldcs(reinterpret_cast<const Bits*>(address)));
 }
 

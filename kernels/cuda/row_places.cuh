@@ -19,6 +19,7 @@
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {
@@ -54,7 +55,7 @@ struct NoPlaces {
 // The best key among some tiles of a row, for each indexed component.
 template <typename T>
 struct BestKeys {
-  using Key = std::conditional_t<sizeof(T) == 8, long long, int>;
+  using Key = std::conditional_t<kKeyBits<T> == 64, long long, int>;
   static constexpr Key kNone = std::numeric_limits<Key>::max();
   static constexpr Key kUnbeatable = std::numeric_limits<Key>::min();
   Key arg_min = kNone;

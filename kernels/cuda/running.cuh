@@ -10,7 +10,7 @@
 #include "kernels/components.h"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/folds.h"
 #include "kernels/fold.h"
 
@@ -133,16 +133,16 @@ struct RunningByteExtremum {
 
 template <typename T, bool kIsMin, bool kOmits>
 using RunningExtremum = std::conditional_t<
-    kIsFloat<T> && sizeof(T) <= 4, RunningFloatExtremum<T, kIsMin, kOmits>,
+    kIsFloat<T> && !kIsDouble<T>, RunningFloatExtremum<T, kIsMin, kOmits>,
     std::conditional_t<
-        sizeof(T) == 1, RunningByteExtremum<T, kIsMin>,
+        kIsByteInteger<T>, RunningByteExtremum<T, kIsMin>,
         Running<std::conditional_t<kOmits, OmitNan<Extremum<T, kIsMin>>, Extremum<T, kIsMin>>>>>;
 
 template <typename T>
-requires(sizeof(T) <= 4) struct Running<exact::LargestSize<T>> : RunningLargestSize<T> {
+requires(!kIsDouble<T>) struct Running<exact::LargestSize<T>> : RunningLargestSize<T> {
 };
 template <typename T>
-requires(sizeof(T) <= 4) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
+requires(!kIsDouble<T>) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
 };
 
 template <typename T>
@@ -174,14 +174,14 @@ struct Running<OmitNan<ArgMax<T>>> : RunningIndexed<T, false, true> {};
 // is, for it is soon past 64 bits (SettleProduct in sweeps.cuh).
 template <typename T>
 struct RunningSigns {
-  using Value = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  using Value = std::conditional_t<kIsWideInteger<T>, std::int64_t, std::int32_t>;
   using Acc = Value;
   static constexpr Value kSignBits =
-      sizeof(T) == 1 ? static_cast<Value>(0x80808080) : std::numeric_limits<Value>::min();
+      kIsByteInteger<T> ? static_cast<Value>(0x80808080) : std::numeric_limits<Value>::min();
   static constexpr bool kHasSigns = std::is_signed_v<T>;
   __device__ static Value Identity() { return 0; }
   __device__ static void Add(Value& value, T x, int) {
-    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, T>;
+    using Bits = std::conditional_t<kIsByteInteger<T>, std::uint8_t, T>;
     if constexpr (kHasSigns) value ^= static_cast<Value>(static_cast<Bits>(x));
   }
   __device__ static void Add(Value& value, const Packed<T>& x, int) {
@@ -191,7 +191,7 @@ struct RunningSigns {
   __device__ static Value Settle(Value value) { return value; }
   __device__ static bool IsNegative(Value value) {
     if constexpr (!kHasSigns) return false;
-    return sizeof(T) == 1 ? __popc(value & kSignBits) % 2 != 0 : value < 0;
+    return kIsByteInteger<T> ? __popc(value & kSignBits) % 2 != 0 : value < 0;
   }
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/dtypes/element.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
@@ -65,7 +66,7 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
         },
         combine);
   };
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (kIsByteInteger<T>) {
     return sweep(
                kOften, FirstEqualByte::Identity(),
                [best](FirstEqualByte& first, const auto& x, int number) {

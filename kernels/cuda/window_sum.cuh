@@ -16,7 +16,7 @@
 #include "kernels/cuda/lane_tile.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/cuda/warp_digits.cuh"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
 

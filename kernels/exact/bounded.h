@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
 #include "kernels/types.h"
@@ -66,7 +66,7 @@ template <typename T>
 struct SquareSumPair : PairSum {
   WARPFOLD_HD static void Add(Acc& a, T x) {
     const double wide = WidenToDouble(x);
-    if constexpr (sizeof(T) == 8) {
+    if constexpr (kIsDouble<T>) {
       const Pair square = TwoProduct(wide, wide);
       AddNumber(a, square.high);
       a.low += square.low;
@@ -84,7 +84,7 @@ struct SquareSumPair : PairSum {
 // float32 that it is, or the upper half of a float64's, whose last bit is set if any below is.
 template <typename T>
 WARPFOLD_HD std::int32_t SizeOf(T x) {
-  if constexpr (sizeof(T) == 8) {
+  if constexpr (kIsDouble<T>) {
     const auto bits = BitCast<std::uint64_t>(x);
     const std::uint32_t below = static_cast<std::uint32_t>(bits) != 0 ? 1 : 0;
     return static_cast<std::int32_t>((static_cast<std::uint32_t>(bits >> 32) | below) &
@@ -120,7 +120,7 @@ struct SmallestSize {
 };
 
 template <typename T>
-inline constexpr bool kSumsInPairs = sizeof(T) == 8;
+inline constexpr bool kSumsInPairs = kIsDouble<T>;
 template <typename T>
 using BoundedSum = std::conditional_t<kSumsInPairs<T>, SumPair<T>, Sum<T>>;
 template <typename T>

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/quick_sums.h"
 #include "kernels/exact/rounding.h"
@@ -45,7 +45,7 @@ template <typename R>
 WARPFOLD_HD bool Round(const Near& value, R* to) {
   const Pair sum = Normalized({value.high, value.low});
   if (value.error == 0) {
-    if constexpr (sizeof(R) == 8) {
+    if constexpr (kIsDouble<R>) {
       *to = sum.high;
       return true;
     } else if (sum.low == 0) {
@@ -54,7 +54,7 @@ WARPFOLD_HD bool Round(const Near& value, R* to) {
     }
   }
   // And what these two additions are rounded by.
-  if constexpr (sizeof(R) == 8) {
+  if constexpr (kIsDouble<R>) {
     const double error = value.error * (1 + 0x1p-50) + std::fabs(sum.low) * 0x1p-52;
     *to = sum.high + (sum.low - error);
     return *to == sum.high + (sum.low + error) && IsFinite(*to);
@@ -103,7 +103,7 @@ struct BoundedSums {
   using Format = FloatFormat<T>;
   static constexpr bool kInPairs = kSumsInPairs<T>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
-  static constexpr int kInfinitySize = sizeof(T) == 8 ? 0x7ff00000 : 0x7f800000;
+  static constexpr int kInfinitySize = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
 
   std::int64_t count;
   double n;
@@ -139,28 +139,30 @@ struct BoundedSums {
     sum.error = error;
     if constexpr (kHasSquares) {
       squares = NumberOf(F::template Get<SquareSumPair<T>>(state));
-      if (!is_zero && (!is_exact || sizeof(T) == 8)) {
-        squares.error = squares.high * kPairSumError + (sizeof(T) == 8 ? n * kProductError : 0);
+      if (!is_zero && (!is_exact || kIsDouble<T>)) {
+        squares.error = squares.high * kPairSumError + (kIsDouble<T> ? n * kProductError : 0);
       }
     }
   }
 
   // False if it is in doubt.
-  WARPFOLD_HD bool Finish(Op op, std::int64_t correction, T* to) const {
-    if (op == Op::kVar || op == Op::kStd) {
+  WARPFOLD_HD bool Finish(Statistic statistic, std::int64_t correction, T* to) const {
+    if (statistic == Statistic::kVariance || statistic == Statistic::kDeviation) {
       if (has_special || count == 0) return Give(QuietNan<T>(), to);
-      return FinishVariance(op == Op::kStd, correction, to);
+      return FinishVariance(statistic == Statistic::kDeviation, correction, to);
     }
-    if (op == Op::kSum || op == Op::kMean) {
-      if (count == 0) return Give(op == Op::kSum ? T{} : QuietNan<T>(), to);
+    if (statistic == Statistic::kSum || statistic == Statistic::kMean) {
+      if (count == 0) return Give(statistic == Statistic::kSum ? T{} : QuietNan<T>(), to);
       if (has_special) return FinishSpecialSum(to);
-      return IsFinite(sum.high) && Round(op == Op::kSum ? sum : Divide(sum, n, 0), to);
+      return IsFinite(sum.high) &&
+             Round(statistic == Statistic::kSum ? sum : Divide(sum, n, 0), to);
     }
     // The norms.
     if (has_special) return Give(has_nan ? QuietNan<T>() : Infinity<T>(false), to);
     if (count == 0) return Give(T{}, to);
     if constexpr (kHasSquares) {
-      if (op == Op::kL1Norm) return IsFinite(absolute_sum.high) && Round(absolute_sum, to);
+      if (statistic == Statistic::kL1Norm)
+        return IsFinite(absolute_sum.high) && Round(absolute_sum, to);
       return IsFinite(squares.high) && Round(Root(squares), to);
     }
     return false;
@@ -225,9 +227,9 @@ struct BoundedSums {
 
 // Out of line, as few results come here.
 template <class F>
-WARPFOLD_HD_NOINLINE bool FinishCarefully(Op op, const typename F::State& state,
+WARPFOLD_HD_NOINLINE bool FinishCarefully(Statistic statistic, const typename F::State& state,
                                           const Divisors& divisors, typename F::Element* to) {
-  return BoundedSums<F>(state, divisors.reduced_count).Finish(op, divisors.correction, to);
+  return BoundedSums<F>(state, divisors.reduced_count).Finish(statistic, divisors.correction, to);
 }
 
 }  // namespace internal
@@ -248,17 +250,17 @@ class BoundedOutput {
   }
 
   // False if it is in doubt.
-  WARPFOLD_HD bool Finish(Op op, typename F::Element* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, typename F::Element* to) const {
     if constexpr (kKeepsQuick) {
-      if (quick_.Finish(op, to)) return true;
+      if (quick_.Finish(statistic, to)) return true;
     } else {
-      if (Quick(*state_, *divisors_).Finish(op, to)) return true;
+      if (Quick(*state_, *divisors_).Finish(statistic, to)) return true;
     }
     // Copies, so that what the quick way reads need not be in memory.
     const typename F::State state = *state_;
     const Divisors divisors = *divisors_;
     typename F::Element result;
-    const bool is_told = internal::FinishCarefully<F>(op, state, divisors, &result);
+    const bool is_told = internal::FinishCarefully<F>(statistic, state, divisors, &result);
     *to = result;
     return is_told;
   }

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/product.h"
 #include "kernels/exact/sums.h"
 #include "kernels/host_device.h"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/quotient.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"

@@ -8,13 +8,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/bundle.h"
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/product.h"
 #include "kernels/exact/sums.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/fusions.h"
 #include "kernels/types.h"
 
 namespace warpfold {

@@ -7,9 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/bundle.h"
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/bounded_finish.h"
 #include "kernels/exact/components.h"
@@ -17,6 +16,9 @@
 #include "kernels/finish.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/fusions.h"
+#include "kernels/ops/statistic.h"
 #include "kernels/types.h"
 
 namespace warpfold::exact {
@@ -94,14 +96,14 @@ namespace internal {
 
 // Out of line, as every kernel of a fold ends in it.
 template <class F>
-WARPFOLD_HD_NOINLINE double FinishIntegers(Op op, const typename F::State& state,
+WARPFOLD_HD_NOINLINE double FinishIntegers(Statistic statistic, const typename F::State& state,
                                            const ResultTargets& targets) {
   using T = typename F::Element;
   const std::uint64_t* wide_squares = nullptr;
   if constexpr (F::template kHas<WideSquares<T>>) {
     wide_squares = F::template Get<WideSquares<T>>(state).words;
   }
-  return FinishInteger<F>(op, state, wide_squares, targets);
+  return FinishInteger<F>(statistic, state, wide_squares, targets);
 }
 
 enum class Written : std::uint8_t { kYes, kInDoubt, kMayRoundEitherWay };
@@ -117,19 +119,20 @@ using BoundedOutputOf = std::conditional_t<
 
 // A rounded op of one output, if F can tell it.
 template <class F, class Bounded>
-WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state, const Bounded& output,
-                                  const ResultTargets& targets, FloatOf<typename F::Element>* to) {
+WARPFOLD_HD Written FinishRounded(Statistic statistic, const typename F::State& state,
+                                  const Bounded& output, const ResultTargets& targets,
+                                  FloatOf<typename F::Element>* to) {
   using T = typename F::Element;
   if constexpr (!kIsFloat<T>) {
     if constexpr (F::kComponents == 1) {
       const typename F::State copy = state;  // so that SUM needs it in no memory
-      *to = FinishIntegers<F>(op, copy, targets);
+      *to = FinishIntegers<F>(statistic, copy, targets);
     } else {
-      *to = FinishIntegers<F>(op, state, targets);
+      *to = FinishIntegers<F>(statistic, state, targets);
     }
     return Written::kYes;
   } else if constexpr (kIsBounded<F>) {
-    return output.Finish(op, to) ? Written::kYes : Written::kInDoubt;
+    return output.Finish(statistic, to) ? Written::kYes : Written::kInDoubt;
   } else {
     const ProductState product =
         ExactProduct<T>::ProductOf(F::template Get<ExactProduct<T>>(state));
@@ -137,13 +140,14 @@ WARPFOLD_HD Written FinishRounded(Op op, const typename F::State& state, const B
   }
 }
 
-// Whether it is one of F's rounded ops.
+// Whether F tells it.
 template <class F>
-WARPFOLD_HD constexpr bool Rounds(Op op) {
-  using T = typename F::Element;
-  if (!IsRounded<T>(op)) return false;
-  if constexpr (F::template kHas<ExactProduct<T>>) return op == Op::kProd;
-  return op != Op::kProd;
+WARPFOLD_HD constexpr bool Rounds(Statistic statistic) {
+  if constexpr (F::template kHas<ExactProduct<typename F::Element>>) {
+    return statistic == Statistic::kProduct;
+  } else {
+    return IsOfSums(statistic);
+  }
 }
 
 }  // namespace internal
@@ -175,24 +179,26 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
   }
   int first = kCount;
   for (int i = share.first; i < targets.count; i += share.stride) {
-    const Op op = targets.ops[i];
+    const Statistic statistic = StatisticOf<T>(targets.ops[i]);
     Misfit of_op;
     int at = kCount;
-    if (internal::Rounds<F>(op)) {
-      of_op.op = op;
+    if (internal::Rounds<F>(statistic)) {
+      of_op.op = targets.ops[i];
       warpfold::internal::Put<FloatOf<T>, kCount>(targets.arrays[i], index, [&](int k) {
         FloatOf<T> result{};
         const internal::Written written =
-            internal::FinishRounded<F>(op, states[k], outputs[k], targets, &result);
+            internal::FinishRounded<F>(statistic, states[k], outputs[k], targets, &result);
         if (written == internal::Written::kInDoubt) {
           in_doubt->outputs |= 1u << k;
-          in_doubt->beyond_sums |= !IsOfSumAlone(op);
+          in_doubt->beyond_sums |= !IsOfSumAlone(statistic);
         }
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;
       });
     } else if constexpr (!F::template kHas<ExactProduct<T>>) {
-      if (!IsRounded<T>(op)) at = WriteResult<F, kCount>(targets, i, index, states, &of_op);
+      if (statistic == Statistic::kNone) {
+        at = WriteResult<F, kCount>(targets, i, index, states, &of_op);
+      }
     }
     if (at == kCount || at > first) continue;
     first = at;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/words.h"
@@ -80,7 +80,7 @@ WARPFOLD_HD double SizeBound(const typename F::State& state) {
 // The exponent of elements of a size; subnormal numbers have the unit of exponent 1.
 template <typename T>
 WARPFOLD_HD int ExponentOf(std::int32_t size) {
-  const int exponent = size >> (sizeof(T) == 8 ? 20 : 23);
+  const int exponent = size >> (kIsDouble<T> ? 20 : 23);
   return exponent > 1 ? exponent : 1;
 }
 
@@ -90,7 +90,7 @@ template <typename T>
 WARPFOLD_HD bool AreSumsExact(std::int32_t largest, std::int32_t smallest_less_one,
                               int count_bits) {
   constexpr int kBits = kSumsInPairs<T> ? 106 : 53;
-  constexpr int kInfinity = sizeof(T) == 8 ? 0x7ff00000 : 0x7f800000;
+  constexpr int kInfinity = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
   const int room =
       kBits - FloatFormat<T>::kPrecision - (kSumsInPairs<T> ? 2 * count_bits : count_bits);
   const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
@@ -123,21 +123,21 @@ class QuickSums {
   }
 
   // False also of an output of no elements, and of NaN and infinities.
-  WARPFOLD_HD bool Finish(Op op, T* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, T* to) const {
     if (divisors_.reduced_count == 0) return false;
-    if (op == Op::kSum) return Give(sum_, sum_error_, to);
-    if (op == Op::kMean) return FinishMean(to);
+    if (statistic == Statistic::kSum) return Give(sum_, sum_error_, to);
+    if (statistic == Statistic::kMean) return FinishMean(to);
     if constexpr (kHasSquares) {
-      if (op == Op::kL1Norm) {
+      if (statistic == Statistic::kL1Norm) {
         const double error = HighOf(absolute_sum_) * (kSumsInPairs<T> ? kPairSumError : kSumError);
         return Give(absolute_sum_, is_exact_ ? 0 : error, to);
       }
       if constexpr (!kSumsInPairs<T>) {
-        if (op == Op::kL2Norm) {
+        if (statistic == Statistic::kL2Norm) {
           const double root = std::sqrt(squares_.high + squares_.low);
           return root != 0 && Give(root, root * 0x1p-50, to);
         }
-        return FinishVariance(op == Op::kStd, to);
+        return FinishVariance(statistic == Statistic::kDeviation, to);
       }
     }
     return false;

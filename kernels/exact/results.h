@@ -5,51 +5,23 @@
 #include <cstdint>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/product.h"
 #include "kernels/exact/sums.h"
 #include "kernels/finish.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/statistic.h"
 #include "kernels/types.h"
 
 namespace warpfold::exact {
-
-// Whether a rounded op needs the sum alone, neither absolute values nor squares.
-WARPFOLD_HD constexpr bool IsOfSumAlone(Op op) { return op == Op::kSum || op == Op::kMean; }
-
-// Whether the op's result is rounded from exact sums, or a product of floats.
-template <typename T>
-WARPFOLD_HD constexpr bool IsRounded(Op op) {
-  switch (op) {
-    case Op::kSum:
-    case Op::kProd:
-      return kIsFloat<T>;
-    case Op::kMean:
-    case Op::kVar:
-    case Op::kStd:
-    case Op::kL1Norm:
-    case Op::kL2Norm:
-      return true;
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kCountNonzero:
-    case Op::kAny:
-    case Op::kAll:
-    case Op::kNanCount:
-    case Op::kInfCount:
-    case Op::kArgMin:
-    case Op::kArgMax:
-      return false;
-  }
-  __builtin_unreachable();
-}
 
 namespace internal {
 
 // Of integers, from what a fold of components adds up of them and, where no component does, the
 // words of their squares; 0 of what is not added up, which then nobody reads.
 template <class Values>
-WARPFOLD_HD double FinishInteger(Op op, const typename Values::State& values,
+WARPFOLD_HD double FinishInteger(Statistic statistic, const typename Values::State& values,
                                  const std::uint64_t* wide_squares, const ResultTargets& targets) {
   using T = typename Values::Element;
   IntegerSums sums{targets.reduced_count, 0, 0};
@@ -60,7 +32,7 @@ WARPFOLD_HD double FinishInteger(Op op, const typename Values::State& values,
   const Variance variance{targets.correction, false};
   if constexpr (kHasWideSquares<T>) {
     const std::uint64_t none[kSquareWords<T>] = {};
-    return Finish<kSquareWords<T>>(op, sums, wide_squares != nullptr ? wide_squares : none,
+    return Finish<kSquareWords<T>>(statistic, sums, wide_squares != nullptr ? wide_squares : none,
                                    variance);
   } else {
     uint128 squares = 0;
@@ -69,26 +41,25 @@ WARPFOLD_HD double FinishInteger(Op op, const typename Values::State& values,
     }
     const std::uint64_t words[] = {static_cast<std::uint64_t>(squares),
                                    static_cast<std::uint64_t>(squares >> 64)};
-    return Finish<2>(op, sums, words, variance);
+    return Finish<2>(statistic, sums, words, variance);
   }
 }
 
 // False if the result is a product that may round either way.
 template <class X>
-WARPFOLD_HD bool WriteRounded(const ResultTargets& targets, int i, std::int64_t index,
-                              const typename X::State& state) {
+WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets, int i,
+                              std::int64_t index, const typename X::State& state) {
   using T = typename X::Element;
-  const Op op = targets.ops[i];
   FloatOf<T>* const to = static_cast<FloatOf<T>*>(targets.arrays[i]) + index;
   if constexpr (!kIsFloat<T>) {
     const std::uint64_t* wide_squares = nullptr;
     if constexpr (X::kSums == Sums::kStatistics) wide_squares = state.sums.squares;
-    *to = FinishInteger<typename X::Values>(op, X::ValuesOf(state), wide_squares, targets);
-  } else if (op == Op::kProd) {
+    *to = FinishInteger<typename X::Values>(statistic, X::ValuesOf(state), wide_squares, targets);
+  } else if (statistic == Statistic::kProduct) {
     if constexpr (X::kHasProduct) return FinishProduct(state.product, to);
   } else if constexpr (X::kSums != Sums::kNone) {
     const std::int64_t count = X::Values::CountOf(X::ValuesOf(state), targets.reduced_count);
-    *to = Finish(op, state.sums, count, {targets.correction, X::kOmitsNan});
+    *to = Finish(statistic, state.sums, count, {targets.correction, X::kOmitsNan});
   }
   return true;
 }
@@ -112,9 +83,9 @@ WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
   for (int i = 0; i < targets.count; ++i) {
     Misfit of_op;
     int at = kCount;
-    if (IsRounded<T>(targets.ops[i])) {
+    if (const Statistic statistic = StatisticOf<T>(targets.ops[i]); statistic != Statistic::kNone) {
       for (int k = kCount - 1; k >= 0; --k) {
-        if (!internal::WriteRounded<X>(targets, i, index + k, states[k])) at = k;
+        if (!internal::WriteRounded<X>(statistic, targets, i, index + k, states[k])) at = k;
       }
       of_op.op = targets.ops[i];
     } else {

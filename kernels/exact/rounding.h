@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/words.h"
 #include "kernels/host_device.h"
 

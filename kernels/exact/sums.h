@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "kernels/components.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/finish.h"
 #include "kernels/exact/state.h"
 #include "kernels/exact/words.h"
 #include "kernels/host_device.h"
+#include "kernels/ops/statistic.h"
 #include "kernels/types.h"
 
 namespace warpfold::exact {
@@ -29,7 +30,7 @@ struct IntegerLayout {
   static constexpr int kMagnitudeWords = kWords;
 };
 template <typename T>
-inline constexpr int kSquareWords = sizeof(T) == 8 ? 3 : 2;
+inline constexpr int kSquareWords = kIsWideInteger<T> ? 3 : 2;
 
 template <typename T, Sums kSums>
 struct SumsState {};
@@ -104,20 +105,21 @@ WARPFOLD_HD void Normalize(SumsState<T, kSums>& state) {
   }
 }
 
-// SUM, MEAN, the norms, VAR or STD of `count` floats, of their normalised state.
+// A statistic of the sums of `count` floats, of their normalised state.
 template <typename T, Sums kSums>
-WARPFOLD_HD_SHARED T Finish(Op op, const SumsState<T, kSums>& state, std::int64_t count,
-                            const Variance& variance) {
+WARPFOLD_HD_SHARED T Finish(Statistic statistic, const SumsState<T, kSums>& state,
+                            std::int64_t count, const Variance& variance) {
   const Participants of{count, state.specials};
-  if (op == Op::kSum) return FinishSum<T>(MagnitudeOf(state.sum), of);
-  if (op == Op::kMean) return FinishMean<T>(MagnitudeOf(state.sum), of);
+  if (statistic == Statistic::kSum) return FinishSum<T>(MagnitudeOf(state.sum), of);
+  if (statistic == Statistic::kMean) return FinishMean<T>(MagnitudeOf(state.sum), of);
   if constexpr (kSums == Sums::kStatistics) {
-    if (op == Op::kL1Norm) return FinishL1Norm<T>(MagnitudeOf(state.absolute_sum), of);
+    if (statistic == Statistic::kL1Norm)
+      return FinishL1Norm<T>(MagnitudeOf(state.absolute_sum), of);
     const auto squares = MagnitudeOf(state.squares);
-    if (op == Op::kL2Norm) return FinishL2Norm<T>(squares, of);
+    if (statistic == Statistic::kL2Norm) return FinishL2Norm<T>(squares, of);
     const auto sum = MagnitudeOf(state.sum);
-    return op == Op::kVar ? FinishVariance<T, false>(sum, squares, of, variance)
-                          : FinishVariance<T, true>(sum, squares, of, variance);
+    return statistic == Statistic::kVariance ? FinishVariance<T, false>(sum, squares, of, variance)
+                                             : FinishVariance<T, true>(sum, squares, of, variance);
   }
   return QuietNan<T>();  // no sums to tell it
 }
@@ -144,12 +146,12 @@ WARPFOLD_HD Magnitude<IntegerLayout<2>> MagnitudeOf(int128 x) {
 
 }  // namespace internal
 
-// MEAN, the norms, VAR or STD of integers, whose squares add up to kWords `squares`.
+// A statistic of integers, but for their sum; their squares add up to kWords `squares`.
 template <int kWords>
-WARPFOLD_HD_SHARED double Finish(Op op, const IntegerSums& of, const std::uint64_t* squares,
-                                 const Variance& variance) {
+WARPFOLD_HD_SHARED double Finish(Statistic statistic, const IntegerSums& of,
+                                 const std::uint64_t* squares, const Variance& variance) {
   const Participants participants{of.count, kHasOtherThanNegativeZero};
-  if (op == Op::kMean) {
+  if (statistic == Statistic::kMean) {
     // Mostly a quotient of two float64 numbers, which the processor rounds once.
     constexpr std::int64_t kExact = std::int64_t{1} << 53;
     if (of.sum >= -kExact && of.sum <= kExact && of.count > 0 && of.count <= kExact) {
@@ -157,14 +159,15 @@ WARPFOLD_HD_SHARED double Finish(Op op, const IntegerSums& of, const std::uint64
     }
     return FinishMean<double>(internal::MagnitudeOf(of.sum), participants);
   }
-  if (op == Op::kL1Norm) {
+  if (statistic == Statistic::kL1Norm) {
     return FinishL1Norm<double>(internal::MagnitudeOf(of.absolute_sum), participants);
   }
   const auto square_sum = internal::MagnitudeOf<kWords>(squares);
-  if (op == Op::kL2Norm) return FinishL2Norm<double>(square_sum, participants);
+  if (statistic == Statistic::kL2Norm) return FinishL2Norm<double>(square_sum, participants);
   const auto sum = internal::MagnitudeOf(of.sum);
-  return op == Op::kVar ? FinishVariance<double, false>(sum, square_sum, participants, variance)
-                        : FinishVariance<double, true>(sum, square_sum, participants, variance);
+  return statistic == Statistic::kVariance
+             ? FinishVariance<double, false>(sum, square_sum, participants, variance)
+             : FinishVariance<double, true>(sum, square_sum, participants, variance);
 }
 
 }  // namespace warpfold::exact

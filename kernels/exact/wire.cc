@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/rounding.h"
 
 namespace warpfold::exact {
@@ -89,7 +89,7 @@ SumRange SumRangeOf(int power) {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
     range.may_be_negative = std::numeric_limits<T>::is_signed;
     range.largest = NaturalOf(std::numeric_limits<T>::is_signed ? kMost + 1 : kMost, 0);
-    range.digits = power == 2 && sizeof(T) == 8 ? 6 : 4;
+    range.digits = power == 2 && kIsWideInteger<T> ? 6 : 4;
   }
   return range;
 }

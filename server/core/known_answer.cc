@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/types/span.h"
+#include "kernels/ops/catalogue.h"
 #include "server/core/known_data.h"
 #include "server/core/work.h"
 #include "server/device/device_error.h"

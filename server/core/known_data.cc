@@ -31,8 +31,8 @@ constexpr std::pair<int, int> FactorAndPower() {
   if constexpr (std::is_same_v<T, float>) return {4099, -10};
   if constexpr (std::is_same_v<T, double>) return {4099, -40};
   if constexpr (std::is_same_v<T, Bool>) return {1, 0};
-  if constexpr (sizeof(T) == 1) return {kIsSigned<T> ? 1 : 2, 0};
-  if constexpr (sizeof(T) == 2) return {kIsSigned<T> ? 300 : 600, 0};
+  if constexpr (kIsByteInteger<T>) return {kIsSigned<T> ? 1 : 2, 0};
+  if constexpr (kIsNarrowInteger<T>) return {kIsSigned<T> ? 300 : 600, 0};
   return {4099, 0};
 }
 

@@ -51,7 +51,7 @@ struct Limits {
   std::int64_t max_message_bytes = std::int64_t{64} << 20;
   std::int64_t max_result_bytes = std::int64_t{64} << 20;
   std::int64_t max_rank = kMaxRank;
-  std::int64_t max_ops = 16;  // as many as the contract names; no op may come twice
+  std::int64_t max_ops = kRequestOpsMax;  // no op may come twice
   std::int64_t max_request_id_bytes = 256;
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;

@@ -1,24 +1,26 @@
 #include "server/device/results.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstddef>
+#include <memory>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/reduce.h"
 #include "kernels/field_error.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/statistic.h"
 #include "server/device/host_bytes.h"
+#include "server/device/part_values.h"
 
 namespace warpfold {
 namespace {
 
-template <typename T>
-std::string Repeat(T value, std::int64_t count) {
-  std::string bytes;
-  bytes.reserve(static_cast<std::size_t>(count) * sizeof(T));
-  for (std::int64_t i = 0; i < count; ++i) {
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
-  }
-  return bytes;
+std::string Repeat(const std::string& bytes, std::int64_t count) {
+  std::string repeated;
+  repeated.reserve(bytes.size() * static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) repeated += bytes;
+  return repeated;
 }
 
 std::string Decimal(absl::int128 value) {
@@ -32,22 +34,6 @@ std::string Decimal(absl::int128 value) {
     digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(left % 10)));
   }
   return negative ? absl::StrCat("-", digits) : digits;
-}
-
-// The result of `op`, in its dtype, over no elements. MIN and MAX of nothing were refused by the
-// plan unless there is no output either.
-template <typename R>
-R OfNothing(Op op) {
-  const bool is_one = op == Op::kProd || op == Op::kAll;
-  const bool is_nan = op == Op::kMean || op == Op::kVar || op == Op::kStd;
-  if constexpr (kIsFloat<R>) {
-    return RoundFromDouble<R>(is_nan ? std::numeric_limits<double>::quiet_NaN()
-                                     : static_cast<double>(is_one));
-  } else if constexpr (std::is_same_v<R, Bool>) {
-    return Bool{static_cast<std::uint8_t>(is_one)};
-  } else {
-    return static_cast<R>(is_one);
-  }
 }
 
 }  // namespace
@@ -114,42 +100,51 @@ absl::StatusOr<std::vector<std::string>> ResultLayout::Extract(const char* base)
 
 absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
   return OrNoHostMemory([&]() -> absl::StatusOr<std::vector<std::string>> {
-    std::vector<std::string> results;
-    for (const Op op : plan.ops) {
-      results.push_back(VisitDType(ResultDType(op, plan.dtype), [&](auto tag) {
-        return Repeat(OfNothing<typename decltype(tag)::type>(op), plan.output_count);
-      }));
+    std::vector<std::string> results(plan.ops.size());
+    if (plan.output_count == 0) return results;
+    // That of one output, which has a state like any other.
+    Plan one = plan;
+    one.output_count = 1;
+    const cpu::Job job = CpuJobOf(one);
+    const ResultLayout layout(one);
+    const auto state =
+        std::make_unique<std::max_align_t[]>(cpu::StateBytes(job) / sizeof(std::max_align_t) + 1);
+    const auto result =
+        std::make_unique<std::max_align_t[]>(layout.total_bytes() / sizeof(std::max_align_t) + 1);
+    Overflow overflow;
+    cpu::ClearStates(job, state.get(), 1);
+    cpu::FoldStates(job, state.get(), {1, 1, 1}, layout.OutputAt(one, result.get(), &overflow),
+                    cpu::Serial);
+    absl::StatusOr<std::vector<std::string>> of_one =
+        layout.Extract(reinterpret_cast<const char*>(result.get()));
+    if (!of_one.ok()) return of_one.status();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      results[i] = Repeat((*of_one)[i], plan.output_count);
     }
     return results;
   });
 }
 
 bool MayOverflow(const Plan& plan) {
-  if (plan.leaves_states) return false;
-  const bool is_float = IsFloat(plan.dtype);
-  return std::any_of(plan.ops.begin(), plan.ops.end(),
-                     [&](Op op) { return op == Op::kProd || (op == Op::kSum && !is_float); });
+  return !plan.leaves_states &&
+         std::ranges::any_of(plan.ops, [&](Op op) { return MayBeRefused(op, plan.dtype); });
 }
 
 absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan) {
   if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
   const char* result = Name(ResultDType(overflow.op, plan.dtype));
   const std::int64_t output = plan.first_output + overflow.output_index;
-  if (overflow.op == Op::kProd && IsFloat(plan.dtype)) {
+  const std::string what =
+      absl::StrCat("the ", InfoOf(overflow.op).summary, " of output element ", output);
+  if (StatisticOf(overflow.op, plan.dtype) == Statistic::kProduct) {
     return FieldStatus(Field::kOps, absl::DataLossError(absl::StrCat(
-                                        "the product of output element ", output,
-                                        " lies too close to the middle of two numbers of ", result,
-                                        " to tell which is nearer")));
+                                        what, " lies too close to the middle of two numbers of ",
+                                        result, " to tell which is nearer")));
   }
-  if (overflow.op == Op::kProd) {
-    return FieldStatus(Field::kOps,
-                       absl::OutOfRangeError(absl::StrCat("the product of output element ", output,
-                                                          " does not fit in ", result)));
-  }
-  const std::string sum = Decimal(absl::MakeInt128(overflow.high, overflow.low));
-  return FieldStatus(
-      Field::kOps, absl::OutOfRangeError(absl::StrCat("the sum of output element ", output, " is ",
-                                                      sum, ", which does not fit in ", result)));
+  const absl::int128 exact = absl::MakeInt128(overflow.high, overflow.low);
+  const std::string value = exact == 0 ? "" : absl::StrCat(" is ", Decimal(exact), ", which");
+  return FieldStatus(Field::kOps,
+                     absl::OutOfRangeError(absl::StrCat(what, value, " does not fit in ", result)));
 }
 
 }  // namespace warpfold

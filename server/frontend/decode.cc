@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/field_error.h"
 #include "kernels/numerics.h"
+#include "kernels/ops/catalogue.h"
 #include "server/core/refusal.h"
 
 namespace warpfold {
@@ -109,75 +111,9 @@ absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spe
 
 }  // namespace
 
-v1::Op ToProto(Op op) {
-  switch (op) {
-    case Op::kSum:
-      return v1::OP_SUM;
-    case Op::kMin:
-      return v1::OP_MIN;
-    case Op::kMax:
-      return v1::OP_MAX;
-    case Op::kMean:
-      return v1::OP_MEAN;
-    case Op::kProd:
-      return v1::OP_PROD;
-    case Op::kVar:
-      return v1::OP_VAR;
-    case Op::kStd:
-      return v1::OP_STD;
-    case Op::kL1Norm:
-      return v1::OP_L1_NORM;
-    case Op::kL2Norm:
-      return v1::OP_L2_NORM;
-    case Op::kCountNonzero:
-      return v1::OP_COUNT_NONZERO;
-    case Op::kAny:
-      return v1::OP_ANY;
-    case Op::kAll:
-      return v1::OP_ALL;
-    case Op::kNanCount:
-      return v1::OP_NAN_COUNT;
-    case Op::kInfCount:
-      return v1::OP_INF_COUNT;
-    case Op::kArgMin:
-      return v1::OP_ARGMIN;
-    case Op::kArgMax:
-      return v1::OP_ARGMAX;
-  }
-  __builtin_unreachable();
-}
+v1::Op ToProto(Op op) { return static_cast<v1::Op>(InfoOf(op).number); }
 
-v1::DType ToProto(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return v1::DTYPE_BOOL;
-    case DType::kI8:
-      return v1::DTYPE_I8;
-    case DType::kU8:
-      return v1::DTYPE_U8;
-    case DType::kI16:
-      return v1::DTYPE_I16;
-    case DType::kU16:
-      return v1::DTYPE_U16;
-    case DType::kI32:
-      return v1::DTYPE_I32;
-    case DType::kU32:
-      return v1::DTYPE_U32;
-    case DType::kI64:
-      return v1::DTYPE_I64;
-    case DType::kU64:
-      return v1::DTYPE_U64;
-    case DType::kF16:
-      return v1::DTYPE_F16;
-    case DType::kBF16:
-      return v1::DTYPE_BF16;
-    case DType::kF32:
-      return v1::DTYPE_F32;
-    case DType::kF64:
-      return v1::DTYPE_F64;
-  }
-  __builtin_unreachable();
-}
+v1::DType ToProto(DType dtype) { return static_cast<v1::DType>(RowOf(dtype).number); }
 
 std::int64_t StateBytesOf(const Plan& whole, const Box& box) {
   if (box.is_empty()) return 0;

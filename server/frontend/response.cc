@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/ops/catalogue.h"
 #include "server/frontend/decode.h"
 
 namespace warpfold {

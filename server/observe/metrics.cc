@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "kernels/dtypes/catalogue.h"
 #include "prometheus/gauge.h"
 #include "server/observe/code_name.h"
 
@@ -40,34 +41,6 @@ const char* Name(Stage stage) {
       return "device_to_host";
     case Stage::kReply:
       return "reply";
-  }
-  __builtin_unreachable();
-}
-
-constexpr Bundle kOpClasses[] = {Bundle::kSum,     Bundle::kMin,   Bundle::kMax,
-                                 Bundle::kNonzero, Bundle::kRange, Bundle::kStatistics,
-                                 Bundle::kArg,     Bundle::kAll,   Bundle::kOmitNan};
-
-const char* Name(Bundle op_class) {
-  switch (op_class) {
-    case Bundle::kSum:
-      return "sum";
-    case Bundle::kMin:
-      return "min";
-    case Bundle::kMax:
-      return "max";
-    case Bundle::kNonzero:
-      return "nonzero";
-    case Bundle::kRange:
-      return "range";
-    case Bundle::kStatistics:
-      return "statistics";
-    case Bundle::kArg:
-      return "arg";
-    case Bundle::kAll:
-      return "all";
-    case Bundle::kOmitNan:
-      return "omit_nan";
   }
   __builtin_unreachable();
 }
@@ -176,15 +149,14 @@ void Metrics::AddStageSeries() {
 }
 
 void Metrics::AddPayloadSeries() {
-  static_assert(std::size(kOpClasses) == kOpClassCount);
   auto& bytes = prometheus::BuildCounter()
                     .Name("warpfold_payload_bytes_total")
                     .Help("Tensor bytes reduced.")
                     .Register(*registry_);
   for (const DType dtype : kAllDTypes) {
-    for (const Bundle op_class : kOpClasses) {
-      payload_bytes_[Index(dtype)][Index(op_class)] =
-          &bytes.Add({{"dtype", Name(dtype)}, {"op_class", Name(op_class)}});
+    for (const FusionRow& fusion : kFusionRows) {
+      payload_bytes_[Index(dtype)][Index(fusion.bundle)] =
+          &bytes.Add({{"dtype", Name(dtype)}, {"op_class", fusion.name}});
     }
   }
 }

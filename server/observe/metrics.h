@@ -20,6 +20,7 @@
 
 #include "absl/base/call_once.h"
 #include "absl/status/status.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/plan.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
@@ -81,10 +82,8 @@ class Metrics {
   // A request's ends: the codes, and a client that was too slow.
   static constexpr std::size_t kClientTimeout = kCodeCount;
   static constexpr std::size_t kEndCount = kCodeCount + 1;
-  static constexpr std::size_t kDTypeCount = std::size(kAllDTypes);
   // Each op alone, or several in one request.
   static constexpr std::size_t kOpLabelCount = kOpCount + 1;
-  static constexpr std::size_t kOpClassCount = 9;  // Bundle's members
 
   void AddRequestFamilies();
   void AddStageSeries();
@@ -125,7 +124,7 @@ class Metrics {
   std::array<MethodSeries, kTensorMethodCount> methods_;
   std::array<CallSeries, kMethodCount> calls_;
   std::array<prometheus::Histogram*, kStageCount> stages_{};
-  std::array<std::array<prometheus::Counter*, kOpClassCount>, kDTypeCount> payload_bytes_{};
+  std::array<std::array<prometheus::Counter*, kFusionCount>, kDTypeCount> payload_bytes_{};
   std::array<prometheus::Counter*, 2> reloads_{};  // refused, taken
   prometheus::Histogram* batch_requests_ = nullptr;
   std::array<prometheus::Counter*, kTimeoutCount> timeouts_{};

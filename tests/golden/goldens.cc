@@ -12,6 +12,7 @@ namespace warpfold::testing {
 namespace {
 
 constexpr const char* kLines[] = {
+#include "kernels/ops/catalogue.h"
 #include "reductions.inc"
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cpu/reduce.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
 
 namespace warpfold::testing {

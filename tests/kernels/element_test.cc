@@ -1,5 +1,5 @@
 // Conversions of the 16-bit floats, every bit pattern of them, and the ordered keys of every type.
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 
 #include <gtest/gtest.h>
 

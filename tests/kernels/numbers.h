@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "tests/kernels/reference.h"
 
 namespace warpfold::testing {

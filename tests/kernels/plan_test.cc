@@ -100,6 +100,8 @@ TEST(MakePlan, RefusesBadShapes) {
 TEST(MakePlan, RefusesBadOps) {
   ExpectRefused(Spec({3}, {}, {}), Field::kOps, "at least one");
   ExpectRefused(Spec({3}, {}, {Op::kSum, Op::kMin, Op::kSum}), Field::kOps, "sum is listed twice");
+  const std::vector<Op> too_many(kRequestOpsMax + 1, Op::kSum);
+  ExpectRefused(Spec({3}, {}, too_many), Field::kOps, "17 are above the limit of 16");
   ExpectRefused(Spec({0}, {}, {Op::kSum, Op::kMax}), Field::kOps, "max of no elements");
   ExpectRefused(Spec({3, 0}, {1}, {Op::kMin}), Field::kOps, "min of no elements");
 }

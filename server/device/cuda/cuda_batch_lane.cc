@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/cpu/reduce.h"
+#include "kernels/ops/catalogue.h"
 #include "server/device/host_bytes.h"
 #include "server/device/results.h"
 
@@ -39,8 +40,8 @@ bool IsSameKind(const Plan& a, const Plan& b) {
 bool CudaBatchLane::Batches(const Plan& plan) {
   const Geometry& g = plan.geometry;
   // The exact product of floats is a pass of its own.
-  const bool has_pass_beside =
-      IsFloat(plan.dtype) && std::ranges::find(plan.ops, Op::kProd) != plan.ops.end();
+  const bool has_pass_beside = std::ranges::any_of(
+      plan.ops, [&](Op op) { return StatisticOf(op, plan.dtype) == Statistic::kProduct; });
   return plan.element_count > 0 && plan.input_bytes <= kTensorBytesMax && g.inner == 1 &&
          g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states && !has_pass_beside;
 }
@@ -52,7 +53,7 @@ CudaBatchLane::CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse&
   limits_.bytes = RoundedUp(std::max(limits_.bytes, static_cast<std::size_t>(kTensorBytesMax)));
   items_max_ = tensors + static_cast<std::size_t>(kRowsMax) * 16;
   input_bytes_max_ = limits_.bytes + items_max_ * sizeof(BatchItem);
-  result_bytes_max_ = items_max_ * kOpCount * kAlignment;
+  result_bytes_max_ = items_max_ * kRequestOpsMax * kAlignment;
 }
 
 absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,

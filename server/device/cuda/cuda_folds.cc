@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/ops/catalogue.h"
 #include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
@@ -27,11 +28,14 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
   return others;
 }
 
+bool IsProductOfFloats(Op op) { return StatisticOf<float>(op) == Statistic::kProduct; }
+
 bool IsWholeSum(const Plan& plan, const PieceCutter& cutter) {
   return IsFloat(plan.dtype) && plan.input_bytes >= cuda::ExactSumBytesMin(plan.dtype) &&
-         plan.ops == std::vector<Op>{Op::kSum} && plan.nan_policy == NanPolicy::kPropagate &&
-         plan.output_count == 1 && plan.geometry.folds.empty() && cutter.is_whole() &&
-         !plan.leaves_states && !plan.leaves_partials;
+         plan.ops.size() == 1 && StatisticOf(plan.ops[0], plan.dtype) == Statistic::kSum &&
+         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
+         plan.geometry.folds.empty() && cutter.is_whole() && !plan.leaves_states &&
+         !plan.leaves_partials;
 }
 
 }  // namespace
@@ -51,7 +55,7 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
     return;
   }
   std::vector<Op> ops = plan.ops;
-  const bool has_product = std::erase(ops, Op::kProd) > 0;
+  const bool has_product = std::erase_if(ops, IsProductOfFloats) > 0;
   const bool has_sums =
       !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
   if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/exact/results.h"
+#include "kernels/ops/catalogue.h"
 #include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
@@ -10,7 +11,7 @@ namespace {
 
 cuda::SumsJob JobOf(const Plan& plan, const cuda::DeviceShape& device) {
   const bool are_sums_enough = std::all_of(plan.ops.begin(), plan.ops.end(), [](Op op) {
-    return !CudaSums::Gives(op) || exact::IsOfSumAlone(op);
+    return !CudaSums::Gives(op) || IsOfSumAlone(StatisticOf<float>(op));
   });
   return {.dtype = plan.dtype,
           .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
@@ -23,7 +24,7 @@ constexpr std::size_t kSlotBytesMax = std::size_t{4} << 20;
 
 }  // namespace
 
-bool CudaSums::Gives(Op op) { return exact::IsRounded<float>(op) && op != Op::kProd; }
+bool CudaSums::Gives(Op op) { return IsOfSums(StatisticOf<float>(op)); }
 
 CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
     : geometry_(plan.geometry),

@@ -1,10 +1,13 @@
 #include "server/frontend/kserve/models.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/describe.h"
 #include "server/frontend/kserve/datatype.h"
 
 namespace warpfold::kserve {
@@ -22,9 +25,7 @@ std::vector<Model> MakeModels() {
     models.push_back({models.size(), std::move(name), std::move(ops)});
   };
   for (const Op op : kAllOps) add(Name(op), {op});
-  // The same list in client/cpp/cli/describe_ops.h and in client/python/warpfold/_describe.py.
-  add("describe", {Op::kSum, Op::kMean, Op::kStd, Op::kMin, Op::kMax, Op::kL1Norm, Op::kL2Norm,
-                   Op::kNanCount, Op::kInfCount});
+  add("describe", {std::begin(kDescribeOps), std::end(kDescribeOps)});
   return models;
 }
 

@@ -1,9 +1,11 @@
 #include "server/frontend/kserve/typed_contents.h"
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/dtypes/catalogue.h"
 #include "server/device/host_bytes.h"
 #include "server/frontend/kserve/datatype.h"
 
@@ -42,36 +44,32 @@ absl::StatusOr<std::string> Packed(const inference::InferTensorContents& content
   return bytes;
 }
 
+// Each type has one field, of the smallest that holds it.
 absl::StatusOr<std::string> PackedAs(const inference::InferTensorContents& contents, DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
+  return VisitDType(dtype, [&](auto tag) -> absl::StatusOr<std::string> {
+    using T = typename decltype(tag)::type;
+    constexpr bool kIsLong = sizeof(T) == sizeof(std::int64_t);
+    if constexpr (std::is_same_v<T, Bool>) {
       return Packed<std::uint8_t>(contents, contents.bool_contents(), "bool_contents", dtype);
-    case DType::kI8:
-      return Packed<std::int8_t>(contents, contents.int_contents(), "int_contents", dtype);
-    case DType::kI16:
-      return Packed<std::int16_t>(contents, contents.int_contents(), "int_contents", dtype);
-    case DType::kI32:
-      return Packed<std::int32_t>(contents, contents.int_contents(), "int_contents", dtype);
-    case DType::kI64:
-      return Packed<std::int64_t>(contents, contents.int64_contents(), "int64_contents", dtype);
-    case DType::kU8:
-      return Packed<std::uint8_t>(contents, contents.uint_contents(), "uint_contents", dtype);
-    case DType::kU16:
-      return Packed<std::uint16_t>(contents, contents.uint_contents(), "uint_contents", dtype);
-    case DType::kU32:
-      return Packed<std::uint32_t>(contents, contents.uint_contents(), "uint_contents", dtype);
-    case DType::kU64:
-      return Packed<std::uint64_t>(contents, contents.uint64_contents(), "uint64_contents", dtype);
-    case DType::kF32:
-      return Packed<float>(contents, contents.fp32_contents(), "fp32_contents", dtype);
-    case DType::kF64:
-      return Packed<double>(contents, contents.fp64_contents(), "fp64_contents", dtype);
-    case DType::kF16:
-    case DType::kBF16:
+    } else if constexpr (std::is_same_v<T, float>) {
+      return Packed<T>(contents, contents.fp32_contents(), "fp32_contents", dtype);
+    } else if constexpr (std::is_same_v<T, double>) {
+      return Packed<T>(contents, contents.fp64_contents(), "fp64_contents", dtype);
+    } else if constexpr (!std::is_integral_v<T>) {
       return absl::InvalidArgumentError(absl::StrCat("inputs.contents: ", DatatypeName(dtype),
                                                      " travels in raw_input_contents only"));
-  }
-  __builtin_unreachable();
+    } else if constexpr (std::is_signed_v<T>) {
+      if constexpr (kIsLong) {
+        return Packed<T>(contents, contents.int64_contents(), "int64_contents", dtype);
+      } else {
+        return Packed<T>(contents, contents.int_contents(), "int_contents", dtype);
+      }
+    } else if constexpr (kIsLong) {
+      return Packed<T>(contents, contents.uint64_contents(), "uint64_contents", dtype);
+    } else {
+      return Packed<T>(contents, contents.uint_contents(), "uint_contents", dtype);
+    }
+  });
 }
 
 }  // namespace

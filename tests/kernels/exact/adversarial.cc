@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/ops/catalogue.h"
 #include "tests/kernels/exact/draw.h"
 #include "tests/kernels/exact/reduction_oracle.h"
 

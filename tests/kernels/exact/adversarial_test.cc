@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "kernels/ops/catalogue.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/oracle.h"
 #include "tests/kernels/exact/reduction_oracle.h"

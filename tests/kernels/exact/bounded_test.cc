@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/exact/bounded_finish.h"
 #include "kernels/fold.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
 #include "kernels/types.h"
 #include "tests/kernels/exact/adversarial.h"
@@ -102,7 +103,7 @@ class BoundedSumsTest : public ::testing::Test {
       Count& count = counts_[op];
       ++count.results;
       T result{};
-      if (!output.Finish(op, &result)) {
+      if (!output.Finish(StatisticOf<T>(op), &result)) {
         ++count.in_doubt;
         continue;
       }
@@ -160,10 +161,10 @@ TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreNotInDoubt) {
   // In few instructions: such are common, of random numbers too where a row is short.
   const exact::internal::QuickSums<F> quick(state, divisors);
   T sum{};
-  ASSERT_TRUE(quick.Finish(Op::kSum, &sum));
+  ASSERT_TRUE(quick.Finish(Statistic::kSum, &sum));
   EXPECT_EQ(WidenToDouble(sum), 2 * half);
   T mean{};
-  ASSERT_TRUE(quick.Finish(Op::kMean, &mean));
+  ASSERT_TRUE(quick.Finish(Statistic::kMean, &mean));
   EXPECT_EQ(WidenToDouble(mean), half);
 }
 
@@ -220,7 +221,7 @@ TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreInDoubt) {
   const F::State state = AddUp<F>(row, draw);
   const exact::Divisors divisors(3, 0);
   double sum = 0;
-  EXPECT_FALSE(exact::BoundedOutput<F>(&state, &divisors).Finish(Op::kSum, &sum));
+  EXPECT_FALSE(exact::BoundedOutput<F>(&state, &divisors).Finish(Statistic::kSum, &sum));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/cpu/each_loop.h"  // which widths are compiled
+#include "kernels/ops/catalogue.h"
 // Which has to know.
 #include "hwy/targets.h"
 #include "kernels/plan.h"

@@ -10,7 +10,7 @@
 // Which has to know.
 #include "hwy/targets.h"
 #include "kernels/cpu/exact_sums.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/state.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/numbers.h"

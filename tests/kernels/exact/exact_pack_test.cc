@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
 #include "kernels/types.h"
 #include "tests/kernels/cpu_reduce.h"

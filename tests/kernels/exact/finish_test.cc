@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/numbers.h"
 #include "tests/kernels/exact/oracle.h"

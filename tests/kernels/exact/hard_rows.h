@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/cpu/exact_sums.h"
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/finish.h"
 #include "kernels/exact/state.h"
 #include "kernels/types.h"

@@ -10,7 +10,7 @@
 #include <random>
 #include <type_traits>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
 #include "tests/kernels/exact/oracle.h"

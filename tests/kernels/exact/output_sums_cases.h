@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/output_sums.h"
 #include "kernels/exact/results.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
 #include "tests/kernels/cpu_reduce.h"
 #include "tests/kernels/exact/adversarial.h"
@@ -68,13 +69,13 @@ class OutputSumsCases {
     SCOPED_TRACE(ToString(spec));
     const Plan plan = *MakePlan(spec);
     const std::vector<std::string> expected = Reduce(plan, data.data(), cpu::Serial).bytes;
-    const cuda::SumsJob job{
-        .dtype = dtype_,
-        .sums = std::all_of(spec.ops.begin(), spec.ops.end(), exact::IsOfSumAlone)
-                    ? exact::Sums::kSum
-                    : exact::Sums::kStatistics,
-        .omits_nan = spec.nan_policy == NanPolicy::kOmit,
-        .device = device_.shape()};
+    const auto is_of_sum_alone = [](Op op) { return IsOfSumAlone(StatisticOf<float>(op)); };
+    const cuda::SumsJob job{.dtype = dtype_,
+                            .sums = std::all_of(spec.ops.begin(), spec.ops.end(), is_of_sum_alone)
+                                        ? exact::Sums::kSum
+                                        : exact::Sums::kStatistics,
+                            .omits_nan = spec.nan_policy == NanPolicy::kOmit,
+                            .device = device_.shape()};
     const auto d_data = device_.Allocate(data.size() + element_bytes_);
     // Whatever 16 bytes would need.
     char* const d_elements = At(reinterpret_cast<char*>(d_data.get()), draw.Between(0, 1));

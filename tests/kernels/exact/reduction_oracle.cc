@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "tests/kernels/exact/result_dtype.h"
+
 namespace warpfold::testing {
 namespace {
 
@@ -138,7 +140,7 @@ class OutputJudge {
  private:
   bool OmitsNan() const { return spec_.nan_policy == NanPolicy::kOmit; }
   // Of elements that are no integers, or of an op whose result is none.
-  const Format& Result(Op op) const { return FormatOfFloat(ResultDType(op, spec_.dtype)); }
+  const Format& Result(Op op) const { return FormatOfFloat(ExpectedResultDType(op, spec_.dtype)); }
   const Decoded& At(std::int64_t index) const { return numbers_[static_cast<std::size_t>(index)]; }
   bool IsEmpty() const { return taking_part_.empty(); }
 
@@ -317,7 +319,7 @@ std::vector<Answer> ReductionAnswers(const ReduceSpec& spec, const void* data) {
     const OutputJudge judge(spec, elements[output]);
     for (std::size_t i = 0; i < spec.ops.size(); ++i) {
       const Op op = spec.ops[i];
-      const DType result = ResultDType(op, spec.dtype);
+      const DType result = ExpectedResultDType(op, spec.dtype);
       Answer& answer = answers[i];
       std::uint64_t bits = 0;
       if (!IsFloat(spec.dtype) && (op == Op::kSum || op == Op::kProd)) {

@@ -20,7 +20,7 @@ namespace warpfold::testing {
 struct Answer {
   static constexpr std::int64_t kAllFit = -1;
 
-  std::string bytes;  // of all outputs in C order, of dtype ResultDType(op, dtype)
+  std::string bytes;  // of all outputs in C order, of dtype ExpectedResultDType(op, dtype)
   // An integer SUM or PROD that does not fit is OUT_OF_RANGE: the number of the lowest such output
   // and its exact value. Of each of them `bytes` has zeros.
   std::int64_t misfit = kAllFit;

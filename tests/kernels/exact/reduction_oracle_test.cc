@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "tests/kernels/numbers.h"
 
 namespace warpfold::testing {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/exact/sums.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/draw.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/element.h"
+#include "kernels/dtypes/element.h"
 #include "kernels/extreme.h"
 #include "tests/emulator/device.h"
 

@@ -1,7 +1,7 @@
 // The element types as C++ types, and what differs between them: how they widen for arithmetic, how
 // they order, how a float64 or an exact integer becomes one of them. The same text on CPU and GPU.
-#ifndef WARPFOLD_KERNELS_ELEMENT_H_
-#define WARPFOLD_KERNELS_ELEMENT_H_
+#ifndef WARPFOLD_KERNELS_DTYPES_ELEMENT_H_
+#define WARPFOLD_KERNELS_DTYPES_ELEMENT_H_
 
 #include <cstdint>
 #include <limits>
@@ -34,6 +34,26 @@ template <typename T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
 template <typename T>
 inline constexpr bool kIsUnsigned = std::is_unsigned_v<T>;  // of Bool: no, it sums as signed
+
+// BOOL, I8 and U8: four of them are a word, for whose bytes GPUs have instructions.
+template <typename T>
+inline constexpr bool kIsByteInteger = !kIsFloat<T> && sizeof(T) == 1;
+// Those and I16 and U16, whose squares fit in 32 bits.
+template <typename T>
+inline constexpr bool kIsNarrowInteger = !kIsFloat<T> && sizeof(T) <= 2;
+// I64 and U64, whose sums and squares fit in no integer of the hardware.
+template <typename T>
+inline constexpr bool kIsWideInteger = !kIsFloat<T> && sizeof(T) == 8;
+// F64, whose sums and squares are no float64 numbers.
+template <typename T>
+inline constexpr bool kIsDouble = std::is_same_v<T, double>;
+
+// The unsigned integer of an element's size.
+template <typename T>
+using BitsOf = std::conditional_t<
+    sizeof(T) == 8, std::uint64_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                       std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
 
 // Every element as a number that the hardware computes with, exactly.
 WARPFOLD_HD constexpr float Widen(float x) { return x; }
@@ -189,6 +209,11 @@ WARPFOLD_HD T RoundFromDouble(double x) {
 // to 32 bits share one type of key.
 template <typename T>
 using OrderedKey = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+// Bits that tell them apart.
+template <typename T>
+inline constexpr int kKeyBits = sizeof(T) == 8   ? 64
+                                : sizeof(T) == 4 ? 32
+                                                 : 16;
 
 namespace internal {
 
@@ -248,4 +273,4 @@ WARPFOLD_HD T FromKey(OrderedKey<T> key) {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_KERNELS_ELEMENT_H_
+#endif  // WARPFOLD_KERNELS_DTYPES_ELEMENT_H_
