@@ -103,6 +103,11 @@ bundle: WARPFOLD_CUDA_ARCHITECTURES ?= 90
 bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, with the libraries they need
 	@deploy/bundle.sh $(BUILD) bundle
 
+.PHONY: catalogue
+catalogue: setup $(BUILD)/build.ninja ## Write what is made of the catalogues of ops and dtypes (kernels/ops, kernels/dtypes)
+	@cmake --build $(BUILD) -j $(JOBS) --target warpfold_catalogue
+	@tools/catalogue/generate.py --from $(BUILD)/tools/catalogue/warpfold_catalogue
+
 .PHONY: lint
 lint: ## clang-format, clang-tidy with -Wthread-safety, shellcheck, hadolint, compose files
 	@deploy/setup.sh deploy/packages.txt deploy/packages-lint.txt

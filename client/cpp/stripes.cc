@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/cpp/catalogue.h"
+
 namespace warpfold::client {
 namespace {
 
@@ -99,27 +101,10 @@ std::int64_t RangeBytes(std::int64_t bytes, int connections, std::int64_t bytes_
 }
 
 std::int64_t StateBytesMax(Op op, DType dtype) {
-  // Four bytes, and as many digits of four as the largest sum has.
-  const bool is_float = dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 ||
-                        dtype == v1::DTYPE_F32 || dtype == v1::DTYPE_F64;
-  const bool is_short = dtype == v1::DTYPE_F16 || !is_float;
-  const std::int64_t sum = is_short ? 20 : dtype == v1::DTYPE_F64 ? 276 : 48;
-  const std::int64_t squares = is_short ? 28 : dtype == v1::DTYPE_F64 ? 540 : 84;
-  switch (op) {
-    case v1::OP_SUM:
-    case v1::OP_MEAN:
-    case v1::OP_L1_NORM:
-      return sum;
-    case v1::OP_L2_NORM:
-      return squares;
-    case v1::OP_VAR:
-    case v1::OP_STD:
-      return sum + squares;
-    case v1::OP_PROD:
-      return is_float ? 33 : 16;
-    default:
-      return 16;
-  }
+  constexpr std::int64_t kOther = 16;  // of what only a newer server knows
+  const DTypeRow* row = RowOf(dtype);
+  const OpRow* op_row = RowOf(op);
+  return row == nullptr || op_row == nullptr ? kOther : op_row->state_bytes_max[row - kDTypeRows];
 }
 
 std::optional<StripePlan> PlanStripes(const TensorView& tensor, std::span<const std::int64_t> axes,

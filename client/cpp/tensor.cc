@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cpp/catalogue.h"
 
 namespace warpfold::client {
 namespace {
@@ -31,28 +32,9 @@ std::string ShortDTypeName(std::string_view name) {
 }  // namespace
 
 std::size_t ElementBytes(DType dtype) {
-  switch (dtype) {
-    case v1::DTYPE_BOOL:
-    case v1::DTYPE_I8:
-    case v1::DTYPE_U8:
-      return 1;
-    case v1::DTYPE_I16:
-    case v1::DTYPE_U16:
-    case v1::DTYPE_F16:
-    case v1::DTYPE_BF16:
-      return 2;
-    case v1::DTYPE_I32:
-    case v1::DTYPE_U32:
-    case v1::DTYPE_F32:
-      return 4;
-    case v1::DTYPE_I64:
-    case v1::DTYPE_U64:
-    case v1::DTYPE_F64:
-      return 8;
-    default:  // proto3 enums are open: a newer server may send a number that this client does not
-              // know
-      return 0;
-  }
+  // proto3 enums are open: a newer server may send a number that this client does not know.
+  const DTypeRow* row = RowOf(dtype);
+  return row != nullptr ? row->bytes : 0;
 }
 
 std::string Name(DType dtype) {

@@ -315,6 +315,28 @@ def default_in_switch_over_own_enum(tree: Tree, path: str):
             yield f"line {line}: a switch over our enum has a default"
 
 
+SWITCH_OVER_CATALOGUE = re.compile(
+    r"\bcase\s+(?:\w+::)*(?:(?:Op|DType)::k[A-Z]\w*|(?:OP|DTYPE)_[A-Z]\w*)"
+    r"|\bsizeof\((?:T|Element)\)\s*(?:[=!<>]=|[<>](?![<>]))\s*\d+"
+)
+
+
+def switches_over_ops_and_dtypes(tree: Tree, path: str):
+    """What differs between ops or dtypes stands in their catalogues and nowhere else.
+
+    A comparison of an element's size stands for a class of dtypes that has a name, or gets one.
+    """
+    if PurePosixPath(path).suffix not in CXX or not any(
+        inside(path, folder) for folder in ("kernels", "server", "client")
+    ):
+        return
+    if any(inside(path, folder) for folder in ("kernels/ops", "kernels/dtypes")):
+        return
+    for number, line in enumerate(code_only(tree.files[path]).splitlines(), 1):
+        if match := SWITCH_OVER_CATALOGUE.search(line):
+            yield f"line {number}: '{match[0]}' belongs in kernels/ops or kernels/dtypes"
+
+
 def braces(text: str, start: int) -> str:
     """The text from the '{' at `start` to its '}', without what stands in braces further in."""
     depth, kept = 0, []
@@ -338,6 +360,7 @@ RULES = [
     script_width,
     page_links,
     default_in_switch_over_own_enum,
+    switches_over_ops_and_dtypes,
 ]
 
 

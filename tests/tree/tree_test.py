@@ -258,6 +258,47 @@ class OtherRules(unittest.TestCase):
         )
 
 
+class SwitchesOverOpsAndDTypes(unittest.TestCase):
+    FORBIDDEN = [
+        "case Op::kSum:",
+        "    case warpfold::Op::kMaxAbs: return;",
+        "case DType::kF16:",
+        "case v1::OP_SUM:",
+        "case v1::DTYPE_BF16:",
+        "if constexpr (sizeof(T) == 1) {",
+        "std::conditional_t<(sizeof(T) <= 2), int, long>",
+        "requires(sizeof(T) > 4)",
+    ]
+    ALLOWED = [
+        "case Join::kAdd:",
+        "case v1::NAN_POLICY_OMIT:",
+        "bits >> (8 * sizeof(T) - 1)",
+        "kVectorBytes / sizeof(T)",
+        "sizeof(State) <= 256",
+        "// case Op::kSum: what it was",
+    ]
+
+    def test_each_is_found_where_it_does_not_belong(self):
+        for line in self.FORBIDDEN:
+            for path in ("kernels/a.h", "kernels/cuda/a.cuh", "server/a.cc", "client/cpp/a.cc"):
+                with self.subTest(line=line, path=path):
+                    files = {path: line + "\n"}
+                    self.assertTrue(found(rules.switches_over_ops_and_dtypes, files))
+
+    def test_the_catalogues_and_tests_may(self):
+        for line in self.FORBIDDEN:
+            for path in ("kernels/ops/a.h", "kernels/dtypes/a.h", "tests/a.cc", "bench/a.cc"):
+                with self.subTest(line=line, path=path):
+                    files = {path: line + "\n"}
+                    self.assertFalse(found(rules.switches_over_ops_and_dtypes, files))
+
+    def test_what_is_allowed_stays_allowed(self):
+        for line in self.ALLOWED:
+            with self.subTest(line=line):
+                files = {"kernels/a.h": line + "\n"}
+                self.assertFalse(found(rules.switches_over_ops_and_dtypes, files))
+
+
 if __name__ == "__main__":
     ROOT = Path(sys.argv.pop(1))
     unittest.main()

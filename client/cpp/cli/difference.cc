@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "client/cpp/catalogue.h"
 #include "client/cpp/cli/c_order_reader.h"
 #include "client/cpp/cli/element.h"
 
@@ -17,11 +18,6 @@ namespace {
 constexpr std::size_t kComparedBytes = 16 << 20;
 // Equal bytes are skipped a piece at a time: most of two versions of a file is the same.
 constexpr std::size_t kPieceBytes = 4096;
-
-bool IsFloat(DType dtype) {
-  return dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 || dtype == v1::DTYPE_F32 ||
-         dtype == v1::DTYPE_F64;
-}
 
 // |a - b|. Of 64-bit integers exactly, before it is rounded.
 double Distance(DType dtype_a, const char* a, DType dtype_b, const char* b) {

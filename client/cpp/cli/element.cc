@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "client/cpp/catalogue.h"
 
 namespace warpfold::client {
 namespace {
@@ -18,56 +19,53 @@ T Load(const char* data) {
   return value;
 }
 
-float FromF16(std::uint16_t bits) {
+// A float of 16 bits, of which as many as `row` says are the exponent's.
+float FromShortFloat(const DTypeRow& row, std::uint16_t bits) {
   const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
-  const int exponent = bits >> 10 & 0x1f;
-  const int fraction = bits & 0x3ff;
-  if (exponent == 0x1f) {
+  const int exponent_max = (1 << row.exponent_bits) - 1;
+  const int exponent = bits >> row.mantissa_bits & exponent_max;
+  const int fraction = bits & ((1 << row.mantissa_bits) - 1);
+  if (exponent == exponent_max) {
     return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
                          : sign * std::numeric_limits<float>::infinity();
   }
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  return sign * std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25);
+  const int bias = exponent_max >> 1;
+  const int significand = exponent == 0 ? fraction : fraction | 1 << row.mantissa_bits;
+  return sign * std::ldexp(static_cast<float>(significand),
+                           std::max(exponent, 1) - bias - row.mantissa_bits);
 }
 
-float FromBf16(std::uint16_t bits) {
-  const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-  return Load<float>(reinterpret_cast<const char*>(&wide));
+// The integer of `bytes` at `data`, of the type of that size among `Types`, as an `As`.
+template <typename As, typename... Types>
+As LoadInteger(std::size_t bytes, const char* data) {
+  As value = 0;
+  ((bytes == sizeof(Types) ? void(value = Load<Types>(data)) : void()), ...);
+  return value;
 }
 
 // Calls `visitor` with the element as bool, std::int64_t, std::uint64_t, float or double.
 template <typename Visitor>
 auto VisitElement(DType dtype, const char* data, const Visitor& visitor) {
-  switch (dtype) {
-    case v1::DTYPE_BOOL:
+  const DTypeRow* row = RowOf(dtype);
+  // proto3 enums are open; the library has refused results of unknown dtypes.
+  if (row == nullptr) return visitor(std::numeric_limits<double>::quiet_NaN());
+  switch (row->nature) {
+    case Nature::kBool:
       return visitor(Load<char>(data) != 0);
-    case v1::DTYPE_I8:
-      return visitor(std::int64_t{Load<std::int8_t>(data)});
-    case v1::DTYPE_I16:
-      return visitor(std::int64_t{Load<std::int16_t>(data)});
-    case v1::DTYPE_I32:
-      return visitor(std::int64_t{Load<std::int32_t>(data)});
-    case v1::DTYPE_I64:
-      return visitor(Load<std::int64_t>(data));
-    case v1::DTYPE_U8:
-      return visitor(std::uint64_t{Load<std::uint8_t>(data)});
-    case v1::DTYPE_U16:
-      return visitor(std::uint64_t{Load<std::uint16_t>(data)});
-    case v1::DTYPE_U32:
-      return visitor(std::uint64_t{Load<std::uint32_t>(data)});
-    case v1::DTYPE_U64:
-      return visitor(Load<std::uint64_t>(data));
-    case v1::DTYPE_F16:
-      return visitor(FromF16(Load<std::uint16_t>(data)));
-    case v1::DTYPE_BF16:
-      return visitor(FromBf16(Load<std::uint16_t>(data)));
-    case v1::DTYPE_F32:
-      return visitor(Load<float>(data));
-    case v1::DTYPE_F64:
-      return visitor(Load<double>(data));
-    default:  // proto3 enums are open; the library has refused results of unknown dtypes
-      return visitor(std::numeric_limits<double>::quiet_NaN());
+    case Nature::kSigned:
+      return visitor(
+          LoadInteger<std::int64_t, std::int8_t, std::int16_t, std::int32_t, std::int64_t>(
+              row->bytes, data));
+    case Nature::kUnsigned:
+      return visitor(
+          LoadInteger<std::uint64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
+              row->bytes, data));
+    case Nature::kFloat:
+      if (row->bytes == sizeof(double)) return visitor(Load<double>(data));
+      if (row->bytes == sizeof(float)) return visitor(Load<float>(data));
+      return visitor(FromShortFloat(*row, Load<std::uint16_t>(data)));
   }
+  __builtin_unreachable();
 }
 
 template <typename T>

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cpp/catalogue.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/element.h"
 #include "client/cpp/cli/json_text.h"
@@ -89,9 +90,7 @@ std::string InfoText(const std::string& target, const v1::GetServerInfoResponse&
 }  // namespace
 
 void SetStatistics(const StatisticsFlags& flags, DType dtype, ReduceOptions& options) {
-  const bool has_nans = dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 ||
-                        dtype == v1::DTYPE_F32 || dtype == v1::DTYPE_F64;
-  if (flags.omit_nan && has_nans) options.nan_policy = v1::NAN_POLICY_OMIT;
+  if (flags.omit_nan && IsFloat(dtype)) options.nan_policy = v1::NAN_POLICY_OMIT;
   options.correction = flags.ddof;
 }
 
@@ -142,9 +141,9 @@ absl::Status RunInfo(const ServerFlags& server) {
   const v1::GetServerInfoResponse& info = (*client)->server_info();
   const std::uint32_t required = server.numerics_version;
   if (required != 0 && required != info.numerics_version()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("required_numerics_version: ", required, " is asked for, but ", server.server,
-                     " has version ", info.numerics_version()));
+    return absl::FailedPreconditionError(absl::StrCat("required_numerics_version: ", required,
+                                                      " is asked for, but ", server.server,
+                                                      " has version ", info.numerics_version()));
   }
   if (server.json) {
     std::cout << JsonText(InfoJson(server.server, info)) << "\n";

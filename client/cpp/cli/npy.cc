@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/catalogue.h"
 #include "client/cpp/cli/text_cursor.h"
 
 namespace warpfold::client {
@@ -17,16 +18,6 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kHeaderAlignment = 64;
-
-struct NpyDType {
-  const char* descr;  // without the byte order
-  DType dtype;
-};
-constexpr NpyDType kNpyDTypes[] = {
-    {"b1", v1::DTYPE_BOOL}, {"i1", v1::DTYPE_I8},  {"u1", v1::DTYPE_U8},  {"i2", v1::DTYPE_I16},
-    {"u2", v1::DTYPE_U16},  {"i4", v1::DTYPE_I32}, {"u4", v1::DTYPE_U32}, {"i8", v1::DTYPE_I64},
-    {"u8", v1::DTYPE_U64},  {"f2", v1::DTYPE_F16}, {"f4", v1::DTYPE_F32}, {"f8", v1::DTYPE_F64},
-};
 
 struct Header {
   std::optional<std::string> descr;
@@ -158,9 +149,9 @@ absl::StatusOr<Element> ParseDescr(const std::string& descr) {
     return absl::UnimplementedError(
         absl::StrCat("descr: '", descr, "': the file holds ", other.text));
   }
-  const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
-                                   [&](const NpyDType& d) { return name == d.descr; });
-  if (known == std::end(kNpyDTypes)) {
+  const auto* known = std::find_if(std::begin(kDTypeRows), std::end(kDTypeRows),
+                                   [&](const DTypeRow& row) { return name == row.npy; });
+  if (name.empty() || known == std::end(kDTypeRows)) {
     return absl::UnimplementedError(
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
@@ -230,13 +221,12 @@ absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file) {
 }
 
 absl::StatusOr<std::string> NpyBytes(const Tensor& tensor) {
-  const auto* known = std::find_if(std::begin(kNpyDTypes), std::end(kNpyDTypes),
-                                   [&](const NpyDType& d) { return tensor.dtype == d.dtype; });
-  if (known == std::end(kNpyDTypes)) {
+  const DTypeRow* row = RowOf(tensor.dtype);
+  if (row == nullptr || *row->npy == '\0') {
     return absl::UnimplementedError(absl::StrCat("NumPy has no dtype for ", Name(tensor.dtype)));
   }
   std::string header =
-      absl::StrCat("{'descr': '", ElementBytes(tensor.dtype) > 1 ? "<" : "|", known->descr,
+      absl::StrCat("{'descr': '", ElementBytes(tensor.dtype) > 1 ? "<" : "|", row->npy,
                    "', 'fortran_order': False, 'shape': ", ShapeText(tensor.shape), ", }");
   const std::size_t fixed_bytes = kMagic.size() + 4;
   const std::size_t unpadded = fixed_bytes + header.size() + 1;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/catalogue.h"
 
 namespace warpfold::client {
 namespace {
@@ -20,18 +21,6 @@ using nlohmann::json;
 
 constexpr int kDepthMax = 4;  // {name: {shape: [ ]}}, and one to spare
 constexpr char kMetadataKey[] = "__metadata__";
-
-struct SafetensorsDType {
-  const char* name;
-  DType dtype;
-};
-constexpr SafetensorsDType kSafetensorsDTypes[] = {
-    {"BOOL", v1::DTYPE_BOOL}, {"I8", v1::DTYPE_I8},     {"U8", v1::DTYPE_U8},
-    {"I16", v1::DTYPE_I16},   {"U16", v1::DTYPE_U16},   {"I32", v1::DTYPE_I32},
-    {"U32", v1::DTYPE_U32},   {"I64", v1::DTYPE_I64},   {"U64", v1::DTYPE_U64},
-    {"F16", v1::DTYPE_F16},   {"BF16", v1::DTYPE_BF16}, {"F32", v1::DTYPE_F32},
-    {"F64", v1::DTYPE_F64},
-};
 
 absl::Status Invalid(const std::string& name, const std::string& problem) {
   return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "': ", problem));
@@ -122,10 +111,10 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& name, const json&
   }
   tensor.tensor = {name, dtype_entry->get<std::string>(), {}};
   tensor.tensor.view.shape = *shape;
-  const auto* known =
-      std::find_if(std::begin(kSafetensorsDTypes), std::end(kSafetensorsDTypes),
-                   [&](const SafetensorsDType& d) { return tensor.tensor.dtype_name == d.name; });
-  if (known == std::end(kSafetensorsDTypes)) {  // a newer dtype: its size cannot be checked
+  const auto* known = std::find_if(
+      std::begin(kDTypeRows), std::end(kDTypeRows),
+      [&](const DTypeRow& row) { return tensor.tensor.dtype_name == row.safetensors; });
+  if (known == std::end(kDTypeRows)) {  // a newer dtype: its size cannot be checked
     const absl::StatusOr<std::int64_t> count = ElementCount(*shape);
     if (!count.ok()) return Invalid(name, std::string(count.status().message()));
     return tensor;

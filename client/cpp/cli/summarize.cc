@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/cli/describe_ops.h"
+#include "client/cpp/catalogue.h"
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/reduce_tensor.h"
 
@@ -49,7 +49,7 @@ absl::StatusOr<TensorSummary> SummaryOf(const NamedTensor& tensor, std::int64_t 
   ReduceOptions options;
   for (const Op op : kDescribeOps) {
     const bool in_tables = op != v1::OP_SUM && op != v1::OP_L1_NORM && op != v1::OP_L2_NORM;
-    const bool is_there = !is_empty || (op != v1::OP_MIN && op != v1::OP_MAX);
+    const bool is_there = !is_empty || RowOf(op)->has_empty;
     if ((asked_for.all || in_tables) && is_there && ServerHas(info, op)) options.ops.push_back(op);
   }
   SetStatistics(asked_for.flags, tensor.view.dtype, options);

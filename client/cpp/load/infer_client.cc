@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/cpp/call_with_retries.h"
+#include "client/cpp/catalogue.h"
 #include "client/cpp/connection.h"
 #include "client/cpp/message.h"
 #include "inference/grpc_service.pb.h"
@@ -23,14 +24,6 @@ using inference::ModelReadyResponse;
 constexpr char kModelReadyMethod[] = "/inference.GRPCInferenceService/ModelReady";
 constexpr char kModelInferMethod[] = "/inference.GRPCInferenceService/ModelInfer";
 
-// "FP32" of f32.
-std::string DatatypeOf(DType dtype) {
-  const std::string name = absl::AsciiStrToUpper(Name(dtype));
-  if (dtype == v1::DTYPE_BOOL || dtype == v1::DTYPE_BF16) return name;
-  const absl::string_view bits = absl::string_view(name).substr(1);
-  return absl::StrCat(name[0] == 'F' ? "FP" : name[0] == 'I' ? "INT" : "UINT", bits);
-}
-
 std::string ModelOf(const LoadOptions& options) {
   return options.ops.size() == 1 ? Name(options.ops.front()) : "describe";
 }
@@ -41,7 +34,7 @@ std::string RequestHead(const LoadOptions& options, std::size_t payload_bytes) {
   request.set_model_name(ModelOf(options));
   ModelInferRequest::InferInputTensor& input = *request.add_inputs();
   input.set_name("INPUT");
-  input.set_datatype(DatatypeOf(options.dtype));
+  input.set_datatype(RowOf(options.dtype)->kserve);
   input.add_shape(static_cast<std::int64_t>(payload_bytes / ElementBytes(options.dtype)));
   for (const Op op : options.ops) {
     request.add_outputs()->set_name(absl::AsciiStrToUpper(Name(op)));

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "client/cpp/catalogue.h"
 
 namespace warpfold::client {
 namespace {
@@ -21,20 +22,27 @@ constexpr std::uint64_t kSeed = 20261121;
 // The bits of a float of `dtype` in [0, 1); of an integer or a bool something small.
 std::uint64_t RandomElement(DType dtype, std::mt19937_64& random) {
   const std::uint64_t bits = random();
-  switch (dtype) {
-    case v1::DTYPE_F64:
-      return std::bit_cast<std::uint64_t>(static_cast<double>(bits >> 11) * 0x1p-53);
-    case v1::DTYPE_F32:
-      return std::bit_cast<std::uint32_t>(static_cast<float>(bits >> 40) * 0x1p-24F);
-    case v1::DTYPE_BF16:
-      return std::bit_cast<std::uint32_t>(static_cast<float>(bits >> 56) * 0x1p-8F) >> 16;
-    case v1::DTYPE_F16:
-      return 0x3800 | (bits >> 54);  // [0.5, 1): the exponent of a half, any fraction
-    case v1::DTYPE_BOOL:
+  const DTypeRow* row = RowOf(dtype);
+  // What a newer server's dtype means is its to say.
+  if (row == nullptr) return bits & 63;
+  switch (row->nature) {
+    case Nature::kBool:
       return bits & 1;
-    default:  // integers, and whatever the contract may add: what it means is the server's to say
+    case Nature::kSigned:
+    case Nature::kUnsigned:
       return bits & 63;
+    case Nature::kFloat:
+      break;
   }
+  if (row->bytes == sizeof(double)) {
+    return std::bit_cast<std::uint64_t>(static_cast<double>(bits >> 11) * 0x1p-53);
+  }
+  if (row->bytes == sizeof(float)) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(bits >> 40) * 0x1p-24F);
+  }
+  // [0.5, 1): the exponent of a half, any fraction.
+  const std::uint64_t half = (std::uint64_t{1} << (row->exponent_bits - 1)) - 2;
+  return half << row->mantissa_bits | bits >> (64 - row->mantissa_bits);
 }
 
 void Fill(DType dtype, std::byte* data, std::size_t bytes) {

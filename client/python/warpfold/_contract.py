@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from google.protobuf import descriptor_pb2, message_factory
 
+from ._catalogue import NUMPY_DTYPES, Op
+
 __all__ = [
     "CREATE_TENSOR_METHOD",
     "CreateTensorRequest",
@@ -108,45 +110,11 @@ def _numbers(enum: str, prefix: str) -> dict[str, int]:
 
 
 OPS = _numbers("Op", "OP_")
-# Their names for type checkers.
-Op = Literal[
-    "sum",
-    "min",
-    "max",
-    "mean",
-    "prod",
-    "var",
-    "std",
-    "l1_norm",
-    "l2_norm",
-    "argmin",
-    "argmax",
-    "count_nonzero",
-    "any",
-    "all",
-    "nan_count",
-    "inf_count",
-]
 OP_NAMES = {number: name for name, number in OPS.items()}
 NAN_POLICY_OMIT = _numbers("NanPolicy", "NAN_POLICY_")["omit"]
 
-_NUMPY_NAMES = {
-    "bool": "bool",
-    "i8": "int8",
-    "u8": "uint8",
-    "i16": "int16",
-    "u16": "uint16",
-    "i32": "int32",
-    "u32": "uint32",
-    "i64": "int64",
-    "u64": "uint64",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-}
 # The contract's dtypes by NumPy's names.
-DTYPES = {_NUMPY_NAMES[name]: number for name, number in _numbers("DType", "DTYPE_").items()}
+DTYPES = {NUMPY_DTYPES[name]: number for name, number in _numbers("DType", "DTYPE_").items()}
 DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
 
 _KINDS = PartialState.DESCRIPTOR.enum_types_by_name["Kind"].values

@@ -6,33 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._arrays import Axis, as_operand
+from ._catalogue import DESCRIBE, REFUSE_EMPTY
 from ._info import ServerInfo
 from ._request import ReduceCall, plan
 from ._shaped import Named
 
 __all__ = ["check_each", "describe_calls"]
 
-# What `describe` means: the same list in client/cpp/cli/describe_ops.h and in the server's model of
-# that name (tests/client/describe_ops_test.py).
-_STATISTICS = (
-    "sum",
-    "mean",
-    "std",
-    "min",
-    "max",
-    "l1_norm",
-    "l2_norm",
-    "nan_count",
-    "inf_count",
-)
-# MIN, MAX of nothing are refused.
-_WITHOUT_ELEMENTS = tuple(op for op in _STATISTICS if op not in ("min", "max"))
+_WITHOUT_ELEMENTS = tuple(op for op in DESCRIBE if op not in REFUSE_EMPTY)
 
 
 def describe_calls(x: Any, axis: Axis, info: ServerInfo) -> tuple[ReduceCall, ReduceCall | None]:
     """The call, and the one to make when the sum does not fit its dtype."""
     tensor = x if isinstance(x, Named) else as_operand(x)
-    candidates = _STATISTICS if tensor.size else _WITHOUT_ELEMENTS
+    candidates = DESCRIBE if tensor.size else _WITHOUT_ELEMENTS
     ops = [op for op in candidates if op in info.ops]
     without_sum = [op for op in ops if op != "sum"]
     return (

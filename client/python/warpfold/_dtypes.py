@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _contract
+from ._catalogue import RESULTS
 
 __all__ = ["dtype_named", "dtype_number", "dtype_refusal", "on_wire", "result_dtype"]
 
@@ -57,14 +58,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
+@lru_cache(maxsize=256)
 def result_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Of an op's results of elements of `dtype`, by the table at the contract's Op."""
-    if op in ("any", "all"):
-        return np.dtype(np.bool_)
-    if op in ("argmin", "argmax", "count_nonzero", "nan_count", "inf_count"):
-        return np.dtype(np.int64)
-    if op in ("min", "max") or dtype.kind not in "biu":
-        return dtype
-    if op in ("sum", "prod"):
-        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-    return np.dtype(np.float64)
+    name = RESULTS[op].get(dtype.name)
+    return dtype if name is None else np.dtype(name)

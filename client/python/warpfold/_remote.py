@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 import numpy as np
 
 from ._arrays import Axis
+from ._catalogue import NUMPY_FUNCTIONS
 from ._cuda_array import CudaArray
 from ._cuda_memory import Region
 from ._functions import Functions
@@ -39,11 +40,9 @@ ReductionT = TypeVar("ReductionT")
 DescribedT = TypeVar("DescribedT")
 ResultT = TypeVar("ResultT")
 
-_NAMES = "sum prod mean var std min max argmin argmax any all count_nonzero".split()
-_NAMES += [f"nan{name}" for name in _NAMES[:9]]
 # The client's method by NumPy's function.
 _METHODS: dict[Callable[..., Any], str] = {
-    **{getattr(np, name): name for name in _NAMES},
+    **{getattr(np, name): name for name in NUMPY_FUNCTIONS},
     np.amin: "min",
     np.amax: "max",
     np.linalg.norm: "norm",

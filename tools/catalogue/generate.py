@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Writes what is made of the catalogues of ops and dtypes (kernels/ops, kernels/dtypes).
+
+`--from DUMP` names the program that prints them (tools/catalogue/dump.cc); without it they are read
+from tools/catalogue/catalogue.json, as the last run with it left them.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUE = "tools/catalogue/catalogue.json"
+PYTHON_NAMES = ("DESCRIBE", "NUMPY_DTYPES", "NUMPY_FUNCTIONS", "REFUSE_EMPTY", "RESULTS", "Op")
+MADE = "Made by tools/catalogue/generate.py; not to be edited."
+
+
+def group_by_results(catalogue):
+    """Ops of the same result dtypes, in the order of their numbers."""
+    groups = {}
+    for op in sorted(catalogue["ops"], key=lambda op: op["number"]):
+        groups.setdefault(tuple(op["results"].items()), []).append(op)
+    return list(groups.values())
+
+
+def columns(catalogue):
+    """Dtypes that every op treats alike: signed, unsigned, floats."""
+    natures = {"signed": [], "unsigned": [], "float": []}
+    for dtype in catalogue["dtypes"]:
+        nature = "signed" if dtype["nature"] == "bool" else dtype["nature"]
+        natures[nature].append(dtype)
+    return list(natures.values())
+
+
+def result_of(op, dtypes, as_tensor, names):
+    """The one dtype of an op's result over `dtypes`, or that it is theirs."""
+    results = {op["results"][dtype["name"]] for dtype in dtypes}
+    if all(op["results"][dtype["name"]] == dtype["name"] for dtype in dtypes):
+        return as_tensor
+    (result,) = results
+    return names[result]
+
+
+def readme_table(catalogue):
+    """Result dtypes, for README.md."""
+    natures = columns(catalogue)
+    names = {dtype["name"]: dtype["name"] for dtype in catalogue["dtypes"]}
+    heads = [", ".join(dtype["name"] for dtype in dtypes) for dtypes in natures]
+    lines = [f"| op | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
+    for ops in group_by_results(catalogue):
+        cells = [result_of(ops[0], dtypes, "as the tensor", names) for dtypes in natures]
+        lines.append(f"| {', '.join(op['name'].upper() for op in ops)} | {' | '.join(cells)} |")
+    return lines
+
+
+def kserve_table(catalogue):
+    """The models, for docs/kserve.md."""
+    natures = columns(catalogue)
+    names = {dtype["name"]: dtype["kserve"] for dtype in catalogue["dtypes"]}
+    words = ["BOOL and signed integers", "unsigned integers", "floats"]
+    integers = "BOOL and integers"
+    lines = ["| model | output | its datatype |", "| --- | --- | --- |"]
+
+    def quoted(words_of):
+        return ", ".join(f"`{word}`" for word in words_of)
+
+    for ops in group_by_results(catalogue):
+        results = [result_of(ops[0], dtypes, "the input's", names) for dtypes in natures]
+        by_result = {}
+        for result, word in zip(results, words):
+            by_result.setdefault(result, []).append(word)
+        if len(by_result) == 1:
+            text = results[0]
+        else:
+            text = "; ".join(
+                f"{result} of {of[0] if len(of) == 1 else integers}"
+                for result, of in by_result.items()
+            )
+        models = quoted(op["name"] for op in ops)
+        outputs = quoted(op["name"].upper() for op in ops)
+        lines.append(f"| {models} | {outputs} | {text} |")
+    outputs = quoted(name.upper() for name in catalogue["describe"])
+    lines.append(f"| `describe` | {outputs}, in one pass | as above |")
+    return lines
+
+
+def cpp_header(catalogue):
+    """What the C++ client and the command line know."""
+    dtypes, ops = catalogue["dtypes"], catalogue["ops"]
+    lines = [
+        f"// The catalogues of dtypes and ops. {MADE}",
+        "#ifndef WARPFOLD_CLIENT_CPP_CATALOGUE_H_",
+        "#define WARPFOLD_CLIENT_CPP_CATALOGUE_H_",
+        "",
+        "#include <cstddef>",
+        "#include <cstdint>",
+        "",
+        '#include "client/cpp/tensor.h"',
+        "",
+        "namespace warpfold::client {",
+        "",
+        "enum class Nature : std::uint8_t { kBool, kSigned, kUnsigned, kFloat };",
+        "",
+        "// Names are each format's; an empty one says that the format does not have the dtype.",
+        "struct DTypeRow {",
+        "  DType dtype;",
+        "  Nature nature;",
+        "  std::size_t bytes;  // of an element",
+        "  int exponent_bits;  // of a float",
+        "  int mantissa_bits;",
+        "  const char* npy;  // without the byte order",
+        "  const char* safetensors;",
+        "  const char* kserve;",
+        "};",
+        "",
+        "// clang-format off",
+        "inline constexpr DTypeRow kDTypeRows[] = {",
+    ]
+    for d in dtypes:
+        lines.append(
+            f"    {{v1::DTYPE_{d['name'].upper()}, Nature::k{d['nature'].capitalize()}, "
+            f"{d['bytes']}, {d.get('exponent_bits', 0)}, {d.get('mantissa_bits', 0)}, "
+            f'"{d["npy"]}", "{d["safetensors"]}", "{d["kserve"]}"}},'
+        )
+    lines += [
+        "};",
+        "",
+        "struct OpRow {",
+        "  Op op;",
+        "  bool has_empty;  // it has a result over no elements",
+        "  // The most bytes that a partial state has of one output, for each of kDTypeRows.",
+        f"  std::int64_t state_bytes_max[{len(dtypes)}];",
+        "};",
+        "",
+        "inline constexpr OpRow kOpRows[] = {",
+    ]
+    for op in ops:
+        sizes = ", ".join(str(op["state_bytes_max"][d["name"]]) for d in dtypes)
+        has_empty = str(op["has_empty"]).lower()
+        lines.append(f"    {{v1::OP_{op['name'].upper()}, {has_empty}, {{{sizes}}}}},")
+    lines += [
+        "};",
+        "",
+        "// What `describe` asks for.",
+        "inline constexpr Op kDescribeOps[] = {",
+        *(f"    v1::OP_{name.upper()}," for name in catalogue["describe"]),
+        "};",
+        "// clang-format on",
+        "",
+        "// Null of what only a newer server knows.",
+        "constexpr const DTypeRow* RowOf(DType dtype) {",
+        "  for (const DTypeRow& row : kDTypeRows) {",
+        "    if (row.dtype == dtype) return &row;",
+        "  }",
+        "  return nullptr;",
+        "}",
+        "",
+        "constexpr const OpRow* RowOf(Op op) {",
+        "  for (const OpRow& row : kOpRows) {",
+        "    if (row.op == op) return &row;",
+        "  }",
+        "  return nullptr;",
+        "}",
+        "",
+        "constexpr bool IsFloat(DType dtype) {",
+        "  const DTypeRow* row = RowOf(dtype);",
+        "  return row != nullptr && row->nature == Nature::kFloat;",
+        "}",
+        "",
+        "}  // namespace warpfold::client",
+        "",
+        "#endif  // WARPFOLD_CLIENT_CPP_CATALOGUE_H_",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def python_dict(name, kind, pairs):
+    """A dict by name, a line an item."""
+    return [f"{name}: {kind} = {{", *(f'    "{key}": {value},' for key, value in pairs), "}"]
+
+
+def python_module(catalogue):
+    """What the Python client knows."""
+    numpy = {dtype["name"]: dtype["numpy"] for dtype in catalogue["dtypes"]}
+    ops = catalogue["ops"]
+    refuse = sorted(op["name"] for op in ops if not op["has_empty"])
+    lines = [
+        f'"""The catalogues of ops and dtypes. {MADE}"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Literal",
+        "",
+        "__all__ = [",
+        *(f'    "{name}",' for name in PYTHON_NAMES),
+        "]",
+        "",
+        "# The contract's names of ops.",
+        "Op = Literal[",
+        *(f'    "{op["name"]}",' for op in sorted(ops, key=lambda op: op["number"])),
+        "]",
+        "",
+        "# NumPy's names of the contract's dtypes.",
+        *python_dict("NUMPY_DTYPES", "dict[str, str]", ((k, f'"{v}"') for k, v in numpy.items())),
+        "",
+        "# NumPy's functions that are an op, and those that leave NaN out.",
+        "NUMPY_FUNCTIONS: tuple[str, ...] = (",
+        *(f'    "{op[key]}",' for key in ("numpy", "numpy_nan") for op in ops if op[key]),
+        ")",
+        "",
+        "# Ops that have no result over no elements.",
+        f"REFUSE_EMPTY: frozenset[str] = frozenset({json.dumps(refuse)})",
+        "",
+        "# What `describe` asks for.",
+        "DESCRIBE: tuple[str, ...] = (",
+        *(f'    "{name}",' for name in catalogue["describe"]),
+        ")",
+        "",
+        "# The dtypes of an op's results that are not the elements', by NumPy's names.",
+        "RESULTS: dict[str, dict[str, str]] = {",
+    ]
+    for op in ops:
+        other = {numpy[k]: numpy[v] for k, v in op["results"].items() if k != v}
+        if not other:
+            lines.append(f'    "{op["name"]}": {{}},')
+            continue
+        lines.append(f'    "{op["name"]}": {{')
+        lines += [f'        "{key}": "{value}",' for key, value in other.items()]
+        lines.append("    },")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(path, name, table):
+    """The text of `path` with its table behind the marker of that name."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    marker = rf"(<!-- catalogue {name}: [^\n]*-->\n+)(?:\|[^\n]*\n)+"
+    replaced, count = re.subn(marker, lambda m: m[1] + "\n".join(table) + "\n", text)
+    if count != 1:
+        sys.exit(f"generate.py: {path} has {count} tables behind '<!-- catalogue {name}: ... -->'")
+    return replaced
+
+
+def made(catalogue):
+    """All texts that are made, by path."""
+    return {
+        "README.md": with_table("README.md", "results", readme_table(catalogue)),
+        "docs/kserve.md": with_table("docs/kserve.md", "models", kserve_table(catalogue)),
+        "client/cpp/catalogue.h": cpp_header(catalogue),
+        "client/python/warpfold/_catalogue.py": python_module(catalogue),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="dump", metavar="DUMP", help="the program that prints them")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where a file would change"
+    )
+    options = parser.parse_args()
+    texts = {}
+    if options.dump:
+        text = subprocess.run([options.dump], check=True, capture_output=True, text=True).stdout
+        texts[CATALOGUE] = text
+    else:
+        text = (ROOT / CATALOGUE).read_text(encoding="utf-8")
+    texts.update(made(json.loads(text)))
+    stale = []
+    for path, new in texts.items():
+        file = ROOT / path
+        if file.exists() and file.read_text(encoding="utf-8") == new:
+            continue
+        stale.append(path)
+        if not options.check:
+            file.write_text(new, encoding="utf-8")
+            print(f"wrote {path}")
+    if options.check and stale:
+        names = ", ".join(stale)
+        sys.exit(f"generate.py: not as the catalogues say: {names}; run `make catalogue`")
+
+
+if __name__ == "__main__":
+    main()
