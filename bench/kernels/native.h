@@ -4,6 +4,7 @@
 #define WARPFOLD_BENCH_KERNELS_NATIVE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -33,7 +34,7 @@ namespace warpfold::bench {
 
 // The member of `all` that is called `name`. Ends the process where there is none.
 template <typename Enum, std::size_t kCount>
-Enum Named(const Enum (&all)[kCount], std::string_view name) {
+Enum Named(const std::array<Enum, kCount>& all, std::string_view name) {
   for (const Enum one : all) {
     if (Name(one) == name) return one;
   }
