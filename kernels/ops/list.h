@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include "kernels/dtypes/catalogue.h"
@@ -36,23 +37,26 @@ template <class... Structs>
 struct OpList {
   static constexpr int kSize = sizeof...(Structs);
 
-  // Calls `visitor(TypeTag<O>{})` with the struct of `op`. Of predicates, not of function pointers,
+  // Calls `visitor(TypeTag<O>{})` with the struct of `op`. By bisection, not by function pointers,
   // which a GPU would have to keep what it captures in memory for.
-  template <class Visitor>
+  template <class Visitor, int kBegin = 0, int kEnd = kSize>
   WARPFOLD_HD static void ForOne(Op op, const Visitor& visitor) {
-    ForOne(op, visitor, std::make_index_sequence<sizeof...(Structs)>());
+    if constexpr (kEnd - kBegin == 1) {
+      visitor(TypeTag<std::tuple_element_t<kBegin, std::tuple<Structs...>>>{});
+    } else {
+      constexpr int kMiddle = (kBegin + kEnd) / 2;
+      if (static_cast<int>(op) < kMiddle) {
+        ForOne<Visitor, kBegin, kMiddle>(op, visitor);
+      } else {
+        ForOne<Visitor, kMiddle, kEnd>(op, visitor);
+      }
+    }
   }
 
   // Calls `visitor(TypeTag<O>{})` with each of them, in the order of Op.
   template <class Visitor>
   static constexpr void ForEach(const Visitor& visitor) {
     (visitor(TypeTag<Structs>{}), ...);
-  }
-
- private:
-  template <class Visitor, std::size_t... kIndices>
-  WARPFOLD_HD static void ForOne(Op op, const Visitor& visitor, std::index_sequence<kIndices...>) {
-    (void)((op == static_cast<Op>(kIndices) && (visitor(TypeTag<Structs>{}), true)) || ...);
   }
 };
 
