@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = "tools/catalogue/catalogue.json"
-PYTHON_NAMES = ("DESCRIBE", "NUMPY_DTYPES", "NUMPY_FUNCTIONS", "REFUSE_EMPTY", "RESULTS", "Op")
+PYTHON_NAMES = ("DESCRIBE", "NUMPY_DTYPES", "NUMPY_FUNCTIONS", "Op", "REFUSE_EMPTY", "RESULTS")
 MADE = "Made by tools/catalogue/generate.py; not to be edited."
 
 

@@ -8,9 +8,9 @@ __all__ = [
     "DESCRIBE",
     "NUMPY_DTYPES",
     "NUMPY_FUNCTIONS",
+    "Op",
     "REFUSE_EMPTY",
     "RESULTS",
-    "Op",
 ]
 
 # The contract's names of ops.
