@@ -55,18 +55,20 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
   return request;
 }
 
-absl::Status CheckNumerics(const v1::ReduceResponse& message, std::uint32_t required) {
-  if (required == 0 || message.numerics_version() == required) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("required_numerics_version: ", required,
-                                                    " is asked for, but the answer is of ",
-                                                    "version ", message.numerics_version()));
+absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required,
+                           const std::string& whose) {
+  if (required == 0 || version == required) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "required_numerics_version: ", required, " is asked for, but ", whose, " version ", version));
 }
 
 absl::StatusOr<v1::ReduceResponse> MessageOf(Served served, std::uint32_t required) {
   if (!served.status.ok()) return served.status;
   v1::ReduceResponse message;
   if (absl::Status parsed = Parse(served.response, message); !parsed.ok()) return parsed;
-  if (absl::Status right = CheckNumerics(message, required); !right.ok()) return right;
+  if (absl::Status right = CheckNumerics(message.numerics_version(), required, "the answer is of");
+      !right.ok())
+    return right;
   return message;
 }
 

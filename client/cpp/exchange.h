@@ -29,7 +29,8 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
 // FAILED_PRECONDITION: the answer has another numerics_version than the required one, of a server
 // that does not know the demand. 0: any.
 absl::StatusOr<v1::ReduceResponse> MessageOf(Served served, std::uint32_t required);
-absl::Status CheckNumerics(const v1::ReduceResponse& message, std::uint32_t required);
+// The same of a version that `whose` names: "the answer is of".
+absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required, const std::string& whose);
 
 // Whether `message` has a result for each of `ops`, in their order.
 absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops);

@@ -33,7 +33,8 @@ absl::StatusOr<ReduceAnswer> ItemAnswerOf(v1::ReduceManyResponse& message,
                                        message.status().message()),
                           PushbackOf(message.status()));
   }
-  if (absl::Status right = CheckNumerics(message.response(), required_numerics_version);
+  if (absl::Status right = CheckNumerics(message.response().numerics_version(),
+                                         required_numerics_version, "the answer is of");
       !right.ok()) {
     return right;
   }

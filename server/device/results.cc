@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
@@ -107,16 +106,16 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
     one.output_count = 1;
     const cpu::Job job = CpuJobOf(one);
     const ResultLayout layout(one);
-    const auto state =
-        std::make_unique<std::max_align_t[]>(cpu::StateBytes(job) / sizeof(std::max_align_t) + 1);
-    const auto result =
-        std::make_unique<std::max_align_t[]>(layout.total_bytes() / sizeof(std::max_align_t) + 1);
+    const absl::StatusOr<HostBytes> state = HostBytes::Take(cpu::StateBytes(job));
+    if (!state.ok()) return state.status();
+    const absl::StatusOr<HostBytes> block = HostBytes::Take(layout.total_bytes());
+    if (!block.ok()) return block.status();
     Overflow overflow;
-    cpu::ClearStates(job, state.get(), 1);
-    cpu::FoldStates(job, state.get(), {1, 1, 1}, layout.OutputAt(one, result.get(), &overflow),
+    cpu::ClearStates(job, state->get(), 1);
+    cpu::FoldStates(job, state->get(), {1, 1, 1}, layout.OutputAt(one, block->get(), &overflow),
                     cpu::Serial);
     absl::StatusOr<std::vector<std::string>> of_one =
-        layout.Extract(reinterpret_cast<const char*>(result.get()));
+        layout.Extract(reinterpret_cast<const char*>(block->get()));
     if (!of_one.ok()) return of_one.status();
     for (std::size_t i = 0; i < results.size(); ++i) {
       results[i] = Repeat((*of_one)[i], plan.output_count);

@@ -24,14 +24,7 @@ namespace warpfold {
 
 using T = WARPFOLD_ELEMENT;
 
-inline DType DTypeOfElement() {
-  for (const DType dtype : kAllDTypes) {
-    const bool is_it =
-        VisitDType(dtype, [](auto tag) { return std::is_same_v<typename decltype(tag)::type, T>; });
-    if (is_it) return dtype;
-  }
-  std::abort();
-}
+inline DType DTypeOfElement() { return kDTypeOf<T>; }
 
 // [outer, count, inner], reduced over the count.
 inline ReduceSpec SpecOf(std::int64_t outer, std::int64_t count, std::int64_t inner,

@@ -13,6 +13,7 @@
 #include "client/cpp/cli/progress_bar.h"
 #include "client/cpp/cli/table.h"
 #include "client/cpp/cli/wrap.h"
+#include "client/cpp/exchange.h"
 
 namespace warpfold::client {
 namespace {
@@ -139,12 +140,9 @@ absl::Status RunInfo(const ServerFlags& server) {
   const absl::StatusOr<std::unique_ptr<Client>> client = ConnectTo(server);
   if (!client.ok()) return client.status();
   const v1::GetServerInfoResponse& info = (*client)->server_info();
-  const std::uint32_t required = server.numerics_version;
-  if (required != 0 && required != info.numerics_version()) {
-    return absl::FailedPreconditionError(absl::StrCat("required_numerics_version: ", required,
-                                                      " is asked for, but ", server.server,
-                                                      " has version ", info.numerics_version()));
-  }
+  absl::Status right = CheckNumerics(info.numerics_version(), server.numerics_version,
+                                     absl::StrCat(server.server, " has"));
+  if (!right.ok()) return right;
   if (server.json) {
     std::cout << JsonText(InfoJson(server.server, info)) << "\n";
   } else {

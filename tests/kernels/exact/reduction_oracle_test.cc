@@ -24,20 +24,11 @@ constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 constexpr NanPolicy kPropagate = NanPolicy::kPropagate;
 constexpr NanPolicy kOmit = NanPolicy::kOmit;
 
-template <typename T>
-DType DTypeOf() {
-  for (const DType dtype : kAllDTypes) {
-    const auto is_it = [](auto tag) { return std::is_same_v<typename decltype(tag)::type, T>; };
-    if (VisitDType(dtype, is_it)) return dtype;
-  }
-  std::abort();
-}
-
 // One op of one row of elements.
 template <typename T>
 Answer AnswerOf(Op op, const std::vector<T>& elements, NanPolicy nan_policy = kPropagate,
                 std::int64_t correction = 0) {
-  const ReduceSpec spec{.dtype = DTypeOf<T>(),
+  const ReduceSpec spec{.dtype = kDTypeOf<T>,
                         .shape = {static_cast<std::int64_t>(elements.size())},
                         .ops = {op},
                         .nan_policy = nan_policy,
@@ -75,7 +66,7 @@ class FloatOracleTest : public ::testing::Test {
         << Name(op) << ": " << want;
   }
 
-  static const Format& format() { return FormatOfFloat(DTypeOf<T>()); }
+  static const Format& format() { return FormatOfFloat(kDTypeOf<T>); }
   static double Number(std::uint64_t bits) { return NumberOf(bits, format()).get_d(); }
   static double Largest() { return Number(format().InfinityBits() - 1); }
   static double Smallest() { return Number(1); }
@@ -262,7 +253,7 @@ void ExpectAnswer(Op op, const std::vector<T>& elements, const std::string& want
                   std::int64_t correction = 0) {
   for (const NanPolicy policy : {kPropagate, kOmit}) {  // integers have no NaN
     const Answer answer = AnswerOf(op, elements, policy, correction);
-    EXPECT_EQ(answer.bytes, want) << Name(DTypeOf<T>()) << " " << Name(op);
+    EXPECT_EQ(answer.bytes, want) << Name(kDTypeOf<T>) << " " << Name(op);
     EXPECT_EQ(answer.misfit, Answer::kAllFit);
   }
 }
