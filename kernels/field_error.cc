@@ -16,7 +16,7 @@ constexpr char kFieldKey[] = "warpfold/field";
 // `error`, with the code of `why` and all that it carries but a field.
 absl::Status Spelled(absl::string_view name, const FieldError& error, const absl::Status& why) {
   const std::string index = error.index.has_value() ? absl::StrCat("[", *error.index, "]") : "";
-  absl::Status status(why.code(), absl::StrCat(name, index, ": ", error.text));
+  absl::Status status(why.code(), absl::StrCat(name, index, error.member, ": ", error.text));
   why.ForEachPayload([&status](absl::string_view key, const absl::Cord& payload) {
     if (key != kFieldKey) status.SetPayload(key, payload);
   });
@@ -27,7 +27,7 @@ absl::Status Marked(const FieldError& error, const absl::Status& why) {
   absl::Status status = Spelled(Name(error.field), error, why);
   const std::string index = error.index.has_value() ? absl::StrCat(*error.index) : "";
   status.SetPayload(kFieldKey, absl::Cord(absl::StrCat(static_cast<int>(error.field), " ", index,
-                                                       " ", error.text)));
+                                                       " ", error.member, " ", error.text)));
   return status;
 }
 
@@ -43,6 +43,8 @@ const char* Name(Field field) {
       return "tensor.dtype";
     case Field::kTensorShape:
       return "tensor.shape";
+    case Field::kSources:
+      return "sources";
     case Field::kOps:
       return "ops";
     case Field::kAxes:
@@ -100,11 +102,16 @@ const char* Name(Field field) {
 }
 
 absl::Status FieldStatus(Field field, const absl::Status& why) {
-  return Marked({field, std::nullopt, std::string(why.message())}, why);
+  return Marked({field, std::nullopt, "", std::string(why.message())}, why);
 }
 
 absl::Status FieldStatus(Field field, std::int64_t index, const absl::Status& why) {
-  return Marked({field, index, std::string(why.message())}, why);
+  return FieldStatus(field, index, "", why);
+}
+
+absl::Status FieldStatus(Field field, std::int64_t index, absl::string_view member,
+                         const absl::Status& why) {
+  return Marked({field, index, std::string(member), std::string(why.message())}, why);
 }
 
 absl::Status InvalidField(Field field, absl::string_view text) {
@@ -115,13 +122,14 @@ std::optional<FieldError> FieldErrorOf(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kFieldKey);
   if (!payload.has_value()) return std::nullopt;
   const std::string bytes(*payload);
-  const std::vector<absl::string_view> parts = absl::StrSplit(bytes, absl::MaxSplits(' ', 2));
+  const std::vector<absl::string_view> parts = absl::StrSplit(bytes, absl::MaxSplits(' ', 3));
   int number = 0;
-  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &number) || number < 0 ||
+  if (parts.size() != 4 || !absl::SimpleAtoi(parts[0], &number) || number < 0 ||
       number >= kFieldCount) {
     return std::nullopt;
   }
-  FieldError error{static_cast<Field>(number), std::nullopt, std::string(parts[2])};
+  FieldError error{static_cast<Field>(number), std::nullopt, std::string(parts[2]),
+                   std::string(parts[3])};
   std::int64_t index = 0;
   if (absl::SimpleAtoi(parts[1], &index)) error.index = index;
   return error;

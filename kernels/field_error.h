@@ -26,6 +26,7 @@ enum class Field : std::uint8_t {
   kTensor,
   kTensorDType,
   kTensorShape,
+  kSources,
   kOps,
   kAxes,
   kNanPolicy,
@@ -65,14 +66,17 @@ const char* Name(Field field);
 struct FieldError {
   Field field = Field::kTensor;
   std::optional<std::int64_t> index;  // the element of a repeated field
+  std::string member;                 // a field of that element, as in ".role"; or none
   std::string text;                   // what is wrong, as it stands behind the field's name
 };
 
 // `why`, an error, about `field`: its message goes behind the field's name, its code and what it
 // carries stay. Once: what is about a field already is not about another.
 absl::Status FieldStatus(Field field, const absl::Status& why);
-// The same of one element of a repeated field.
+// The same of one element of a repeated field, or of its `member`: ".role".
 absl::Status FieldStatus(Field field, std::int64_t index, const absl::Status& why);
+absl::Status FieldStatus(Field field, std::int64_t index, absl::string_view member,
+                         const absl::Status& why);
 // INVALID_ARGUMENT about `field`.
 absl::Status InvalidField(Field field, absl::string_view text);
 

@@ -22,7 +22,7 @@ struct ResultTargets {
   Op ops[kRequestOpsMax] = {};
   void* arrays[kRequestOpsMax] = {};
   std::int64_t reduced_count = 0;  // elements behind each output
-  std::int64_t correction = 0;     // of VAR and STD
+  double correction = 0;           // of VAR and STD
   int reduced_run_count = 0;
   ReducedRun reduced_runs[kMaxReducedRuns] = {};  // outermost first
 

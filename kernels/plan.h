@@ -30,7 +30,7 @@ struct ReduceSpec {
   std::vector<std::int64_t> axes;   // in [-rank, rank), none twice; empty is all
   bool keepdims = false;
   NanPolicy nan_policy = NanPolicy::kPropagate;
-  std::int64_t correction = 0;  // of VAR and STD
+  double correction = 0;  // of VAR and STD
 };
 
 // The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce,
@@ -71,7 +71,7 @@ struct Plan {
   std::int64_t input_bytes = 0;
   std::int64_t output_count = 0;   // elements of one op's result
   std::int64_t reduced_count = 0;  // elements behind each of them
-  std::int64_t correction = 0;     // of VAR and STD
+  double correction = 0;           // of VAR and STD
   // Of a part (part.h): the number of its first output in the whole, for whoever names one; the
   // linear offset of its first element there; and where its elements are among the reduced axes.
   std::int64_t first_output = 0;

@@ -32,7 +32,7 @@ grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
 v1::ReduceResponse Answer() {
   v1::ReduceResponse answer;
   v1::Result& result = *answer.add_results();
-  result.set_op(v1::OP_SUM);
+  result.mutable_spec()->set_op(v1::OP_SUM);
   result.mutable_tensor()->set_dtype(v1::DTYPE_F32);
   result.set_data(std::string(sizeof(float), '\0'));
   answer.set_state("none");  // for those who ask for one

@@ -54,9 +54,10 @@ steady_clock::duration Ticks(double seconds) {
 
 grpc::ByteBuffer RequestOf(std::int64_t elements) {
   v1::ReduceRequest request;
-  request.mutable_tensor()->set_dtype(v1::DTYPE_F32);
-  request.mutable_tensor()->add_shape(elements);
-  request.add_ops(v1::OP_SUM);
+  v1::TensorSpec& tensor = *request.add_sources()->mutable_tensor();
+  tensor.set_dtype(v1::DTYPE_F32);
+  tensor.add_shape(elements);
+  request.add_ops()->set_op(v1::OP_SUM);
   request.set_data(std::string(static_cast<std::size_t>(elements) * sizeof(float), '\0'));
   const grpc::Slice slice(request.SerializeAsString());
   return grpc::ByteBuffer(&slice, 1);

@@ -103,7 +103,7 @@ std::size_t Client::ChunkBytes() const {
 
 Served Client::SendTensor(std::size_t connection, const TensorView& tensor,
                           v1::ReduceRequest request, const ReduceOptions& options) {
-  *request.mutable_tensor() = SpecOf(tensor);
+  *request.add_sources()->mutable_tensor() = SpecOf(tensor);
   request.set_required_numerics_version(options_.required_numerics_version);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const std::chrono::milliseconds timeout = options.timeout.value_or(options_.timeout);

@@ -127,7 +127,7 @@ struct ReduceOptions {
   ProgressCallback progress = {};
   std::stop_token stop = {};  // a stop request ends the call with CANCELLED
   v1::NanPolicy nan_policy = v1::NAN_POLICY_PROPAGATE;
-  std::int64_t correction = 0;  // VAR and STD divide by the count less this
+  double correction = 0;  // VAR and STD divide by the count less this
 };
 
 struct MergeOptions {

@@ -8,18 +8,30 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cpp/catalogue.h"
 #include "client/cpp/message.h"
 
 namespace warpfold::client {
+namespace {
+
+bool HasVariance(Op op) {
+  const OpRow* row = RowOf(op);
+  return row != nullptr && row->params == absl::string_view("variance");
+}
+
+}  // namespace
 
 v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
   v1::ReduceRequest request;
   request.set_request_id(options.request_id);
-  for (const Op op : options.ops) request.add_ops(op);
+  for (const Op op : options.ops) {
+    v1::OpSpec& spec = *request.add_ops();
+    spec.set_op(op);
+    if (HasVariance(op)) spec.mutable_variance()->set_correction(options.correction);
+  }
   request.mutable_axes()->Assign(options.axes.begin(), options.axes.end());
   request.set_keepdims(options.keepdims);
   request.set_nan_policy(options.nan_policy);
-  request.set_correction(options.correction);
   return request;
 }
 
@@ -28,7 +40,7 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempt
   answer.attempts = attempts;
   for (int i = 0; i < message.results_size(); ++i) {
     v1::Result& from = *message.mutable_results(i);
-    ReduceResult to{from.op(),
+    ReduceResult to{from.spec().op(),
                     {from.tensor().dtype(),
                      {from.tensor().shape().begin(), from.tensor().shape().end()},
                      std::move(*from.mutable_data())}};
@@ -79,10 +91,10 @@ absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& 
   }
   for (int i = 0; i < message.results_size(); ++i) {
     const Op asked = ops[static_cast<std::size_t>(i)];
-    if (message.results(i).op() != asked) {
+    if (message.results(i).spec().op() != asked) {
       return absl::InternalError(absl::StrCat("the server's result ", i, " (",
-                                              Name(message.results(i).op()), ") is not one to ",
-                                              Name(asked)));
+                                              Name(message.results(i).spec().op()),
+                                              ") is not one to ", Name(asked)));
     }
   }
   return absl::OkStatus();

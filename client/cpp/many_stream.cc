@@ -61,7 +61,7 @@ absl::Status ManyStream::Send(const TensorView& tensor, const ReduceOptions& opt
   if (absl::Status whole = CheckWhole(tensor); !whole.ok()) return whole;
   v1::ReduceRequest request = RequestWithoutTensor(options);
   request.set_required_numerics_version(required_numerics_version_);
-  *request.mutable_tensor() = SpecOf(tensor);
+  *request.add_sources()->mutable_tensor() = SpecOf(tensor);
   const std::string head = ReduceRequestHead(request, tensor.data.size());
   const Waiting waiting(silence_);
   if (call_->Write(CopyMessage(head, tensor.data), grpc::WriteOptions())) {

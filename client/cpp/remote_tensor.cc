@@ -90,14 +90,14 @@ absl::Status Client::Write(const RemoteTensor& to, const TensorView& tensor,
 absl::StatusOr<ReduceAnswer> Client::Reduce(const RemoteTensor& tensor,
                                             const ReduceOptions& options) {
   v1::ReduceRequest request;
-  request.set_tensor_id(tensor.id());
+  request.add_sources()->set_tensor_id(tensor.id());
   return ReduceFrom(std::move(request), options);
 }
 
 absl::StatusOr<ReduceAnswer> Client::Reduce(RemoteTensor&& tensor, const ReduceOptions& options) {
   RemoteTensor consumed = std::move(tensor);
   v1::ReduceRequest request;
-  request.set_tensor_id(consumed.id());
+  request.add_sources()->set_tensor_id(consumed.id());
   request.set_consume(true);
   absl::StatusOr<ReduceAnswer> answer = ReduceFrom(std::move(request), options);
   if (answer.ok()) consumed.Release();

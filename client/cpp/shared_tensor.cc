@@ -149,9 +149,10 @@ absl::StatusOr<SharedTensor> Client::ShareCuda(const CudaMemory& memory, DType d
 absl::StatusOr<ReduceAnswer> Client::Reduce(const SharedTensor& tensor,
                                             const ReduceOptions& options) {
   v1::ReduceRequest request;
-  *request.mutable_tensor() = SpecOf({tensor.dtype(), tensor.shape(), tensor.data()});
-  request.mutable_memory()->set_name(tensor.region());
-  request.mutable_memory()->set_size_bytes(tensor.size_bytes());
+  v1::Source& source = *request.add_sources();
+  *source.mutable_tensor() = SpecOf({tensor.dtype(), tensor.shape(), tensor.data()});
+  source.mutable_memory()->set_name(tensor.region());
+  source.mutable_memory()->set_size_bytes(tensor.size_bytes());
   return ReduceFrom(std::move(request), options);
 }
 

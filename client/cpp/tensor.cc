@@ -49,10 +49,9 @@ std::string Name(Op op) {
 
 absl::StatusOr<DType> ParseDType(std::string_view name) {
   std::vector<std::string> names;
-  for (int number = v1::DTYPE_UNSPECIFIED + 1; number <= v1::DType_MAX; ++number) {
-    if (!v1::DType_IsValid(number)) continue;
-    names.push_back(Name(static_cast<DType>(number)));
-    if (names.back() == name) return static_cast<DType>(number);
+  for (const DTypeRow& row : kDTypeRows) {
+    names.push_back(Name(row.dtype));
+    if (names.back() == name) return row.dtype;
   }
   const std::string meant = ShortDTypeName(name);
   const bool is_known = std::find(names.begin(), names.end(), meant) != names.end();

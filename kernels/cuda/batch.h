@@ -33,7 +33,7 @@ struct alignas(16) BatchItem {
   const void* d_data = nullptr;  // any alignment that the element type has; 16 bytes are fastest
   void* d_out = nullptr;         // the state; or the results, op i's array op_stride * i bytes on
   BatchVerdict* d_verdict = nullptr;  // null: sums and products fit, and nobody waits for this item
-  std::int64_t correction = 0;        // of VAR and STD
+  double correction = 0;              // of VAR and STD
   std::int32_t count = 1;             // 1 ... kBatchBytesMax / (bytes of an element)
   std::int32_t output_index = 0;      // in the arrays
   std::int32_t op_stride = 16;        // a multiple of 8

@@ -14,6 +14,7 @@
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/quick_sums.h"
 #include "kernels/exact/rounding.h"
+#include "kernels/exact/variance_divisor.h"
 #include "kernels/exact/words.h"
 #include "kernels/fold.h"
 #include "kernels/host_device.h"
@@ -146,7 +147,7 @@ struct BoundedSums {
   }
 
   // False if it is in doubt.
-  WARPFOLD_HD bool Finish(Statistic statistic, std::int64_t correction, T* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, double correction, T* to) const {
     if (statistic == Statistic::kVariance || statistic == Statistic::kDeviation) {
       if (has_special || count == 0) return Give(QuietNan<T>(), to);
       return FinishVariance(statistic == Statistic::kDeviation, correction, to);
@@ -186,13 +187,13 @@ struct BoundedSums {
     return Give(Infinity<T>(sum.high < 0), to);
   }
 
-  WARPFOLD_HD bool FinishVariance(bool is_root, std::int64_t correction, T* to) const {
+  WARPFOLD_HD bool FinishVariance(bool is_root, double correction, T* to) const {
     if constexpr (!kHasSquares) {
       return false;
     } else {
       if (!IsFinite(squares.high) || !IsFinite(sum.high)) return false;
-      const auto divisor = static_cast<int128>(count) - correction;
-      if (divisor <= 0 && F::kOmitsNan) return Give(QuietNan<T>(), to);
+      const VarianceDivisor divisor(count, correction);
+      if (!divisor.is_positive() && F::kOmitsNan) return Give(QuietNan<T>(), to);
       // N = n Q - S^2.
       const Pair nq = TwoProduct(n, squares.high);
       const Pair square = TwoProduct(sum.high, sum.high);
@@ -209,16 +210,15 @@ struct BoundedSums {
                 (1 + 0x1p-40) +
             (nq.high + square.high) * kPairError + 4 * kProductError;
       }
-      if (divisor <= 0) {
+      if (!divisor.is_positive()) {
         if (numerator.error == 0) return Give(QuietNan<T>(), to);
         if (!(numerator.high * 0.5 > numerator.error)) return false;
         return Give(Infinity<T>(false), to);
       }
       if (numerator.error == 0) return Give(T{}, to);
       // n (n - correction), whose factors a pair holds.
-      const auto d = static_cast<double>(static_cast<std::int64_t>(divisor));
-      if (divisor >= int128{1} << 53 || count >= std::int64_t{1} << 53) return false;
-      const Pair denominator = TwoProduct(n, d);
+      if (!divisor.is_short() || count >= std::int64_t{1} << 53) return false;
+      const Pair denominator = TwoProduct(n, divisor.ToDouble());
       const Near variance = Divide(numerator, denominator.high, denominator.low);
       return Round(is_root ? Root(variance) : variance, to);
     }

@@ -10,6 +10,7 @@
 #include "kernels/exact/quotient.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/state.h"
+#include "kernels/exact/variance_divisor.h"
 #include "kernels/exact/words.h"
 #include "kernels/host_device.h"
 
@@ -78,7 +79,7 @@ WARPFOLD_HD R FinishL2Norm(const Magnitude<Layout>& squares, const Participants&
 
 // What VAR and STD divide by, and what they are where that is not positive.
 struct Variance {
-  std::int64_t correction = 0;
+  double correction = 0;
   bool omits_nan = false;
 };
 
@@ -89,19 +90,21 @@ WARPFOLD_HD R FinishVariance(const Magnitude<SumLayout>& sum,
                              const Variance& as) {
   static_assert(SquareLayout::kUnit == 2 * SumLayout::kUnit);
   if (of.count == 0 || (of.specials & kNotFinite) != 0) return QuietNan<R>();
-  const int128 divisor = int128{of.count} - as.correction;
-  if (divisor <= 0 && as.omits_nan) return QuietNan<R>();
+  const VarianceDivisor divisor(of.count, as.correction);
+  if (!divisor.is_positive() && as.omits_nan) return QuietNan<R>();
   // N has the bits of n Q, and S^2 no more.
   std::uint64_t square[2 * SumLayout::kMagnitudeWords];
   std::uint64_t numerator[SquareLayout::kMagnitudeWords + 1];
   const WordsView n = MultiplySubtract(squares.View(), static_cast<std::uint64_t>(of.count),
                                        Square(sum.View(), square), numerator);
-  if (BitLength(n) == 0) return divisor > 0 ? Round<R>({0, 0, false}, false) : QuietNan<R>();
-  if (divisor <= 0) return Infinity<R>(false);
-  // Below 2^63 * 2^64.
-  const uint128 denominator = static_cast<uint128>(divisor) * static_cast<uint128>(of.count);
-  return Round<R>(kRoot ? RootOfQuotient<R>(n, denominator, SquareLayout::kUnit)
-                        : Quotient(n, denominator, SquareLayout::kUnit),
+  if (BitLength(n) == 0) {
+    return divisor.is_positive() ? Round<R>({0, 0, false}, false) : QuietNan<R>();
+  }
+  if (!divisor.is_positive()) return Infinity<R>(false);
+  // Below 2^64 * 2^63.
+  const uint128 denominator = uint128{divisor.digits} * static_cast<uint128>(of.count);
+  const std::int64_t unit = std::int64_t{SquareLayout::kUnit} - divisor.exponent;
+  return Round<R>(kRoot ? RootOfQuotient<R>(n, denominator, unit) : Quotient(n, denominator, unit),
                   false);
 }
 

@@ -22,19 +22,19 @@ namespace warpfold::exact {
 // told without a division.
 struct Divisors {
   std::int64_t reduced_count = 1;
-  std::int64_t correction = 0;          // of VAR and STD
+  double correction = 0;                // of VAR and STD
   double inverse_count = 1;             // 1 / n
   double inverse_variance_divisor = 0;  // 1 / (n (n - correction)); 0: there is none
   int count_bits = 1;                   // of n
 
   Divisors() = default;
-  WARPFOLD_HD Divisors(std::int64_t count, std::int64_t variance_correction)
+  WARPFOLD_HD Divisors(std::int64_t count, double variance_correction)
       : reduced_count(count), correction(variance_correction) {
     const auto n = static_cast<double>(count);
-    const double divisor = n - static_cast<double>(correction);
+    const double divisor = n - correction;
     inverse_count = 1 / n;
     count_bits = BitLength(static_cast<uint128>(count));
-    if (divisor > 0) inverse_variance_divisor = 1 / (n * divisor);
+    if (divisor > 0 && divisor < 0x1p64) inverse_variance_divisor = 1 / (n * divisor);
   }
 };
 

@@ -31,6 +31,8 @@ enum class Op : std::uint8_t {
   kInfCount,
   kArgMin,
   kArgMax,
+  kMaxAbs,
+  kPtp,
 };
 
 template <class... Structs>
@@ -63,7 +65,8 @@ struct OpList {
 using Ops =
     OpList<struct SumOp, struct MinOp, struct MaxOp, struct MeanOp, struct ProdOp, struct VarOp,
            struct StdOp, struct L1NormOp, struct L2NormOp, struct CountNonzeroOp, struct AnyOp,
-           struct AllOp, struct NanCountOp, struct InfCountOp, struct ArgMinOp, struct ArgMaxOp>;
+           struct AllOp, struct NanCountOp, struct InfCountOp, struct ArgMinOp, struct ArgMaxOp,
+           struct MaxAbsOp, struct PtpOp>;
 
 inline constexpr int kOpCount = Ops::kSize;
 // Ops that one request may have, of however many there are.

@@ -16,6 +16,7 @@
 #define WARPFOLD_KERNELS_OPS_OP_H_
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "kernels/dtypes/element.h"
@@ -25,6 +26,18 @@
 
 namespace warpfold {
 
+// A parameter of ops, a float64.
+struct ParamInfo {
+  const char* name;
+  const char* summary;
+  double preset;  // where a request does not say
+};
+// Those that ops have together, by the name that the contract's OpSpec has for them.
+struct ParamSet {
+  const char* name;
+  std::span<const ParamInfo> params;
+};
+
 struct OpInfo {
   int number;             // in reduction.proto's Op
   const char* name;       // in flags, metrics and messages; in upper case reduction.proto's
@@ -33,6 +46,7 @@ struct OpInfo {
   const char* numpy_nan;  // the same where NaN are omitted
   KindSet needs;          // what it is computed from
   bool has_empty = true;  // whether no elements have a result; else they are refused
+  const ParamSet* params = nullptr;
 };
 
 // The float type of MEAN, VAR, STD and the norms.

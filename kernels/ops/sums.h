@@ -34,13 +34,18 @@ struct MeanOp : RoundedOp<Statistic::kMean> {
                                 .needs = {ValueKind::kSum}};
 };
 
+inline constexpr ParamInfo kVarianceParam[] = {
+    {.name = "correction", .summary = "what is taken off the count", .preset = 0}};
+inline constexpr ParamSet kVarianceParams{"variance", kVarianceParam};
+
 struct VarOp : RoundedOp<Statistic::kVariance> {
   static constexpr OpInfo kInfo{.number = 6,
                                 .name = "var",
                                 .summary = "variance",
                                 .numpy = "var",
                                 .numpy_nan = "nanvar",
-                                .needs = {ValueKind::kSum, ValueKind::kSquareSum}};
+                                .needs = {ValueKind::kSum, ValueKind::kSquareSum},
+                                .params = &kVarianceParams};
 };
 
 struct StdOp : RoundedOp<Statistic::kDeviation> {
@@ -49,7 +54,8 @@ struct StdOp : RoundedOp<Statistic::kDeviation> {
                                 .summary = "standard deviation",
                                 .numpy = "std",
                                 .numpy_nan = "nanstd",
-                                .needs = {ValueKind::kSum, ValueKind::kSquareSum}};
+                                .needs = {ValueKind::kSum, ValueKind::kSquareSum},
+                                .params = &kVarianceParams};
 };
 
 struct L1NormOp : RoundedOp<Statistic::kL1Norm> {

@@ -41,11 +41,12 @@ absl::Span<const Op> OpsOf(Kind kind) {
                                        Op::kInfCount,     Op::kArgMin, Op::kArgMax};
   static constexpr Op kProduct[] = {Op::kProd, Op::kSum, Op::kMin,    Op::kMax,   Op::kCountNonzero,
                                     Op::kAny,  Op::kAll, Op::kArgMin, Op::kArgMax};
-  static constexpr Op kExtremes[] = {Op::kMin,          Op::kMax, Op::kArgMin, Op::kArgMax,
-                                     Op::kCountNonzero, Op::kAny, Op::kAll};
+  static constexpr Op kExtremes[] = {Op::kMin,    Op::kMax,          Op::kArgMin,
+                                     Op::kArgMax, Op::kCountNonzero, Op::kAny,
+                                     Op::kAll,    Op::kMaxAbs,       Op::kPtp};
   static constexpr Op kSpecial[] = {Op::kSum,    Op::kMin,      Op::kMax,      Op::kArgMin,
                                     Op::kArgMax, Op::kNanCount, Op::kInfCount, Op::kCountNonzero,
-                                    Op::kAny,    Op::kAll};
+                                    Op::kAny,    Op::kAll,      Op::kMaxAbs,   Op::kPtp};
   switch (kind) {
     case Kind::kBalanced:
     case Kind::kOmit:

@@ -3,17 +3,32 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "kernels/dtypes/catalogue.h"
 #include "kernels/field_error.h"
 #include "kernels/numerics.h"
 #include "kernels/ops/catalogue.h"
 #include "server/core/refusal.h"
+#include "server/frontend/op_params.h"
 
 namespace warpfold {
 namespace {
+
+// What there is, for whoever asked for something else.
+template <typename Members>
+std::string Known(const Members& all) {
+  return absl::StrCat("this server has ", absl::StrJoin(all, ", ", [](std::string* out, auto one) {
+                        absl::StrAppend(out, Name(one));
+                      }));
+}
 
 absl::StatusOr<DType> DecodeDType(v1::DType dtype) {
   for (const DType known : kAllDTypes) {
@@ -22,58 +37,101 @@ absl::StatusOr<DType> DecodeDType(v1::DType dtype) {
   if (dtype == v1::DTYPE_UNSPECIFIED) {
     return InvalidField(Field::kTensorDType, "is not given");
   }
-  return InvalidField(Field::kTensorDType, absl::StrCat(static_cast<int>(dtype), " is unknown"));
+  if (v1::DType_IsValid(dtype)) {
+    return FieldStatus(
+        Field::kTensorDType,
+        absl::UnimplementedError(absl::StrCat(v1::DType_Name(dtype), " is not in this server yet; ",
+                                              Known(kAllDTypes))));
+  }
+  return InvalidField(Field::kTensorDType,
+                      absl::StrCat(static_cast<int>(dtype), " is unknown; ", Known(kAllDTypes)));
 }
 
-absl::StatusOr<Op> DecodeOp(v1::Op op) {
+absl::StatusOr<Op> DecodeOp(std::int64_t i, v1::Op op) {
   for (const Op known : kAllOps) {
     if (ToProto(known) == op) return known;
   }
-  if (op == v1::OP_UNSPECIFIED) return InvalidField(Field::kOps, "OP_UNSPECIFIED is no op");
-  if (!v1::Op_IsValid(op)) {
-    return InvalidField(Field::kOps, absl::StrCat(static_cast<int>(op), " is unknown"));
+  const auto wrong = [i](const absl::Status& why) {
+    return FieldStatus(Field::kOps, i, ".op", why);
+  };
+  if (op == v1::OP_UNSPECIFIED) return wrong(absl::InvalidArgumentError("is not given"));
+  if (v1::Op_IsValid(op)) {
+    return wrong(absl::UnimplementedError(
+        absl::StrCat(v1::Op_Name(op), " is not in this server yet; ", Known(kAllOps))));
   }
-  return FieldStatus(Field::kOps, absl::UnimplementedError(
-                                      absl::StrCat(v1::Op_Name(op), " is not in this server yet")));
+  return wrong(absl::InvalidArgumentError(
+      absl::StrCat(static_cast<int>(op), " is unknown; ", Known(kAllOps))));
+}
+
+// Whether it has nothing else, not even of a newer client's.
+bool IsOpAlone(const v1::OpSpec& spec) {
+  return spec.params_case() == v1::OpSpec::PARAMS_NOT_SET &&
+         spec.GetReflection()->GetUnknownFields(spec).empty();
+}
+
+// All digits, by which it differs from another.
+std::string Exactly(double number) { return absl::StrFormat("%.17g", number); }
+
+// The ops and their parameters.
+absl::Status DecodeOps(const google::protobuf::RepeatedPtrField<v1::OpSpec>& messages,
+                       ReduceSpec* spec) {
+  std::optional<int> sets_correction;
+  for (int i = 0; i < messages.size(); ++i) {
+    const v1::OpSpec& message = messages[i];
+    const absl::StatusOr<Op> op = DecodeOp(i, message.op());
+    if (!op.ok()) return op.status();
+    spec->ops.push_back(*op);
+    const ParamSet* params = InfoOf(*op).params;
+    if (params == nullptr && IsOpAlone(message)) continue;
+    const absl::StatusOr<std::vector<double>> values = DecodeParams(i, message, params);
+    if (!values.ok()) return values.status();
+    if (params != &kVarianceParams) continue;
+    if (sets_correction.has_value() && values->front() != spec->correction) {
+      return FieldStatus(
+          Field::kOps, i, ".variance.correction",
+          absl::InvalidArgumentError(
+              absl::StrCat("is ", Exactly(values->front()), ", but that of ops[", *sets_correction,
+                           "] is ", Exactly(spec->correction), ": a request has one")));
+    }
+    sets_correction = i;
+    spec->correction = values->front();
+  }
+  return absl::OkStatus();
 }
 
 // Options of the contract that this server does not have.
-absl::Status CheckOptions(const v1::ReduceRequest& message) {
+absl::Status CheckOptions(const v1::ReduceRequest& message, const v1::Source& values) {
   if (message.has_part() && !message.return_state()) {
     return InvalidField(Field::kPart, "only a state is asked of a part: set return_state");
   }
-  if (message.return_state() && message.has_tensor_id()) {
+  if (message.return_state() && values.has_tensor_id()) {
     return FieldStatus(
         Field::kReturnState,
         absl::UnimplementedError("states of resident tensors are not in this server yet"));
   }
-  if (message.consume() && !message.has_tensor_id()) {
+  if (message.consume() && !values.has_tensor_id()) {
     return InvalidField(Field::kConsume, "goes with tensor_id");
   }
   return absl::OkStatus();
 }
 
-// What a reduction is: the fields that ReduceRequest and PartialState share.
+// What a reduction of `tensor` is: the fields that ReduceRequest and PartialState share.
 template <typename Message>
-absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const Limits& limits) {
+absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const v1::TensorSpec* tensor,
+                                              const Limits& limits) {
   if (message.ops_size() > limits.max_ops) {
     return InvalidField(
         Field::kOps, absl::StrCat(message.ops_size(), " are above the limit of ", limits.max_ops));
   }
-  if (!message.has_tensor()) return InvalidField(Field::kTensor, "is not given");
-  absl::StatusOr<DType> dtype = DecodeDType(message.tensor().dtype());
+  if (tensor == nullptr) return InvalidField(Field::kTensor, "is not given");
+  absl::StatusOr<DType> dtype = DecodeDType(tensor->dtype());
   if (!dtype.ok()) return dtype.status();
   ReduceSpec spec;
   spec.dtype = *dtype;
-  spec.shape.assign(message.tensor().shape().begin(), message.tensor().shape().end());
+  spec.shape.assign(tensor->shape().begin(), tensor->shape().end());
   spec.axes.assign(message.axes().begin(), message.axes().end());
   spec.keepdims = message.keepdims();
-  spec.correction = message.correction();
-  for (const int op : message.ops()) {
-    absl::StatusOr<Op> known = DecodeOp(static_cast<v1::Op>(op));
-    if (!known.ok()) return known.status();
-    spec.ops.push_back(*known);
-  }
+  if (absl::Status decoded = DecodeOps(message.ops(), &spec); !decoded.ok()) return decoded;
   if (!v1::NanPolicy_IsValid(message.nan_policy())) {
     return InvalidField(Field::kNanPolicy,
                         absl::StrCat(static_cast<int>(message.nan_policy()), " is unknown"));
@@ -125,7 +183,7 @@ std::int64_t StateBytesOf(const Plan& whole, const Box& box) {
 }
 
 absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
-  return DecodeSharedFields(state, limits);
+  return DecodeSharedFields(state, state.has_tensor() ? &state.tensor() : nullptr, limits);
 }
 
 absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
@@ -169,15 +227,62 @@ absl::Status CheckNumericsVersion(std::uint32_t required) {
           absl::StrCat(required, " is asked for, but this server has version ", kNumericsVersion)));
 }
 
+namespace {
+
+// A newer client may say of a source what changes the answer.
+absl::Status CheckAllKnown(int i, const v1::Source& source) {
+  const auto check = [i](absl::string_view member, const google::protobuf::Message& message) {
+    const google::protobuf::UnknownFieldSet& unknown =
+        message.GetReflection()->GetUnknownFields(message);
+    if (unknown.empty()) return absl::OkStatus();
+    return FieldStatus(Field::kSources, i, member,
+                       absl::InvalidArgumentError(
+                           absl::StrCat("field ", unknown.field(0).number(), " is unknown")));
+  };
+  absl::Status known = check("", source);
+  if (known.ok() && source.has_tensor()) known = check(".tensor", source.tensor());
+  return known;
+}
+
+}  // namespace
+
+absl::StatusOr<const v1::Source*> FindValues(const v1::ReduceRequest& message) {
+  const v1::Source* values = nullptr;
+  for (int i = 0; i < message.sources_size(); ++i) {
+    const v1::Source::Role role = message.sources(i).role();
+    const auto wrong = [i](const absl::Status& why) {
+      return FieldStatus(Field::kSources, i, ".role", why);
+    };
+    if (!v1::Source::Role_IsValid(role)) {
+      return wrong(absl::InvalidArgumentError(
+          absl::StrCat(static_cast<int>(role), " is unknown; this server takes VALUES")));
+    }
+    if (role != v1::Source::VALUES) {
+      return wrong(absl::UnimplementedError(absl::StrCat(
+          v1::Source::Role_Name(role), " is not in this server yet, which takes VALUES")));
+    }
+    if (values != nullptr) {
+      return wrong(absl::InvalidArgumentError("VALUES is another source's, too"));
+    }
+    values = &message.sources(i);
+    if (absl::Status known = CheckAllKnown(i, *values); !known.ok()) return known;
+  }
+  if (values == nullptr) return InvalidField(Field::kSources, "none has the role VALUES");
+  return values;
+}
+
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
   if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
     return status;
   }
   absl::Status version = CheckNumericsVersion(message.required_numerics_version());
   if (!version.ok()) return version;
-  absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, limits);
+  const absl::StatusOr<const v1::Source*> values = FindValues(message);
+  if (!values.ok()) return values.status();
+  const v1::TensorSpec* tensor = (*values)->has_tensor() ? &(*values)->tensor() : nullptr;
+  absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, tensor, limits);
   if (!spec.ok()) return spec.status();
-  if (absl::Status status = CheckOptions(message); !status.ok()) return status;
+  if (absl::Status status = CheckOptions(message, **values); !status.ok()) return status;
   Request request{.request_id = message.request_id(), .consume = message.consume()};
   if (message.return_state()) {
     absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
@@ -202,10 +307,11 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Li
 absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
                                        const Limits& limits) {
   v1::ReduceRequest whole = message;
-  if (!message.has_tensor()) {
-    FillTensor(shape, whole.mutable_tensor());
-  } else if (message.tensor().dtype() != ToProto(shape.dtype) ||
-             !std::equal(message.tensor().shape().begin(), message.tensor().shape().end(),
+  v1::Source& values = *whole.mutable_sources(0);
+  if (!values.has_tensor()) {
+    FillTensor(shape, values.mutable_tensor());
+  } else if (values.tensor().dtype() != ToProto(shape.dtype) ||
+             !std::equal(values.tensor().shape().begin(), values.tensor().shape().end(),
                          shape.lengths.begin(), shape.lengths.end())) {
     return InvalidField(Field::kTensor, "is not that of tensor_id");
   }
@@ -223,6 +329,12 @@ absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Li
   if (absl::Status status = CheckTensorBytes(*plan, limits); !status.ok()) return status;
   shape.size_bytes = plan->input_bytes;
   return shape;
+}
+
+void FillOp(Op op, double correction, v1::OpSpec* message) {
+  message->set_op(ToProto(op));
+  if (InfoOf(op).params == &kVarianceParams)
+    message->mutable_variance()->set_correction(correction);
 }
 
 void FillTensor(const TensorShape& shape, v1::TensorSpec* message) {

@@ -26,12 +26,22 @@ struct Request {
   bool consume = false;
 };
 
+// The source of the values, which is the only one: `sources`, or `sources[i].role`, is refused
+// otherwise.
+absl::StatusOr<const v1::Source*> FindValues(const v1::ReduceRequest& message);
+
+// Whether its bytes do not come with the request.
+inline bool LiesElsewhere(const v1::Source& source) {
+  return source.where_case() != v1::Source::WHERE_NOT_SET;
+}
+
 // Checks everything but the payload. Errors are about a field (field_error.h). INVALID_ARGUMENT:
 // wrong in any server. UNIMPLEMENTED: in the contract, not in this server. RESOURCE_EXHAUSTED that
 // never fits: above a limit.
 absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
 
-// The same for a tensor of `shape` that is on a device; the message may leave `tensor` out.
+// The same for a tensor of `shape` that is on a device; its source, which FindValues has found, may
+// leave `tensor` out.
 absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
                                        const Limits& limits);
 
@@ -56,6 +66,9 @@ std::int64_t StateBytesOf(const Plan& whole, const Box& box);
 
 // Of the answer to `request`: its results, or its state.
 std::int64_t AnswerBytes(const Request& request);
+
+// `op`, and `correction` if it has one.
+void FillOp(Op op, double correction, v1::OpSpec* message);
 
 // The contract's names for what this server has.
 v1::Op ToProto(Op op);

@@ -9,6 +9,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/resource_quota.h"
 #include "kernels/numerics.h"
+#include "kernels/ops/catalogue.h"
 #include "kernels/values.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/health_service.h"
@@ -51,6 +52,20 @@ Shortage TakeShortage(AdmissionController& admission) {
           .grace = 2 * lag};
 }
 
+void FillInfo(Op op, v1::OpInfo* out) {
+  const OpInfo& info = InfoOf(op);
+  out->set_op(ToProto(op));
+  out->set_summary(info.summary);
+  out->set_refuses_empty(!info.has_empty);
+  if (info.params != nullptr) out->set_params(info.params->name);
+  for (const DType dtype : kAllDTypes) {
+    v1::DTypeRule* rule = out->add_rules();
+    rule->set_dtype(ToProto(dtype));
+    rule->set_result(ToProto(ResultDType(op, dtype)));
+    rule->set_may_be_refused(MayBeRefused(op, dtype));
+  }
+}
+
 v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
   v1::GetServerInfoResponse info;
   info.set_version(options.version);
@@ -62,7 +77,11 @@ v1::GetServerInfoResponse MakeInfo(const GrpcServerOptions& options) {
     out->set_model(device.model);
     out->set_memory_bytes(device.memory_bytes);
   }
-  for (const Op op : kAllOps) info.add_ops(ToProto(op));
+  for (const Op op : kAllOps) {
+    info.add_ops(ToProto(op));
+    FillInfo(op, info.add_op_infos());
+  }
+  info.add_source_roles(v1::Source::VALUES);
   for (const DType dtype : kAllDTypes) info.add_dtypes(ToProto(dtype));
   for (const ValueKind kind : kAllValueKinds) {
     v1::KindRevisions* revisions = info.add_state_revisions();

@@ -9,9 +9,6 @@ namespace warpfold {
 namespace {
 
 absl::Status CheckData(const TensorMessage& message, std::int64_t payload_bytes) {
-  if (!message.payload.has_value() && payload_bytes > 0) {
-    return InvalidField(Field::kData, "the request has no source");
-  }
   const std::size_t bytes = message.payload.has_value() ? message.payload->size_bytes() : 0;
   if (static_cast<std::int64_t>(bytes) != payload_bytes) {
     return InvalidField(

@@ -1,8 +1,10 @@
 #include "server/frontend/reduce_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/field_error.h"
+#include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 #include "server/frontend/status.h"
 #include "server/frontend/wire_message.h"
@@ -17,8 +19,9 @@ absl::Status ReduceExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* messa
     return parsed;
   }
   if (!wire->has_payload()) return absl::OkStatus();
-  if (message->header.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
-    return InvalidField(Field::kData, "a request has one source, and another one is set too");
+  const auto& sources = message->header.sources();
+  if (!sources.empty() && std::ranges::all_of(sources, LiesElsewhere)) {
+    return InvalidField(Field::kData, "the source lies elsewhere");
   }
   message->payload = wire->TakePayload();
   return absl::OkStatus();

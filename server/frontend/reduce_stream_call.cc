@@ -1,9 +1,11 @@
 #include "server/frontend/reduce_stream_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/field_error.h"
 #include "server/frontend/deadline.h"
+#include "server/frontend/decode.h"
 #include "server/frontend/encode.h"
 
 namespace warpfold {
@@ -21,11 +23,13 @@ absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {
 }
 
 absl::StatusOr<std::int64_t> ReduceStreamCall::AcceptHeader() {
-  if (header_.source_case() != v1::ReduceRequest::SOURCE_NOT_SET) {
-    return InvalidField(Field::kHeader, "has a source, but the chunks are the source");
+  // Not in the member, which would keep what it once held for as long as the client reads nothing.
+  v1::ReduceRequest header;
+  header.Swap(&header_);
+  if (!header.data().empty() || std::ranges::any_of(header.sources(), LiesElsewhere)) {
+    return InvalidField(Field::kHeader, "the chunks are the source's bytes, and it has others");
   }
-  absl::Status accepted = Accept(header_);
-  header_.Clear();
+  absl::Status accepted = Accept(header);
   if (accepted.ok()) accepted = Expect({.results = answer_bytes()});
   if (!accepted.ok()) return accepted;
   return plan().input_bytes;

@@ -24,7 +24,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 
 // What a message becomes beside a copy of its values: fields of two bytes, which are 40 times as
 // large when a vector has just grown for them. Of a state without values 530 bytes are held
@@ -68,11 +68,10 @@ absl::StatusOr<v1::PartialState> ParseState(std::size_t i, const std::string& by
 const char* DifferentField(const ReduceSpec& a, const ReduceSpec& b) {
   if (a.dtype != b.dtype) return "tensor.dtype";
   if (a.shape != b.shape) return "tensor.shape";
-  if (a.ops != b.ops) return "ops";
+  if (a.ops != b.ops || a.correction != b.correction) return "ops";
   if (AllAxes(a) != AllAxes(b)) return "axes";
   if (a.keepdims != b.keepdims) return "keepdims";
   if (a.nan_policy != b.nan_policy) return "nan_policy";
-  if (a.correction != b.correction) return "correction";
   return nullptr;
 }
 
@@ -238,12 +237,11 @@ std::string EncodeState(const Part& part, std::vector<std::string> values) {
   state.set_version(kVersion);
   state.mutable_tensor()->set_dtype(ToProto(part.spec.dtype));
   state.mutable_tensor()->mutable_shape()->Assign(part.spec.shape.begin(), part.spec.shape.end());
-  for (const Op op : part.spec.ops) state.add_ops(ToProto(op));
+  for (const Op op : part.spec.ops) FillOp(op, part.spec.correction, state.add_ops());
   for (const std::int64_t axis : AllAxes(part.spec)) state.add_axes(axis);
   state.set_keepdims(part.spec.keepdims);
   state.set_nan_policy(part.spec.nan_policy == NanPolicy::kOmit ? v1::NAN_POLICY_OMIT
                                                                 : v1::NAN_POLICY_PROPAGATE);
-  state.set_correction(part.spec.correction);
   state.mutable_part_offset()->Assign(part.box.offset.begin(), part.box.offset.end());
   state.mutable_part_shape()->Assign(part.box.shape.begin(), part.box.shape.end());
   const std::vector<ValueKind> kinds = ValueKindsOf(part.whole);

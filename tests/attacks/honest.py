@@ -18,9 +18,10 @@ REDUCE_MANY_METHOD = _contract.REDUCE_METHOD + "Many"
 
 
 def request(shape, dtype, ops=(SUM,), axes=(), data=None, name=""):
-    made = _contract.ReduceRequest(request_id=name, ops=ops, axes=axes)
-    made.tensor.dtype = _contract.DTYPES[dtype]
-    made.tensor.shape.extend(shape)
+    made = _contract.ReduceRequest(request_id=name, ops=[{"op": op} for op in ops], axes=axes)
+    tensor = made.sources.add().tensor
+    tensor.dtype = _contract.DTYPES[dtype]
+    tensor.shape.extend(shape)
     if data is not None:
         made.data = data
     return made

@@ -3,9 +3,10 @@
 import pytest
 from findings import MIB, Findings
 from honest import beside
-from raw_http2 import INVALID_ARGUMENT, RESOURCE_EXHAUSTED, RawConnection
+from raw_http2 import INVALID_ARGUMENT, OK, RESOURCE_EXHAUSTED, RawConnection
 
 BYTES = 24 * MIB  # so that today's 16 to 48 bytes a field leave the machine its memory
+HEADER_BYTES_MAX = 64 << 10  # what a message may have beside its payload
 FLAGS = ("--max-message-bytes=64MiB", "--max-bytes-in-flight=64MiB")
 EMPTY_STATE = b"\x12\x00"  # MergeRequest.states, field 2
 UNKNOWN_NUMBER = b"\x78\x01"  # field 15, a varint: no message without payload has it
@@ -72,6 +73,18 @@ def empties(number):
     return field(number, b"") * (INFER_BYTES // 2)
 
 
+# ReduceRequest: sources 2, ops 3. Two bytes or four, of which each becomes an object or two.
+PARTS = {
+    "sources": field(2, b""),
+    "sources_of_tensors": field(2, field(2, b"")),
+    "ops": field(3, b""),
+    "ops_with_parameters": field(3, field(2, b"")),
+}
+CARRIERS = {
+    "Reduce": lambda request: request,
+    "ReduceMany": lambda request: request,
+    "ReduceStream": lambda request: field(1, request),
+}
 # ModelInferRequest: parameters 4, inputs 5, of which parameters are 4 and contents 5, outputs 6.
 NO_ELEMENTS = {
     "outputs": empties(6),
@@ -102,10 +115,51 @@ def test_messages_are_checked_before_they_are_parsed(attack, kind):
                 code, _ = client.call("/" + method, PAYLOADS[kind])
             findings.expect(code in (INVALID_ARGUMENT, RESOURCE_EXHAUSTED), f"code {code}")
             findings.expect_honest(honest)
-            findings.expect_memory(received=len(PAYLOADS[kind]), parsed=64 << 10)
+            findings.expect_memory(received=len(PAYLOADS[kind]), parsed=HEADER_BYTES_MAX)
             findings.expect_recovered()
             faults += [f"{method}: {fault}" for fault in findings.found]
     assert not faults, f"{len(faults)} faults of {len(methods)} methods:\n" + "\n".join(faults)
+
+
+def reductions(size):
+    """(method, message) of each kind of parts, so many bytes of them by every method."""
+    for part in PARTS.values():
+        for method, carry in CARRIERS.items():
+            yield f"/{REDUCTIONS}{method}", carry(part * (size // len(part)))
+
+
+def test_a_reduction_of_millions_of_parts_is_not_parsed(attack):
+    with attack(*FLAGS) as server, RawConnection(server.port) as client:
+        findings = Findings(server)
+        with beside(server) as honest:
+            for method, asked in reductions(BYTES):
+                code, text = client.call(method, asked)
+                if method.endswith("ReduceMany"):  # an item fails alone
+                    findings.expect(code == OK, f"{method}: {code} {text}")
+                    continue
+                findings.expect(
+                    code == RESOURCE_EXHAUSTED and "above the limit of 65536" in text,
+                    f"{method} is parsed: {code} {text}",
+                )
+        findings.expect_honest(honest)
+        findings.expect_memory(received=BYTES, parsed=HEADER_BYTES_MAX)
+        findings.expect_recovered()
+        findings.report()
+
+
+def test_a_reduction_of_as_many_parts_as_it_may_have_is_gone_once_it_is_refused(attack):
+    """Parsed it has 40 bytes for one, as states have (server/frontend/state_message.cc)."""
+    with attack(*FLAGS) as server, RawConnection(server.port) as client:
+        findings = Findings(server)
+        with beside(server) as honest:
+            for method, asked in list(reductions(HEADER_BYTES_MAX - 8)) * 10:
+                code, text = client.call(method, asked)
+                wanted = OK if method.endswith("ReduceMany") else INVALID_ARGUMENT
+                findings.expect(code == wanted, f"{method}: {code} {text}")
+        findings.expect_honest(honest)
+        findings.expect_memory(parsed=40 * HEADER_BYTES_MAX)
+        findings.expect_recovered()
+        findings.report()
 
 
 def test_only_elements_have_more_than_64_kib_of_a_model_infer_message(attack):
@@ -122,6 +176,6 @@ def test_only_elements_have_more_than_64_kib_of_a_model_infer_message(attack):
                     f"{name} is parsed: {code} {text}",
                 )
         findings.expect_honest(honest)
-        findings.expect_memory(received=INFER_BYTES + MIB, parsed=64 << 10)
+        findings.expect_memory(received=INFER_BYTES + MIB, parsed=HEADER_BYTES_MAX)
         findings.expect_recovered()
         findings.report()

@@ -14,6 +14,7 @@ from warpfold import _contract
 IN_FLIGHT = 64
 FLAGS = ("--streams=1", f"--max-requests-in-flight={IN_FLIGHT}")
 TENSOR_BYTES = 256 * MIB
+OPS_MAX = 16  # of a request
 STATES = 32_000  # 64 KiB beside them are their tags and lengths
 MERGES = 100
 # What a merge may hold on its lane: its bytes, 40 a byte of them that is no value, 2 KiB a state.
@@ -28,18 +29,19 @@ def tensor():
 
 
 def begin(client, tensor_id, count):
-    """So many reductions of all ops."""
-    asked = _contract.ReduceRequest(tensor_id=tensor_id, ops=_contract.OPS.values())
+    """So many reductions of as many ops as one may have."""
+    ops = [{"op": op} for op in list(_contract.OPS.values())[:OPS_MAX]]
+    asked = _contract.ReduceRequest(sources=[{"tensor_id": tensor_id}], ops=ops)
     for _ in range(count):
         client.send(client.open(_contract.REDUCE_METHOD), message(asked.SerializeToString()), True)
 
 
 def merge_of_empty_states():
     """States of nothing, all at the end."""
-    state = _contract.PartialState(version=4)
+    state = _contract.PartialState(version=5)
     state.tensor.dtype = _contract.DTYPES["int64"]
     state.tensor.shape.append(1024)
-    state.ops.append(_contract.OPS["max"])
+    state.ops.add(op=_contract.OPS["max"])
     state.axes.append(0)
     state.part_offset.append(1024)
     state.part_shape.append(0)

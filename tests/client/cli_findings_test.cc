@@ -79,9 +79,20 @@ TEST_F(FindingsCliTest, ATableAsksForWhatItShows) {
   const Outcome text = Run("describe " + file);
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, Not(HasSubstr("NOTE")));
-  EXPECT_THAT(server_.service().last_request().ops(),
-              testing::ElementsAre(v1::OP_MEAN, v1::OP_STD, v1::OP_MIN, v1::OP_MAX,
-                                   v1::OP_NAN_COUNT, v1::OP_INF_COUNT));
+  std::vector<v1::Op> ops;
+  const v1::ReduceRequest asked = server_.service().last_request();
+  for (const v1::OpSpec& spec : asked.ops()) ops.push_back(spec.op());
+  EXPECT_THAT(ops, testing::ElementsAre(v1::OP_MEAN, v1::OP_STD, v1::OP_MIN, v1::OP_MAX,
+                                        v1::OP_NAN_COUNT, v1::OP_INF_COUNT));
+}
+
+// That of VAR and STD, which is 0 unless it is said.
+double CorrectionOf(const v1::ReduceRequest& request) {
+  for (const v1::OpSpec& spec : request.ops()) {
+    if (spec.has_variance()) return spec.variance().correction();
+  }
+  ADD_FAILURE() << "neither VAR nor STD is asked for";
+  return 0;
 }
 
 TEST_F(FindingsCliTest, NansMayBeLeftOutAndDeviationsCorrected) {
@@ -94,11 +105,11 @@ TEST_F(FindingsCliTest, NansMayBeLeftOutAndDeviationsCorrected) {
   };
   for (const auto& [of_floats, of_ints] :
        {std::pair("describe " + floats, "describe " + ints),
-        std::pair("reduce " + floats + " --op mean", "reduce " + ints + " --op mean")}) {
-    EXPECT_EQ(run(of_floats, " --omit-nan --ddof 1").nan_policy(), v1::NAN_POLICY_OMIT);
-    EXPECT_EQ(server_.service().last_request().correction(), 1);
+        std::pair("reduce " + floats + " --op std", "reduce " + ints + " --op std")}) {
+    EXPECT_EQ(run(of_floats, " --omit-nan --ddof 1.5").nan_policy(), v1::NAN_POLICY_OMIT);
+    EXPECT_EQ(CorrectionOf(server_.service().last_request()), 1.5);
     EXPECT_EQ(run(of_ints, " --omit-nan").nan_policy(), v1::NAN_POLICY_PROPAGATE);
-    EXPECT_EQ(server_.service().last_request().correction(), 0);
+    EXPECT_EQ(CorrectionOf(server_.service().last_request()), 0);
     ExpectFailure(of_floats + " --ddof x", 2, "--ddof");
   }
 }

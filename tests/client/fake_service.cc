@@ -38,7 +38,9 @@ struct Layout {
 };
 
 grpc::Status Plan(const v1::ReduceRequest& request, Layout& layout) {
-  layout.shape.assign(request.tensor().shape().begin(), request.tensor().shape().end());
+  if (request.sources().empty()) return {grpc::StatusCode::INVALID_ARGUMENT, "sources: none"};
+  layout.shape.assign(request.sources(0).tensor().shape().begin(),
+                      request.sources(0).tensor().shape().end());
   const auto rank = static_cast<std::int64_t>(layout.shape.size());
   layout.reduced.assign(layout.shape.size(), request.axes().empty());
   for (const std::int64_t axis : request.axes()) {
@@ -79,8 +81,10 @@ template <typename T>
 void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, const Layout& layout,
                  v1::ReduceResponse& response) {
   using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-  const auto wide_dtype = std::is_integral_v<T> ? v1::DTYPE_I64 : request.tensor().dtype();
-  const auto mean_dtype = std::is_integral_v<T> ? v1::DTYPE_F64 : request.tensor().dtype();
+  const auto wide_dtype =
+      std::is_integral_v<T> ? v1::DTYPE_I64 : request.sources(0).tensor().dtype();
+  const auto mean_dtype =
+      std::is_integral_v<T> ? v1::DTYPE_F64 : request.sources(0).tensor().dtype();
   std::vector<T> elements(data.size() / sizeof(T));
   if (!data.empty()) std::memcpy(elements.data(), data.data(), data.size());
   const auto count = static_cast<double>(elements.size()) / std::max<double>(1, layout.kept_count);
@@ -115,9 +119,10 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
   for (const double square : squares) {
     deviations.push_back(static_cast<Mean>(std::sqrt(square / count)));
   }
-  for (const int op : request.ops()) {
+  for (const v1::OpSpec& spec : request.ops()) {
+    const v1::Op op = spec.op();
     v1::Result& result = *response.add_results();
-    result.set_op(static_cast<v1::Op>(op));
+    *result.mutable_spec() = spec;
     result.mutable_tensor()->mutable_shape()->Assign(layout.kept_shape.begin(),
                                                      layout.kept_shape.end());
     if (op == v1::OP_SUM) {
@@ -133,7 +138,7 @@ void ReduceTyped(const v1::ReduceRequest& request, const std::string& data, cons
       result.mutable_tensor()->set_dtype(v1::DTYPE_I64);
       result.set_data(Bytes(op == v1::OP_NAN_COUNT ? nans : infs));
     } else {
-      result.mutable_tensor()->set_dtype(request.tensor().dtype());
+      result.mutable_tensor()->set_dtype(request.sources(0).tensor().dtype());
       result.set_data(Bytes(op == v1::OP_MIN ? mins : maxs));
     }
   }
@@ -145,8 +150,8 @@ grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& da
                          v1::ReduceResponse& response) {
   Layout layout;
   if (grpc::Status planned = Plan(request, layout); !planned.ok()) return planned;
-  for (const int op : request.ops()) {
-    if (data.empty() && (op == v1::OP_MIN || op == v1::OP_MAX)) {
+  for (const v1::OpSpec& spec : request.ops()) {
+    if (data.empty() && (spec.op() == v1::OP_MIN || spec.op() == v1::OP_MAX)) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "tensor: min of no elements"};
     }
   }
@@ -160,7 +165,7 @@ grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& da
   timing.set_kernel_ns(4000);
   timing.set_device_to_host_ns(5000);
   timing.set_total_ns(6000);
-  switch (request.tensor().dtype()) {
+  switch (request.sources(0).tensor().dtype()) {
     case v1::DTYPE_I32:
       ReduceTyped<std::int32_t>(request, data, layout, response);
       break;
@@ -181,8 +186,8 @@ grpc::Status NaiveReduce(const v1::ReduceRequest& request, const std::string& da
 
 grpc::Status FakeService::Answer(const v1::ReduceRequest& request, const std::string& data,
                                  v1::ReduceResponse& response) const {
-  for (const int op : request.ops()) {
-    if (std::find(info_.ops().begin(), info_.ops().end(), op) == info_.ops().end()) {
+  for (const v1::OpSpec& spec : request.ops()) {
+    if (std::find(info_.ops().begin(), info_.ops().end(), spec.op()) == info_.ops().end()) {
       return {grpc::StatusCode::UNIMPLEMENTED, "ops: not in this server"};
     }
   }

@@ -10,6 +10,7 @@
 
 #include "client/cpp/connection.h"
 #include "tests/client/fake_service.h"
+#include "tests/contract/values_of.h"
 
 namespace warpfold::client {
 namespace {
@@ -22,9 +23,9 @@ constexpr std::chrono::hours kAnHour(1);
 CallReply Look(FakeServer& server, milliseconds timeout, const std::stop_token& stop = {}) {
   Connection connection(server.address(), {});
   v1::ReduceRequest request;
-  request.mutable_tensor()->set_dtype(v1::DTYPE_F32);
-  request.mutable_tensor()->add_shape(1);
-  request.add_ops(v1::OP_SUM);
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_F32);
+  ValuesOf(request).mutable_tensor()->add_shape(1);
+  request.add_ops()->set_op(v1::OP_SUM);
   request.set_data(std::string(4, '\0'));
   return connection.Unary(kReduceMethod, request.SerializeAsString(), {},
                           {system_clock::now() + timeout, stop, kAnHour});

@@ -21,6 +21,7 @@
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/client.h"
 #include "tests/client/fake_service.h"
+#include "tests/contract/values_of.h"
 #include "tests/e2e/served_test.h"
 #include "tests/e2e/server_process.h"
 
@@ -254,9 +255,9 @@ class SmallCallPoolTest : public testing::Test {
  protected:
   CallReply Try(SmallCall& call) const {
     v1::ReduceRequest request;
-    request.add_ops(v1::OP_SUM);
-    request.mutable_tensor()->set_dtype(v1::DTYPE_F32);
-    request.mutable_tensor()->add_shape(1);
+    request.add_ops()->set_op(v1::OP_SUM);
+    ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_F32);
+    ValuesOf(request).mutable_tensor()->add_shape(1);
     request.set_data(std::string(4, '\0'));
     return call.Try(kReduceMethod, request.SerializeAsString(), {},
                     {std::chrono::system_clock::now() + seconds(60), {}});

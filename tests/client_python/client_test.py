@@ -275,7 +275,7 @@ def test_an_error_before_the_last_chunk_is_the_error(fake, either_client):
 def lies():
     """Answers to a sum of two columns, each with one thing wrong."""
     truth = _contract.ReduceResponse()
-    truth.results.add(op=1, data=bytes(16))
+    truth.results.add(spec={"op": 1}, data=bytes(16))
     truth.results[0].tensor.dtype = 13
     truth.results[0].tensor.shape.append(2)
 
@@ -289,7 +289,7 @@ def lies():
 
     whole = truth.SerializeToString()
     return {
-        "another op": lie(lambda a, r: setattr(r, "op", 2)),
+        "another op": lie(lambda a, r: setattr(r.spec, "op", 2)),
         "no dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 0)),
         "an unknown dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 99)),
         "another shape": lie(lambda a, r: set_shape(r, 1, 2)),

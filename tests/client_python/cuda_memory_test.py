@@ -26,7 +26,7 @@ def test_it_is_reduced_where_it_lies(gpu, fake, either_client):
     client = either_client(fake.target)
     assert client.sum(gpu.array(X)) == X.sum()
     assert fake.calls == REDUCED
-    assert list(fake.requests[0].tensor.shape) == [20, 30]
+    assert list(fake.requests[0].sources[0].tensor.shape) == [20, 30]
     assert (gpu.copies, fake.regions) == (0, {})
 
 
@@ -246,7 +246,7 @@ class CuPy(Transposed):
 @pytest.mark.parametrize("kind", [Torch, CuPy])
 def test_one_that_is_not_contiguous_is_made_so_on_the_gpu(gpu, fake, either_client, kind):
     assert either_client(fake.target).sum(kind(gpu, X)) == X.sum()
-    assert list(fake.requests[0].tensor.shape) == [30, 20]
+    assert list(fake.requests[0].sources[0].tensor.shape) == [30, 20]
     assert fake.requests[0].data == X.T.tobytes()
     assert gpu.copies == 0
 

@@ -4,7 +4,7 @@ import numpy as np
 from conftest import SEED
 
 SUMS = ["mean", "std", "sum", "l2_norm", "prod", "nan_count"]
-INDICES = ["min", "argmin", "argmax", "count_nonzero"]
+INDICES = ["min", "argmin", "argmax", "count_nonzero", "ptp", "max_abs"]
 # (shape, axis, ops)
 CUTS = [
     ((70_000,), None, SUMS),

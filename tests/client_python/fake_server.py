@@ -124,8 +124,8 @@ class FakeServer:
     def _reduce(self, data, context):
         self._begin("Reduce", context)
         request = _contract.ReduceRequest.FromString(data)
-        if request.HasField("memory"):
-            memory = request.memory
+        if request.sources[0].HasField("memory"):
+            memory = request.sources[0].memory
             if memory.name not in self.regions:
                 context.abort(grpc.StatusCode.NOT_FOUND, "memory.name: no such region")
             begin = memory.offset_bytes
@@ -216,6 +216,6 @@ class FakeServer:
 def sum_answer(request):
     total = np.frombuffer(request.data, "<f8").sum()
     answer = _contract.ReduceResponse(request_id=request.request_id, device="fake")
-    result = answer.results.add(op=1, data=total.tobytes())
+    result = answer.results.add(spec={"op": 1}, data=total.tobytes())
     result.tensor.dtype = 13
     return answer

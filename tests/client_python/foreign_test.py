@@ -34,15 +34,15 @@ def sent(x, *ops):
 def test_a_tensor_is_read_by_dlpack(name):
     values = X.astype(name)
     request = sent(Tensor(values))
-    assert request.tensor.dtype == _contract.DTYPES[name]
-    assert list(request.tensor.shape) == [3, 4, 5]
+    assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
+    assert list(request.sources[0].tensor.shape) == [3, 4, 5]
     assert request.data == values.tobytes()
 
 
 @pytest.mark.parametrize("view", [X.T, X[::2], X[:, ::-1], X[0, 0, 0], X[:0], X[:, :0].T])
 def test_any_layout_is_read_by_dlpack(view):
     request = sent(Tensor(view))
-    assert tuple(request.tensor.shape) == view.shape
+    assert tuple(request.sources[0].tensor.shape) == view.shape
     assert request.data == view.tobytes()
 
 
@@ -64,7 +64,7 @@ def test_both_kinds_of_capsules_are_read():
 def test_bfloat16_is_read_by_dlpack():
     pytest.importorskip("ml_dtypes")
     request = sent(Tensor(np.full((2, 3), BITS_OF_ONE["bfloat16"]).T, "bfloat16"))
-    assert request.tensor.dtype == _contract.DTYPES["bfloat16"]
+    assert request.sources[0].tensor.dtype == _contract.DTYPES["bfloat16"]
     assert request.data == b"\x80\x3f" * 6
 
 

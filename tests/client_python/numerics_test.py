@@ -137,7 +137,7 @@ def test_nothing_is_demanded_unless_asked_for(fake, either_client):
 def slice_of_ones(version):
     """The sums of one row."""
     answer = _contract.ReduceResponse(numerics_version=version)
-    answer.results.add(op=1, data=bytes(8)).tensor.dtype = 13
+    answer.results.add(spec={"op": 1}, data=bytes(8)).tensor.dtype = 13
     answer.results[0].tensor.shape.append(1)
     return answer.SerializeToString()
 

@@ -291,7 +291,7 @@ def test_nan_functions_leave_nan_out_as_numpys(client, function, dtype, axis):
 
 
 @pytest.mark.parametrize("axis", [0, -1, 1, (0,)])
-@pytest.mark.parametrize("function", [*NUMPYS, *NAN_FUNCTIONS])
+@pytest.mark.parametrize("function", [*NUMPYS, "ptp", *NAN_FUNCTIONS])
 def test_a_scalar_has_the_axes_that_it_has_in_numpy(client, function, axis):
     numpys = NUMPYS.get(function) or getattr(np, function)
     for keepdims in (False, True):

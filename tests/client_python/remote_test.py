@@ -117,7 +117,7 @@ def test_what_would_compare_the_elements_is_a_type_error(client, call):
 
 @pytest.mark.parametrize(
     "call, name",
-    [(getattr(np, name), f"np.{name}") for name in "median ptp average cumsum sort".split()]
+    [(getattr(np, name), f"np.{name}") for name in "median average cumsum sort".split()]
     + [
         (lambda t: np.dot(t, t), "np.dot"),
         (lambda t: np.quantile(t, 0.5), "np.quantile"),

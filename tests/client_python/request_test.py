@@ -21,12 +21,11 @@ def test_a_unary_message_is_what_protobuf_writes():
     call = plan(X, ["var", "sum"], (0, -1), True, omit_nan=True, ddof=1, request_id="r")
     request = _contract.ReduceRequest(
         request_id="r",
-        tensor=_contract.TensorSpec(dtype=13, shape=[2, 3, 4]),
-        ops=[6, 1],
+        sources=[{"tensor": {"dtype": 13, "shape": [2, 3, 4]}}],
+        ops=[{"op": 6, "variance": {"correction": 1}}, {"op": 1}],
         axes=[0, 2],
         keepdims=True,
         nan_policy=1,
-        correction=1,
         data=X.tobytes(),
     )
     assert call.unary_message() == request.SerializeToString()
@@ -37,10 +36,11 @@ def test_a_unary_message_is_what_protobuf_writes():
     "function, arguments, op, fields",
     [
         ("prod", {}, "prod", {}),
-        ("var", {"ddof": 1}, "var", {"correction": 1}),
+        ("var", {"ddof": 1.5}, "var", {"correction": 1.5}),
         ("std", {"ddof": 2, "keepdims": True}, "std", {"correction": 2, "keepdims": True}),
         ("argmin", {"axis": 1}, "argmin", {"axes": [1]}),
         ("argmax", {}, "argmax", {}),
+        ("ptp", {"axis": 2}, "ptp", {"axes": [2]}),
         ("any", {}, "any", {}),
         ("all", {"axis": (0, 1)}, "all", {"axes": [0, 1]}),
         ("count_nonzero", {}, "count_nonzero", {}),
@@ -60,13 +60,16 @@ def test_a_unary_message_is_what_protobuf_writes():
     ],
 )
 def test_each_function_asks_for_its_op(fake, fake_client, function, arguments, op, fields):
+    fields = dict(fields)
     fake.answer = b"no answer: what was asked is what counts"
     with pytest.raises(InternalError):
         getattr(fake_client, function)(X, **arguments)
     (request,) = fake.requests
+    correction = fields.pop("correction", 0)
+    spec = {"variance": {"correction": correction}} if op in ("var", "std") else {}
     expected = _contract.ReduceRequest(
-        tensor=_contract.TensorSpec(dtype=13, shape=X.shape),
-        ops=[_contract.OPS[op]],
+        sources=[{"tensor": {"dtype": 13, "shape": X.shape}}],
+        ops=[{"op": _contract.OPS[op], **spec}],
         data=X.tobytes(),
         **fields,
     )
@@ -76,7 +79,7 @@ def test_each_function_asks_for_its_op(fake, fake_client, function, arguments, o
 def test_over_no_axis_is_over_one_of_length_one():
     call = plan(X, ["sum"], (), True)
     request = call.request
-    assert list(request.tensor.shape) == [2, 3, 4, 1]
+    assert list(request.sources[0].tensor.shape) == [2, 3, 4, 1]
     assert list(request.axes) == [3]
     assert call.result_shape == X.shape
 

@@ -27,7 +27,7 @@ def dtype_of(name):
 def state_of(client, x, ops, **options):
     whole = client.reduce_part(x, ops, 0, whole_shape=x.shape, offset=0, **options)
     state = State.FromString(whole)
-    assert state.version == 4
+    assert state.version == 5
     assert (state.part_offset, state.part_shape) == ([0] * x.ndim, list(x.shape))
     kinds = [component.kind for component in state.components]
     assert kinds == sorted(set(kinds))
@@ -139,7 +139,7 @@ def test_var_has_a_sum_and_squares_and_what_is_left_out_is_counted(client):
     x = np.array([[1.5, np.nan], [-4.0, np.nan], [np.nan, np.nan]])
     state, values = state_of(client, x, ["var", "mean"], omit_nan=True, ddof=1)
     assert list(values) == [SUM, SQUARE_SUM, State.NAN_COUNT_VALUES]
-    assert state.correction == 1 and state.nan_policy == _contract.NAN_POLICY_OMIT
+    assert state.ops[0].variance.correction == 1 and state.nan_policy == _contract.NAN_POLICY_OMIT
     assert read_sums(values[SUM], -1074) == [(OTHER | NEGATIVE, Fraction(-5, 2)), (0, 0)]
     assert read_sums(values[SQUARE_SUM], -2148) == [(OTHER, Fraction(73, 4)), (0, 0)]
     assert struct.unpack("<2q", values[State.NAN_COUNT_VALUES]) == (1, 3)

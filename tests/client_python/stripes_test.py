@@ -73,7 +73,7 @@ def test_states_that_would_outweigh_the_payload_are_not_made(client):
 def test_pieces_of_a_run_are_as_many_as_asked_for_and_of_one_size(client):
     for length in (2049, 40_000, 1 << 20, 999_983):
         stripes = stripes_of(plan(floats((length,)), ["sum"], None, False), 8, client.info().limits)
-        lengths = [piece.request.tensor.shape[0] for piece in stripes.calls]
+        lengths = [piece.tensor.shape[0] for piece in stripes.calls]
         assert len(lengths) == 8 and sum(lengths) == length
         assert len(set(lengths[:-1])) == 1 and 0 < lengths[-1] <= lengths[0]
 
@@ -214,7 +214,7 @@ def test_a_stripe_is_tried_again_alone(fake, striping, either_client):
 
 def _column_of_sums(count):
     answer = _contract.ReduceResponse()
-    answer.results.add(op=1, data=bytes(8 * count)).tensor.dtype = 13
+    answer.results.add(spec={"op": 1}, data=bytes(8 * count)).tensor.dtype = 13
     answer.results[0].tensor.shape.append(count)
     return answer.SerializeToString()
 

@@ -18,7 +18,9 @@ FUNCTIONS = sorted(
     if not name.startswith("_")
 )
 WITH_DTYPE = "sum mean prod var std nansum nanmean nanprod nanvar nanstd".split()
-WITH_OUT = WITH_DTYPE + "min max any all argmin argmax nanmin nanmax nanargmin nanargmax".split()
+WITH_OUT = (
+    WITH_DTYPE + "min max ptp any all argmin argmax nanmin nanmax nanargmin nanargmax".split()
+)
 X = np.random.default_rng(SEED).integers(1, 9, (3, 1, 5)).astype(np.float32)
 
 
@@ -135,17 +137,33 @@ def test_the_dtype_of_a_result_that_is_not_held_is_told(fake_client):
 
 @pytest.mark.parametrize("one", [1, 1.0, np.float32(1), np.int8(1), True])
 @pytest.mark.parametrize("word", ["ddof", "correction"])
-def test_ddof_and_correction_are_whole_numbers_of_any_type(call, word, one):
+def test_ddof_and_correction_are_numbers_of_any_type(call, word, one):
     for name in ("var", "std", "nanvar", "nanstd"):
         expected = numpys(name)(X.astype(np.float64), axis=2, ddof=1)
         got = call(name, X, axis=2, **{word: one})
         np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("wrong", [0.5, np.float64(1.25), float("nan"), float("inf"), "1", 1j])
+@pytest.mark.parametrize("part", [0.5, 2.75, -0.1, np.float32(1.25)])
+@pytest.mark.parametrize("word", ["ddof", "correction"])
+def test_ddof_and_correction_may_be_fractions(call, word, part):
+    for name in ("var", "std", "nanvar", "nanstd"):
+        expected = numpys(name)(X.astype(np.float64), axis=2, ddof=part)
+        np.testing.assert_allclose(call(name, X, axis=2, **{word: part}), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", ["1", 1j])
 @pytest.mark.parametrize("word", ["ddof", "correction"])
 def test_other_ddofs_and_corrections_are_a_type_error(fake, fake_client, word, wrong):
-    with pytest.raises(TypeError, match=f"^{word} is .*{type(wrong).__name__}.* whole number"):
+    with pytest.raises(TypeError, match=f"^{word} is .*{type(wrong).__name__}.* number"):
+        fake_client.var(np.ones(3), **{word: wrong})
+    assert fake.calls == []
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), np.float64("-inf"), 10**400])
+@pytest.mark.parametrize("word", ["ddof", "correction"])
+def test_ddofs_and_corrections_are_finite(fake, fake_client, word, wrong):
+    with pytest.raises(ValueError, match=f"^{word} is .* must be a finite float64"):
         fake_client.var(np.ones(3), **{word: wrong})
     assert fake.calls == []
 

@@ -55,7 +55,7 @@ def test_a_function_answers_as_one_server_would(targets, whole, function, axis):
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_several_ops_of_every_kind_of_dtype_in_one_pass(targets, whole, dtype, keepdims):
     x = array((50, 40, 30), dtype)
-    ops = ["sum", "min", "mean", "std", "argmax", "nan_count"]
+    ops = ["sum", "min", "mean", "std", "ptp", "max_abs", "argmax", "nan_count"]
     for axis in (0, (1, 2), (2, 0), None):
         if axis == (2, 0):
             ops.remove("argmax")

@@ -47,7 +47,7 @@ void ExpectEverywhere(Lane& lane, const ReduceSpec& spec, const std::vector<T>& 
 }
 
 template <typename T>
-void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, std::int64_t correction) {
+void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, double correction) {
   const std::string zero = BytesOf<T>(0.0), nan = BytesOf<T>(std::nan(""));
   const std::string none = BytesOf<std::int64_t>(0), nowhere = BytesOf<std::int64_t>(-1);
   const Plan plan = *MakePlan(spec);
@@ -73,7 +73,7 @@ inline void AnswersWhereAllElementsAreNan(Lane& lane) {
         using T = typename decltype(tag)::type;
         if constexpr (kIsFloat<T>) {
           // One below 0 leaves a divisor, and still no variance.
-          for (const std::int64_t correction : {0, 1, -1}) {
+          for (const double correction : {0.0, 1.0, -1.0}) {
             ExpectAllNanOmitted<T>(lane, spec, correction);
           }
         }
@@ -122,8 +122,8 @@ void ExpectNoDivisor(Lane& lane, ReduceSpec spec) {
   }
   using Result = std::conditional_t<kIsFloat<T>, T, double>;
   const std::string nan = BytesOf<Result>(std::nan("")), infinity = BytesOf<Result>(HUGE_VAL);
-  for (const std::int64_t more : {std::int64_t{0}, std::int64_t{5}, std::int64_t{1} << 62}) {
-    spec.correction = plan.reduced_count + more;
+  for (const double more : {0.0, 0.5, 5.0, 0x1p62, 1e300}) {
+    spec.correction = static_cast<double>(plan.reduced_count) + more;
     spec.nan_policy = NanPolicy::kPropagate;
     ExpectEverywhere(lane, spec, same, {nan, nan});
     if (plan.reduced_count > 1) ExpectEverywhere(lane, spec, rising, {infinity, infinity});

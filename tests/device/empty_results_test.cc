@@ -22,7 +22,7 @@ TEST_P(EmptyResultsTest, AreThoseOfTheOracle) {
     if (InfoOf(op).has_empty) spec.ops.push_back(op);
   }
   for (const NanPolicy policy : {NanPolicy::kPropagate, NanPolicy::kOmit}) {
-    for (const std::int64_t correction : {-1, 0, 1}) {
+    for (const double correction : {-1.0, 0.0, 0.5, 1.0}) {
       spec.nan_policy = policy;
       spec.correction = correction;
       const absl::StatusOr<Plan> plan = MakePlan(spec);

@@ -1,10 +1,12 @@
 // Bad input: each kind gets its own status that names the field, leaves nothing behind, and the
 // server goes on (see TearDown).
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "tests/contract/values_of.h"
 #include "tests/e2e/served_test.h"
 
 namespace warpfold::e2e {
@@ -49,8 +51,24 @@ TEST_F(BadInputTest, NoSourceNamesData) {
 
 TEST_F(BadInputTest, NoTensorNamesTensor) {
   v1::ReduceRequest request;
-  request.add_ops(v1::OP_SUM);
+  request.add_ops()->set_op(v1::OP_SUM);
+  request.add_sources();
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "tensor: ");
+}
+
+TEST_F(BadInputTest, WhatIsNotValuesNamesItsRole) {
+  v1::ReduceRequest request = F32Ones(4);
+  request.clear_sources();
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources: ");
+  request = F32Ones(4);
+  *request.add_sources() = request.sources(0);
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[1].role: ");
+  for (int role = v1::Source::OTHER; v1::Source::Role_IsValid(role); ++role) {
+    request.mutable_sources(1)->set_role(static_cast<v1::Source::Role>(role));
+    ExpectRefused(request, StatusCode::UNIMPLEMENTED, "sources[1].role: ");
+  }
+  request.mutable_sources(1)->set_role(static_cast<v1::Source::Role>(99));
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[1].role: 99 is unknown");
 }
 
 TEST_F(BadInputTest, ANegativeDimensionNamesTheShape) {
@@ -69,15 +87,15 @@ TEST_F(BadInputTest, ARankAboveTheLimitNamesTheShape) {
 
 TEST_F(BadInputTest, AnUnknownDTypeNamesIt) {
   v1::ReduceRequest request = F32Ones(4);
-  request.mutable_tensor()->set_dtype(static_cast<v1::DType>(99));
+  ValuesOf(request).mutable_tensor()->set_dtype(static_cast<v1::DType>(99));
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "tensor.dtype: ");
-  request.mutable_tensor()->clear_dtype();
+  ValuesOf(request).mutable_tensor()->clear_dtype();
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "tensor.dtype: ");
 }
 
 TEST_F(BadInputTest, AnUnknownOpNamesOps) {
-  ExpectRefused(F32Ones(4, static_cast<v1::Op>(99)), StatusCode::INVALID_ARGUMENT, "ops: ");
-  ExpectRefused(F32Ones(4, v1::OP_UNSPECIFIED), StatusCode::INVALID_ARGUMENT, "ops: ");
+  ExpectRefused(F32Ones(4, static_cast<v1::Op>(99)), StatusCode::INVALID_ARGUMENT, "ops[0].op: ");
+  ExpectRefused(F32Ones(4, v1::OP_UNSPECIFIED), StatusCode::INVALID_ARGUMENT, "ops[0].op: ");
 }
 
 TEST_F(BadInputTest, NoOpsNameOps) {
@@ -88,7 +106,7 @@ TEST_F(BadInputTest, NoOpsNameOps) {
 
 TEST_F(BadInputTest, AnOpThatComesTwiceNamesOps) {
   v1::ReduceRequest request = F32Ones(4);
-  request.add_ops(v1::OP_SUM);
+  request.add_ops()->set_op(v1::OP_SUM);
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops: ");
 }
 
@@ -108,7 +126,7 @@ TEST_F(BadInputTest, AnAxisOutOfRangeNamesAxes) {
 }
 
 TEST_F(BadInputTest, MinOfNothingNamesOps) {
-  for (const v1::Op op : {v1::OP_MIN, v1::OP_MAX, v1::OP_ARGMIN, v1::OP_ARGMAX}) {
+  for (const v1::Op op : {v1::OP_MIN, v1::OP_MAX, v1::OP_ARGMIN, v1::OP_ARGMAX, v1::OP_PTP}) {
     ExpectRefused(F32Request({0}, op), StatusCode::INVALID_ARGUMENT, "ops: ");
   }
 }
@@ -119,11 +137,38 @@ TEST_F(BadInputTest, ALongRequestIdNamesItself) {
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "request_id: ");
 }
 
-TEST_F(BadInputTest, CorrectionIsIgnoredByOpsThatHaveNone) {
+// Of a newer client, for which they change what is read.
+TEST_F(BadInputTest, UnknownFieldsOfASourceNameIt) {
+  const auto add_to = [](google::protobuf::Message& message) {
+    message.GetReflection()->MutableUnknownFields(&message)->AddVarint(15, 1);
+  };
   v1::ReduceRequest request = F32Ones(4);
-  request.set_correction(-7);
+  add_to(*request.mutable_sources(0));
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[0]: field 15 is unknown");
+  request = F32Ones(4);
+  add_to(*request.mutable_sources(0)->mutable_tensor());
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[0].tensor: field 15 is unknown");
+}
+
+TEST_F(BadInputTest, ParametersNameTheirOp) {
+  v1::ReduceRequest request = F32Ones(4);
+  request.mutable_ops(0)->mutable_variance();
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops[0].variance: ");
+  for (const double wrong : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    request = F32Ones(4, v1::OP_VAR);
+    request.mutable_ops(0)->mutable_variance()->set_correction(wrong);
+    ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops[0].variance.correction: ");
+  }
+  request = F32Ones(4, v1::OP_VAR);
+  request.add_ops()->set_op(v1::OP_SUM);
+  v1::OpSpec& deviation = *request.add_ops();
+  deviation.set_op(v1::OP_STD);
+  deviation.mutable_variance()->set_correction(1);
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops[2].variance.correction: ");
+  request.mutable_ops(0)->mutable_variance()->set_correction(1);
   v1::ReduceResponse response;
   EXPECT_TRUE(client().Reduce(request, &response).ok());
+  EXPECT_EQ(response.results(2).spec().variance().correction(), 1);
 }
 
 TEST_F(BadInputTest, ATensorAboveTheLimitNeverFits) {
@@ -199,7 +244,7 @@ TEST_F(BadInputTest, AnUnknownMethodIsUnimplemented) {
 
 TEST_F(BadInputTest, AnI64SumThatDoesNotFitIsOutOfRangeWithItsValue) {
   v1::ReduceRequest request = F32Request({3});
-  request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I64);
   const std::vector<std::int64_t> elements(3, std::numeric_limits<std::int64_t>::max());
   request.set_data(elements.data(), 24);
   v1::ReduceResponse response;
@@ -269,7 +314,7 @@ TEST_F(BadInputTest, AMessageWithNeitherHeaderNorChunkNamesTheChunk) {
 
 TEST_F(BadInputTest, AStreamedI64SumThatDoesNotFitIsOutOfRange) {
   v1::ReduceRequest request = F32Request({2});
-  request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I64);
   const std::vector<std::int64_t> elements(2, std::numeric_limits<std::int64_t>::min());
   v1::ReduceResponse response;
   const grpc::Status status = client().ReduceStream(

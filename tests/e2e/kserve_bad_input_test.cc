@@ -1,5 +1,6 @@
 // Bad input in the Open Inference Protocol's terms: each kind gets its own status that names the
 // field, leaves nothing behind, and the server goes on (see TearDown).
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -172,6 +173,7 @@ TEST_F(KServeBadInputTest, AParameterOfTheWrongTypeOrValueNamesItself) {
   expect_refused("axis", [](Value& v) { v.set_string_param("0,-1"); });
   expect_refused("keepdims", [](Value& v) { v.set_int64_param(1); });
   expect_refused("correction", [](Value& v) { v.set_string_param("1"); });
+  expect_refused("correction", [](Value& v) { v.set_double_param(HUGE_VAL); });
   expect_refused("nan_policy", [](Value& v) { v.set_string_param("OMIT"); });
   expect_refused("nan_policy", [](Value& v) { v.set_bool_param(true); });
   expect_refused("triton_enable_empty_final_response", [](Value& v) { v.set_int64_param(1); });

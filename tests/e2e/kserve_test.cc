@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "inference/grpc_service.grpc.pb.h"
+#include "tests/contract/values_of.h"
 #include "tests/e2e/inference_client.h"
 #include "tests/e2e/served_test.h"
 #include "tests/temp_folder.h"
@@ -85,10 +86,10 @@ TEST_F(KServeTest, EveryModelGivesTheBitsOfItsOpForEveryDatatype) {
       SCOPED_TRACE(model + " of " + datatype.theirs);
       const std::string bytes = Elements(datatype, 6 * 35);
       v1::ReduceRequest ours;
-      ours.mutable_tensor()->set_dtype(datatype.ours);
+      ValuesOf(ours).mutable_tensor()->set_dtype(datatype.ours);
       ModelInferRequest theirs = Raw(model, datatype.theirs, {6, 35}, bytes);
-      for (const std::int64_t length : {6, 35}) ours.mutable_tensor()->add_shape(length);
-      ours.add_ops(op);
+      for (const std::int64_t length : {6, 35}) ValuesOf(ours).mutable_tensor()->add_shape(length);
+      ours.add_ops()->set_op(op);
       ours.add_axes(1);
       ours.set_keepdims(true);
       ours.set_data(bytes);

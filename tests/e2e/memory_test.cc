@@ -50,8 +50,8 @@ TEST_F(MemoryTest, WhatARequestAsksForIsRefusedAndTheServerGoesOn) {
   LimitMemory(160);
   // Scratch memory for the statistics of half a million outputs, of which few bytes are sent.
   v1::ReduceRequest wide = F32Request({2, 1 << 19, 2}, v1::OP_VAR);
-  wide.add_ops(v1::OP_MAX);
-  wide.add_ops(v1::OP_L1_NORM);
+  wide.add_ops()->set_op(v1::OP_MAX);
+  wide.add_ops()->set_op(v1::OP_L1_NORM);
   wide.add_axes(0);
   wide.add_axes(2);
   wide.set_data(std::string(std::size_t{2} << 22, '\0'));

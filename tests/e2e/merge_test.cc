@@ -7,6 +7,7 @@
 #include <span>
 
 #include "client/cpp/client.h"
+#include "tests/contract/values_of.h"
 #include "tests/e2e/served_test.h"
 
 namespace warpfold::e2e {
@@ -31,14 +32,15 @@ class MergeTest : public ServedTest {
   // A request for the state of rows [begin, end) of [rows, columns].
   static v1::ReduceRequest PartRequest(const v1::ReduceRequest& whole, std::int64_t begin,
                                        std::int64_t end) {
-    const std::int64_t rows = whole.tensor().shape(0);
+    const std::int64_t rows = whole.sources(0).tensor().shape(0);
     const std::size_t row_bytes = whole.data().size() / static_cast<std::size_t>(rows);
     v1::ReduceRequest part = whole;
     part.set_return_state(true);
-    *part.mutable_part()->mutable_whole_shape() = whole.tensor().shape();
+    *part.mutable_part()->mutable_whole_shape() = whole.sources(0).tensor().shape();
     part.mutable_part()->add_offset(begin);
-    for (int d = 1; d < whole.tensor().shape_size(); ++d) part.mutable_part()->add_offset(0);
-    part.mutable_tensor()->set_shape(0, end - begin);
+    for (int d = 1; d < whole.sources(0).tensor().shape_size(); ++d)
+      part.mutable_part()->add_offset(0);
+    ValuesOf(part).mutable_tensor()->set_shape(0, end - begin);
     part.set_data(whole.data().substr(static_cast<std::size_t>(begin) * row_bytes,
                                       static_cast<std::size_t>(end - begin) * row_bytes));
     return part;
@@ -51,7 +53,7 @@ class MergeTest : public ServedTest {
       case 1: {
         std::vector<v1::ReduceStreamRequest> messages = {Chunk(request.data().substr(0, 100)),
                                                          Chunk(request.data().substr(100))};
-        request.clear_source();
+        request.clear_data();
         messages.insert(messages.begin(), Header(request));
         return client().ReduceStream(messages, response);
       }
@@ -86,7 +88,8 @@ class MergeTest : public ServedTest {
 
 v1::ReduceRequest Table(std::int64_t rows, std::int64_t columns, const std::string& data) {
   v1::ReduceRequest request = F32Request({rows, columns});
-  for (const v1::Op op : {v1::OP_MEAN, v1::OP_STD, v1::OP_ARGMIN, v1::OP_MAX}) request.add_ops(op);
+  for (const v1::Op op : {v1::OP_MEAN, v1::OP_STD, v1::OP_ARGMIN, v1::OP_MAX})
+    request.add_ops()->set_op(op);
   request.set_data(data);
   return request;
 }
@@ -138,11 +141,11 @@ TEST_F(MergeTest, ASumThatFitsInTheWholeOnlyFits) {
   v1::MergeRequest states;
   for (const std::int64_t x : {std::int64_t{1} << 62, -(std::int64_t{1} << 62)}) {
     v1::ReduceRequest part;
-    part.mutable_tensor()->set_dtype(v1::DTYPE_I64);
-    part.mutable_tensor()->add_shape(3);
+    ValuesOf(part).mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    ValuesOf(part).mutable_tensor()->add_shape(3);
     part.mutable_part()->add_whole_shape(6);
     part.mutable_part()->add_offset(states.states_size() * 3);
-    part.add_ops(v1::OP_SUM);
+    part.add_ops()->set_op(v1::OP_SUM);
     part.set_return_state(true);
     const std::int64_t elements[] = {x, x, x};
     part.set_data(elements, sizeof(elements));

@@ -72,7 +72,17 @@ TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
   EXPECT_EQ(info.limits().max_rank(), 32);
   EXPECT_EQ(info.limits().max_batch_requests(), 256);
   EXPECT_EQ(info.limits().max_batch_bytes(), 1 << 20);
-  EXPECT_EQ(info.ops_size(), 16);
+  EXPECT_EQ(info.ops_size(), 18);
+  ASSERT_EQ(info.op_infos_size(), info.ops_size());
+  for (int i = 0; i < info.ops_size(); ++i) {
+    const v1::OpInfo& row = info.op_infos(i);
+    EXPECT_EQ(row.op(), info.ops(i));
+    EXPECT_EQ(row.rules_size(), info.dtypes_size());
+    EXPECT_FALSE(row.summary().empty());
+    EXPECT_EQ(row.params(), row.op() == v1::OP_VAR || row.op() == v1::OP_STD ? "variance" : "");
+  }
+  ASSERT_EQ(info.source_roles_size(), 1);
+  EXPECT_EQ(info.source_roles(0), v1::Source::VALUES);
   EXPECT_EQ(info.dtypes_size(), 13);
 }
 

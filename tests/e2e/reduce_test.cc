@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/contract/values_of.h"
 #include "tests/e2e/served_test.h"
 
 namespace warpfold::e2e {
@@ -56,10 +57,10 @@ template <typename T>
 v1::ReduceRequest MakeRequest(const std::vector<std::int64_t>& shape,
                               const std::vector<std::int64_t>& axes) {
   v1::ReduceRequest request;
-  request.mutable_tensor()->set_dtype(Proto<T>::kDType);
-  for (const std::int64_t length : shape) request.mutable_tensor()->add_shape(length);
+  ValuesOf(request).mutable_tensor()->set_dtype(Proto<T>::kDType);
+  for (const std::int64_t length : shape) ValuesOf(request).mutable_tensor()->add_shape(length);
   for (const std::int64_t axis : axes) request.add_axes(axis);
-  for (const v1::Op op : kOps) request.add_ops(op);
+  for (const v1::Op op : kOps) request.add_ops()->set_op(op);
   return request;
 }
 
@@ -150,8 +151,9 @@ void ExpectAnswer(const v1::ReduceResponse& response, const std::vector<T>& elem
   const std::map<std::int64_t, Cell> cells = Oracle(elements, shape, reduced);
   for (int i = 0; i < response.results_size(); ++i) {
     const v1::Result& result = response.results(i);
-    ASSERT_EQ(result.op(), kOps[i]);
-    for (const auto& [index, cell] : cells) ExpectCell<T>(result.op(), result.data(), index, cell);
+    ASSERT_EQ(result.spec().op(), kOps[i]);
+    for (const auto& [index, cell] : cells)
+      ExpectCell<T>(result.spec().op(), result.data(), index, cell);
   }
   EXPECT_FALSE(response.device().empty());
   EXPECT_GT(response.timing().total_ns(), 0);
@@ -237,7 +239,7 @@ class EmptyTest : public ServedTest {};
 
 TEST_F(EmptyTest, SumOfNothingIsZeroAndMeanOfNothingIsNaN) {
   v1::ReduceRequest request = F32Request({0});
-  request.add_ops(v1::OP_MEAN);
+  request.add_ops()->set_op(v1::OP_MEAN);
   v1::ReduceResponse response;
   const grpc::Status status = client().Reduce(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/contract/values_of.h"
+
 namespace warpfold::e2e {
 namespace {
 
@@ -60,9 +62,9 @@ std::vector<v1::MemoryRegion> ListRegions(v1::TensorService::Stub& stub) {
 v1::ReduceRequest RegionRequest(const std::string& region, std::int64_t count,
                                 std::int64_t offset) {
   v1::ReduceRequest request = F32Request({count});
-  request.mutable_memory()->set_name(region);
-  request.mutable_memory()->set_offset_bytes(offset);
-  request.mutable_memory()->set_size_bytes(count * 4);
+  ValuesOf(request).mutable_memory()->set_name(region);
+  ValuesOf(request).mutable_memory()->set_offset_bytes(offset);
+  ValuesOf(request).mutable_memory()->set_size_bytes(count * 4);
   return request;
 }
 

@@ -13,6 +13,7 @@
 
 #include "grpcpp/generic/generic_stub.h"
 #include "tests/channel.h"
+#include "tests/contract/values_of.h"
 
 namespace warpfold::e2e {
 namespace {
@@ -121,9 +122,9 @@ grpc::Status Client::ReduceStream(const std::vector<v1::ReduceStreamRequest>& me
 
 v1::ReduceRequest F32Request(const std::vector<std::int64_t>& shape, v1::Op op) {
   v1::ReduceRequest request;
-  request.mutable_tensor()->set_dtype(v1::DTYPE_F32);
-  for (const std::int64_t length : shape) request.mutable_tensor()->add_shape(length);
-  request.add_ops(op);
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_F32);
+  for (const std::int64_t length : shape) ValuesOf(request).mutable_tensor()->add_shape(length);
+  request.add_ops()->set_op(op);
   return request;
 }
 

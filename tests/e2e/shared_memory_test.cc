@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/contract/values_of.h"
 #include "tests/e2e/region_fixture.h"
 
 namespace warpfold::e2e {
@@ -30,8 +31,9 @@ class SharedMemoryTest : public RegionFixture {
     v1::ReduceResponse sent;
     ASSERT_TRUE(client().Reduce(request, &sent).ok());
     const std::size_t size = request.data().size();
-    request.mutable_memory()->set_name(region);
-    request.mutable_memory()->set_size_bytes(static_cast<std::int64_t>(size));
+    ValuesOf(request).mutable_memory()->set_name(region);
+    ValuesOf(request).mutable_memory()->set_size_bytes(static_cast<std::int64_t>(size));
+    request.clear_data();
     v1::ReduceResponse shared;
     const grpc::Status status = client().Reduce(request, &shared);
     ASSERT_TRUE(status.ok()) << status.error_message();
@@ -62,7 +64,7 @@ TEST_F(SharedMemoryTest, GivesTheBitsOfBytesThatWereSent) {
     request.add_axes(axis);
     request.clear_ops();
     for (const v1::Op op : {v1::OP_MEAN, v1::OP_MIN, v1::OP_ARGMAX, v1::OP_STD}) {
-      request.add_ops(op);
+      request.add_ops()->set_op(op);
     }
     ExpectSameAnswer(request, "r");
   }
@@ -167,12 +169,12 @@ TEST_F(SharedMemoryTest, ReductionsThatAreRefused) {
   ExpectStatus(Reduce(RegionRequest("r", 100, kMax)), StatusCode::INVALID_ARGUMENT,
                "memory.offset_bytes: ");
   v1::ReduceRequest request = RegionRequest("r", 100);
-  request.mutable_memory()->set_size_bytes(kMax);
+  ValuesOf(request).mutable_memory()->set_size_bytes(kMax);
   ExpectStatus(Reduce(request), StatusCode::INVALID_ARGUMENT, "memory.size_bytes: ");
-  request.mutable_memory()->set_size_bytes(396);
+  ValuesOf(request).mutable_memory()->set_size_bytes(396);
   ExpectStatus(Reduce(request), StatusCode::INVALID_ARGUMENT, "memory.size_bytes: ");
   request = RegionRequest("r", 100);
-  request.clear_tensor();
+  ValuesOf(request).clear_tensor();
   ExpectStatus(Reduce(request), StatusCode::INVALID_ARGUMENT, "tensor: ");
   request = RegionRequest("r", 100);
   request.set_consume(true);

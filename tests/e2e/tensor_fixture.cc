@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/contract/values_of.h"
+
 namespace warpfold::e2e {
 namespace {
 
@@ -15,7 +17,7 @@ void SetDeadline(grpc::ClientContext& context) {
 }  // namespace
 
 v1::TensorSpec F32Spec(const std::vector<std::int64_t>& shape) {
-  return F32Request(shape).tensor();
+  return F32Request(shape).sources(0).tensor();
 }
 
 grpc::Status CreateTensor(TensorStub& stub, const v1::TensorSpec& spec, std::string* id,
@@ -88,8 +90,8 @@ std::vector<v1::ResidentTensor> ListTensors(TensorStub& stub) {
 
 v1::ReduceRequest ResidentRequest(const std::string& id, v1::Op op) {
   v1::ReduceRequest request;
-  request.add_ops(op);
-  request.set_tensor_id(id);
+  request.add_ops()->set_op(op);
+  ValuesOf(request).set_tensor_id(id);
   return request;
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/contract/values_of.h"
 #include "tests/e2e/tensor_fixture.h"
 
 namespace warpfold::e2e {
@@ -52,10 +53,11 @@ TEST_F(TensorTest, ATensorIsUploadedOnceAndReducedOftenWithTheSameBits) {
   ASSERT_TRUE(second.ok()) << second.error_message();
 
   v1::ReduceRequest request = ResidentRequest(id);
-  request.add_ops(v1::OP_VAR);
+  request.add_ops()->set_op(v1::OP_VAR);
   request.add_axes(1);
   v1::ReduceRequest sent = request;
-  *sent.mutable_tensor() = F32Spec({3, 1'000'000});
+  ValuesOf(sent).clear_tensor_id();
+  *ValuesOf(sent).mutable_tensor() = F32Spec({3, 1'000'000});
   sent.set_data(bytes);
   v1::ReduceResponse expected;
   ASSERT_TRUE(client().Reduce(sent, &expected).ok());
@@ -87,7 +89,7 @@ TEST_F(TensorTest, ReduceManyTakesTensorsBesideData) {
   const auto stream = client().stub().ReduceMany(&context);
   for (const char* name : {"resident", "sent", "unknown", "resident too"}) {
     v1::ReduceRequest request = std::string(name) == "sent" ? F32Ones(1000) : ResidentRequest(id);
-    if (std::string(name) == "unknown") request.set_tensor_id("unknown");
+    if (std::string(name) == "unknown") ValuesOf(request).set_tensor_id("unknown");
     request.set_request_id(name);
     ASSERT_TRUE(stream->Write(request));
   }
@@ -113,12 +115,12 @@ TEST_F(TensorTest, TheRequestsTensorMayBeAbsentOrMustAgree) {
   const std::string id = CreateOnes(6);
   v1::ReduceRequest request = ResidentRequest(id);
   v1::ReduceResponse response;
-  *request.mutable_tensor() = F32Spec({6});
+  *ValuesOf(request).mutable_tensor() = F32Spec({6});
   EXPECT_TRUE(client().Reduce(request, &response).ok());
-  *request.mutable_tensor() = F32Spec({2, 3});
+  *ValuesOf(request).mutable_tensor() = F32Spec({2, 3});
   ExpectStatus(client().Reduce(request, &response), StatusCode::INVALID_ARGUMENT, "tensor: ");
-  *request.mutable_tensor() = F32Spec({6});
-  request.mutable_tensor()->set_dtype(v1::DTYPE_I32);
+  *ValuesOf(request).mutable_tensor() = F32Spec({6});
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I32);
   ExpectStatus(client().Reduce(request, &response), StatusCode::INVALID_ARGUMENT, "tensor: ");
 }
 
@@ -171,7 +173,7 @@ TEST_F(TensorTest, ASumThatDoesNotFitKeepsAConsumedTensor) {
   request.set_consume(true);
   v1::ReduceResponse answer;
   EXPECT_EQ(client().Reduce(request, &answer).error_code(), StatusCode::OUT_OF_RANGE);
-  request.set_ops(0, v1::OP_MAX);
+  request.mutable_ops(0)->set_op(v1::OP_MAX);
   EXPECT_TRUE(client().Reduce(request, &answer).ok());
   EXPECT_EQ(ReduceCode(id), StatusCode::NOT_FOUND);
 }

@@ -70,7 +70,7 @@ TEST_F(EmulatedStatesTest, StatesThatAreJoinedHaveTheCpusBits) {
 // Each tensor of a batch comes to what it comes to alone, wherever it lies in the table.
 TEST_F(EmulatedStatesTest, BatchesHaveTheCpusBits) {
   constexpr std::int64_t kCountMax = cuda::kBatchBytesMax / static_cast<std::int64_t>(sizeof(T));
-  constexpr std::size_t kOutBytes = 16 * kOpCount;
+  constexpr std::size_t kOutBytes = 16 * kRequestOpsMax;
   for (int i = 0; i < 15; ++i) {
     const Plan any = *MakePlan(AnySpec(1, 1, 1));
     std::vector<Plan> plans;

@@ -12,7 +12,6 @@ namespace warpfold::testing {
 namespace {
 
 constexpr const char* kLines[] = {
-#include "kernels/ops/catalogue.h"
 #include "reductions.inc"
 };
 
@@ -159,7 +158,8 @@ std::vector<Golden> GoldensOf(DType dtype) {
       if (!IsFloat(dtype)) golden.spec.ops = {Op::kSum, Op::kProd};
       golden.spec.ops.insert(golden.spec.ops.end(),
                              {Op::kMin, Op::kMax, Op::kArgMin, Op::kArgMax, Op::kCountNonzero,
-                              Op::kAny, Op::kAll, Op::kNanCount, Op::kInfCount});
+                              Op::kAny, Op::kAll, Op::kNanCount, Op::kInfCount, Op::kMaxAbs});
+      if (!IsFloat(dtype)) golden.spec.ops.push_back(Op::kPtp);
       golden.answers.resize(golden.spec.ops.size());
       for (std::string& answer : golden.answers) words >> answer;
       if (policy != "omit") goldens.push_back(golden);

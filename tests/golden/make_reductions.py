@@ -3,9 +3,9 @@
 Usage: make_reductions.py [--check]
 
 Writes the file beside this script, or with --check fails where it differs. SUM and PROD of integers
-and BOOL; MIN, MAX, ARGMIN, ARGMAX, COUNT_NONZERO, ANY, ALL, NAN_COUNT and INF_COUNT of every dtype;
-both NaN policies; the shapes and axes below. Python's integers and plain loops alone, so that the
-truth has nothing of the kernels.
+and BOOL, and PTP; MIN, MAX, ARGMIN, ARGMAX, COUNT_NONZERO, ANY, ALL, NAN_COUNT, INF_COUNT and
+MAX_ABS of every dtype; both NaN policies; the shapes and axes below. Python's integers and plain
+loops alone, so that the truth has nothing of the kernels.
 
 The elements, which goldens.cc makes again: word i of shape number n is output i of splitmix64 with
 the seed n, that is mix((n + (i + 1) * GAMMA) mod 2^64). An element is made of its word alone by
@@ -81,9 +81,9 @@ SHAPES = [
 
 INTEGER_OPS = [
     "sum", "prod", "min", "max", "argmin", "argmax", "count_nonzero", "any", "all", "nan_count",
-    "inf_count",
+    "inf_count", "max_abs", "ptp",
 ]  # fmt: skip
-FLOAT_OPS = INTEGER_OPS[2:]
+FLOAT_OPS = INTEGER_OPS[2:-1]
 
 # Bits of an element, and whether it has a sign.
 INTEGERS = {
@@ -219,6 +219,8 @@ def integer_answers(rows, bits, is_signed):
         hash_of(int(n == len(row)) for n, row in zip(nonzero, rows)),
         nothing,
         nothing,
+        elements([max(abs(x), abs(y)) for x, y in zip(lowest, highest)]),
+        elements([y - x for x, y in zip(lowest, highest)]),
     ]
 
 
@@ -259,7 +261,8 @@ def float_answers(rows, exponent_bits, stored, omits_nan):
         infinities = numbers.count(infinity) + numbers.count(-infinity)
         nonzero = counted - zeros
         counts = [nonzero, int(nonzero > 0), int(zeros == 0), nans, infinities]
-        for of_op, answer in zip(results, [*extremes, *indices, *counts]):
+        max_abs = max(bits & (sign - 1) for bits in extremes) if counted else 0
+        for of_op, answer in zip(results, [*extremes, *indices, *counts, max_abs]):
             of_op.append(answer)
     return [hash_of(of_op) for of_op in results]
 

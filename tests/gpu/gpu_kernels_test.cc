@@ -19,6 +19,7 @@
 #include "tests/gpu/gpu_shape.h"
 #include "tests/kernels/cpu_results.h"
 #include "tests/kernels/effort.h"
+#include "tests/kernels/op_lists.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold {
@@ -295,10 +296,7 @@ TEST_F(GpuKernelsTest, FindsTheExtremaBesideTilesOfNan) {
 TEST_F(GpuKernelsTest, GivesEachOpTheSameBitsAloneAsFused) {
   std::mt19937_64 random(1);
   const std::vector<double> data = testing::RandomElements<double>(3 * 70000, random);
-  ReduceSpec spec{.dtype = DType::kF64,
-                  .shape = {3, 70000},
-                  .ops = {std::begin(kAllOps), std::end(kAllOps)},
-                  .axes = {1}};
+  ReduceSpec spec{.dtype = DType::kF64, .shape = {3, 70000}, .ops = testing::AllOps(), .axes = {1}};
   std::erase_if(spec.ops, [](Op op) { return !testing::IsOfOnePass(op, DType::kF64); });
   const Plan fused = *MakePlan(spec);
   const std::vector<std::string> together = OnGpu(fused, data.data(), 0, TestedShape());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "tests/contract/values_of.h"
 #include "tests/e2e/region_fixture.h"
 
 extern char** environ;
@@ -175,15 +176,17 @@ TEST_F(GpuPeerTest, GivesTheBitsOfBytesThatWereSent) {
   const Exported exported(numbers);
   ASSERT_TRUE(Register(exported.handle()).ok());
   v1::ReduceRequest request = F32Request({1024, 1024}, v1::OP_MEAN);
-  request.add_ops(v1::OP_ARGMIN);
+  request.add_ops()->set_op(v1::OP_ARGMIN);
   for (const std::int64_t axis : {0, 1}) {
     request.clear_axes();
     request.add_axes(axis);
+    ValuesOf(request).clear_memory();
     request.set_data(std::string(reinterpret_cast<const char*>(numbers.data()), kCount * 4));
     v1::ReduceResponse sent;
     ASSERT_TRUE(client().Reduce(request, &sent).ok());
-    request.mutable_memory()->set_name("r");
-    request.mutable_memory()->set_size_bytes(kCount * 4);
+    ValuesOf(request).mutable_memory()->set_name("r");
+    ValuesOf(request).mutable_memory()->set_size_bytes(kCount * 4);
+    request.clear_data();
     v1::ReduceResponse shared;
     const grpc::Status status = client().Reduce(request, &shared);
     ASSERT_TRUE(status.ok()) << status.error_message();

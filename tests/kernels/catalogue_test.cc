@@ -41,7 +41,7 @@ TEST(CatalogueTest, OpsThatHaveNoIdentityRefuseNoElements) {
   for (const Op op : kAllOps) {
     if (!InfoOf(op).has_empty) refuse.push_back(op);
   }
-  EXPECT_THAT(refuse, UnorderedElementsAre(Op::kMin, Op::kMax, Op::kArgMin, Op::kArgMax));
+  EXPECT_THAT(refuse, UnorderedElementsAre(Op::kMin, Op::kMax, Op::kPtp, Op::kArgMin, Op::kArgMax));
 }
 
 TEST(CatalogueTest, NoNameOrNumberIsTwoOpsOrTwoDTypes) {

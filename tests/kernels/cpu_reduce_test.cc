@@ -216,7 +216,7 @@ TEST(CpuReduceVariance, IsRightForTheLargestIntegers) {
 // NumPy's answers at the edges of the divisor.
 TEST(CpuReduceVariance, DividesByCountLessCorrection) {
   const std::vector<double> data = {1.0, 2.0, 4.0};
-  const auto variance = [&](std::int64_t correction) {
+  const auto variance = [&](double correction) {
     const ReduceSpec spec{
         .dtype = DType::kF64, .shape = {3}, .ops = {Op::kVar}, .correction = correction};
     const Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
@@ -227,6 +227,8 @@ TEST(CpuReduceVariance, DividesByCountLessCorrection) {
   EXPECT_DOUBLE_EQ(variance(0), 14.0 / 9);
   EXPECT_DOUBLE_EQ(variance(1), 7.0 / 3);
   EXPECT_DOUBLE_EQ(variance(-1), 14.0 / 12);
+  EXPECT_DOUBLE_EQ(variance(0.5), 14.0 / 7.5);
+  EXPECT_DOUBLE_EQ(variance(2.75), 14.0 / 0.75);
   EXPECT_EQ(variance(3), HUGE_VAL);
   EXPECT_EQ(variance(4), HUGE_VAL);
 }

@@ -11,6 +11,7 @@
 
 #include "kernels/fold.h"
 #include "kernels/types.h"
+#include "tests/kernels/op_lists.h"
 
 namespace warpfold {
 namespace {
@@ -18,11 +19,11 @@ namespace {
 constexpr int kNeighbours = 8;
 constexpr std::int64_t kOutputs = 2 * kNeighbours;
 
-// Of all ops, each with an array of 8-byte results, which lie at the start of a cache line.
+// Of some ops, each with an array of 8-byte results, which lie at the start of a cache line.
 struct Arrays {
-  Arrays() {
+  explicit Arrays(const std::vector<Op>& ops) {
     std::memset(bytes, 0xcd, sizeof(bytes));
-    for (const Op op : kAllOps) {
+    for (const Op op : ops) {
       targets.ops[targets.count] = op;
       targets.arrays[targets.count] = bytes[targets.count];
       ++targets.count;
@@ -33,7 +34,7 @@ struct Arrays {
   }
 
   ResultTargets targets;
-  alignas(64) char bytes[kOpCount][kOutputs * 8];
+  alignas(64) char bytes[kRequestOpsMax][kOutputs * 8];
 };
 
 // All whose results are not rounded.
@@ -78,18 +79,20 @@ TYPED_TEST_SUITE(FinishTest, Elements);
 TYPED_TEST(FinishTest, NeighboursAreAsOneByOneWhereverTheyLie) {
   using F = Everything<TypeParam>;
   const auto states = StatesOfThree<F>();
-  for (int first = 0; first <= kNeighbours; ++first) {
-    Arrays expected;
-    Arrays together;
-    Misfit misfit;
-    for (int k = 0; k < kNeighbours; ++k) {
-      ASSERT_EQ((WriteResults<F, 1>(expected.targets, first + k, &states[k], &misfit)), 1);
-    }
-    ASSERT_EQ((WriteResults<F, kNeighbours>(together.targets, first, states.data(), &misfit)),
-              kNeighbours);
-    for (int i = 0; i < expected.targets.count; ++i) {
-      EXPECT_EQ(std::memcmp(together.bytes[i], expected.bytes[i], sizeof(expected.bytes[i])), 0)
-          << "op " << i << " at " << first;
+  for (const std::vector<Op>& ops : {testing::FirstOps(), testing::LastOps()}) {
+    for (int first = 0; first <= kNeighbours; ++first) {
+      Arrays expected(ops);
+      Arrays together(ops);
+      Misfit misfit;
+      for (int k = 0; k < kNeighbours; ++k) {
+        ASSERT_EQ((WriteResults<F, 1>(expected.targets, first + k, &states[k], &misfit)), 1);
+      }
+      ASSERT_EQ((WriteResults<F, kNeighbours>(together.targets, first, states.data(), &misfit)),
+                kNeighbours);
+      for (int i = 0; i < expected.targets.count; ++i) {
+        EXPECT_EQ(std::memcmp(together.bytes[i], expected.bytes[i], sizeof(expected.bytes[i])), 0)
+            << Name(ops[static_cast<std::size_t>(i)]) << " at " << first;
+      }
     }
   }
 }
@@ -99,7 +102,7 @@ TEST(MisfitTest, TellsTheFirstOutputThatDoesNotFit) {
   using SumOf = Sum<std::int64_t>;
   using ProductOf = Product<std::int64_t>;
   const int128 past = int128{std::numeric_limits<std::int64_t>::max()} + 1;
-  Arrays arrays;
+  Arrays arrays(testing::FirstOps());
   Misfit misfit;
 
   auto states = StatesOfThree<F>();
@@ -124,7 +127,7 @@ TEST(MisfitTest, TellsTheFirstOutputThatDoesNotFit) {
 TEST(MisfitTest, AProductPast64BitsFitsNoType) {
   using F = Everything<std::uint64_t>;
   auto states = StatesOfThree<F>();
-  Arrays arrays;
+  Arrays arrays(testing::FirstOps());
   Misfit misfit;
   F::Get<Product<std::uint64_t>>(states[3]).magnitude = ~std::uint64_t{0};
   EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), kNeighbours);

@@ -36,6 +36,8 @@ NUMPY = {
     "all": np.all,
     "nan_count": lambda x, axis: np.sum(np.isnan(x), axis=axis),
     "inf_count": lambda x, axis: np.sum(np.isinf(x), axis=axis),
+    "max_abs": lambda x, axis: np.max(np.abs(x), axis=axis),
+    "ptp": np.ptp,
 }
 DESCRIBE = "sum mean std min max l1_norm l2_norm nan_count inf_count".split()
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
@@ -73,7 +75,9 @@ def answer_dtype(model, dtype):
         return np.dtype(bool)
     if model.startswith("arg") or "count" in model:
         return np.dtype(np.int64)
-    if kind == "f" or model in ("min", "max"):
+    if model in ("max_abs", "ptp") and kind == "i":
+        return np.dtype(f"u{dtype}")
+    if kind == "f" or model in ("min", "max", "max_abs", "ptp"):
         return np.dtype(dtype)
     if model in ("sum", "prod"):
         return np.dtype(np.uint64 if kind == "u" else np.int64)
@@ -110,6 +114,16 @@ def test_parameters_and_ids_travel(either_client, tensor):
     assert answer.get_response().id == "me"
     # Mean 15 / 4 and M2 = 1 + 4 + 16 + 64 - 225 / 4 are exact; the division rounds.
     assert_same_bits(output(answer), np.array([[28.75 / 3]]))
+
+
+@pytest.mark.parametrize("correction", [1, 1.0, 1.5, -0.5])
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_a_correction_is_any_number(either_client, tensor, dtype, correction):
+    """Of 0 to 8 the mean and the squares' sum are whole, so that two roundings are NumPy's bits."""
+    x = np.arange(9, dtype=dtype)
+    for model, ours in (("var", np.var), ("std", np.std)):
+        answer = either_client.infer(model, [tensor(x)], parameters={"correction": correction})
+        assert_same_bits(output(answer), np.asarray(ours(x, ddof=correction)))
 
 
 def test_outputs_come_as_asked_for(either_client, tensor):

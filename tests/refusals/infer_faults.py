@@ -48,6 +48,9 @@ FAULTS = {
     "axis_of_a_word": SUM + parameter("axis", 'string_param: "0,x"'),
     "axis_of_nothing": SUM + parameter("axis", ""),
     "axis_twice": SUM + parameter("axis", 'string_param: "1,-1"'),
+    "correction_infinite": model("std") + parameter("correction", "double_param: -inf"),
+    "correction_nan": SUM + parameter("correction", "double_param: nan"),
+    "correction_beyond_float64": SUM + parameter("correction", f"int64_param: {2**53 + 1}"),
     "correction_of_a_string": SUM + parameter("correction", 'string_param: "1"'),
     "datatype_bytes": model("sum", tensor("BYTES", 2, 2)),
     "datatype_missing": model("sum", 'name: "INPUT" shape: [2, 2]'),
@@ -71,6 +74,7 @@ FAULTS = {
     "output_with_a_classification": SUM
     + f'outputs {{ name: "SUM" {parameter("classification", "int64_param: 3")} }}',
     "output_with_a_region_only": SUM + f'outputs {{ name: "SUM" {region()} }}',
+    "of_nothing_between": model("ptp", tensor("FP32", 0)),
     "parameter_unknown": SUM + parameter("sequence_id", "int64_param: 1"),
     "result_too_large": model("sum", tensor("FP32", 1 << 15, 2))
     + parameter("axis", "int64_param: 1"),

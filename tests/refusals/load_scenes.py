@@ -6,6 +6,7 @@ import time
 
 from contract import METHODS, v1
 from servers import Segment, await_tensor, held_server, register, server, upload, write_header
+from texts import in_region, ops, resident, sum_of, tensor, values
 
 # Above what whoever brings a request to a CPU reduces at once, so that it is queued.
 QUEUED_BYTES = 40 << 10
@@ -18,10 +19,10 @@ def good_requests(client, size_bytes=QUEUED_BYTES, settle=lambda: None):
 
     `settle` is called after each request that this takes.
     """
-    spec = f"tensor {{ dtype: DTYPE_U8 shape: {size_bytes} }} ops: OP_SUM "
+    spec = sum_of(tensor("DTYPE_U8", size_bytes))
     reduction = v1("ReduceRequest", spec)
     reduction.data = bytes(size_bytes)
-    small = "tensor { dtype: DTYPE_U8 shape: 4 } ops: OP_SUM data: 'abcd' return_state: true"
+    small = sum_of(tensor("DTYPE_U8", 4)) + "data: 'abcd' return_state: true"
     merge = v1("MergeRequest")
     merge.states.append(client.get("Reduce", small).state)
     settle()
@@ -37,7 +38,7 @@ def good_requests(client, size_bytes=QUEUED_BYTES, settle=lambda: None):
         "ReduceMany": reduction,
         "ReduceStream": f"header {{ {spec} }}",
         "Merge": merge,
-        "CreateTensor": "tensor { dtype: DTYPE_U8 shape: 4 }",
+        "CreateTensor": tensor("DTYPE_U8", 4),
         "WriteTensor": write_header(tensor_id, 16),
         "RegisterSharedMemory": "name: 'new' key: '/new' size_bytes: 1",
         "RegisterCudaMemory": "name: 'new' size_bytes: 1",
@@ -128,7 +129,7 @@ def reduced_meanwhile():
     with held_server("--streams=1") as running, running.client() as client:
         tensor_id = upload(client, "DTYPE_U8", [QUEUED_BYTES], bytes(QUEUED_BYTES))
         with running.lanes_held():
-            client.begin("Reduce", f"tensor_id: '{tensor_id}' ops: OP_SUM").half_close()
+            client.begin("Reduce", sum_of(where=resident(tensor_id))).half_close()
             await_tensor(client, tensor_id, reductions=1)
             header = write_header(tensor_id, 1)
             yield "WriteTensor", client.ask("WriteTensor", header)
@@ -179,7 +180,7 @@ def not_whole():
 def too_many_answer_bytes():
     """Half of the bytes in flight are for large answers, which are held before they are made."""
     columns = 24 << 10
-    spec = f"tensor {{ dtype: DTYPE_U8 shape: [2, {columns}] }} axes: 0 ops: OP_SUM "
+    spec = sum_of(tensor("DTYPE_U8", 2, columns)) + "axes: 0 "
     sums = v1("ReduceRequest", spec)
     sums.data = bytes(2 * columns)
     held_bytes = (2 + SUM_BYTES) * columns
@@ -199,7 +200,7 @@ def too_many_answer_bytes():
 def too_many_answers():
     """Once answers hold three quarters of the bytes in flight none above 4 KiB comes in."""
     columns = 2000
-    spec = f"tensor {{ dtype: DTYPE_U8 shape: [2, {columns}] }} axes: 0 ops: OP_SUM "
+    spec = sum_of(tensor("DTYPE_U8", 2, columns)) + "axes: 0 "
     sums = v1("ReduceRequest", spec)
     sums.data = bytes(2 * columns)
     held_bytes = (2 + SUM_BYTES) * columns
@@ -230,10 +231,10 @@ def too_large_lists():
 def too_large_answers():
     """Results are held, as payload is; those of nothing can be many."""
     with server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
-        wide = "tensor { dtype: DTYPE_F64 shape: [0, 8193] } axes: 0 ops: OP_SUM"
+        wide = sum_of(tensor("DTYPE_F64", 0, 8193)) + "axes: 0 "
         for method, message in {
-            "Reduce": f"{wide} data: ''",
-            "ReduceMany": f"{wide} data: ''",
+            "Reduce": wide + "data: ''",
+            "ReduceMany": wide + "data: ''",
             "ReduceStream": f"header {{ {wide} }}",
         }.items():
             yield method, client.ask(method, message)
@@ -269,8 +270,7 @@ def no_room_for_tensors():
         with server(*flags) as running, running.client() as client:
             for size_bytes in taken:
                 upload(client, "DTYPE_U8", [size_bytes])
-            text = f"tensor {{ dtype: DTYPE_U8 shape: {asked} }}"
-            yield f"{name}/CreateTensor", client.ask("CreateTensor", text)
+            yield f"{name}/CreateTensor", client.ask("CreateTensor", tensor("DTYPE_U8", asked))
 
 
 def no_room_for_pieces():
@@ -312,7 +312,8 @@ def no_room_for_regions():
 
 def large_scratch():
     """More results than a lane has memory for, though fewer than the limit of them."""
-    spec = "tensor { dtype: DTYPE_U8 shape: [1, 262144] } axes: 0 ops: OP_MEAN "
+    what, rest = tensor("DTYPE_U8", 1, 1 << 18), "axes: 0 " + ops("OP_MEAN")
+    spec = values(what) + rest
     data = bytes(1 << 18)
     with (
         server("--scratch-bytes=1MiB", "--shared-memory-prefix=/") as running,
@@ -331,14 +332,14 @@ def large_scratch():
             'parameters { key: "axis" value { int64_param: 0 } }',
         )
         inference.raw_input_contents.append(data)
-        region = f"memory {{ name: 'region' size_bytes: {len(data)} }}"
+        mapped = values(what, in_region(size_bytes=len(data))) + rest
         for way, method, message in (
             ("data", "Reduce", request),
             ("data", "ReduceMany", request),
             ("state", "Reduce", state),
             ("chunks", "ReduceStream", f"header {{ {spec} }}"),
-            ("region", "Reduce", spec + region),
-            ("resident", "Reduce", spec + f"tensor_id: '{tensor_id}'"),
+            ("region", "Reduce", mapped),
+            ("resident", "Reduce", values(what, resident(tensor_id)) + rest),
             ("raw", "ModelInfer", inference),
             ("raw", "ModelStreamInfer", inference),
         ):

@@ -4,17 +4,19 @@ import math
 import struct
 
 from contract import v1
+from texts import ops, tensor, values
 
 # Three elements and one, of which none is 0.
-WHOLE = "tensor { dtype: DTYPE_I32 shape: 4 } ops: [OP_SUM, OP_ARGMIN, OP_COUNT_NONZERO] "
-FLOATS = "tensor { dtype: DTYPE_F32 shape: 2048 } ops: [OP_VAR, OP_MIN] "
+WHOLE = values(tensor("DTYPE_I32", 4)) + ops("OP_SUM", "OP_ARGMIN", "OP_COUNT_NONZERO")
+FLOATS = values(tensor("DTYPE_F32", 2048)) + ops("OP_VAR", "OP_MIN")
 
 
 def part(client, whole, offset, length):
     request = v1("ReduceRequest", whole + f"return_state: true part {{ offset: {offset} }}")
-    request.part.whole_shape.extend(request.tensor.shape)
-    request.tensor.shape[0] = length
-    request.data = struct.pack("<i", 1) * math.prod(request.tensor.shape)
+    shape = request.sources[0].tensor.shape
+    request.part.whole_shape.extend(shape)
+    shape[0] = length
+    request.data = struct.pack("<i", 1) * math.prod(shape)
     return v1("PartialState").FromString(client.get("Reduce", request).state)
 
 
@@ -70,8 +72,7 @@ def merging(*states, return_state=False, text=""):
 SECOND = {
     "axes": {"text": "axes: -1 axes: 0"},
     "components_missing": {"clear": ["components"]},
-    "correction": {"text": "correction: 1"},
-    "dtype": {"text": "tensor { dtype: DTYPE_U32 shape: 4 }"},
+    "dtype": {"text": tensor("DTYPE_U32", 4)},
     "dtype_missing": {"text": "tensor { shape: 4 }"},
     "keepdims": {"text": "keepdims: true"},
     "part_beyond_the_end": {"text": "part_shape: 2"},
@@ -83,14 +84,16 @@ SECOND = {
     "part_offset_negative": {"text": "part_offset: -1"},
     "part_offset_of_a_gap": {"text": "part_offset: 4 part_shape: 0"},
     "part_offset_of_an_overlap": {"text": "part_offset: 2"},
-    "ops": {"text": "ops: [OP_SUM, OP_ARGMIN, OP_ANY]"},
-    "ops_in_another_order": {"text": "ops: [OP_ARGMIN, OP_SUM, OP_COUNT_NONZERO]"},
-    "shape": {"text": "tensor { dtype: DTYPE_I32 shape: 5 }"},
+    "ops": {"text": ops("OP_SUM", "OP_ARGMIN", "OP_ANY")},
+    "ops_in_another_order": {"text": ops("OP_ARGMIN", "OP_SUM", "OP_COUNT_NONZERO")},
+    "shape": {"text": tensor("DTYPE_I32", 5)},
     "tensor_missing": {"clear": ["tensor"]},
     "version_missing": {"clear": ["version"]},
-    "version_before": {"text": "version: 3"},
-    "version_unknown": {"text": "version: 5"},
+    "version_before": {"text": "version: 4"},
+    "version_unknown": {"text": "version: 6"},
 }
+# Of the floats.
+CORRECTED = "ops { op: OP_VAR variance { correction: 1 } } " + ops("OP_MIN")
 
 
 def values_of(state):
@@ -147,6 +150,7 @@ def merge(client):
         "request/another_numerics_version": merging(
             first, second, text="required_numerics_version: 7"
         ),
+        "second/correction": merging(left, edited(right, CORRECTED)),
         "request/no_states": merging(),
         "request/no_states_to_a_state": merging(return_state=True),
         "request/request_id_too_long": merging(first, second, text=f"request_id: '{'x' * 257}'"),

@@ -4,6 +4,7 @@ import gzip
 
 from asking import answer_of_call
 from contract import METHODS
+from reduction_faults import SUM
 
 MESSAGE_BYTES_MAX = (1 << 20) + (64 << 10)  # servers.SMALL's, with what is beside the payload
 
@@ -99,7 +100,7 @@ STRINGS = {
 PAYLOAD_FIELDS = {method: 7 if method.startswith("Model") else 15 for method in STRINGS}
 # The first message of a stream, which is as it should be.
 HEADERS = {
-    "ReduceStream": "header { tensor { dtype: DTYPE_F32 shape: [2, 2] } ops: OP_SUM }",
+    "ReduceStream": f"header {{ {SUM} }}",
     "WriteTensor": 'header { tensor_id: "$unwritten" size_bytes: 16 }',
 }
 

@@ -4,6 +4,7 @@ import os
 import socket
 
 from servers import PREFIX, Segment, register
+from texts import in_region, sum_of, tensor
 
 KEY = f'key: "{PREFIX}"'
 SIZE = "size_bytes: 1 "
@@ -88,8 +89,7 @@ def unregistered_twice(client):
     with Segment(bytes(16)) as segment:
         register(client, "twice", segment, 16)
         client.get("UnregisterMemory", "name: 'twice'")
-    used = "memory { name: 'twice' size_bytes: 16 }"
-    reduction = f"tensor {{ dtype: DTYPE_F32 shape: 4 }} ops: OP_SUM {used}"
+    reduction = sum_of(tensor("DTYPE_F32", 4), in_region("twice"))
     yield "unregister/twice", client.ask("UnregisterMemory", "name: 'twice'")
     yield "unregister/used_afterwards", client.ask("Reduce", reduction)
 

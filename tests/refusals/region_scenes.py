@@ -5,9 +5,9 @@ import resource
 
 from infer_faults import output_with, region, size
 from servers import PREFIX, Segment, register, server
+from texts import in_region, sum_of, tensor
 
-REDUCTION = "tensor { dtype: DTYPE_U8 shape: 4 } ops: OP_SUM "
-USE = "memory { name: 'region' size_bytes: 4 }"
+REDUCTION = sum_of(tensor("DTYPE_U8", 4), in_region(size_bytes=4))
 INFERENCE = 'model_name: "sum" inputs { name: "INPUT" datatype: "UINT8" shape: 4 '
 OUTPUT = output_with(region(), size(4))
 
@@ -23,8 +23,8 @@ def shrunk():
         os.truncate(segment.path, 63)
         inference = INFERENCE + region() + size(4) + "}"
         for method, message in (
-            ("Reduce", REDUCTION + USE),
-            ("ReduceMany", REDUCTION + USE),
+            ("Reduce", REDUCTION),
+            ("ReduceMany", REDUCTION),
             ("ModelInfer", inference),
             ("ModelStreamInfer", inference),
         ):

@@ -3,19 +3,22 @@
 import struct
 
 from contract import v1
-from reduction_faults import SUM
+from reduction_faults import SUM, TENSOR
 from servers import chunk, upload
+from texts import in_region, ops, resident, sum_of, tensor, values
 
 DATA = 'data: "0123456789abcdef" '
 NO_ID = "0" * 32
 # Two numbers whose sum and product do not fit.
 TWICE_THE_MOST = struct.pack("<2q", (1 << 63) - 1, (1 << 63) - 1)
+SIGNED = tensor("DTYPE_I64", 2)
+# Tensor, and the rest.
 OVERFLOWS = {
-    "sum": "tensor { dtype: DTYPE_I64 shape: 2 } ops: OP_SUM ",
-    "sum_below": "tensor { dtype: DTYPE_I64 shape: 2 } ops: OP_SUM ",
-    "sum_of_unsigned": "tensor { dtype: DTYPE_U64 shape: [1, 2] } axes: 1 ops: [OP_MIN, OP_SUM] ",
-    "product": "tensor { dtype: DTYPE_I64 shape: 2 } ops: OP_PROD ",
-    "product_of_unsigned": "tensor { dtype: DTYPE_U64 shape: 2 } ops: [OP_PROD, OP_SUM] ",
+    "sum": (SIGNED, ops("OP_SUM")),
+    "sum_below": (SIGNED, ops("OP_SUM")),
+    "sum_of_unsigned": (tensor("DTYPE_U64", 1, 2), "axes: 1 " + ops("OP_MIN", "OP_SUM")),
+    "product": (SIGNED, ops("OP_PROD")),
+    "product_of_unsigned": (tensor("DTYPE_U64", 2), ops("OP_PROD", "OP_SUM")),
 }
 OVERFLOW_BYTES = {
     "sum_below": struct.pack("<2q", -1 << 63, -1 << 63),
@@ -23,60 +26,60 @@ OVERFLOW_BYTES = {
     "product_of_unsigned": b"\xff" * 16,
 }
 
+
+def sum_in(where):
+    return sum_of(TENSOR, where)
+
+
+def part(whole_shape, offset=""):
+    offset = f"offset: {offset}" if offset else ""
+    return f"return_state: true part {{ whole_shape: {whole_shape} {offset} }} "
+
+
 # Of ReduceRequest; asked as Reduce and as an item of ReduceMany.
 REQUESTS = {
     "consume_of_data": SUM + DATA + "consume: true",
-    "consume_of_a_region": SUM + "consume: true memory { name: 'region' size_bytes: 16 }",
+    "consume_of_a_region": sum_in(in_region()) + "consume: true",
     "data_and_nothing_else": DATA,
+    "data_and_region": sum_in(in_region()) + DATA,
+    "data_and_tensor_id": sum_in(resident("$tensor")) + DATA,
     "data_too_long": SUM + 'data: "0123456789abcdef+"',
     "data_too_short": SUM + 'data: "0123456789abcde"',
     "data_empty": SUM + 'data: ""',
-    "data_of_a_scalar": "tensor { dtype: DTYPE_F32 } ops: OP_SUM",
-    "data_where_there_is_nothing": "tensor { dtype: DTYPE_F32 shape: 0 } ops: OP_SUM data: 'x'",
+    "data_of_a_scalar": sum_of(tensor("DTYPE_F32")),
+    "data_where_there_is_nothing": sum_of(tensor("DTYPE_F32", 0)) + "data: 'x'",
+    "data_without_a_source": ops("OP_SUM") + DATA,
     "no_source": SUM,
-    "no_source_of_a_part": SUM + "return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
+    "no_source_of_a_part": SUM + part([4, 2], [0, 0]),
     "part_not_of_a_state": SUM + DATA + "part { whole_shape: [2, 2] offset: [0, 0] }",
-    "part_beyond_the_end": SUM
-    + "return_state: true part { whole_shape: [3, 2] offset: [2, 0] }",
-    "part_longer_than_the_whole": SUM
-    + "return_state: true part { whole_shape: [1, 2] offset: [0, 0] }",
-    "part_of_a_kept_dimension": SUM
-    + "axes: 0 return_state: true part { whole_shape: [4, 3] offset: [0, 0] }",
-    "part_of_a_negative_dimension": "tensor { dtype: DTYPE_F32 shape: [-2, 2] } ops: OP_SUM "
-    "return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
-    "part_of_a_negative_offset": SUM
-    + "return_state: true part { whole_shape: [4, 2] offset: [-1, 0] }",
-    "part_of_an_uncountable_run": "tensor { dtype: DTYPE_F32 shape: [4611686018427387904, 4] } "
-    "ops: OP_SUM return_state: true part { whole_shape: [4, 2] offset: [0, 0] }",
-    "part_without_an_offset": SUM + "return_state: true part { whole_shape: [4, 2] }",
-    "part_of_a_kept_dimension_that_begins_later": SUM
-    + "axes: 0 return_state: true part { whole_shape: [4, 2] offset: [0, 1] }",
-    "part_of_another_rank": SUM + "return_state: true part { whole_shape: 4 offset: 0 }",
-    "region_beyond_its_end": SUM + "memory { name: 'region' offset_bytes: 65528 size_bytes: 16 }",
-    "region_of_another_size": SUM + "memory { name: 'region' size_bytes: 15 }",
-    "region_of_a_negative_offset": SUM + "memory { name: 'region' offset_bytes: -1 size_bytes: 16}",
-    "region_of_a_negative_size": SUM + "memory { name: 'region' size_bytes: -1 }",
-    "region_of_no_size": SUM + "memory { name: 'region' }",
-    "region_offset_beyond_its_end": SUM
-    + "memory { name: 'region' offset_bytes: 65537 size_bytes: 16 }",
-    "region_unknown": SUM + "memory { name: 'none' size_bytes: 16 }",
-    "region_without_a_name": SUM + "memory { size_bytes: 16 }",
-    "state_of_a_tensor_id": SUM + "return_state: true tensor_id: '$tensor'",
-    "part_of_a_tensor_id": SUM
-    + "return_state: true part { whole_shape: [2, 2] offset: [0, 0] } tensor_id: '$tensor'",
-    "tensor_id_of_another_dtype": "tensor { dtype: DTYPE_I32 shape: [2, 2] } ops: OP_SUM "
-    "tensor_id: '$tensor'",
-    "tensor_id_of_another_shape": "tensor { dtype: DTYPE_F32 shape: [4] } ops: OP_SUM "
-    "tensor_id: '$tensor'",
-    "tensor_id_of_no_id": SUM + "tensor_id: 'no such thing'",
-    "tensor_id_empty": SUM + "tensor_id: ''",
-    "tensor_id_unknown": SUM + f"tensor_id: '{NO_ID}'",
-    "tensor_id_not_written": SUM + "tensor_id: '$unwritten'",
-}
-# Two sources of one request, which no protobuf library writes.
-SECOND_SOURCES = {
-    "data_and_region": "memory { name: 'region' size_bytes: 16 }",
-    "data_and_tensor_id": "tensor_id: '$tensor'",
+    "part_beyond_the_end": SUM + part([3, 2], [2, 0]),
+    "part_longer_than_the_whole": SUM + part([1, 2], [0, 0]),
+    "part_of_a_kept_dimension": SUM + "axes: 0 " + part([4, 3], [0, 0]),
+    "part_of_a_negative_dimension": sum_of(tensor("DTYPE_F32", -2, 2)) + part([4, 2], [0, 0]),
+    "part_of_a_negative_offset": SUM + part([4, 2], [-1, 0]),
+    "part_of_an_uncountable_run": sum_of(tensor("DTYPE_F32", 1 << 62, 4)) + part([4, 2], [0, 0]),
+    "part_without_an_offset": SUM + part([4, 2]),
+    "part_of_a_kept_dimension_that_begins_later": SUM + "axes: 0 " + part([4, 2], [0, 1]),
+    "part_of_another_rank": SUM + part(4, [0]),
+    "region_beyond_its_end": sum_in(in_region(offset_bytes=65528)),
+    "region_of_another_size": sum_in(in_region(size_bytes=15)),
+    "region_of_a_negative_offset": sum_in(in_region(offset_bytes=-1)),
+    "region_of_a_negative_size": sum_in(in_region(size_bytes=-1)),
+    "region_of_no_size": sum_in(in_region(size_bytes=0)),
+    "region_offset_beyond_its_end": sum_in(in_region(offset_bytes=65537)),
+    "region_unknown": sum_in(in_region("none")),
+    "region_without_a_name": sum_in(in_region("")),
+    "state_of_a_tensor_id": sum_in(resident("$tensor")) + "return_state: true",
+    "part_of_a_tensor_id": sum_in(resident("$tensor")) + part([2, 2], [0, 0]),
+    "tensor_id_of_another_dtype": sum_of(tensor("DTYPE_I32", 2, 2), resident("$tensor")),
+    "tensor_id_of_another_shape": sum_of(tensor("DTYPE_F32", 4), resident("$tensor")),
+    "tensor_id_of_no_id": sum_in(resident("no such thing")),
+    "tensor_id_empty": sum_in(resident("")),
+    "tensor_id_unknown": sum_in(resident(NO_ID)),
+    "tensor_id_not_written": sum_in(resident("$unwritten")),
+    "two_sources_data_and_region": SUM + values(TENSOR, in_region()) + DATA,
+    "two_sources_region_and_mask": sum_in(in_region()) + values("role: MASK ", resident("$tensor")),
+    "two_sources_tensor_id_and_region": sum_in(resident("$tensor")) + values(TENSOR, in_region()),
 }
 
 
@@ -84,19 +87,17 @@ def source(client):
     for method in ("Reduce", "ReduceMany"):
         for name, text in REQUESTS.items():
             yield f"{name}/{method}", client.ask(method, text)
-        for name, text in SECOND_SOURCES.items():
-            both = client.encode("Reduce", SUM + text) + client.encode("Reduce", DATA)
-            yield f"{name}/{method}", client.ask(method, both)
 
 
 def overflow(client):
     """Integers that do not fit, from every source."""
-    for name, text in OVERFLOWS.items():
+    for name, (what, rest) in OVERFLOWS.items():
         elements = OVERFLOW_BYTES.get(name, TWICE_THE_MOST)
+        text = values(what) + rest
         spec = v1("ReduceRequest", text)
-        tensor = v1("ReduceRequest", text).tensor
+        shape = spec.sources[0].tensor.shape
         tensor_id = upload(
-            client, "DTYPE_U64" if "unsigned" in name else "DTYPE_I64", tensor.shape, elements
+            client, "DTYPE_U64" if "unsigned" in name else "DTYPE_I64", shape, elements
         )
         whole = v1("ReduceRequest", text + "return_state: true")
         whole.data = elements
@@ -104,15 +105,16 @@ def overflow(client):
         spec.data = elements
         with open(f"/dev/shm{client.values['key']}", "r+b") as segment:
             segment.write(elements)
-        region = "memory { name: 'region' size_bytes: 16 }"
+        held = values(what, resident(tensor_id)) + rest
+        mapped = values(what, in_region()) + rest
         asked = {
             "Reduce": ("Reduce", spec),
             "ReduceMany": ("ReduceMany", spec),
             "ReduceStream": ("ReduceStream", f"header {{ {text} }}", chunk(elements)),
-            "resident": ("Reduce", f"{text} tensor_id: '{tensor_id}' consume: true"),
-            "resident_many": ("ReduceMany", f"{text} tensor_id: '{tensor_id}'"),
-            "region": ("Reduce", text + region),
-            "region_many": ("ReduceMany", text + region),
+            "resident": ("Reduce", held + "consume: true"),
+            "resident_many": ("ReduceMany", held),
+            "region": ("Reduce", mapped),
+            "region_many": ("ReduceMany", mapped),
             "Merge": ("Merge", merge_of(state)),
         }
         for way, (method, *messages) in asked.items():
@@ -127,7 +129,7 @@ NEARLY_A_MIDDLE = struct.pack(
 
 def too_close(client):
     """A product of floats of which 128 bits do not tell how it rounds."""
-    text = "tensor { dtype: DTYPE_F64 shape: 7 } ops: OP_PROD "
+    text = values(tensor("DTYPE_F64", 7)) + ops("OP_PROD")
     spec = v1("ReduceRequest", text)
     spec.data = NEARLY_A_MIDDLE
     whole = v1("ReduceRequest", text + "return_state: true")

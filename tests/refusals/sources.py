@@ -101,7 +101,8 @@ def fields_of(text, match, inside):
     start = len(before + call)
     if call and match.start() < start + len(arguments(text, start)):
         first, _, between = between.partition(",")
-        index = f"[{ANY}]" if between.strip() else ""
+        member = "".join(literals_of(between))
+        index = f"[{ANY}]{member}" if between.strip() else ""
     return [f"{FIELD_NAMES[name]}{index}: " for name in re.findall(r"\bField::(\w+)", first)]
 
 

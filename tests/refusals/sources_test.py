@@ -72,6 +72,7 @@ def test_a_refusal_has_the_name_of_its_field_before_it():
                                 absl::UnimplementedError("is off"));
       if (c) return FieldStatus(Field::kStates, static_cast<int>(i), absl::AbortedError("is old"));
       if (d) return FieldStatus(Field::kTensor, RefusalStatus(NeverFits{}, absl::StrCat(1, " B")));
+      if (e) return FieldStatus(Field::kOps, i, ".op", absl::UnknownError("is new"));
       return absl::NotFoundError("is none");
     """
     found = list(refusals_in(source, "a.cc"))
@@ -81,8 +82,10 @@ def test_a_refusal_has_the_name_of_its_field_before_it():
         ("UNIMPLEMENTED", "handle: is off"),
         ("ABORTED", "states[*]: is old"),
         ("RESOURCE_EXHAUSTED", "tensor: * B"),
+        ("UNKNOWN", "ops[*].op: is new"),
         ("NOT_FOUND", "is none"),
     ]
     assert found[0].is_in([says("INVALID_ARGUMENT", "ops: sum is listed twice")])
     assert not found[0].is_in([says("INVALID_ARGUMENT", "axes: 1 is listed twice")])
+    assert found[5].is_in([says("UNKNOWN", "ops[2].op: is new")])
     assert not any(refusal.has_choice for refusal in found)

@@ -1,7 +1,8 @@
 """What can be wrong with the order of a stream's messages, and with how many bytes they carry."""
 
-from reduction_faults import SUM
+from reduction_faults import SUM, TENSOR, summing
 from servers import await_tensor, upload, write_header
+from texts import in_region, resident, sum_of
 
 HEADER = f"header {{ {SUM} }}"  # of 16 bytes
 TO_WRITE = 'header { tensor_id: "$unwritten" size_bytes: 16 }'
@@ -28,18 +29,16 @@ BOTH = {
 HEADERS = {"ReduceStream": HEADER, "WriteTensor": TO_WRITE}
 
 REDUCE_STREAM = {
-    "header_of_a_region": [f"header {{ {SUM} memory {{ name: 'region' size_bytes: 16 }} }}"],
-    "header_of_a_tensor_id": [f"header {{ {SUM} tensor_id: '$tensor' }}"],
+    "header_of_a_region": [f"header {{ {sum_of(TENSOR, in_region())} }}"],
+    "header_of_a_tensor_id": [f"header {{ {sum_of(TENSOR, resident('$tensor'))} }}"],
     "header_with_data": [f"header {{ {SUM} data: '0123456789abcdef' }}"],
+    "header_with_data_of_no_bytes": [f"header {{ {SUM} data: '' }}"],
     "header_that_consumes": [f"header {{ {SUM} consume: true }}", HALF, HALF],
-    "bytes_where_there_is_nothing": [
-        "header { tensor { dtype: DTYPE_F32 shape: 0 } ops: OP_SUM }",
-        HALF,
-    ],
+    "bytes_where_there_is_nothing": [f"header {{ {summing('DTYPE_F32', 0)} }}", HALF],
     "too_few_bytes_of_a_state": [f"header {{ {SUM} return_state: true }}", HALF],
     "too_many_bytes_of_a_state": [f"header {{ {SUM} return_state: true }}", HALF, HALF, HALF],
     "too_many_bytes_of_an_empty_part": [
-        "header { tensor { dtype: DTYPE_F32 shape: [0, 2] } ops: OP_SUM return_state: true "
+        f"header {{ {summing('DTYPE_F32', 0, 2)} return_state: true "
         "part { whole_shape: [2, 2] offset: [0, 0] } }",
         HALF,
     ],
@@ -96,7 +95,7 @@ def write(client):
     other = begin(tensor_id, 0, 8)
     header = write_header(tensor_id, 2, 7)
     yield "overlapping_another", client.ask("WriteTensor", header)
-    reduction = f"tensor_id: '{tensor_id}' ops: OP_SUM"
+    reduction = sum_of(where=resident(tensor_id))
     yield "reduced_meanwhile", client.ask("Reduce", reduction)
     client.get("DeleteTensor", f"tensor_id: '{tensor_id}'")
     client.go_on(other, "WriteTensor", HALF)
@@ -109,11 +108,11 @@ def ended(client):
     deleted = upload(client, "DTYPE_U8", [16], bytes(16))
     client.get("DeleteTensor", f"tensor_id: '{deleted}'")
     consumed = upload(client, "DTYPE_U8", [16], bytes(16))
-    client.get("Reduce", f"tensor_id: '{consumed}' ops: OP_SUM consume: true")
+    client.get("Reduce", sum_of(where=resident(consumed)) + "consume: true")
     expired = upload(client, "DTYPE_U8", [16], request="ttl_ms: 1")
     await_tensor(client, expired)
     for how, tensor_id in (("deleted", deleted), ("consumed", consumed), ("expired", expired)):
-        reduction = f"tensor_id: '{tensor_id}' ops: OP_SUM"
+        reduction = sum_of(where=resident(tensor_id))
         for method, message in (
             ("Reduce", reduction),
             ("ReduceMany", reduction),
@@ -125,6 +124,7 @@ def ended(client):
 
 CREATES = {
     "dtype_missing": "tensor { shape: 4 }",
+    "dtype_not_served": "tensor { dtype: DTYPE_F8_E5M2 }",
     "dtype_unknown": "tensor { dtype: 99 }",
     "no_tensor": "",
     "request_id_too_long": f"request_id: '{'x' * 257}' tensor {{ dtype: DTYPE_F32 }}",

@@ -137,7 +137,7 @@ TEST_F(CheckPartsTest, EveryDeviceAnswersForEveryDtypeOnALineOfItsOwn) {
   for (const DType dtype : kAllDTypes) {
     const std::string check = std::string("self-test ") + Name(dtype);
     ASSERT_NE(Find(report, "cuda:0", check), nullptr) << check;
-    EXPECT_EQ(Find(report, "cuda:0", check)->text, "16 ops");
+    EXPECT_EQ(Find(report, "cuda:0", check)->text, "18 ops");
     EXPECT_EQ(Find(report, "cuda:0", check)->result, Result::kOk);
     ASSERT_NE(Find(report, "cuda:1", check), nullptr) << check;
     EXPECT_EQ(Find(report, "cuda:1", check)->result, Result::kFail);

@@ -15,6 +15,7 @@
 #include "server/frontend/grpc_server.h"
 #include "spdlog/sinks/null_sink.h"
 #include "tests/channel.h"
+#include "tests/contract/values_of.h"
 #include "tests/server/gated_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
@@ -48,9 +49,9 @@ class FrontendFixture : public testing::Test {
 
   static v1::ReduceRequest Request(std::int64_t count = 1) {
     v1::ReduceRequest request;
-    request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
-    request.mutable_tensor()->add_shape(count);
-    request.add_ops(v1::OP_SUM);
+    ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    ValuesOf(request).mutable_tensor()->add_shape(count);
+    request.add_ops()->set_op(v1::OP_SUM);
     request.set_data(std::string(static_cast<std::size_t>(count) * 8, '\1'));
     return request;
   }

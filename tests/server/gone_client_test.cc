@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/contract/values_of.h"
 #include "tests/server/frontend_fixture.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
 
@@ -63,8 +64,8 @@ TEST_P(GoneClientTest, InMidKernelOfAMessage) { ExpectGoes(Request()); }
 
 TEST_P(GoneClientTest, InMidKernelOfAResidentTensor) {
   v1::ReduceRequest request;
-  request.add_ops(v1::OP_SUM);
-  request.set_tensor_id(CreateWhole());
+  request.add_ops()->set_op(v1::OP_SUM);
+  ValuesOf(request).set_tensor_id(CreateWhole());
   request.set_consume(true);
   ExpectGoes(request);
   EXPECT_EQ(tensors_->state().reductions, 0);

@@ -1,6 +1,7 @@
 // What a ModelInfer asks becomes a header of warpfold.v1, or is refused with the field's name.
 #include "server/frontend/kserve/infer_request.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,12 @@ InferParameter Bool(bool value) {
 InferParameter Int(std::int64_t value) {
   InferParameter parameter;
   parameter.set_int64_param(value);
+  return parameter;
+}
+
+InferParameter Double(double value) {
+  InferParameter parameter;
+  parameter.set_double_param(value);
   return parameter;
 }
 
@@ -58,6 +65,14 @@ Translated WithParameter(const std::string& name, const InferParameter& value) {
   return TranslationOf(request);
 }
 
+// That of its STD.
+double CorrectionOf(const Translated& translated) {
+  for (const v1::OpSpec& spec : translated.header.ops()) {
+    if (spec.op() == v1::OP_STD) return spec.variance().correction();
+  }
+  return std::nan("");
+}
+
 void ExpectRefusal(const Translated& translated, const std::string& start) {
   EXPECT_TRUE(absl::IsInvalidArgument(translated.places.status()));
   EXPECT_EQ(std::string(translated.places.status().message()).substr(0, start.size()), start);
@@ -66,15 +81,15 @@ void ExpectRefusal(const Translated& translated, const std::string& start) {
 TEST(InferRequestTest, ATensorAndAModelsOpsAreTaken) {
   const Translated sum = TranslationOf(Request(), "sum");
   ASSERT_TRUE(sum.places.ok()) << sum.places.status();
-  EXPECT_EQ(sum.header.tensor().dtype(), v1::DTYPE_F32);
-  EXPECT_EQ(std::vector<std::int64_t>(sum.header.tensor().shape().begin(),
-                                      sum.header.tensor().shape().end()),
+  EXPECT_EQ(sum.header.sources(0).tensor().dtype(), v1::DTYPE_F32);
+  EXPECT_EQ(std::vector<std::int64_t>(sum.header.sources(0).tensor().shape().begin(),
+                                      sum.header.sources(0).tensor().shape().end()),
             (std::vector<std::int64_t>{2, 3}));
   ASSERT_EQ(sum.header.ops_size(), 1);
-  EXPECT_EQ(sum.header.ops(0), v1::OP_SUM);
+  EXPECT_EQ(sum.header.ops(0).op(), v1::OP_SUM);
   EXPECT_FALSE(sum.header.keepdims());
   EXPECT_EQ(sum.header.axes_size(), 0);
-  EXPECT_FALSE(sum.header.has_memory());
+  EXPECT_FALSE(sum.header.sources(0).has_memory());
   ASSERT_EQ(sum.places->size(), 1U);
   EXPECT_FALSE(sum.places->front().has_value());
 }
@@ -85,7 +100,8 @@ TEST(InferRequestTest, ParametersBecomeFields) {
     EXPECT_TRUE(kept.places.ok()) << kept.places.status();
     EXPECT_EQ(kept.header.keepdims(), keepdims);
   }
-  EXPECT_EQ(WithParameter("correction", Int(3)).header.correction(), 3);
+  EXPECT_EQ(CorrectionOf(WithParameter("correction", Int(3))), 3);
+  EXPECT_EQ(CorrectionOf(WithParameter("correction", Double(1.5))), 1.5);
   EXPECT_EQ(WithParameter("nan_policy", String("omit")).header.nan_policy(), v1::NAN_POLICY_OMIT);
   EXPECT_EQ(WithParameter("nan_policy", String("propagate")).header.nan_policy(),
             v1::NAN_POLICY_PROPAGATE);
@@ -101,7 +117,12 @@ TEST(InferRequestTest, ParametersBecomeFields) {
 
 TEST(InferRequestTest, ParametersOfAnotherTypeOrNameAreRefused) {
   ExpectRefusal(WithParameter("keepdims", Int(1)), "parameters.keepdims: is not a bool");
-  ExpectRefusal(WithParameter("correction", Bool(true)), "parameters.correction: is not an int64");
+  ExpectRefusal(WithParameter("correction", Bool(true)),
+                "parameters.correction: is neither an int64 nor a double");
+  ExpectRefusal(WithParameter("correction", Int((std::int64_t{1} << 53) + 1)),
+                "parameters.correction: is not between -2^53 and 2^53");
+  ExpectRefusal(WithParameter("correction", Double(HUGE_VAL)),
+                "parameters.correction: is not a finite number");
   ExpectRefusal(WithParameter("nan_policy", String("skip")), "parameters.nan_policy: is neither");
   ExpectRefusal(WithParameter("nan_policy", Bool(true)), "parameters.nan_policy: is neither");
   ExpectRefusal(WithParameter("axis", Bool(true)), "parameters.axis: is neither");
@@ -126,8 +147,8 @@ TEST(InferRequestTest, OutputsAreThoseThatAreNamedInTheirOrder) {
   request.add_outputs()->set_name("SUM");
   const Translated both = TranslationOf(request);
   ASSERT_EQ(both.header.ops_size(), 2);
-  EXPECT_EQ(both.header.ops(0), v1::OP_MAX);
-  EXPECT_EQ(both.header.ops(1), v1::OP_SUM);
+  EXPECT_EQ(both.header.ops(0).op(), v1::OP_MAX);
+  EXPECT_EQ(both.header.ops(1).op(), v1::OP_SUM);
   ASSERT_TRUE(both.places.ok()) << both.places.status();
   EXPECT_EQ(both.places->size(), 2U);
   request.add_outputs()->set_name("PROD");
@@ -148,9 +169,9 @@ TEST(InferRequestTest, RegionsAreTakenWhole) {
   (*output->mutable_parameters())["shared_memory_byte_size"] = Int(4);
   const Translated translated = TranslationOf(request);
   ASSERT_TRUE(translated.places.ok()) << translated.places.status();
-  EXPECT_EQ(translated.header.memory().name(), "r");
-  EXPECT_EQ(translated.header.memory().offset_bytes(), 8);
-  EXPECT_EQ(translated.header.memory().size_bytes(), 24);
+  EXPECT_EQ(translated.header.sources(0).memory().name(), "r");
+  EXPECT_EQ(translated.header.sources(0).memory().offset_bytes(), 8);
+  EXPECT_EQ(translated.header.sources(0).memory().size_bytes(), 24);
   ASSERT_TRUE(translated.places->front().has_value());
   EXPECT_EQ(translated.places->front()->name(), "o");
   EXPECT_EQ(translated.places->front()->size_bytes(), 4);

@@ -50,14 +50,15 @@ COUNTS = ["count_nonzero", "any", "all"]
 ARGS = ["argmin", "argmax"]
 MOMENTS = ["mean", "var", "std", "l1_norm", "l2_norm"]
 EXTREMES = ["min", "max"]
+OF_BOTH = ["max_abs", "ptp"]
 SPECIALS = ["nan_count", "inf_count"]
 ALL_BUT_PROD = ["sum", *EXTREMES, *MOMENTS, *COUNTS, *SPECIALS, *ARGS]
 OPS = {
     "balanced": ALL_BUT_PROD,
     "omit": ALL_BUT_PROD,
     "product": ["prod", "sum", *EXTREMES, *COUNTS, *ARGS],
-    "extremes": [*EXTREMES, *ARGS, *COUNTS],
-    "special": ["sum", *EXTREMES, *ARGS, *SPECIALS, *COUNTS],
+    "extremes": [*EXTREMES, *ARGS, *COUNTS, *OF_BOTH],
+    "special": ["sum", *EXTREMES, *ARGS, *SPECIALS, *COUNTS, *OF_BOTH],
 }
 
 
@@ -206,11 +207,13 @@ def result_dtype(op, dtype):
         return dtype if dtype in FLOATS else "f64"
     if op in ("min", "max"):
         return dtype
+    if op in ("max_abs", "ptp"):
+        return dtype.replace("i", "u") if dtype in INTEGERS else dtype
     return "bool" if op in ("any", "all") else "i64"
 
 
 def rounded(value, dtype, is_root=False):
-    """To nearest even, once: of `value`, or of its square root."""
+    """To nearest even, once: of `value`, or of its square root. Infinite past the largest."""
     _, precision, smallest = FLOATS[dtype][:3]
     negative, size = value < 0, abs(value)
     if size == 0:
@@ -227,6 +230,8 @@ def rounded(value, dtype, is_root=False):
     if rest > half or (rest == half and (not exact or kept & 1)):
         kept += 1
     result = kept * Fraction(2) ** (unit_power + drop)
+    if result >= Fraction(2) ** (3 - smallest - precision):
+        result = INF
     return -result if negative else result
 
 
@@ -272,6 +277,10 @@ def answer(op, dtype, row, omits, power):
     unit = Fraction(2) ** power
     if op in ("min", "max"):
         return encoded(Fraction((min if op == "min" else max)(numbers)) * unit, out)
+    if op == "max_abs":
+        return encoded(Fraction(max(map(abs, numbers))) * unit, out)
+    if op == "ptp":
+        return encoded(Fraction(max(numbers)) * unit - Fraction(min(numbers)) * unit, out)
     count, total = len(numbers), sum(numbers)
     if op in ("var", "std"):
         moment = Fraction(count * sum(x * x for x in numbers) - total * total, count * count)

@@ -1,4 +1,5 @@
 // Regions under calls that wait, are refused or go away: the memory goes when its last use ends.
+#include "tests/contract/values_of.h"
 #include "tests/server/frontend_fixture.h"
 #include "tests/shm_segment.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
@@ -32,8 +33,9 @@ class RegionTest : public FrontendTest {
   RegionCount open() const { return regions_->state().of(RegionKind::kSystem); }
   void Begin(Call& call) {
     call.request = Request();
-    call.request.mutable_memory()->set_name("r");
-    call.request.mutable_memory()->set_size_bytes(8);
+    call.request.clear_data();
+    ValuesOf(call.request).mutable_memory()->set_name("r");
+    ValuesOf(call.request).mutable_memory()->set_size_bytes(8);
     stub_->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
   }
   StatusCode Unregister() {

@@ -1,5 +1,6 @@
 // Resident tensors under calls that wait, are refused or go away: every lease comes back, and each
 // tensor ends when its last use does.
+#include "tests/contract/values_of.h"
 #include "tests/server/frontend_fixture.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
 
@@ -30,8 +31,8 @@ class ResidentTest : public FrontendTest {
   }
   static v1::ReduceRequest Resident(const std::string& id, bool consume = false) {
     v1::ReduceRequest request;
-    request.add_ops(v1::OP_SUM);
-    request.set_tensor_id(id);
+    request.add_ops()->set_op(v1::OP_SUM);
+    ValuesOf(request).set_tensor_id(id);
     request.set_consume(consume);
     return request;
   }
@@ -54,8 +55,8 @@ TEST_F(ResidentTest, ADeleteWhileReducingLetsTheReductionEnd) {
   running.request = Resident(CreateWhole());
   Begin(running);
   device_->AwaitBegun();
-  EXPECT_EQ(Delete(running.request.tensor_id()), StatusCode::OK);
-  EXPECT_EQ(Delete(running.request.tensor_id()), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Delete(running.request.sources(0).tensor_id()), StatusCode::OK);
+  EXPECT_EQ(Delete(running.request.sources(0).tensor_id()), StatusCode::NOT_FOUND);
   EXPECT_EQ(tensors_->state().ending.bytes, 8);
   device_->Open();
   running.done.WaitForNotification();
@@ -72,7 +73,7 @@ TEST_F(ResidentTest, ATensorThatIsReducedIsNotWritten) {
   v1::WriteTensorResponse response;
   const auto writer = tensor_stub_->WriteTensor(&context, &response);
   v1::WriteTensorRequest message;
-  message.mutable_header()->set_tensor_id(running.request.tensor_id());
+  message.mutable_header()->set_tensor_id(running.request.sources(0).tensor_id());
   message.mutable_header()->set_size_bytes(8);
   writer->Write(message);
   const grpc::Status status = writer->Finish();

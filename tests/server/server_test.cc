@@ -13,6 +13,7 @@
 #include "server/memory_limit.h"
 #include "spdlog/sinks/null_sink.h"
 #include "tests/channel.h"
+#include "tests/contract/values_of.h"
 #include "tests/server/faulty_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
@@ -44,9 +45,9 @@ class ServerTest : public ::testing::Test {
   static std::string Ask(const Server& server) {
     grpc::ClientContext context;
     v1::ReduceRequest request;
-    request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
-    request.mutable_tensor()->add_shape(1);
-    request.add_ops(v1::OP_SUM);
+    ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    ValuesOf(request).mutable_tensor()->add_shape(1);
+    request.add_ops()->set_op(v1::OP_SUM);
     request.set_data(std::string(8, '\1'));
     v1::ReduceResponse response;
     const auto stub = v1::ReductionService::NewStub(ConnectTo(server.grpc_port()));

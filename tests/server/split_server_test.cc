@@ -10,6 +10,7 @@
 #include "server/server.h"
 #include "spdlog/sinks/null_sink.h"
 #include "tests/channel.h"
+#include "tests/contract/values_of.h"
 #include "tests/server/faulty_device.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
@@ -90,13 +91,13 @@ class SplitServerTest : public ::testing::Test {
                       v1::ReduceResponse* response, bool consume = false) {
     grpc::ClientContext context;
     v1::ReduceRequest request;
-    for (const v1::Op op : {v1::OP_SUM, v1::OP_VAR, v1::OP_ARGMAX}) request.add_ops(op);
+    for (const v1::Op op : {v1::OP_SUM, v1::OP_VAR, v1::OP_ARGMAX}) request.add_ops()->set_op(op);
     for (const int axis : axes) request.add_axes(axis);
     if (id.empty()) {
-      Describe(request.mutable_tensor());
+      Describe(ValuesOf(request).mutable_tensor());
       request.set_data(data_);
     } else {
-      request.set_tensor_id(id);
+      ValuesOf(request).set_tensor_id(id);
       request.set_consume(consume);
     }
     return reductions_->Reduce(&context, request, response);

@@ -21,6 +21,7 @@
 #include "server/version.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "tests/channel.h"
+#include "tests/contract/values_of.h"
 #include "tests/e2e/served_test.h"
 #include "tests/temp_folder.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
@@ -130,9 +131,9 @@ class StartupTest : public ::testing::Test {
   }
   grpc::Status Reduce(grpc::ClientContext* context) {
     v1::ReduceRequest request;
-    request.mutable_tensor()->set_dtype(v1::DTYPE_I64);
-    request.mutable_tensor()->add_shape(1);
-    request.add_ops(v1::OP_SUM);
+    ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    ValuesOf(request).mutable_tensor()->add_shape(1);
+    request.add_ops()->set_op(v1::OP_SUM);
     request.set_data(std::string(8, '\1'));
     v1::ReduceResponse response;
     return v1::ReductionService::NewStub(channel_)->Reduce(context, request, &response);
@@ -140,9 +141,9 @@ class StartupTest : public ::testing::Test {
   // The header of a ReduceStream; to the others a message of unknown fields.
   static std::string Header() {
     v1::ReduceStreamRequest message;
-    message.mutable_header()->mutable_tensor()->set_dtype(v1::DTYPE_I64);
-    message.mutable_header()->mutable_tensor()->add_shape(1);
-    message.mutable_header()->add_ops(v1::OP_SUM);
+    ValuesOf(*message.mutable_header()).mutable_tensor()->set_dtype(v1::DTYPE_I64);
+    ValuesOf(*message.mutable_header()).mutable_tensor()->add_shape(1);
+    message.mutable_header()->add_ops()->set_op(v1::OP_SUM);
     return message.SerializeAsString();
   }
   void ExpectMetric(const std::string& series, double value) const {

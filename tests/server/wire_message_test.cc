@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
 #include "server/frontend/reduce_exchange.h"
+#include "tests/contract/values_of.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -45,12 +46,12 @@ absl::StatusOr<TensorMessage> ReadRequest(grpc::ByteBuffer* buffer) {
 v1::ReduceRequest Example(std::size_t payload_bytes) {
   v1::ReduceRequest request;
   request.set_request_id("an id");
-  request.mutable_tensor()->set_dtype(v1::DTYPE_F64);
+  ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_F64);
   for (const std::int64_t length : {1L, 300L, 1L << 40}) {
-    request.mutable_tensor()->add_shape(length);
+    ValuesOf(request).mutable_tensor()->add_shape(length);
   }
-  request.add_ops(v1::OP_SUM);
-  request.add_ops(v1::OP_MAX);
+  request.add_ops()->set_op(v1::OP_SUM);
+  request.add_ops()->set_op(v1::OP_MAX);
   request.add_axes(-1);
   request.set_keepdims(true);
   std::string data;

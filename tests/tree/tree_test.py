@@ -200,6 +200,20 @@ class OtherRules(unittest.TestCase):
             self.assertFalse(found(rules.file_length, {path: "\n" * most}))
             self.assertTrue(found(rules.file_length, {path: "\n" * (most + 1)}))
 
+    def test_a_file_that_a_program_made_may_be_long(self):
+        head = '"""Names. Made by tools/make.py; not to be edited."""\n'
+        long = head + "\n" * rules.SOURCE_LINES_MAX
+        tree = {"tools/make.py": ""}
+        self.assertFalse(found(rules.file_length, tree | {"client/a.py": long}))
+        for wrong in (
+            long.replace("tools/make.py", "tools/nothing.py"),
+            long.replace("; not to be edited", ""),
+            "\n" + long,
+            '"""Made by people."""\n' + long[len(head) :],
+        ):
+            with self.subTest(head=wrong[:60]):
+                self.assertTrue(found(rules.file_length, tree | {"client/a.py": wrong}))
+
     def test_a_time_of_build_is_found(self):
         for name in ("__DATE__", "__TIME__", "__TIMESTAMP__"):
             self.assertTrue(found(rules.time_of_build, {"a.cc": f"Log({name});\n"}))

@@ -67,6 +67,15 @@ std::size_t StateBytesMax(Op op, DType dtype) {
   return bytes;
 }
 
+json ParamsOf(const OpInfo& info) {
+  if (info.params == nullptr) return nullptr;
+  json params = json::array();
+  for (const ParamInfo& param : info.params->params) {
+    params.push_back({{"name", param.name}, {"summary", param.summary}, {"preset", param.preset}});
+  }
+  return {{"name", info.params->name}, {"params", params}};
+}
+
 json AllOpRows() {
   json rows = json::array();
   for (const Op op : kAllOps) {
@@ -84,6 +93,7 @@ json AllOpRows() {
                     {"numpy_nan", info.numpy_nan},
                     {"needs", NamesIn(info.needs)},
                     {"has_empty", info.has_empty},
+                    {"params", ParamsOf(info)},
                     {"results", results},
                     {"may_be_refused", may_be_refused},
                     {"state_bytes_max", state_bytes}});

@@ -12,9 +12,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import python_functions
+
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = "tools/catalogue/catalogue.json"
-PYTHON_NAMES = ("DESCRIBE", "NUMPY_DTYPES", "NUMPY_FUNCTIONS", "Op", "REFUSE_EMPTY", "RESULTS")
+PYTHON_NAMES = (
+    "DESCRIBE",
+    "NUMPY_DTYPES",
+    "NUMPY_FUNCTIONS",
+    "Op",
+    "PARAMS",
+    "REFUSE_EMPTY",
+    "RESULTS",
+)
+# Natures of dtypes that most ops treat alike.
+COLUMNS = (("bool", "signed"), ("unsigned",), ("float",))
 MADE = "Made by tools/catalogue/generate.py; not to be edited."
 
 
@@ -26,59 +38,85 @@ def group_by_results(catalogue):
     return list(groups.values())
 
 
-def columns(catalogue):
-    """Dtypes that every op treats alike: signed, unsigned, floats."""
-    natures = {"signed": [], "unsigned": [], "float": []}
-    for dtype in catalogue["dtypes"]:
-        nature = "signed" if dtype["nature"] == "bool" else dtype["nature"]
-        natures[nature].append(dtype)
-    return list(natures.values())
+def dtypes_of(catalogue, natures):
+    return [dtype for dtype in catalogue["dtypes"] if dtype["nature"] in natures]
 
 
-def result_of(op, dtypes, as_tensor, names):
-    """The one dtype of an op's result over `dtypes`, or that it is theirs."""
-    results = {op["results"][dtype["name"]] for dtype in dtypes}
-    if all(op["results"][dtype["name"]] == dtype["name"] for dtype in dtypes):
-        return as_tensor
-    (result,) = results
-    return names[result]
+def common_result(op, dtypes, catalogue):
+    """What an op's result is over each of `dtypes`: a dtype, "same", or "unsigned".
+
+    "unsigned" is the unsigned integer of the element's size. None: it is no one of these.
+    """
+    by_name = {dtype["name"]: dtype for dtype in catalogue["dtypes"]}
+    results = [by_name[op["results"][dtype["name"]]] for dtype in dtypes]
+    if results == dtypes:
+        return "same"
+    if all(result == results[0] for result in results):
+        return results[0]["name"]
+    if all(
+        result["nature"] == "unsigned" and result["bytes"] == dtype["bytes"]
+        for result, dtype in zip(results, dtypes)
+    ):
+        return "unsigned"
+    return None
+
+
+def results_by_nature(op, column, catalogue):
+    """What an op's result is over each nature of a column; the same over all where it can be."""
+    together = common_result(op, dtypes_of(catalogue, column), catalogue)
+    found = {
+        nature: together or common_result(op, dtypes_of(catalogue, [nature]), catalogue)
+        for nature in column
+    }
+    if None in found.values():
+        sys.exit(f"generate.py: no words for the dtypes of {op['name']}'s results")
+    return found
 
 
 def readme_table(catalogue):
     """Result dtypes, for README.md."""
-    natures = columns(catalogue)
-    names = {dtype["name"]: dtype["name"] for dtype in catalogue["dtypes"]}
-    heads = [", ".join(dtype["name"] for dtype in dtypes) for dtypes in natures]
+    words = {dtype["name"]: dtype["name"] for dtype in catalogue["dtypes"]}
+    words.update(same="as the tensor", unsigned="unsigned, of its size")
+    heads = [", ".join(d["name"] for d in dtypes_of(catalogue, column)) for column in COLUMNS]
     lines = [f"| op | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
     for ops in group_by_results(catalogue):
-        cells = [result_of(ops[0], dtypes, "as the tensor", names) for dtypes in natures]
+        cells = []
+        for column in COLUMNS:
+            found = results_by_nature(ops[0], column, catalogue)
+            if len(set(found.values())) == 1:
+                cells.append(words[found[column[0]]])
+            else:
+                cells.append("; ".join(f"{nature}: {words[r]}" for nature, r in found.items()))
         lines.append(f"| {', '.join(op['name'].upper() for op in ops)} | {' | '.join(cells)} |")
     return lines
 
 
 def kserve_table(catalogue):
     """The models, for docs/kserve.md."""
-    natures = columns(catalogue)
-    names = {dtype["name"]: dtype["kserve"] for dtype in catalogue["dtypes"]}
-    words = ["BOOL and signed integers", "unsigned integers", "floats"]
-    integers = "BOOL and integers"
+    words = {dtype["name"]: dtype["kserve"] for dtype in catalogue["dtypes"]}
+    words.update(same="the input's", unsigned="the unsigned one of its size")
+    inputs = {
+        ("signed",): "signed integers",
+        ("unsigned",): "unsigned integers",
+        ("float",): "floats",
+        ("bool", "signed"): "BOOL and signed integers",
+        ("bool", "signed", "unsigned"): "BOOL and integers",
+        ("bool", "unsigned", "float"): "BOOL, unsigned integers and floats",
+    }
     lines = ["| model | output | its datatype |", "| --- | --- | --- |"]
 
     def quoted(words_of):
         return ", ".join(f"`{word}`" for word in words_of)
 
     for ops in group_by_results(catalogue):
-        results = [result_of(ops[0], dtypes, "the input's", names) for dtypes in natures]
         by_result = {}
-        for result, word in zip(results, words):
-            by_result.setdefault(result, []).append(word)
+        for column in COLUMNS:
+            for nature, result in results_by_nature(ops[0], column, catalogue).items():
+                by_result.setdefault(result, []).append(nature)
         if len(by_result) == 1:
-            text = results[0]
+            (text,) = (words[result] for result in by_result)
         else:
-            text = "; ".join(
-                f"{result} of {of[0] if len(of) == 1 else integers}"
-                for result, of in by_result.items()
-            )
+            text = "; ".join(f"{words[r]} for {inputs[tuple(of)]}" for r, of in by_result.items())
         models = quoted(op["name"] for op in ops)
         outputs = quoted(op["name"].upper() for op in ops)
         lines.append(f"| {models} | {outputs} | {text} |")
@@ -131,6 +169,7 @@ def cpp_header(catalogue):
         "struct OpRow {",
         "  Op op;",
         "  bool has_empty;  // it has a result over no elements",
+        "  const char* params;  // the field of OpSpec.params that is its own; or empty",
         "  // The most bytes that a partial state has of one output, for each of kDTypeRows.",
         f"  std::int64_t state_bytes_max[{len(dtypes)}];",
         "};",
@@ -140,7 +179,8 @@ def cpp_header(catalogue):
     for op in ops:
         sizes = ", ".join(str(op["state_bytes_max"][d["name"]]) for d in dtypes)
         has_empty = str(op["has_empty"]).lower()
-        lines.append(f"    {{v1::OP_{op['name'].upper()}, {has_empty}, {{{sizes}}}}},")
+        params = op["params"]["name"] if op["params"] else ""
+        lines.append(f'    {{v1::OP_{op["name"].upper()}, {has_empty}, "{params}", {{{sizes}}}}},')
     lines += [
         "};",
         "",
@@ -214,6 +254,13 @@ def python_module(catalogue):
         "# Ops that have no result over no elements.",
         f"REFUSE_EMPTY: frozenset[str] = frozenset({json.dumps(refuse)})",
         "",
+        "# What the contract calls the parameters of an op that has some.",
+        *python_dict(
+            "PARAMS",
+            "dict[str, str]",
+            ((op["name"], f'"{op["params"]["name"]}"') for op in ops if op["params"]),
+        ),
+        "",
         "# What `describe` asks for.",
         "DESCRIBE: tuple[str, ...] = (",
         *(f'    "{name}",' for name in catalogue["describe"]),
@@ -251,6 +298,7 @@ def made(catalogue):
         "docs/kserve.md": with_table("docs/kserve.md", "models", kserve_table(catalogue)),
         "client/cpp/catalogue.h": cpp_header(catalogue),
         "client/python/warpfold/_catalogue.py": python_module(catalogue),
+        **python_functions.made_of(catalogue, MADE),
     }
 
 

@@ -106,7 +106,7 @@ void AddInput(CLI::App& command, FilesFlags& flags) {
 void AddStatisticsFlags(CLI::App& command, StatisticsFlags& flags) {
   command.add_flag("--omit-nan", flags.omit_nan, "Leave NaNs out, as NumPy's nansum, nanmean, ...");
   command.add_option("--ddof", flags.ddof, "The divisor of std and var is the count less this")
-      ->transform(IsWhole())
+      ->check(IsFinite())
       ->capture_default_str();
 }
 

@@ -87,7 +87,11 @@ absl::StatusOr<std::vector<std::string>> Rewritten(const std::vector<std::string
       return absl::InternalError("the server's state is not a PartialState");
     }
     state.mutable_tensor()->mutable_shape()->Assign(shape.begin(), shape.end());
-    state.mutable_ops()->Assign(ops.begin(), ops.end());
+    google::protobuf::RepeatedPtrField<v1::OpSpec> kept;
+    for (v1::OpSpec& spec : *state.mutable_ops()) {
+      if (std::find(ops.begin(), ops.end(), spec.op()) != ops.end()) kept.Add(std::move(spec));
+    }
+    state.mutable_ops()->Swap(&kept);
     rewritten.push_back(state.SerializeAsString());
   }
   return rewritten;

@@ -57,6 +57,10 @@ CLI::Validator IsNonNegative() {
   return IsNumber([](double number) { return number >= 0; }, "negative", "NONNEGATIVE");
 }
 
+CLI::Validator IsFinite() {
+  return IsNumber([](double /*number*/) { return true; }, "", "NUMBER");
+}
+
 CLI::Validator IsBetween(double least, double most) {
   return IsNumber([=](double number) { return number >= least && number <= most; },
                   absl::StrCat("not ", least, " to ", most),

@@ -12,6 +12,7 @@ namespace warpfold::client {
 // Finite numbers, to check().
 CLI::Validator IsNonNegative();
 CLI::Validator IsPositive();
+CLI::Validator IsFinite();
 CLI::Validator IsBetween(double least, double most);
 
 // Whole numbers, to transform() by: "1.0" becomes "1", which CLI11 alone takes.

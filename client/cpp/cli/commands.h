@@ -45,7 +45,7 @@ struct FilesFlags {
 
 struct StatisticsFlags {
   bool omit_nan = false;  // of floats
-  std::int64_t ddof = 0;  // of var and std
+  double ddof = 0;        // of var and std
 };
 
 struct ReduceFlags {

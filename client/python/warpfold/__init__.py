@@ -14,9 +14,10 @@ TypeError or ValueError before anything is sent.
 
 The modules are layers. Each imports from those below it, and within one imports do not lead back:
 
-* Dask: dask, _dask
-* clients and tensors: aio, _client, _connected, _remote, _namespace, _contexts
-* NumPy's names: _functions, _nan_functions, _searches, _words
+* Dask: dask, _dask_functions, _dask
+* clients: aio, _client, _connected, _contexts
+* tensors on the server: _remote, _tensor_methods, _methods, _namespace
+* NumPy's names: _functions, _numpy_functions, _words
 * what a call does: _flows, _describe
 * how a tensor travels: _shared, _cuda_memory, _regions, _owners, _segments, _pieces, _stripes
 * RPCs and waiting: _rpcs, _small, _options, _blocking_io, _asyncio_io, _io

@@ -156,7 +156,7 @@ def _value(op: str, call: ReduceCall, result: Any) -> Any:
     """A NumPy scalar where the result has no dimensions, as NumPy's functions return."""
     shape = tuple(result.tensor.shape)
     name = _contract.DTYPE_NAMES.get(result.tensor.dtype)
-    if result.op == _contract.OPS[op] and name is not None and shape == call.result_shape:
+    if result.spec.op == _contract.OPS[op] and name is not None and shape == call.result_shape:
         dtype = dtype_named(name)
         if len(result.data) == dtype.itemsize * math.prod(shape):
             values = np.frombuffer(result.data, dtype=on_wire(dtype))
@@ -164,6 +164,6 @@ def _value(op: str, call: ReduceCall, result: Any) -> Any:
                 return values[0]
             return values.astype(dtype).reshape(shape)  # a copy, the caller's to write to
     raise InternalError(
-        f"the server's result (op {result.op}, {name} {shape}, {len(result.data)} bytes) is not "
-        f"one to {op} of shape {call.result_shape}"
+        f"the server's result (op {result.spec.op}, {name} {shape}, {len(result.data)} bytes) is "
+        f"not one to {op} of shape {call.result_shape}"
     )

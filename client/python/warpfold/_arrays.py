@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, SupportsIndex, Union
 
@@ -19,16 +20,17 @@ except ImportError:  # NumPy before 1.25
 
 __all__ = [
     "Axis",
-    "Whole",
+    "Real",
     "as_operand",
     "as_tensor",
     "normalized_axes",
+    "real",
     "shareable",
     "truth",
     "whole",
 ]
 
-Whole = Union[SupportsIndex, float]  # a float only if it is a whole number
+Real = Union[SupportsIndex, float]
 Axis = Union[None, SupportsIndex, tuple[SupportsIndex, ...]]
 
 
@@ -83,14 +85,29 @@ def _from_other(x: Any) -> np.ndarray[Any, Any]:
     return Exported(x).on_host() if hasattr(x, "__dlpack__") else of_numpy(x)
 
 
-def whole(name: str, value: Whole) -> int:
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return int(value)
+def whole(name: str, value: SupportsIndex) -> int:
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        return operator.index(value)
     except TypeError:
         kind = type(value).__name__
         raise TypeError(f"{name} is {value!r}, a {kind}, but must be a whole number") from None
+
+
+def real(name: str, value: Real) -> float:
+    """A finite number; TypeError and ValueError name what is none."""
+    if not isinstance(value, (float, np.floating)):
+        try:
+            value = operator.index(value)
+        except TypeError:
+            kind = type(value).__name__
+            raise TypeError(f"{name} is {value!r}, a {kind}, but must be a number") from None
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} is {value!r}, but must be a finite float64")
+    return number
 
 
 def truth(name: str, value: Any) -> bool:

@@ -9,6 +9,7 @@ __all__ = [
     "NUMPY_DTYPES",
     "NUMPY_FUNCTIONS",
     "Op",
+    "PARAMS",
     "REFUSE_EMPTY",
     "RESULTS",
 ]
@@ -31,6 +32,8 @@ Op = Literal[
     "all",
     "nan_count",
     "inf_count",
+    "max_abs",
+    "ptp",
 ]
 
 # NumPy's names of the contract's dtypes.
@@ -64,6 +67,7 @@ NUMPY_FUNCTIONS: tuple[str, ...] = (
     "all",
     "argmin",
     "argmax",
+    "ptp",
     "nansum",
     "nanmin",
     "nanmax",
@@ -76,7 +80,13 @@ NUMPY_FUNCTIONS: tuple[str, ...] = (
 )
 
 # Ops that have no result over no elements.
-REFUSE_EMPTY: frozenset[str] = frozenset(["argmax", "argmin", "max", "min"])
+REFUSE_EMPTY: frozenset[str] = frozenset(["argmax", "argmin", "max", "min", "ptp"])
+
+# What the contract calls the parameters of an op that has some.
+PARAMS: dict[str, str] = {
+    "var": "variance",
+    "std": "variance",
+}
 
 # What `describe` asks for.
 DESCRIBE: tuple[str, ...] = (
@@ -265,5 +275,17 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+    },
+    "max_abs": {
+        "int8": "uint8",
+        "int16": "uint16",
+        "int32": "uint32",
+        "int64": "uint64",
+    },
+    "ptp": {
+        "int8": "uint8",
+        "int16": "uint16",
+        "int32": "uint32",
+        "int64": "uint64",
     },
 }

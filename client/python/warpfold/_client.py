@@ -9,7 +9,7 @@ import grpc
 import numpy as np
 
 from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
-from ._arrays import Axis, Whole, as_tensor, shareable
+from ._arrays import Axis, Real, as_tensor, shareable
 from ._blocking_io import BlockingIo, Latch, run
 from ._connected import Connected
 from ._contexts import Context
@@ -173,7 +173,7 @@ class Client(
         offset: Offset,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: Whole = 0,
+        ddof: Real = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> bytes:

@@ -114,7 +114,12 @@ OP_NAMES = {number: name for name, number in OPS.items()}
 NAN_POLICY_OMIT = _numbers("NanPolicy", "NAN_POLICY_")["omit"]
 
 # The contract's dtypes by NumPy's names.
-DTYPES = {NUMPY_DTYPES[name]: number for name, number in _numbers("DType", "DTYPE_").items()}
+# Those that this client knows.
+DTYPES = {
+    NUMPY_DTYPES[name]: number
+    for name, number in _numbers("DType", "DTYPE_").items()
+    if name in NUMPY_DTYPES
+}
 DTYPE_NAMES = {number: name for name, number in DTYPES.items()}
 
 _KINDS = PartialState.DESCRIPTOR.enum_types_by_name["Kind"].values

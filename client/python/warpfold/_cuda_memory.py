@@ -43,11 +43,11 @@ class Region:
         self.name = secrets.token_hex(16)  # that nobody else has
         self.arrays: list[CudaArray] = []  # that are used, and so held
 
-    def name_in(self, request: Any, array: CudaArray) -> None:
-        """Makes an array of the allocation the source of a ReduceRequest."""
-        request.memory.name = self.name
-        request.memory.offset_bytes = array.pointer - self.allocation.base
-        request.memory.size_bytes = array.nbytes
+    def name_in(self, source: Any, array: CudaArray) -> None:
+        """Says in a Source of a request that it is an array of the allocation."""
+        source.memory.name = self.name
+        source.memory.offset_bytes = array.pointer - self.allocation.base
+        source.memory.size_bytes = array.nbytes
 
 
 class CudaMemory:
@@ -79,7 +79,7 @@ class CudaMemory:
             return None
         try:
             await self._rpcs.io.work(array.wait)
-            named = call.at_memory(lambda request: region.name_in(request, array))
+            named = call.at_memory(lambda source: region.name_in(source, array))
             return await self._rpcs.named(self._rpcs.io, named, deadline)
         finally:
             await self.give_back(region, array)

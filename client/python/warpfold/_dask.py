@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, Callable, SupportsIndex, Union
+from typing import Any, Callable, SupportsIndex, TypedDict, Union
 
 import dask
 import dask.array as da
@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _contract
 from ._answer import Reduction
-from ._arrays import Axis, normalized_axes
+from ._arrays import Axis, Real, normalized_axes
 from ._client import Client, connect
 from ._contract import Op
 from ._dtypes import dtype_number, result_dtype
@@ -26,13 +26,25 @@ from ._errors import UnavailableError, WarpfoldError
 from ._request import checked_ops
 from ._retry import RetryPolicy
 from ._target import chosen_target, with_default_port
+from ._words import check_words
 
-__all__ = ["Connect", "Servers", "Somewhere", "reduce"]
+__all__ = ["Connect", "Options", "Servers", "Somewhere", "reduce", "reduce_one"]
 
 Servers = Union[None, str, Sequence[str]]
 Connect = Callable[[str], Client]
 Somewhere = Callable[[Callable[[Client], Any]], Any]  # runs it with a client
 
+
+class Options(TypedDict, total=False):
+    """What every function takes beside NumPy's arguments."""
+
+    keepdims: bool
+    servers: Servers
+    connect: Connect
+    split_every: int | None
+
+
+_WORDS = frozenset(Options.__annotations__)
 _connect = connect
 _turn = itertools.count()
 # As many as connecting takes, within a second. A server that is full is waited for as ever.
@@ -50,7 +62,7 @@ def reduce(
     *,
     keepdims: bool = False,
     omit_nan: bool = False,
-    ddof: SupportsIndex = 0,
+    ddof: Real = 0,
     servers: Servers = None,
     connect: Connect = connect,
     split_every: int | None = None,
@@ -81,6 +93,21 @@ def reduce(
     )
     merged = _merged(states, axes, somewhere, split_every)
     return {op: _result(merged, op, x.dtype, axes, keepdims) for op in ops}
+
+
+def reduce_one(
+    function: str,
+    x: da.Array,
+    op: Op,
+    axis: Axis,
+    options: Options,
+    *,
+    ddof: Real = 0,
+    omit_nan: bool = False,
+) -> da.Array:
+    """The results of one op, which is all that NumPy's `function` computes."""
+    check_words(function, options, _WORDS)
+    return reduce(x, [op], axis, ddof=ddof, omit_nan=omit_nan, **options)[op]
 
 
 def _merged(

@@ -10,12 +10,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ._arrays import Axis, Whole
+from ._arrays import Axis, Real
 from ._contract import Op
-from ._forms import Out
-from ._nan_functions import NanFunctions
+from ._numpy_functions import NumpyFunctions
 from ._request import plan
-from ._searches import Searches
 from ._words import (
     CallOptions,
     DescribedT,
@@ -27,26 +25,25 @@ from ._words import (
     TruthT,
     ValueT,
     check_words,
-    freedom,
     norm_op,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-    from ._words import FreedomOptions, ScalarOptions
+    from ._words import ScalarOptions
 
 __all__ = ["Functions"]
 
 
 class Functions(
-    NanFunctions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
-    Searches[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
+    NumpyFunctions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
 ):
     """NumPy's reductions. Arguments and result dtypes are NumPy's, with these differences:
 
-    * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps.
+    * An integer sum that does not fit its dtype raises OutOfRangeError; it never wraps. The ptp of
+      signed integers does not, either: it is of the unsigned dtype of their size. That of booleans,
+      which NumPy refuses, is whether they differ.
     * A result is the exact one, rounded once to its dtype: a sum of float32 is the real sum of the
       elements, to the nearest float32. The same input gives the same bits on every server whose
       `info().numerics_version` is the same.
@@ -54,7 +51,6 @@ class Functions(
       raises DataLossError, which is rare.
     * `dtype` and `out` widen a result and never round it a second time: what would is a TypeError.
       They do not change how it is computed.
-    * `ddof` and `correction` are whole numbers, of whatever type.
     * There are no RuntimeWarnings: the mean of nothing is NaN without one, as is the nanmin of
       nothing but NaN.
 
@@ -71,7 +67,7 @@ class Functions(
         *,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: Whole = 0,
+        ddof: Real = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> ReductionT:
@@ -123,231 +119,6 @@ class Functions(
             self._flows.describe(x, axis, **call), "describe"
         )
         return described
-
-    @overload
-    def sum(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
-
-    @overload
-    def sum(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def sum(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
-        """np.sum.
-
-        >>> print(client.sum([[1, 2], [3, 4]], axis=0))
-        [4 6]
-        """
-        return self._value("sum", plan(x, ["sum"], axis, keepdims), call, dtype, out)
-
-    @overload
-    def mean(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> FloatT: ...
-
-    @overload
-    def mean(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def mean(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> FloatT | ValueT:
-        """np.mean.
-
-        >>> print(client.mean(np.arange(4)))
-        1.5
-        """
-        return self._value("mean", plan(x, ["mean"], axis, keepdims), call, dtype, out)
-
-    @overload
-    def min(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
-
-    @overload
-    def min(
-        self,
-        x: Any,
-        axis: Axis = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def min(
-        self,
-        x: Any,
-        axis: Axis = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
-        """np.min.
-
-        >>> print(client.min([[1.5, 2], [3, 0.5]], axis=1, keepdims=True))
-        [[1.5]
-         [0.5]]
-        """
-        return self._value("min", plan(x, ["min"], axis, keepdims), call, None, out)
-
-    @overload
-    def max(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
-
-    @overload
-    def max(
-        self,
-        x: Any,
-        axis: Axis = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def max(
-        self,
-        x: Any,
-        axis: Axis = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
-        """np.max."""
-        return self._value("max", plan(x, ["max"], axis, keepdims), call, None, out)
-
-    @overload
-    def prod(self, x: Any, axis: None = None, **call: Unpack[ScalarOptions]) -> NumberT: ...
-
-    @overload
-    def prod(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def prod(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        *,
-        keepdims: bool = False,
-        **call: Unpack[CallOptions],
-    ) -> NumberT | ValueT:
-        """np.prod."""
-        return self._value("prod", plan(x, ["prod"], axis, keepdims), call, dtype, out)
-
-    @overload
-    def var(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
-
-    @overload
-    def var(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        ddof: Whole = 0,
-        *,
-        keepdims: bool = False,
-        correction: Whole | None = None,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def var(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        ddof: Whole = 0,
-        *,
-        keepdims: bool = False,
-        correction: Whole | None = None,
-        **call: Unpack[CallOptions],
-    ) -> FloatT | ValueT:
-        """np.var."""
-        return self._value(
-            "var",
-            plan(x, ["var"], axis, keepdims, ddof=freedom(ddof, correction)),
-            call,
-            dtype,
-            out,
-        )
-
-    @overload
-    def std(self, x: Any, axis: None = None, **call: Unpack[FreedomOptions]) -> FloatT: ...
-
-    @overload
-    def std(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        ddof: Whole = 0,
-        *,
-        keepdims: bool = False,
-        correction: Whole | None = None,
-        **call: Unpack[CallOptions],
-    ) -> ValueT: ...
-
-    def std(
-        self,
-        x: Any,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: Out = None,
-        ddof: Whole = 0,
-        *,
-        keepdims: bool = False,
-        correction: Whole | None = None,
-        **call: Unpack[CallOptions],
-    ) -> FloatT | ValueT:
-        """np.std."""
-        return self._value(
-            "std",
-            plan(x, ["std"], axis, keepdims, ddof=freedom(ddof, correction)),
-            call,
-            dtype,
-            out,
-        )
 
     @overload
     def norm(

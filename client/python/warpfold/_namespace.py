@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from ._arrays import Axis, Whole
+from ._arrays import Axis, Real
 from ._shaped import Shaped
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def prod(
 
 
 def std(
-    x: Any, /, *, axis: Axis = None, correction: Whole = 0.0, keepdims: Any = False, ddof: Whole = 0
+    x: Any, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: Any = False, ddof: Real = 0
 ) -> Any:
     """`ddof` is xarray's."""
     return x.std(axis, ddof=ddof, correction=correction or None, keepdims=keepdims)
@@ -120,7 +120,7 @@ def sum(
 
 
 def var(
-    x: Any, /, *, axis: Axis = None, correction: Whole = 0.0, keepdims: Any = False, ddof: Whole = 0
+    x: Any, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: Any = False, ddof: Real = 0
 ) -> Any:
     """`ddof` is xarray's."""
     return x.var(axis, ddof=ddof, correction=correction or None, keepdims=keepdims)

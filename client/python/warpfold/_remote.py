@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -19,26 +19,18 @@ from ._catalogue import NUMPY_FUNCTIONS
 from ._cuda_array import CudaArray
 from ._cuda_memory import Region
 from ._functions import Functions
+from ._methods import method_of
 from ._namespace import namespace
 from ._shaped import Named
+from ._tensor_methods import TensorMethods
+from ._words import DescribedT, FloatT, IndexT, NumberT, ReductionT, TruthT, ValueT
 
 if TYPE_CHECKING:
-    from typing_extensions import Concatenate, ParamSpec, Unpack
+    from typing_extensions import Unpack
 
     from ._words import CallOptions
 
-    P = ParamSpec("P")
-
 __all__ = ["OnServer", "Remote", "Shared"]
-
-NumberT = TypeVar("NumberT")
-FloatT = TypeVar("FloatT")
-IndexT = TypeVar("IndexT")
-TruthT = TypeVar("TruthT")
-ValueT = TypeVar("ValueT")
-ReductionT = TypeVar("ReductionT")
-DescribedT = TypeVar("DescribedT")
-ResultT = TypeVar("ResultT")
 
 # The client's method by NumPy's function.
 _METHODS: dict[Callable[..., Any], str] = {
@@ -65,39 +57,9 @@ _OPERATORS += [f"r{name}" for name in _OPERATORS] + "lt le gt ge neg pos abs inv
 _OPERATORS += "len iter getitem setitem contains int float complex".split()
 
 
-
-def _method(
-    function: Callable[
-        Concatenate[
-            Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], Any, P
-        ],
-        ResultT,
-    ],
-) -> Callable[
-    Concatenate[OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT], P],
-    ResultT,
-]:
-    """The client's function of a tensor, as the tensor's own method."""
-    name = function.__name__
-
-    @wraps(function)
-    def method(
-        self: OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT],
-        /,
-        *arguments: P.args,
-        **options: P.kwargs,
-    ) -> ResultT:
-        result: ResultT = getattr(self._client, name)(self, *arguments, **options)
-        return result
-
-    signature = inspect.signature(function)
-    others = [p for p in signature.parameters.values() if p.name != "x"]
-    method.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-    method.__module__, method.__qualname__ = __name__, f"OnServer.{name}"
-    return method
-
-
-class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]):
+class OnServer(
+    Named, TensorMethods[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT]
+):
     """A tensor that a server can reach by itself; NumPy's reductions of it send no elements.
 
     np.sum(tensor, axis=0), tensor.sum(axis=0) and client.sum(tensor, axis=0) are the same; so for
@@ -170,54 +132,11 @@ class OnServer(Named, Generic[NumberT, FloatT, IndexT, TruthT, ValueT, Reduction
 
     describe.__doc__ = Functions.describe.__doc__
 
-    reduce = _method(
+    reduce = method_of(
         Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].reduce
     )
-    sum = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].sum)
-    mean = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].mean)
-    min = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].min)
-    max = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].max)
-    prod = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].prod)
-    var = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].var)
-    std = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].std)
-    argmin = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmin
-    )
-    argmax = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].argmax
-    )
-    any = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].any)
-    all = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].all)
-    count_nonzero = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].count_nonzero
-    )
-    norm = _method(Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm)
-    nansum = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nansum
-    )
-    nanmean = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmean
-    )
-    nanmin = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmin
-    )
-    nanmax = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanmax
-    )
-    nanprod = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanprod
-    )
-    nanvar = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanvar
-    )
-    nanstd = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanstd
-    )
-    nanargmin = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmin
-    )
-    nanargmax = _method(
-        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].nanargmax
+    norm = method_of(
+        Functions[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, DescribedT].norm
     )
 
 
@@ -265,8 +184,8 @@ class Remote(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, Descr
             raise RuntimeError("the tensor was deleted")
         return self._id
 
-    def name_in(self, request: Any) -> None:
-        request.tensor_id = self.id
+    def name_in(self, source: Any) -> None:
+        source.tensor_id = self.id
 
     def __repr__(self) -> str:
         state = "deleted" if self._deleted else f"id={self._id}"
@@ -294,11 +213,11 @@ class Shared(OnServer[NumberT, FloatT, IndexT, TruthT, ValueT, ReductionT, Descr
         self._array = array
         self._region: Region | None = region
 
-    def name_in(self, request: Any) -> None:
+    def name_in(self, source: Any) -> None:
         if self._region is None:
             raise RuntimeError("the array is shared no longer")
         self._array.wait()
-        self._region.name_in(request, self._array)
+        self._region.name_in(source, self._array)
 
 
 @lru_cache(maxsize=64)  # 30 us each

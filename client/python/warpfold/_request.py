@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, SupportsIndex, Unio
 import numpy as np
 
 from . import _contract
-from ._arrays import Axis, Whole, as_operand, normalized_axes, truth, whole
+from ._arrays import Axis, Real, as_operand, normalized_axes, real, truth, whole
+from ._catalogue import PARAMS
 from ._contract import Op
 from ._cuda_array import CudaArray
 from ._dtypes import dtype_named, dtype_number, result_dtype
@@ -75,6 +76,11 @@ class ReduceCall(NamedTuple):
     refuses_all_nan: bool = False  # an index of no number is a ValueError, as in NumPy
 
     @property
+    def tensor(self) -> Any:
+        """The TensorSpec of the values."""
+        return self.request.sources[0].tensor
+
+    @property
     def payload_bytes(self) -> int:
         return 0 if self.payload is None else self.payload.nbytes
 
@@ -89,9 +95,9 @@ class ReduceCall(NamedTuple):
         return b"".join((head, prefix, self.host_payload))
 
     def at_memory(self, name_in: Callable[[Any], object]) -> ReduceCall:
-        """The same of bytes in a registered region, as which `name_in` sets the source."""
+        """The same of bytes in a registered region, which `name_in` says in the source."""
         request = copy_of(self.request)
-        name_in(request)
+        name_in(request.sources[0])
         return self._replace(request=request, payload=None)
 
 
@@ -102,7 +108,7 @@ def plan(
     keepdims: bool,
     *,
     omit_nan: bool = False,
-    ddof: Whole = 0,
+    ddof: Real = 0,
     request_id: str = "",
     is_part: bool = False,
 ) -> ReduceCall:
@@ -129,13 +135,13 @@ def plan(
     # Only floats have NaN; a server without OMIT still answers nansum of integers.
     omit_nan = omit_nan and tensor.dtype.kind not in "biu"
     request = _request_of(
-        names, dtype_number(tensor.dtype), shape, axes, keepdims, omit_nan, whole("ddof", ddof)
+        names, dtype_number(tensor.dtype), shape, axes, keepdims, omit_nan, real("ddof", ddof)
     )
     if remote or request_id:
         request = copy_of(request)
         request.request_id = request_id
     if remote:
-        x.name_in(request)
+        x.name_in(request.sources[0])
     return ReduceCall(
         ops=names,
         request=request,
@@ -162,16 +168,16 @@ def _request_of(
     axes: tuple[int, ...] | None,
     keepdims: bool,
     omit_nan: bool,
-    correction: int,
+    correction: float,
 ) -> Any:
-    request = _contract.ReduceRequest(
-        ops=[_contract.OPS[name] for name in ops],
-        axes=axes or (),
-        keepdims=keepdims,
-        correction=correction,
-    )
-    request.tensor.dtype = dtype
-    request.tensor.shape.extend(shape)
+    request = _contract.ReduceRequest(axes=axes or (), keepdims=keepdims)
+    for name in ops:
+        spec = request.ops.add(op=_contract.OPS[name])
+        if PARAMS.get(name) == "variance":
+            spec.variance.correction = correction
+    tensor = request.sources.add().tensor
+    tensor.dtype = dtype
+    tensor.shape.extend(shape)
     if omit_nan:
         request.nan_policy = _contract.NAN_POLICY_OMIT
     return request
@@ -181,7 +187,7 @@ def form_of(function: str, call: ReduceCall, dtype: DTypeLike | None, out: Out) 
     """What to make of the result of the call's only op; None: nothing."""
     if dtype is None and out is None:
         return None
-    elements = dtype_named(_contract.DTYPE_NAMES[call.request.tensor.dtype])
+    elements = dtype_named(_contract.DTYPE_NAMES[call.tensor.dtype])
     own = result_dtype(call.ops[0], elements)
     return widened(function, own, call.result_shape, dtype, out)
 
@@ -270,7 +276,7 @@ def call_of_state(state: bytes) -> ReduceCall:
     partial = _contract.PartialState.FromString(state)
     shape = tuple(partial.tensor.shape)
     return ReduceCall(
-        ops=tuple(_contract.OP_NAMES[op] for op in partial.ops),
+        ops=tuple(_contract.OP_NAMES[spec.op] for spec in partial.ops),
         request=_contract.ReduceRequest(),
         payload=None,
         result_shape=result_shape(shape, tuple(partial.axes), partial.keepdims),

@@ -52,10 +52,10 @@ class Segment:
         """Takes the name away; the memory goes with the last who has it."""
         os.unlink(self._path)
 
-    def name_in(self, request: Any, size: int) -> None:
-        """Makes its first bytes the source of a ReduceRequest."""
-        request.memory.name = self.name
-        request.memory.size_bytes = size
+    def name_in(self, source: Any, size: int) -> None:
+        """Says in a Source of a request that it is its first bytes."""
+        source.memory.name = self.name
+        source.memory.size_bytes = size
 
     def fill(self, payload: memoryview) -> None:
         """Lets other threads run meanwhile."""

@@ -31,6 +31,6 @@ class Shaped:
 class Named(Shaped):
     reshapes = False  # a request may give it another shape of as many elements
 
-    def name_in(self, request: Any) -> None:
-        """Makes it the source of a ReduceRequest. RuntimeError when it was ended."""
+    def name_in(self, source: Any) -> None:
+        """Says in a Source of a request where it is. RuntimeError when it was ended."""
         raise NotImplementedError

@@ -109,7 +109,7 @@ class SharedMemory:
     ) -> Reduction:
         payload = call.host_payload
         await io.work(lambda: slot.fill(payload))
-        named = call.at_memory(lambda request: slot.name_in(request, len(payload)))
+        named = call.at_memory(lambda source: slot.name_in(source, len(payload)))
         answer = await self._rpcs.named(io, named, deadline)
         slot.proven = True
         meter.stream()(len(payload))

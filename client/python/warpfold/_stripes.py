@@ -34,7 +34,7 @@ class Stripes(NamedTuple):
 
 def stripes_of(call: ReduceCall, count: int, limits: Limits) -> Stripes | None:
     """Some `count` of them. None when the call cannot be cut, or not with profit."""
-    shape = tuple(call.request.tensor.shape)
+    shape = tuple(call.tensor.shape)
     longer = [i for i, length in enumerate(shape) if length > 1]
     if count < 2 or not longer or not call.payload_bytes or call.request.return_state:
         return None
@@ -70,7 +70,7 @@ def _parts(call: ReduceCall, shape: tuple[int, ...], count: int, limits: Limits)
         return None
     step = -(-run.length // count)
     parts = -(-run.length // step)
-    dtype = _contract.DTYPE_NAMES[call.request.tensor.dtype]
+    dtype = _contract.DTYPE_NAMES[call.tensor.dtype]
     omit_nan = call.request.nan_policy == _contract.NAN_POLICY_OMIT
     each = state_bytes(dtype, call.ops, omit_nan)
     elements = math.prod(call.result_shape)
@@ -102,9 +102,9 @@ def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
 def _piece(call: ReduceCall, length: int, start: int, shape: tuple[int, ...]) -> ReduceCall:
     """What begins at index `start` of the `length` that the payload has outermost."""
     index_bytes = call.payload_bytes // length
-    size = math.prod(shape) * (call.payload_bytes // math.prod(call.request.tensor.shape))
+    size = math.prod(shape) * (call.payload_bytes // math.prod(call.tensor.shape))
     request = copy_of(call.request)
-    request.tensor.shape[:] = shape
+    request.sources[0].tensor.shape[:] = shape
     payload = call.host_payload[start * index_bytes : start * index_bytes + size]
     return call._replace(request=request, payload=payload)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypedDic
 
 import numpy as np
 
-from ._arrays import Axis, Whole, whole
+from ._arrays import Axis, Real, real
 from ._flows import Flows
 from ._forms import Out
 from ._progress import Progress
@@ -62,8 +62,8 @@ class ScalarOptions(CallOptions, total=False):
 
 
 class FreedomOptions(ScalarOptions, total=False):
-    ddof: Whole
-    correction: Whole | None
+    ddof: Real
+    correction: Real | None
 
 
 _WORDS = frozenset(CallOptions.__annotations__)
@@ -108,12 +108,12 @@ def one_axis(axis: Axis) -> Axis:
     return axis
 
 
-def freedom(ddof: Whole, correction: Whole | None) -> int:
+def freedom(ddof: Real, correction: Real | None) -> float:
     if correction is None:
-        return whole("ddof", ddof)
+        return real("ddof", ddof)
     if ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
-    return whole("correction", correction)
+    return real("correction", correction)
 
 
 def norm_op(x: Any, ord: Ord, axis: Axis) -> str:

@@ -22,7 +22,7 @@ import grpc
 import numpy as np
 
 from ._answer import Descriptions, Floating, Integer, Number, Reduction, Values
-from ._arrays import Axis, Whole, as_tensor, shareable
+from ._arrays import Axis, Real, as_tensor, shareable
 from ._asyncio_io import AsyncioIo
 from ._connected import Connected
 from ._contexts import AsyncContext
@@ -189,7 +189,7 @@ class Client(
         offset: Offset,
         keepdims: bool = False,
         omit_nan: bool = False,
-        ddof: Whole = 0,
+        ddof: Real = 0,
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> bytes:

@@ -58,6 +58,7 @@ const char* NameHere(Field field, Bytes bytes) {
     case Field::kTensorId:
     case Field::kHeader:
     case Field::kChunk:
+    case Field::kSources:
     case Field::kStates:
     case Field::kOffset:
     case Field::kLength:

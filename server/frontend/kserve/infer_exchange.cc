@@ -49,7 +49,7 @@ absl::Status InferExchange::Read(grpc::ByteBuffer* buffer, TensorMessage* messag
   if (request.inputs(0).has_contents()) {
     return absl::InvalidArgumentError("inputs.contents: raw_input_contents is there too");
   }
-  if (message->header.has_memory()) {
+  if (message->header.sources(0).has_memory()) {
     return absl::InvalidArgumentError("raw_input_contents: the input is in shared memory");
   }
   message->payload = wire->TakePayload();
@@ -174,7 +174,7 @@ void InferExchange::Fill(v1::ReduceResponse* response,
       parameters["shared_memory_offset"].set_int64_param(place->offset_bytes());
       parameters["shared_memory_byte_size"].set_int64_param(place->size_bytes());
     }
-    output->set_name(OutputOf(result.op()));
+    output->set_name(OutputOf(result.spec().op()));
     output->set_datatype(NameOf(result.tensor().dtype()));
     *output->mutable_shape() = std::move(*result.mutable_tensor()->mutable_shape());
     // Also for one in a region, empty then: clients count on one for each output.

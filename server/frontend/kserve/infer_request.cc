@@ -1,6 +1,7 @@
 #include "server/frontend/kserve/infer_request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -55,6 +56,22 @@ absl::Status SetNanPolicy(const InferParameter& value, v1::ReduceRequest* header
   return absl::OkStatus();
 }
 
+// That of the ops that have one.
+absl::StatusOr<double> CorrectionOf(const Parameters& parameters) {
+  constexpr absl::string_view kField = "parameters.correction";
+  const auto found = parameters.find("correction");
+  if (found == parameters.end()) return 0;
+  const InferParameter& value = found->second;
+  if (value.has_int64_param()) {
+    const auto correction = static_cast<double>(value.int64_param());
+    if (std::fabs(correction) < 0x1p53) return correction;
+    return Wrong(kField, "is not between -2^53 and 2^53");
+  }
+  if (!value.has_double_param()) return Wrong(kField, "is neither an int64 nor a double");
+  if (!std::isfinite(value.double_param())) return Wrong(kField, "is not a finite number");
+  return value.double_param();
+}
+
 absl::Status TakeParameter(const std::string& name, const InferParameter& value,
                            v1::ReduceRequest* header) {
   if (name == "axis") return AddAxes(value, header);
@@ -64,11 +81,7 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
     header->set_keepdims(value.bool_param());
     return absl::OkStatus();
   }
-  if (name == "correction") {
-    if (!value.has_int64_param()) return Wrong("parameters.correction", "is not an int64");
-    header->set_correction(value.int64_param());
-    return absl::OkStatus();
-  }
+  if (name == "correction") return absl::OkStatus();  // the ops' (CorrectionOf)
   if (name == "required_numerics_version") {
     const std::int64_t version = value.int64_param();
     if (!value.has_int64_param() || version < 0 ||
@@ -128,20 +141,23 @@ absl::Status TakeInput(const ModelInferRequest& request, v1::ReduceRequest* head
   }
   const absl::StatusOr<DType> dtype = DecodeDatatype(input.datatype());
   if (!dtype.ok()) return dtype.status();
-  header->mutable_tensor()->set_dtype(ToProto(*dtype));
-  *header->mutable_tensor()->mutable_shape() = input.shape();
+  v1::Source& values = *header->add_sources();
+  values.mutable_tensor()->set_dtype(ToProto(*dtype));
+  *values.mutable_tensor()->mutable_shape() = input.shape();
   absl::StatusOr<std::optional<v1::MemoryRef>> region = TakeRegion("inputs", input.parameters());
   if (!region.ok()) return region.status();
   if (!region->has_value()) return absl::OkStatus();
   if (input.has_contents()) return Wrong("inputs.contents", "the input is in shared memory");
-  *header->mutable_memory() = **std::move(region);
+  *values.mutable_memory() = **std::move(region);
   return absl::OkStatus();
 }
 
 absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const Model& model,
                                          v1::ReduceRequest* header) {
+  const absl::StatusOr<double> correction = CorrectionOf(request.parameters());
+  if (!correction.ok()) return correction.status();
   if (request.outputs().empty()) {
-    for (const Op op : model.ops) header->add_ops(ToProto(op));
+    for (const Op op : model.ops) FillOp(op, *correction, header->add_ops());
     return OutputPlaces(model.ops.size());
   }
   OutputPlaces places;
@@ -153,7 +169,7 @@ absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const
       return Wrong("outputs.name",
                    absl::StrCat(model.name, " has no output ", Quoted(output.name())));
     }
-    header->add_ops(ToProto(*op));
+    FillOp(*op, *correction, header->add_ops());
     absl::StatusOr<std::optional<v1::MemoryRef>> place = TakeRegion("outputs", output.parameters());
     if (!place.ok()) return place.status();
     places.push_back(*std::move(place));

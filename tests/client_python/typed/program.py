@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import warpfold
 import warpfold.aio
+import warpfold.dask
 
 
 def results(client: warpfold.Client, x: NDArray[np.float32]) -> float:
@@ -37,6 +38,7 @@ def results(client: warpfold.Client, x: NDArray[np.float32]) -> float:
 def scalars(client: warpfold.Client, x: NDArray[np.float32], out: NDArray[Any]) -> float:
     place: int = int(client.argmax(x))
     spread = client.std(x, ddof=1, timeout=2.0) + client.nanmax(x) / 2
+    print(client.ptp(x) + 1, client.ptp(x, axis=0)[0])
     print(client.sum(x, axis=None).item(), x[client.nanargmin(x)], not client.all(x), spread.dtype)
     rows = client.sum(x, axis=1)
     print(rows[0], len(rows), client.min(x, keepdims=True)[0, 0], client.sum(x, None, None, out)[0])
@@ -47,6 +49,8 @@ def scalars(client: warpfold.Client, x: NDArray[np.float32], out: NDArray[Any]) 
     wrong: np.floating[Any] = client.sum(x)  # planted
     client.mean(x).bit_count()  # planted
     client.sum(x)[0]  # planted
+    client.ptp(x)[0]  # planted
+    client.ptp(x, dtype=np.float64)  # planted
     len(client.mean(x))  # planted
     client.std(x, ddof=1)[0]  # planted
     client.norm(x)[0]  # planted
@@ -79,6 +83,16 @@ def several(client: warpfold.Client, x: NDArray[np.float32]) -> int:
     return answer.attempts
 
 
+def of_dask(x: Any) -> None:
+    print(warpfold.dask.ptp(x, axis=0, servers="host:50051"), warpfold.dask.var(x, ddof=1))
+    warpfold.dask.reduce(x, ["sum", "ptp"], 0, keepdims=True)["ptp"]
+    warpfold.dask.var(x, ddof="1")  # planted
+    warpfold.dask.sum(x, ddof=1)  # planted
+    warpfold.dask.median(x)  # planted
+    warpfold.dask.Servers  # planted
+    warpfold.dask.reduce(x, ["medain"])  # planted
+
+
 def described(client: warpfold.Client, x: NDArray[Any], all: Mapping[str, list[float]]) -> None:
     print(client.describe(x)["mean"].tolist(), client.describe(all)["weight"]["mean"].tolist())
     client.describe(x)["mean"].tolst()  # planted
@@ -94,6 +108,7 @@ def on_server(client: warpfold.Client, x: NDArray[np.float32]) -> None:
         mean: np.floating[Any] = tensor.mean()
         tensor.max().shapes  # planted
         tensor.sum()[0]  # planted
+        tensor.ptp()[0]  # planted
         tensor.describe().timings  # planted
         tensor.reduce(["sum"])["sum"].tolst()  # planted
         tensor.reduce("sum")  # planted

@@ -23,6 +23,7 @@
 #include "tests/kernels/exact/adversarial.h"
 #include "tests/kernels/exact/draw.h"
 #include "tests/kernels/exact/random_spec.h"
+#include "tests/kernels/op_lists.h"
 
 namespace warpfold {
 namespace {
@@ -210,7 +211,7 @@ TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
 // The values of one element, of which one field is then another number.
 template <typename T, typename Field>
 std::optional<ValueKind> UnpackWith(T element, ValueKind kind, std::size_t at, Field field) {
-  const std::vector<Op> all(std::begin(kAllOps), std::end(kAllOps));
+  const std::vector<Op> all = testing::FirstOps();
   DType dtype = DType::kU8;
   if (std::is_same_v<T, float>) dtype = DType::kF32;
   if (std::is_same_v<T, std::int32_t>) dtype = DType::kI32;

@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "kernels/dtypes/element.h"
 #include "tests/kernels/effort.h"
+#include "tests/kernels/exact/expected_divisor.h"
 #include "tests/kernels/exact/numbers.h"
 #include "tests/kernels/exact/oracle.h"
 
@@ -107,13 +109,13 @@ TYPED_TEST(ExactFinishTest, VariancesAreRoundedOnce) {
   using SumLayout = typename TestFixture::SumLayout;
   using SquareLayout = typename TestFixture::SquareLayout;
   const long unit = UnitExponent<T>();
-  constexpr long kCorrections[] = {0, 1, -3, std::numeric_limits<std::int64_t>::min()};
+  constexpr double kCorrections[] = {0, 1, -3, -0x1p62, -0x1p63, 0.5, 1 - 0x1p-53, 0.1, -1e290};
   const int rounds = testing::Rounds(30'000);
   int tried = 0;
   for (int round = 0; round < rounds; ++round) {
     const long n = this->numbers_.Count();
-    const Variance as{kCorrections[this->numbers_.Between(0, 3)], false};
-    const mpz_class divisor = mpz_class(n) - as.correction;
+    const Variance as{kCorrections[this->numbers_.Between(0, std::ssize(kCorrections) - 1)], false};
+    const mpq_class divisor = testing::ExpectedDivisor(n, as.correction);
     if (divisor <= 0) continue;
     // All elements k but for what makes the variance the one that is wanted.
     const bool root = this->numbers_.OneIn(2);
@@ -188,8 +190,7 @@ TYPED_TEST(ExactFinishTest, ADivisorOfZeroOrLessIsNanOrInfinite) {
   const auto sum = ToMagnitude<DigitLayout<T, 1>>(3);
   const auto equal = ToMagnitude<DigitLayout<T, 2>>(3);
   const auto unequal = ToMagnitude<DigitLayout<T, 2>>(5);
-  for (const std::int64_t correction :
-       {std::int64_t{3}, std::int64_t{4}, std::numeric_limits<std::int64_t>::max()}) {
+  for (const double correction : {3.0, 3.5, 4.0, 0x1p62, 1e300}) {
     const Variance keeps_nan{correction, false};
     const Variance omits_nan{correction, true};
     EXPECT_TRUE(IsNan((FinishVariance<T, false>(sum, equal, of, keeps_nan)))) << correction;

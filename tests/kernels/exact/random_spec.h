@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "kernels/plan.h"
 #include "kernels/types.h"
 #include "tests/kernels/exact/draw.h"
+#include "tests/kernels/op_lists.h"
 
 namespace warpfold::testing {
 
@@ -44,15 +44,11 @@ inline ReduceSpec RandomSpec(DType dtype, std::int64_t elements, std::mt19937_64
   for (long d = 0; d < rank; ++d) {
     if (draw.OneIn(2)) spec.axes.push_back(d);
   }
-  if (draw.OneIn(3)) {
-    spec.ops = {std::begin(kAllOps), std::end(kAllOps)};
-  } else {
-    std::vector<Op> ops(std::begin(kAllOps), std::end(kAllOps));
-    std::shuffle(ops.begin(), ops.end(), random);
-    spec.ops.assign(ops.begin(), ops.begin() + draw.Between(1, 3));
-  }
+  const bool takes_many = draw.OneIn(3);
+  spec.ops = AnyOps(takes_many ? kRequestOpsMax : static_cast<int>(draw.Between(1, 3)), random);
   if (draw.OneIn(3)) spec.nan_policy = NanPolicy::kOmit;
-  spec.correction = draw.AnyOf<std::int64_t>({0, 0, 1, 1, 2, 7, -3, std::int64_t{1} << 40});
+  spec.correction =
+      draw.AnyOf<double>({0, 0, 1, 1, 2, 7, -3, 0.5, 1.5, -0.1, 2.999, 0x1p40, -1e300});
   return spec;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "tests/kernels/exact/expected_divisor.h"
 #include "tests/kernels/exact/result_dtype.h"
 
 namespace warpfold::testing {
@@ -112,6 +113,10 @@ class OutputJudge {
         const std::uint64_t bits = elements_[static_cast<std::size_t>(best)];
         return spec_.dtype == DType::kBool ? At(best).magnitude : bits;
       }
+      case Op::kMaxAbs:
+        return MaxAbsBits();
+      case Op::kPtp:
+        return PtpBits();
       case Op::kArgMin:
       case Op::kArgMax:
         return static_cast<std::uint64_t>(Best(op == Op::kArgMin, true));
@@ -209,13 +214,15 @@ class OutputJudge {
     const Format& format = Result(op);
     if (IsEmpty() || HasNan() || HasInfinity()) return format.NanBits();
     const mpz_class count = static_cast<unsigned long>(taking_part_.size());
-    const mpz_class divisor = count - static_cast<long>(spec_.correction);
+    const mpq_class divisor =
+        ExpectedDivisor(static_cast<long>(taking_part_.size()), spec_.correction);
     const mpz_class numerator = count * squares_ - sum_ * sum_;
     if (divisor <= 0) {
       const bool is_nan = numerator == 0 || (OmitsNan() && IsFloat(spec_.dtype));
       return is_nan ? format.NanBits() : format.InfinityBits();
     }
-    return Rounded(numerator, count * divisor, 2 * unit_, format, op == Op::kStd);
+    return Rounded(numerator * divisor.get_den(), count * divisor.get_num(), 2 * unit_, format,
+                   op == Op::kStd);
   }
 
   // Of floats.
@@ -233,6 +240,33 @@ class OutputJudge {
       exponent += x.exponent;
     }
     return NearestBits(magnitude, 1, exponent, format) | sign;
+  }
+
+  std::uint64_t MaxAbsBits() const {
+    if (IsEmpty()) return 0;
+    if (HasNan()) return Result(Op::kMaxAbs).NanBits();
+    if (HasInfinity()) return Result(Op::kMaxAbs).InfinityBits();
+    const Decoded largest =
+        *std::max_element(taking_part_.begin(), taking_part_.end(),
+                          [](const Decoded& a, const Decoded& b) { return a.Size() < b.Size(); });
+    if (!IsFloat(spec_.dtype)) return largest.magnitude;
+    return Rounded(static_cast<unsigned long>(largest.magnitude), 1, largest.exponent,
+                   Result(Op::kMaxAbs));
+  }
+
+  std::uint64_t PtpBits() const {
+    const std::int64_t min = Best(true, false), max = Best(false, false);
+    if (min < 0 || HasNan()) return Result(Op::kPtp).NanBits();
+    const Decoded &low = At(min), &high = At(max);
+    if (!low.IsFinite() || !high.IsFinite()) {
+      const bool are_one =
+          !low.IsFinite() && !high.IsFinite() && low.is_negative == high.is_negative;
+      return are_one ? Result(Op::kPtp).NanBits() : Result(Op::kPtp).InfinityBits();
+    }
+    const long unit = std::min(low.exponent, high.exponent);
+    const mpz_class difference = InUnits(high, unit) - InUnits(low, unit);
+    if (!IsFloat(spec_.dtype)) return difference.get_ui();
+    return Rounded(difference, 1, unit, Result(Op::kPtp));
   }
 
   // The index of the first NaN unless they are omitted, else of the first of the best; -1 of none.

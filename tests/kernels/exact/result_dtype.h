@@ -7,6 +7,14 @@
 
 namespace warpfold::testing {
 
+inline DType UnsignedOf(DType dtype) {
+  if (dtype == DType::kI8) return DType::kU8;
+  if (dtype == DType::kI16) return DType::kU16;
+  if (dtype == DType::kI32) return DType::kU32;
+  if (dtype == DType::kI64) return DType::kU64;
+  return dtype;
+}
+
 inline DType ExpectedResultDType(Op op, DType dtype) {
   const bool is_float =
       dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
@@ -25,6 +33,9 @@ inline DType ExpectedResultDType(Op op, DType dtype) {
     case Op::kMin:
     case Op::kMax:
       return dtype;
+    case Op::kMaxAbs:
+    case Op::kPtp:
+      return UnsignedOf(dtype);
     case Op::kCountNonzero:
     case Op::kNanCount:
     case Op::kInfCount:
