@@ -20,8 +20,8 @@ struct VarianceDivisor {
     constexpr double kWholeMax = 0x1p62;
     if (std::fabs(correction) <= kWholeMax && std::trunc(correction) == correction) {
       const auto whole = static_cast<std::int64_t>(correction);
-      if (count > whole)
-        digits = static_cast<std::uint64_t>(count) - static_cast<std::uint64_t>(whole);
+      if (count <= whole) return;
+      digits = static_cast<std::uint64_t>(count) - static_cast<std::uint64_t>(whole);
       return;
     }
     const double difference = static_cast<double>(count) - correction;

@@ -22,7 +22,7 @@
 namespace warpfold {
 
 // Serves from Serve on; what a test admits has to have ended when it does.
-class FrontendFixture : public testing::Test {
+class FrontendFixture : public ::testing::Test {
  protected:
   void Serve(std::unique_ptr<Executor> device, const SchedulerOptions& options) {
     devices_.push_back(std::move(device));

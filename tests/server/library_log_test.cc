@@ -82,9 +82,9 @@ TEST(LibraryLogTest, AboveTheRateLinesAreLeftOutAndCounted) {
 
 TEST(LibraryLogTest, NothingIsWrittenToALogThatHasGone) {
   LinesOf(1, [] {});
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   LogOfGrpc();  // by gRPC itself again
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("handshake"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("handshake"), std::string::npos);
 }
 
 }  // namespace

@@ -13,9 +13,11 @@ import sys
 from pathlib import Path
 
 import python_functions
+import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = "tools/catalogue/catalogue.json"
+CONTRACT = "proto/warpfold/v1/reduction.proto"
 PYTHON_NAMES = (
     "DESCRIBE",
     "NUMPY_DTYPES",
@@ -25,104 +27,7 @@ PYTHON_NAMES = (
     "REFUSE_EMPTY",
     "RESULTS",
 )
-# Natures of dtypes that most ops treat alike.
-COLUMNS = (("bool", "signed"), ("unsigned",), ("float",))
 MADE = "Made by tools/catalogue/generate.py; not to be edited."
-
-
-def group_by_results(catalogue):
-    """Ops of the same result dtypes, in the order of their numbers."""
-    groups = {}
-    for op in sorted(catalogue["ops"], key=lambda op: op["number"]):
-        groups.setdefault(tuple(op["results"].items()), []).append(op)
-    return list(groups.values())
-
-
-def dtypes_of(catalogue, natures):
-    return [dtype for dtype in catalogue["dtypes"] if dtype["nature"] in natures]
-
-
-def common_result(op, dtypes, catalogue):
-    """What an op's result is over each of `dtypes`: a dtype, "same", or "unsigned".
-
-    "unsigned" is the unsigned integer of the element's size. None: it is no one of these.
-    """
-    by_name = {dtype["name"]: dtype for dtype in catalogue["dtypes"]}
-    results = [by_name[op["results"][dtype["name"]]] for dtype in dtypes]
-    if results == dtypes:
-        return "same"
-    if all(result == results[0] for result in results):
-        return results[0]["name"]
-    if all(
-        result["nature"] == "unsigned" and result["bytes"] == dtype["bytes"]
-        for result, dtype in zip(results, dtypes)
-    ):
-        return "unsigned"
-    return None
-
-
-def results_by_nature(op, column, catalogue):
-    """What an op's result is over each nature of a column; the same over all where it can be."""
-    together = common_result(op, dtypes_of(catalogue, column), catalogue)
-    found = {
-        nature: together or common_result(op, dtypes_of(catalogue, [nature]), catalogue)
-        for nature in column
-    }
-    if None in found.values():
-        sys.exit(f"generate.py: no words for the dtypes of {op['name']}'s results")
-    return found
-
-
-def readme_table(catalogue):
-    """Result dtypes, for README.md."""
-    words = {dtype["name"]: dtype["name"] for dtype in catalogue["dtypes"]}
-    words.update(same="as the tensor", unsigned="unsigned, of its size")
-    heads = [", ".join(d["name"] for d in dtypes_of(catalogue, column)) for column in COLUMNS]
-    lines = [f"| op | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
-    for ops in group_by_results(catalogue):
-        cells = []
-        for column in COLUMNS:
-            found = results_by_nature(ops[0], column, catalogue)
-            if len(set(found.values())) == 1:
-                cells.append(words[found[column[0]]])
-            else:
-                cells.append("; ".join(f"{nature}: {words[r]}" for nature, r in found.items()))
-        lines.append(f"| {', '.join(op['name'].upper() for op in ops)} | {' | '.join(cells)} |")
-    return lines
-
-
-def kserve_table(catalogue):
-    """The models, for docs/kserve.md."""
-    words = {dtype["name"]: dtype["kserve"] for dtype in catalogue["dtypes"]}
-    words.update(same="the input's", unsigned="the unsigned one of its size")
-    inputs = {
-        ("signed",): "signed integers",
-        ("unsigned",): "unsigned integers",
-        ("float",): "floats",
-        ("bool", "signed"): "BOOL and signed integers",
-        ("bool", "signed", "unsigned"): "BOOL and integers",
-        ("bool", "unsigned", "float"): "BOOL, unsigned integers and floats",
-    }
-    lines = ["| model | output | its datatype |", "| --- | --- | --- |"]
-
-    def quoted(words_of):
-        return ", ".join(f"`{word}`" for word in words_of)
-
-    for ops in group_by_results(catalogue):
-        by_result = {}
-        for column in COLUMNS:
-            for nature, result in results_by_nature(ops[0], column, catalogue).items():
-                by_result.setdefault(result, []).append(nature)
-        if len(by_result) == 1:
-            (text,) = (words[result] for result in by_result)
-        else:
-            text = "; ".join(f"{words[r]} for {inputs[tuple(of)]}" for r, of in by_result.items())
-        models = quoted(op["name"] for op in ops)
-        outputs = quoted(op["name"].upper() for op in ops)
-        lines.append(f"| {models} | {outputs} | {text} |")
-    outputs = quoted(name.upper() for name in catalogue["describe"])
-    lines.append(f"| `describe` | {outputs}, in one pass | as above |")
-    return lines
 
 
 def cpp_header(catalogue):
@@ -281,6 +186,16 @@ def python_module(catalogue):
     return "\n".join(lines) + "\n"
 
 
+def with_comment(path, start, comment):
+    """The text of `path` with its comment behind the line that starts so."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    marker = rf"({re.escape(start)}[^\n]*\n)(?://   [^\n]*\n)+"
+    replaced, count = re.subn(marker, lambda m: m[1] + "\n".join(comment) + "\n", text)
+    if count != 1:
+        sys.exit(f"generate.py: {path} has {count} comments that start with '{start}'")
+    return replaced
+
+
 def with_table(path, name, table):
     """The text of `path` with its table behind the marker of that name."""
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -294,8 +209,10 @@ def with_table(path, name, table):
 def made(catalogue):
     """All texts that are made, by path."""
     return {
-        "README.md": with_table("README.md", "results", readme_table(catalogue)),
-        "docs/kserve.md": with_table("docs/kserve.md", "models", kserve_table(catalogue)),
+        CONTRACT: with_comment(CONTRACT, "// Reductions.", tables.contract_comment(catalogue)),
+        "README.md": with_table("README.md", "results", tables.readme_table(catalogue)),
+        "docs/kserve.md": with_table("docs/kserve.md", "models", tables.kserve_table(catalogue)),
+        "docs/metrics.md": with_table("docs/metrics.md", "classes", tables.class_table(catalogue)),
         "client/cpp/catalogue.h": cpp_header(catalogue),
         "client/python/warpfold/_catalogue.py": python_module(catalogue),
         **python_functions.made_of(catalogue, MADE),

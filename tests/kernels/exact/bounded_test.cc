@@ -74,8 +74,7 @@ class BoundedSumsTest : public ::testing::Test {
       ReduceSpec spec{.dtype = testing::kFloatDType<T>};
       spec.shape = {static_cast<std::int64_t>(row.size())};
       spec.ops = {std::begin(kRoundedOps), std::end(kRoundedOps)};
-      spec.correction =
-          draw.AnyOf<double>({0, 0, 1, 1, 2, 7, -3, 0.5, 1.5, -0.1, 2.999, 0x1p40});
+      spec.correction = draw.AnyOf<double>({0, 0, 1, 1, 2, 7, -3, 0.5, 1.5, -0.1, 2.999, 0x1p40});
       if (draw.OneIn(3)) {
         spec.nan_policy = NanPolicy::kOmit;
         Judge<exact::BoundedFull<T, NanPolicy::kOmit>>(spec, row, draw);

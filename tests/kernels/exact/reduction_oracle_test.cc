@@ -27,7 +27,7 @@ constexpr NanPolicy kOmit = NanPolicy::kOmit;
 // One op of one row of elements.
 template <typename T>
 Answer AnswerOf(Op op, const std::vector<T>& elements, NanPolicy nan_policy = kPropagate,
-                std::int64_t correction = 0) {
+                double correction = 0) {
   const ReduceSpec spec{.dtype = kDTypeOf<T>,
                         .shape = {static_cast<std::int64_t>(elements.size())},
                         .ops = {op},
@@ -48,7 +48,7 @@ class FloatOracleTest : public ::testing::Test {
  protected:
   // All as float64 numbers that T has.
   static void Expect(Op op, const std::vector<double>& elements, double want,
-                     NanPolicy nan_policy = kPropagate, std::int64_t correction = 0) {
+                     NanPolicy nan_policy = kPropagate, double correction = 0) {
     std::string of;
     for (const double x : elements) of += " " + std::to_string(x);
     EXPECT_EQ(AnswerOf(op, ElementsOf<T>(elements), nan_policy, correction).bytes, BytesOf<T>(want))
@@ -127,6 +127,14 @@ TYPED_TEST(FloatOracleTest, TheTableOfSpecialValuesCellByCell) {
   }
 }
 
+TYPED_TEST(FloatOracleTest, MaxAbsAndPtp) {
+  this->Expect(Op::kMaxAbs, {3, -4}, 4);
+  this->Expect(Op::kPtp, {3, -4}, 7);
+  this->Expect(Op::kMaxAbs, {kNan}, 0, kOmit);
+  this->Expect(Op::kPtp, {kNan, kInf, kInf}, kNan, kOmit);
+  this->Expect(Op::kPtp, {-this->Largest(), this->Largest()}, kInf);
+}
+
 // At both ends of every binade.
 TYPED_TEST(FloatOracleTest, OneElementIsItsOwnSumAndProduct) {
   const int stored = this->format().precision - 1;
@@ -147,7 +155,7 @@ TYPED_TEST(FloatOracleTest, VarianceOfAnyDivisor) {
     this->Expect(Op::kStd, {0, 0, 2, 2}, 1, policy);
     this->Expect(Op::kVar, {0, 2}, 0.5, policy, -2);
     this->Expect(Op::kVar, {5}, kNan, policy, 1);
-    for (const std::int64_t correction : {std::int64_t{3}, std::int64_t{4}, kHighest}) {
+    for (const double correction : {3.0, 4.0, 0x1p62}) {
       this->Expect(Op::kVar, {1, 1, 1}, kNan, policy, correction);
       this->Expect(Op::kStd, {0, 1, 2}, policy == kOmit ? kNan : kInf, policy, correction);
     }
@@ -250,7 +258,7 @@ TYPED_TEST(FloatOracleTest, ExtremaIndicesAndCounts) {
 
 template <typename T>
 void ExpectAnswer(Op op, const std::vector<T>& elements, const std::string& want,
-                  std::int64_t correction = 0) {
+                  double correction = 0) {
   for (const NanPolicy policy : {kPropagate, kOmit}) {  // integers have no NaN
     const Answer answer = AnswerOf(op, elements, policy, correction);
     EXPECT_EQ(answer.bytes, want) << Name(kDTypeOf<T>) << " " << Name(op);
