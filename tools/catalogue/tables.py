@@ -76,7 +76,7 @@ INPUTS = {
 
 
 def result_in_words(op, catalogue, names):
-    """As "I64 for BOOL and signed integers; ..."; `names` has the dtypes', "same" and "unsigned"."""
+    """As "I64 for BOOL and signed integers"; `names` are of dtypes, "same" and "unsigned"."""
     by_result = {}
     for column in COLUMNS:
         for nature, result in results_by_nature(op, column, catalogue).items():
