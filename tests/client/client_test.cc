@@ -102,7 +102,9 @@ TEST(ClientTest, HandWrittenMessagesAreWhatProtobufWrites) {
     EXPECT_TRUE(read.ParseFromString(by_hand));
     EXPECT_EQ(read.SerializeAsString(), whole.SerializeAsString()) << size;
     // Of no bytes protobuf leaves the field out.
-    if (size > 0) EXPECT_EQ(by_hand, whole.SerializeAsString()) << size;
+    if (size > 0) {
+      EXPECT_EQ(by_hand, whole.SerializeAsString()) << size;
+    }
     v1::ReduceStreamRequest chunk;
     chunk.set_chunk(payload);
     EXPECT_EQ(PayloadPrefix(size) + payload, chunk.SerializeAsString()) << size;
