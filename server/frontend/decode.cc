@@ -11,13 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/unknown_field_set.h"
 #include "kernels/dtypes/catalogue.h"
 #include "kernels/field_error.h"
 #include "kernels/numerics.h"
 #include "kernels/ops/catalogue.h"
 #include "server/core/refusal.h"
 #include "server/frontend/op_params.h"
+#include "server/frontend/unknown_fields.h"
 
 namespace warpfold {
 namespace {
@@ -65,8 +65,7 @@ absl::StatusOr<Op> DecodeOp(std::int64_t i, v1::Op op) {
 
 // Whether it has nothing else, not even of a newer client's.
 bool IsOpAlone(const v1::OpSpec& spec) {
-  return spec.params_case() == v1::OpSpec::PARAMS_NOT_SET &&
-         spec.GetReflection()->GetUnknownFields(spec).empty();
+  return spec.params_case() == v1::OpSpec::PARAMS_NOT_SET && FirstUnknownField(spec) == 0;
 }
 
 // All digits, by which it differs from another.
@@ -232,12 +231,10 @@ namespace {
 // A newer client may say of a source what changes the answer.
 absl::Status CheckAllKnown(int i, const v1::Source& source) {
   const auto check = [i](absl::string_view member, const google::protobuf::Message& message) {
-    const google::protobuf::UnknownFieldSet& unknown =
-        message.GetReflection()->GetUnknownFields(message);
-    if (unknown.empty()) return absl::OkStatus();
+    const int unknown = FirstUnknownField(message);
+    if (unknown == 0) return absl::OkStatus();
     return FieldStatus(Field::kSources, i, member,
-                       absl::InvalidArgumentError(
-                           absl::StrCat("field ", unknown.field(0).number(), " is unknown")));
+                       absl::InvalidArgumentError(absl::StrCat("field ", unknown, " is unknown")));
   };
   absl::Status known = check("", source);
   if (known.ok() && source.has_tensor()) known = check(".tensor", source.tensor());
@@ -271,18 +268,17 @@ absl::StatusOr<const v1::Source*> FindValues(const v1::ReduceRequest& message) {
   return values;
 }
 
-absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits) {
+absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const v1::Source& values,
+                                      const Limits& limits) {
   if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
     return status;
   }
   absl::Status version = CheckNumericsVersion(message.required_numerics_version());
   if (!version.ok()) return version;
-  const absl::StatusOr<const v1::Source*> values = FindValues(message);
-  if (!values.ok()) return values.status();
-  const v1::TensorSpec* tensor = (*values)->has_tensor() ? &(*values)->tensor() : nullptr;
+  const v1::TensorSpec* tensor = values.has_tensor() ? &values.tensor() : nullptr;
   absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, tensor, limits);
   if (!spec.ok()) return spec.status();
-  if (absl::Status status = CheckOptions(message, **values); !status.ok()) return status;
+  if (absl::Status status = CheckOptions(message, values); !status.ok()) return status;
   Request request{.request_id = message.request_id(), .consume = message.consume()};
   if (message.return_state()) {
     absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
@@ -315,7 +311,7 @@ absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const T
                          shape.lengths.begin(), shape.lengths.end())) {
     return InvalidField(Field::kTensor, "is not that of tensor_id");
   }
-  return DecodeRequest(whole, limits);
+  return DecodeRequest(whole, values, limits);
 }
 
 absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits) {

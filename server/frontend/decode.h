@@ -35,10 +35,11 @@ inline bool LiesElsewhere(const v1::Source& source) {
   return source.where_case() != v1::Source::WHERE_NOT_SET;
 }
 
-// Checks everything but the payload. Errors are about a field (field_error.h). INVALID_ARGUMENT:
-// wrong in any server. UNIMPLEMENTED: in the contract, not in this server. RESOURCE_EXHAUSTED that
-// never fits: above a limit.
-absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const Limits& limits);
+// Checks everything but the payload; `values` is what FindValues has found in `message`. Errors are
+// about a field (field_error.h). INVALID_ARGUMENT: wrong in any server. UNIMPLEMENTED: in the
+// contract, not in this server. RESOURCE_EXHAUSTED that never fits: above a limit.
+absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const v1::Source& values,
+                                      const Limits& limits);
 
 // The same for a tensor of `shape` that is on a device; its source, which FindValues has found, may
 // leave `tensor` out.

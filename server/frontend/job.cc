@@ -59,8 +59,8 @@ absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   const Limits& limits = services().limits.Get();
   const absl::StatusOr<const v1::Source*> values = FindValues(header);
   if (!values.ok()) return values.status();
-  if ((*values)->has_memory()) return DecodeInRegion(header, (*values)->memory());
-  if (!(*values)->has_tensor_id()) return DecodeRequest(header, limits);
+  if ((*values)->has_memory()) return DecodeInRegion(header, **values);
+  if (!(*values)->has_tensor_id()) return DecodeRequest(header, **values, limits);
   absl::StatusOr<TensorReadLease> tensor = services().tensors.Read((*values)->tensor_id());
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<Request> request = DecodeResident(header, tensor->shape(), limits);
@@ -69,9 +69,10 @@ absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
 }
 
 absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header,
-                                            const v1::MemoryRef& memory) {
-  absl::StatusOr<Request> request = DecodeRequest(header, services().limits.Get());
+                                            const v1::Source& values) {
+  absl::StatusOr<Request> request = DecodeRequest(header, values, services().limits.Get());
   if (!request.ok()) return request;
+  const v1::MemoryRef& memory = values.memory();
   absl::StatusOr<RegionLease> range =
       services().regions.Use(memory.name(), memory.offset_bytes(), memory.size_bytes());
   if (!range.ok()) return range.status();

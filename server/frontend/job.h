@@ -76,8 +76,7 @@ class Job : public Submission {
  private:
   bool is_resident() const { return static_cast<bool>(tensor_); }
   absl::StatusOr<Request> Decode(const v1::ReduceRequest& header);
-  absl::StatusOr<Request> DecodeInRegion(const v1::ReduceRequest& header,
-                                         const v1::MemoryRef& memory);
+  absl::StatusOr<Request> DecodeInRegion(const v1::ReduceRequest& header, const v1::Source& values);
   void FillResponse(WorkReport& report, v1::ReduceResponse* response) const;
   void Record(const absl::Status& status, const WorkReport& report, Clock::time_point reply_start);
 

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
-#include "google/protobuf/unknown_field_set.h"
 #include "kernels/field_error.h"
+#include "server/frontend/unknown_fields.h"
 
 namespace warpfold {
 namespace {
@@ -27,11 +27,9 @@ absl::Status Wrong(std::int64_t i, absl::string_view member, absl::string_view t
 // Of a client that knows more than this server.
 absl::Status CheckAllKnown(std::int64_t i, absl::string_view member, const Message& message,
                            absl::string_view known) {
-  const google::protobuf::UnknownFieldSet& unknown =
-      message.GetReflection()->GetUnknownFields(message);
-  if (unknown.empty()) return absl::OkStatus();
-  return Wrong(i, member,
-               absl::StrCat("field ", unknown.field(0).number(), " is unknown; there is ", known));
+  const int unknown = FirstUnknownField(message);
+  if (unknown == 0) return absl::OkStatus();
+  return Wrong(i, member, absl::StrCat("field ", unknown, " is unknown; there is ", known));
 }
 
 std::string NamesOf(const ParamSet& set) {

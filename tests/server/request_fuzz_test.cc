@@ -69,8 +69,9 @@ absl::StatusOr<Request> Decoded(const std::string& bytes, v1::ReduceRequest* hea
   TensorMessage message;
   if (absl::Status read = ReduceExchange().Read(&buffer, &message); !read.ok()) return read;
   *header = std::move(message.header);
-  if (absl::Status found = FindValues(*header).status(); !found.ok()) return found;
-  return DecodeRequest(*header, Limits());
+  const absl::StatusOr<const v1::Source*> values = FindValues(*header);
+  if (!values.ok()) return values.status();
+  return DecodeRequest(*header, **values, Limits());
 }
 
 TEST(RequestFuzzTest, ARequestWithOtherBytesIsPlannedOrRefusedByName) {
