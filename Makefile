@@ -107,8 +107,7 @@ bundle: benches ## bundle/: server, CLI, GPU tests and benches, relocatable, wit
 catalogue: setup $(BUILD)/build.ninja ## Write what is made of the catalogues of ops and dtypes (kernels/ops, kernels/dtypes)
 	@cmake --build $(BUILD) -j $(JOBS) --target warpfold_catalogue
 	@tools/catalogue/generate.py --from $(BUILD)/tools/catalogue/warpfold_catalogue
-	@protoc --proto_path=proto --include_imports --descriptor_set_out=client/python/warpfold/contract.binpb \
-	  warpfold/v1/reduction.proto warpfold/v1/tensor.proto google/rpc/error_details.proto
+	@tools/catalogue/contract.sh client/python/warpfold/contract.binpb
 
 .PHONY: lint
 lint: ## clang-format, clang-tidy with -Wthread-safety, shellcheck, hadolint, compose files

@@ -4,6 +4,8 @@ import sys
 
 # Natures of dtypes that most ops treat alike.
 COLUMNS = (("bool", "signed"), ("unsigned",), ("float",))
+
+
 def group_by_results(catalogue):
     """Ops of the same result dtypes, in the order of their numbers."""
     groups = {}

@@ -27,7 +27,7 @@ from pathlib import Path
 TABLE = Path(__file__).with_name("table.json")
 KERNELS_SLACK, BYTES_SLACK, SECONDS_SLACK = 1.05, 1.05, 1.5
 ARCHITECTURE_BYTES_MAX = 20_000_000
-STUB = "__device_stub_"
+STUB = "__device_stub_"  # what nvcc calls the host function that launches a kernel
 
 
 def fail(text):
@@ -98,7 +98,7 @@ def measure(build, with_seconds):
     types = collections.defaultdict(lambda: {"bytes": 0, "kernels": collections.Counter()})
     for path in objects:
         source = path.name.removesuffix(".o")
-        row = types[source.removesuffix(".cu").split("_", 1 + source.count("sum"))[-1]]
+        row = types[re.sub(r"^(engine|exact_sum|output_sums)_(\w+)\.cu$", r"\2", source)]
         row["bytes"] += fatbin_bytes(path)
         row["kernels"].update(fusion_of(kernel) for kernel in kernels_in(path) if kernel)
         if with_seconds:
