@@ -22,6 +22,7 @@ DTYPES = {
     **{f"U{8 * size}": f"<u{size}" for size in (1, 2, 4, 8)},
     **{f"F{8 * size}": f"<f{size}" for size in (2, 4, 8)},
 }
+OF_ML_DTYPES = {"BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
 FINDINGS = {
     "nan": lambda found: found["nan_count"] > 0,
     "inf": lambda found: found["inf_count"] > 0,
@@ -42,12 +43,12 @@ def tensors(path):
 
 
 def dtype_of(name):
-    if name == "BF16":
+    if name in OF_ML_DTYPES:
         import ml_dtypes  # NumPy has none of its own
 
-        return ml_dtypes.bfloat16
+        return getattr(ml_dtypes, OF_ML_DTYPES[name])
     if name not in DTYPES:
-        raise ValueError(f"{name} is none of {', '.join(DTYPES)}, BF16")
+        raise ValueError(f"{name} is none of {', '.join([*DTYPES, *OF_ML_DTYPES])}")
     return DTYPES[name]
 
 

@@ -154,7 +154,7 @@ constexpr KindSet KindsIn(std::integer_sequence<int, kKinds...>) {
 template <class F, class O>
 constexpr bool Finishes() {
   constexpr KindSet kHeld = KindsIn<F>(std::make_integer_sequence<int, kValueKindCount>());
-  const bool is_rounded = O::template kStatistic<typename F::Element> != Statistic::kNone;
+  const bool is_rounded = O::template kStatistic<typename F::Storage> != Statistic::kNone;
   return !is_rounded && kHeld.HasAllOf(O::kInfo.needs);
 }
 template <class F, class O>
@@ -184,7 +184,7 @@ WARPFOLD_HD R Taken(const Checked<R>& result, int k, int* first, int128* misfit)
 template <class F, int kCount>
 WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t index,
                             const typename F::State* states, Misfit* misfit) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   int first = kCount;
   misfit->op = targets.ops[i];
   Ops::ForOne(targets.ops[i], [&](auto tag) {

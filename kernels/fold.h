@@ -19,19 +19,29 @@ struct Slot {
   Value value;
 };
 
+// The values of several components. What is folded of the same components has the same ones,
+// however its elements are stored.
+template <class... Components>
+struct FoldAcc : Slot<Components, typename Components::Acc>... {};
+template <class... Components>
+struct FoldState : Slot<Components, typename Components::State>... {};
+
 // Several components that read the elements once. Acc and State hold one slot a component; all
 // functions work slot by slot, so a component's bits do not depend on what it is fused with.
 //
-// Components are named without their NaN policy; Applied is the component that does the work.
-template <typename T, NanPolicy kNanPolicy, class... Components>
+// Stored: the elements as they lie in memory, and by which results are chosen; components are of
+// what they are lifted to. They are named without their NaN policy; Applied is the component that
+// does the work.
+template <typename Stored, NanPolicy kNanPolicy, class... Components>
 struct Fold {
-  using Element = T;
+  using Storage = Stored;
+  using Element = Lifted<Stored>;
   static constexpr bool kOmitsNan = kNanPolicy == NanPolicy::kOmit;
   template <class C>
   using Applied = std::conditional_t<kOmitsNan, OmitNan<C>, C>;
   static constexpr int kComponents = sizeof...(Components);
-  struct Acc : Slot<Components, typename Components::Acc>... {};
-  struct State : Slot<Components, typename Components::State>... {};
+  using Acc = FoldAcc<Components...>;
+  using State = FoldState<Components...>;
 
   template <class Component>
   static constexpr bool kHas = (std::is_same_v<Component, Components> || ...);
@@ -60,7 +70,7 @@ struct Fold {
   }
 
   // Adds an element to all components. `number` is the element's, as for indexed ones.
-  WARPFOLD_HD static void Add(Acc& acc, T x, int number) {
+  WARPFOLD_HD static void Add(Acc& acc, Element x, int number) {
     ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       AddElement<Applied<C>>(Get<C>(acc), x, number);
@@ -68,21 +78,22 @@ struct Fold {
   }
   // Counts that need no look at the elements of an Acc or State whose extrema are finite: they are
   // 0.
-  static constexpr bool kSparesCounts = kIsFloat<T> && !kOmitsNan && kHas<Min<T>> && kHas<Max<T>> &&
-                                        (kHas<NanCount<T>> || kHas<InfCount<T>>);
+  static constexpr bool kSparesCounts = kIsFloat<Element> && !kOmitsNan && kHas<Min<Element>> &&
+                                        kHas<Max<Element>> &&
+                                        (kHas<NanCount<Element>> || kHas<InfCount<Element>>);
   template <class C>
-  static constexpr bool kIsSparedCount = kSparesCounts && (std::is_same_v<C, NanCount<T>> ||
-                                                           std::is_same_v<C, InfCount<T>>);
+  static constexpr bool kIsSparedCount = kSparesCounts && (std::is_same_v<C, NanCount<Element>> ||
+                                                           std::is_same_v<C, InfCount<Element>>);
   template <typename Value>
   WARPFOLD_HD static bool AllFinite(const Value& value) {
-    return Get<Min<T>>(value) > ToKey(Infinity<T>(true)) &&
-           Get<Max<T>>(value) < ToKey(Infinity<T>(false));
+    return Get<Min<Element>>(value) > ToKey(Infinity<Element>(true)) &&
+           Get<Max<Element>>(value) < ToKey(Infinity<Element>(false));
   }
 
   // Of `count` elements in an Acc or State those that take part.
   template <typename Value>
   WARPFOLD_HD static std::int64_t CountOf(const Value& value, std::int64_t count) {
-    if constexpr (kOmitsNan) count -= Get<NanCount<T>>(value);
+    if constexpr (kOmitsNan) count -= Get<NanCount<Element>>(value);
     return count;
   }
 
@@ -107,8 +118,8 @@ struct Fold {
   }
 };
 
-template <typename T, class... Components>
-using PlainFold = Fold<T, NanPolicy::kPropagate, Components...>;
+template <typename Stored, class... Components>
+using PlainFold = Fold<Stored, NanPolicy::kPropagate, Components...>;
 
 }  // namespace warpfold
 

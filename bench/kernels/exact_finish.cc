@@ -58,7 +58,7 @@ void FinishState(benchmark::State& run, Op op, bool is_full_range) {
   std::size_t row = 0;
   for ([[maybe_unused]] auto one : run) {
     benchmark::DoNotOptimize(
-        exact::Finish(StatisticOf<T>(op), states[row], kRow, {.correction = 1}));
+        exact::Finish<T>(StatisticOf<T>(op), states[row], kRow, {.correction = 1}));
     row = (row + 1) % kRows;
   }
 }

@@ -18,6 +18,7 @@ struct DTypeRow {
   std::size_t bytes;  // of an element
   int exponent_bits;  // of a float
   int mantissa_bits;
+  bool has_infinities;  // else NaN is where they would be, all of its bits set
   const char* npy;  // without the byte order
   const char* safetensors;
   const char* kserve;
@@ -25,19 +26,21 @@ struct DTypeRow {
 
 // clang-format off
 inline constexpr DTypeRow kDTypeRows[] = {
-    {v1::DTYPE_BOOL, Nature::kBool, 1, 0, 0, "b1", "BOOL", "BOOL"},
-    {v1::DTYPE_I8, Nature::kSigned, 1, 0, 0, "i1", "I8", "INT8"},
-    {v1::DTYPE_U8, Nature::kUnsigned, 1, 0, 0, "u1", "U8", "UINT8"},
-    {v1::DTYPE_I16, Nature::kSigned, 2, 0, 0, "i2", "I16", "INT16"},
-    {v1::DTYPE_U16, Nature::kUnsigned, 2, 0, 0, "u2", "U16", "UINT16"},
-    {v1::DTYPE_I32, Nature::kSigned, 4, 0, 0, "i4", "I32", "INT32"},
-    {v1::DTYPE_U32, Nature::kUnsigned, 4, 0, 0, "u4", "U32", "UINT32"},
-    {v1::DTYPE_I64, Nature::kSigned, 8, 0, 0, "i8", "I64", "INT64"},
-    {v1::DTYPE_U64, Nature::kUnsigned, 8, 0, 0, "u8", "U64", "UINT64"},
-    {v1::DTYPE_F16, Nature::kFloat, 2, 5, 10, "f2", "F16", "FP16"},
-    {v1::DTYPE_BF16, Nature::kFloat, 2, 8, 7, "", "BF16", "BF16"},
-    {v1::DTYPE_F32, Nature::kFloat, 4, 8, 23, "f4", "F32", "FP32"},
-    {v1::DTYPE_F64, Nature::kFloat, 8, 11, 52, "f8", "F64", "FP64"},
+    {v1::DTYPE_BOOL, Nature::kBool, 1, 0, 0, false, "b1", "BOOL", "BOOL"},
+    {v1::DTYPE_I8, Nature::kSigned, 1, 0, 0, false, "i1", "I8", "INT8"},
+    {v1::DTYPE_U8, Nature::kUnsigned, 1, 0, 0, false, "u1", "U8", "UINT8"},
+    {v1::DTYPE_I16, Nature::kSigned, 2, 0, 0, false, "i2", "I16", "INT16"},
+    {v1::DTYPE_U16, Nature::kUnsigned, 2, 0, 0, false, "u2", "U16", "UINT16"},
+    {v1::DTYPE_I32, Nature::kSigned, 4, 0, 0, false, "i4", "I32", "INT32"},
+    {v1::DTYPE_U32, Nature::kUnsigned, 4, 0, 0, false, "u4", "U32", "UINT32"},
+    {v1::DTYPE_I64, Nature::kSigned, 8, 0, 0, false, "i8", "I64", "INT64"},
+    {v1::DTYPE_U64, Nature::kUnsigned, 8, 0, 0, false, "u8", "U64", "UINT64"},
+    {v1::DTYPE_F16, Nature::kFloat, 2, 5, 10, true, "f2", "F16", "FP16"},
+    {v1::DTYPE_BF16, Nature::kFloat, 2, 8, 7, true, "", "BF16", "BF16"},
+    {v1::DTYPE_F32, Nature::kFloat, 4, 8, 23, true, "f4", "F32", "FP32"},
+    {v1::DTYPE_F64, Nature::kFloat, 8, 11, 52, true, "f8", "F64", "FP64"},
+    {v1::DTYPE_F8_E4M3, Nature::kFloat, 1, 4, 3, false, "", "F8_E4M3", ""},
+    {v1::DTYPE_F8_E5M2, Nature::kFloat, 1, 5, 2, true, "", "F8_E5M2", ""},
 };
 
 struct OpRow {
@@ -45,28 +48,28 @@ struct OpRow {
   bool has_empty;  // it has a result over no elements
   const char* params;  // the field of OpSpec.params that is its own; or empty
   // The most bytes that a partial state has of one output, for each of kDTypeRows.
-  std::int64_t state_bytes_max[13];
+  std::int64_t state_bytes_max[15];
 };
 
 inline constexpr OpRow kOpRows[] = {
-    {v1::OP_SUM, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276}},
-    {v1::OP_MIN, false, "", {4, 4, 4, 4, 4, 4, 4, 8, 8, 4, 4, 4, 8}},
-    {v1::OP_MAX, false, "", {4, 4, 4, 4, 4, 4, 4, 8, 8, 4, 4, 4, 8}},
-    {v1::OP_MEAN, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276}},
-    {v1::OP_PROD, true, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 33, 33, 33, 33}},
-    {v1::OP_VAR, true, "variance", {40, 40, 40, 40, 40, 40, 40, 48, 48, 44, 132, 132, 816}},
-    {v1::OP_STD, true, "variance", {40, 40, 40, 40, 40, 40, 40, 48, 48, 44, 132, 132, 816}},
-    {v1::OP_L1_NORM, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276}},
-    {v1::OP_L2_NORM, true, "", {20, 20, 20, 20, 20, 20, 20, 28, 28, 24, 84, 84, 540}},
-    {v1::OP_COUNT_NONZERO, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
-    {v1::OP_ANY, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
-    {v1::OP_ALL, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
-    {v1::OP_NAN_COUNT, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
-    {v1::OP_INF_COUNT, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
-    {v1::OP_ARGMIN, false, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16}},
-    {v1::OP_ARGMAX, false, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16}},
-    {v1::OP_MAX_ABS, true, "", {8, 8, 8, 8, 8, 8, 8, 16, 16, 8, 8, 8, 16}},
-    {v1::OP_PTP, false, "", {8, 8, 8, 8, 8, 8, 8, 16, 16, 8, 8, 8, 16}},
+    {v1::OP_SUM, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276, 20, 20}},
+    {v1::OP_MIN, false, "", {4, 4, 4, 4, 4, 4, 4, 8, 8, 4, 4, 4, 8, 4, 4}},
+    {v1::OP_MAX, false, "", {4, 4, 4, 4, 4, 4, 4, 8, 8, 4, 4, 4, 8, 4, 4}},
+    {v1::OP_MEAN, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276, 20, 20}},
+    {v1::OP_PROD, true, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 33, 33, 33, 33, 33, 33}},
+    {v1::OP_VAR, true, "variance", {40, 40, 40, 40, 40, 40, 40, 48, 48, 44, 132, 132, 816, 44, 44}},
+    {v1::OP_STD, true, "variance", {40, 40, 40, 40, 40, 40, 40, 48, 48, 44, 132, 132, 816, 44, 44}},
+    {v1::OP_L1_NORM, true, "", {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 48, 48, 276, 20, 20}},
+    {v1::OP_L2_NORM, true, "", {20, 20, 20, 20, 20, 20, 20, 28, 28, 24, 84, 84, 540, 24, 24}},
+    {v1::OP_COUNT_NONZERO, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {v1::OP_ANY, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {v1::OP_ALL, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {v1::OP_NAN_COUNT, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {v1::OP_INF_COUNT, true, "", {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
+    {v1::OP_ARGMIN, false, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16}},
+    {v1::OP_ARGMAX, false, "", {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16}},
+    {v1::OP_MAX_ABS, true, "", {8, 8, 8, 8, 8, 8, 8, 16, 16, 8, 8, 8, 16, 8, 8}},
+    {v1::OP_PTP, false, "", {8, 8, 8, 8, 8, 8, 8, 16, 16, 8, 8, 8, 16, 8, 8}},
 };
 
 // What `describe` asks for.

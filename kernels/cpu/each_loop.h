@@ -26,7 +26,6 @@
   WARPFOLD_FOR_EACH_NARROW_INTEGER(do_one) WARPFOLD_FOR_EACH_WIDE_INTEGER(do_one)
 #define WARPFOLD_FOR_EACH_FLOAT(do_one) \
   do_one(Half, F16) do_one(BFloat16, BF16) do_one(float, F32) do_one(double, F64)
-
 // do_one(T, name of T, name of the component, component) for each; `of` is what applies its policy.
 #define WARPFOLD_WITH_NAN(...) __VA_ARGS__
 #define WARPFOLD_WITHOUT_NAN(...) OmitNan<__VA_ARGS__>

@@ -25,8 +25,8 @@ struct Engine {
   void (*add_states)(const void* from, std::int64_t count, void* states);
 };
 
-// The engine of T and `bundle`. Each T is instantiated in one of the engines_*.cc, so that they
-// compile side by side.
+// The engine of T and `bundle`. Each T is instantiated in a source of its own
+// (engine_instance.cc.in).
 template <typename T>
 const Engine& EngineFor(Bundle bundle);
 

@@ -13,6 +13,7 @@
 #include "kernels/cpu/exact_columns.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_writer.h"
+#include "kernels/cpu/lift.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/cpu/short_outputs.h"
 #include "kernels/exact/fold.h"
@@ -60,9 +61,10 @@ template <class X>
 class EngineOf {
  public:
   using T = typename X::Element;
+  using Stored = typename X::Storage;
   using State = typename X::State;
 
-  static void FoldElements(const T* data, const Extent& extent, const ExactSink& sink,
+  static void FoldElements(const Stored* data, const Extent& extent, const ExactSink& sink,
                            ParallelFor parallel_for) {
     if (extent.inner > 1) {
       FoldColumns(data, extent, sink, parallel_for);
@@ -112,7 +114,25 @@ class EngineOf {
     }
   }
 
-  static void FoldWholeRows(const T* data, const Extent& extent, const ExactSink& sink,
+  // Adds elements one after another to a state, which has to be normalised before and after.
+  static void AddRun(const ExactRun<X>& run, const Stored* elements, std::int64_t count,
+                     std::int64_t first, State& state) {
+    auto leaders = run.NoLeaders();
+    if constexpr (!kIsLifted<Stored>) {
+      run.Add(elements, count, first, leaders, state);
+    } else {
+      constexpr std::int64_t kAtOnce = (16 << 10) / static_cast<std::int64_t>(sizeof(T));
+      T lifted[kAtOnce];
+      for (std::int64_t i = 0; i < count; i += kAtOnce) {
+        const std::int64_t size = std::min(kAtOnce, count - i);
+        CopyLifted(elements + i, size, lifted);
+        run.Add(lifted, size, first + i, leaders, state);
+        X::Normalize(state);
+      }
+    }
+  }
+
+  static void FoldWholeRows(const Stored* data, const Extent& extent, const ExactSink& sink,
                             ParallelFor parallel_for) {
     const std::int64_t rows_per_task = kTaskElements / extent.count;
     constexpr std::int64_t kAtOnce = sizeof(State) <= 256 ? 16 : 1;
@@ -132,9 +152,8 @@ class EngineOf {
         const std::int64_t rows = std::min(kAtOnce, end - row);
         for (std::int64_t i = 0; i < rows; ++i) {
           states[i] = X::Identity();
-          auto leaders = run.NoLeaders();
           const std::int64_t first = (row + i) * extent.count;
-          run.Add(data + first, extent.count, extent.first + first, leaders, states[i]);
+          AddRun(run, data + first, extent.count, extent.first + first, states[i]);
         }
         Emit(sink, row, states, rows);
       }
@@ -146,7 +165,7 @@ class EngineOf {
   static constexpr std::int64_t kShortRow = X::kSums == exact::Sums::kStatistics ? 512 : 128;
 
   // The rows [begin, end).
-  static void FoldShortRows(const T* data, const Extent& extent, std::int64_t begin,
+  static void FoldShortRows(const Stored* data, const Extent& extent, std::int64_t begin,
                             std::int64_t end, const ExactRun<X>& run, const ExactSink& sink) {
     constexpr std::int64_t kBytes = 12 << 10;  // twice, in the first-level cache
     const std::int64_t count = extent.count;
@@ -161,7 +180,7 @@ class EngineOf {
     }
   }
 
-  static void FoldLongRows(const T* data, const Extent& extent, const ExactSink& sink,
+  static void FoldLongRows(const Stored* data, const Extent& extent, const ExactSink& sink,
                            ParallelFor parallel_for) {
     const std::int64_t parts = CeilDiv(extent.count, kTaskElements);
     std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
@@ -171,9 +190,8 @@ class EngineOf {
       const std::int64_t first = task / parts * extent.count + begin;
       State& state = partials[static_cast<std::size_t>(task)];
       state = X::Identity();
-      auto leaders = run.NoLeaders();
-      run.Add(data + first, std::min(kTaskElements, extent.count - begin), extent.first + first,
-              leaders, state);
+      AddRun(run, data + first, std::min(kTaskElements, extent.count - begin), extent.first + first,
+             state);
       X::Normalize(state);
     });
     FoldStates(partials.data(), {extent.outer, parts, 1}, sink, parallel_for);
@@ -214,7 +232,7 @@ class EngineOf {
     }
   };
 
-  static void FoldColumns(const T* data, const Extent& extent, const ExactSink& sink,
+  static void FoldColumns(const Stored* data, const Extent& extent, const ExactSink& sink,
                           ParallelFor parallel_for) {
     const ExactRun<X> run(sink.output);
     const ColumnTasks tasks(extent, run.reads_once());
@@ -228,12 +246,18 @@ class EngineOf {
       const std::int64_t columns = std::min(tasks.columns, extent.inner - first_column);
       const std::int64_t end = std::min((part + 1) * tasks.part_rows, extent.count);
       const std::int64_t first_output = plane * extent.inner + first_column;
+      LiftedBlock<Stored> lifted;
+      const auto places_from = [&](std::int64_t first) {
+        return ColumnPlaces{
+            .first = extent.first + first, .column_step = 1, .row_step = extent.inner};
+      };
       if constexpr (ShortOutputs<X>::kServe) {
         if (ShortOutputs<X>::Serve(run, sink.output, extent.count)) {
           const std::int64_t first = plane * extent.count * extent.inner + first_column;
+          const auto elements = lifted.Of(data + first, extent.inner, extent.count, columns);
           ShortOutputs<X>(run, sink.output, columns)
-              .FoldColumns(data + first, extent.inner, extent.count, columns, first_output,
-                           extent.first + first);
+              .FoldColumns(elements.data, elements.step, extent.count, columns, first_output,
+                           places_from(first));
           return;
         }
       }
@@ -241,8 +265,9 @@ class EngineOf {
       std::vector<State> states(static_cast<std::size_t>(columns), X::Identity());
       for (std::int64_t row = part * tasks.part_rows; row < end; row += tasks.rows) {
         const std::int64_t first = (plane * extent.count + row) * extent.inner + first_column;
-        block.Add(data + first, extent.inner, extent.first + first, std::min(tasks.rows, end - row),
-                  states.data());
+        const std::int64_t rows = std::min(tasks.rows, end - row);
+        const auto elements = lifted.Of(data + first, extent.inner, rows, columns);
+        block.Add(elements.data, elements.step, places_from(first), rows, states.data());
       }
       if (tasks.parts == 1) {
         Emit(sink, first_output, states.data(), columns);
@@ -264,7 +289,7 @@ inline constexpr Engine kEngineOf = {
     .state_bytes = sizeof(typename X::State),
     .fold_elements =
         [](const void* data, const Extent& extent, const Output& output, ParallelFor parallel_for) {
-          EngineOf<X>::FoldElements(static_cast<const typename X::Element*>(data), extent, {output},
+          EngineOf<X>::FoldElements(static_cast<const typename X::Storage*>(data), extent, {output},
                                     parallel_for);
         },
     .fold_states =
@@ -283,7 +308,7 @@ inline constexpr Engine kEngineOf = {
           Output output;
           output.states = states;
           const OutputStates outputs(rows, states);
-          EngineOf<X>::FoldElements(static_cast<const typename X::Element*>(data), extent,
+          EngineOf<X>::FoldElements(static_cast<const typename X::Storage*>(data), extent,
                                     {output, &outputs}, parallel_for);
         },
     .add_states =

@@ -41,17 +41,15 @@ class ExactColumns {
     }
   }
 
-  // Adds `rows` rows, `step` elements apart, the first element of which is at linear offset
-  // `first`. The states are not normalised after.
-  void Add(const T* data, std::int64_t step, std::int64_t first, std::int64_t rows, State* states) {
+  // Adds `rows` rows, `step` elements apart. The states are not normalised after.
+  void Add(const T* data, std::int64_t step, const ColumnPlaces& places, std::int64_t rows,
+           State* states) {
     if constexpr (Values::kComponents > 0) {
       if (run_.needs_values()) {
         ColumnValues<Values>(run_.needs(), columns_)
             .Add(
                 data, step, rows,
-                {.first = first, .column_step = 1, .row_step = step}, [&](std::int64_t c) -> auto& {
-                  return X::ValuesOf(states[c]);
-                });
+                places, [&](std::int64_t c) -> auto& { return X::ValuesOf(states[c]); });
       }
     }
     if constexpr (!X::kHasValuesAlone) {

@@ -183,7 +183,7 @@ std::uint32_t AddTiles(const T* elements, std::int64_t count, const ExactWords& 
   T padded[Tile::kTile];
   const int size = (left / Tile::kStep + 1) * Tile::kStep;
   std::copy(elements + i, elements + count, padded);
-  std::fill(padded + left, padded + size, RoundFromDouble<T>(-0.0));
+  std::fill(padded + left, padded + size, NegativeZero<T>());
   return specials | tile.Add(padded, size, words);
 }
 

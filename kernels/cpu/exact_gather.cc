@@ -43,16 +43,17 @@ void TakeSums(const exact::OutputSums<T, kSums>& sums, typename X::State& state)
 // Whether F folds all of these values, a Fold's.
 template <class F, class Values>
 inline constexpr bool kFolds = false;
-template <class F, typename T, NanPolicy kNanPolicy, class... Components>
-inline constexpr bool kFolds<F, Fold<T, kNanPolicy, Components...>> =
+template <class F, typename Stored, NanPolicy kNanPolicy, class... Components>
+inline constexpr bool kFolds<F, Fold<Stored, kNanPolicy, Components...>> =
     (F::template kHas<Components> && ...);
 
 template <class X>
 void Gather(Bundle bundle, const DeviceStates& from, std::int64_t i, typename X::State& state) {
   using T = typename X::Element;
+  using Stored = typename X::Storage;
   state = X::Identity();
   if (from.folded != nullptr) {
-    exact::VisitFold<T>(bundle, [&](auto tag) {
+    exact::VisitFold<Stored>(bundle, [&](auto tag) {
       using F = typename decltype(tag)::type;
       if constexpr (kFolds<F, typename X::Values>) {
         TakeFolded<X, F>(static_cast<const typename F::State*>(from.folded)[i], state);
@@ -61,7 +62,8 @@ void Gather(Bundle bundle, const DeviceStates& from, std::int64_t i, typename X:
   }
   if constexpr (X::kHasProduct) {
     if (from.products != nullptr) {
-      using F = exact::ProductFold<T, X::kOmitsNan ? NanPolicy::kOmit : NanPolicy::kPropagate>;
+      constexpr auto kNanPolicy = X::kOmitsNan ? NanPolicy::kOmit : NanPolicy::kPropagate;
+      using F = exact::ProductFold<Stored, kNanPolicy>;
       using C = exact::ExactProduct<T>;
       const auto* const products = static_cast<const typename F::State*>(from.products);
       state.product = C::ProductOf(F::template Get<C>(products[i]));

@@ -184,6 +184,7 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
                                      std::vector<absl::string_view>& values,
                                      const ReducedElements& elements, typename X::State* state) {
   using T = typename X::Element;
+  using Stored = typename X::Storage;
   using Values = typename X::Values;
   std::optional<ValueKind> bad;
   const auto view_of = [&](ValueKind kind) {
@@ -204,7 +205,7 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
     typename C::State& value = Values::template Get<C>(X::ValuesOf(*state));
     VisitFields<C>(value, Reader(values[i].data()));
     values[i].remove_prefix(bytes);
-    if (!IsPossible<C, T>(value, elements)) bad = kinds[i];
+    if (!IsPossible<C, Stored>(value, elements)) bad = kinds[i];
     if constexpr (std::is_same_v<C, NanCount<T>>) nans = value;
   });
   if (bad.has_value()) return bad;
@@ -226,11 +227,11 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
     if (from == nullptr || bad.has_value()) return;
     const auto number = static_cast<std::size_t>(kind);
     const int power = kind == ValueKind::kSquareSum ? 2 : 1;
-    if (!exact::TakeSum(from, exact::SumRangeOf<T>(power), &sums[number])) bad = kind;
+    if (!exact::TakeSum(from, exact::SumRangeOf<Stored>(power), &sums[number])) bad = kind;
     *places[number] = &sums[number];
   });
   if (bad.has_value()) return bad;
-  if (!exact::MayBeSums(known, count, exact::SumRangeOf<T>(1))) {
+  if (!exact::MayBeSums(known, count, exact::SumRangeOf<Stored>(1))) {
     return known.sum != nullptr            ? ValueKind::kSum
            : known.absolute_sum != nullptr ? ValueKind::kAbsSum
                                            : ValueKind::kSquareSum;
@@ -245,7 +246,8 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
   });
   if constexpr (X::kHasProduct) {
     if (absl::string_view* const from = view_of(ValueKind::kProduct)) {
-      if (!TakeProduct(from, &state->product) || !MayBeProduct(state->product, count)) {
+      if (!TakeProduct(from, &state->product) || !MayBeProduct(state->product, count) ||
+          (!kHasInfinities<Stored> && (state->product.flags & ProductState::kHasInfinity) != 0)) {
         return ValueKind::kProduct;
       }
     }

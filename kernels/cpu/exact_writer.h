@@ -18,9 +18,9 @@ struct FusionWriter {
   using State = typename X::State;
 
   static bool TakesBlocks(const ResultTargets& targets) {
-    if (!X::kHasValuesAlone || X::Values::kComponents != 1) return false;
+    if (!kHasLoop) return false;
     return std::none_of(targets.ops, targets.ops + targets.count, [](Op op) {
-      return StatisticOf<typename X::Element>(op) != Statistic::kNone;
+      return StatisticOf<typename X::Storage>(op) != Statistic::kNone;
     });
   }
 
@@ -29,11 +29,15 @@ struct FusionWriter {
                    Misfit* misfit) {
     if constexpr (kCount != kFinishBlock) {
       return exact::WriteResults<X, kCount>(targets, index, states, misfit);
-    } else if constexpr (X::kHasValuesAlone && X::Values::kComponents == 1) {
+    } else if constexpr (kHasLoop) {
       return GetFinishLoop<typename X::Values>()(targets, index, states, misfit);
     }
     return kCount;
   }
+
+ private:
+  static constexpr bool kHasLoop =
+      X::kHasValuesAlone && X::Values::kComponents == 1 && !kIsLifted<typename X::Storage>;
 };
 
 }  // namespace warpfold::cpu

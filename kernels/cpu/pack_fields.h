@@ -75,12 +75,13 @@ void VisitFields(State& state, Visit&& visit) {
   }
 }
 
-// Whether an element, or none, has the key in MIN or MAX: NaN has one key in each.
-template <class C, typename T>
-constexpr bool IsKeyOfElement(OrderedKey<T> key) {
+// Whether an element stored as S, or none, has the key in MIN or MAX: NaN has one key in each.
+template <class C, typename S>
+constexpr bool IsKeyOfElement(OrderedKey<S> key) {
+  using T = Lifted<S>;
   if constexpr (kIsFloat<T>) {
     if (key < kLowestKey<T> || key > kHighestKey<T>) return false;
-    if (!IsNan(FromKey<T>(key))) return true;
+    if (!IsNan(FromKey<T>(key))) return ToKey(FromKey<S>(key)) == key;
     typename C::Acc nan = C::Identity();
     C::Add(nan, QuietNan<T>());
     return key == nan || key == C::Identity();
@@ -93,13 +94,16 @@ constexpr bool IsKeyOfElement(OrderedKey<T> key) {
 }
 
 // The same in ARGMIN and ARGMAX: of -0.0 that of +0.0.
-template <class C, typename T>
+template <class C, typename S>
 bool IsKeyOfPlacedElement(std::int64_t key) {
-  if constexpr (std::is_same_v<T, Bool>) {
+  if constexpr (std::is_same_v<S, Bool>) {
     return key == (C::Value::kJoin == Join::kMin ? 0 : ~0) ||
            key == (C::Value::kJoin == Join::kMin ? 1 : ~1);
   } else {
-    return PromoteAt<C>(C::At(C::ElementOf(key), 0), Place{}).key == key;
+    // But for NaN, whose key is no number's.
+    const auto element = C::ElementOf(key);
+    const auto stored = IsNan(element) ? element : Lift(Lower<S>(element));
+    return PromoteAt<C>(C::At(stored, 0), Place{}).key == key;
   }
 }
 
@@ -128,21 +132,25 @@ bool IsSum(int128 x, std::int64_t count) {
   }
 }
 
-// Whether the value is one that `elements` elements can come to, as far as anything depends on it.
-template <class C, typename T>
+// Whether the value is one that `elements` elements, stored as S, can come to, as far as anything
+// depends on it.
+template <class C, typename S>
 bool IsPossible(const typename C::State& state, const ReducedElements& elements) {
+  using T = Lifted<S>;
   using State = typename C::State;
   if constexpr (Indexed<C>) {
-    return (elements.Has(state.index) && IsKeyOfPlacedElement<C, T>(state.key)) ||
+    return (elements.Has(state.index) && IsKeyOfPlacedElement<C, S>(state.key)) ||
            (state.index == C::kNone && state.key == C::kNone);
   } else if constexpr (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>) {
-    return IsKeyOfElement<C, T>(state);
+    return IsKeyOfElement<C, S>(state);
   } else if constexpr (requires { state.magnitude; }) {
     const bool may_be_negative =
         !kIsUnsigned<T> && !std::is_same_v<T, Bool> && state.magnitude != 0;
     return state.negative <= (may_be_negative ? 1 : 0) && state.past <= 1;
   } else if constexpr (std::is_same_v<State, int128>) {
     return IsSum<C, T>(state, elements.count);
+  } else if constexpr (std::is_same_v<C, InfCount<T>> && kIsFloat<S> && !kHasInfinities<S>) {
+    return state == 0;
   } else {
     static_assert(std::is_same_v<State, std::int64_t>);
     return state >= 0 && state <= elements.count;

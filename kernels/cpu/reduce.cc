@@ -6,7 +6,7 @@ namespace warpfold::cpu {
 namespace {
 
 const Engine& EngineOfJob(const Job& job) {
-  return VisitDType(job.dtype, [&](auto tag) -> const Engine& {
+  return VisitBuilt(job.dtype, [&](auto tag) -> const Engine& {
     return EngineFor<typename decltype(tag)::type>(job.bundle);
   });
 }

@@ -18,6 +18,7 @@
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_writer.h"
 #include "kernels/cpu/finish_loops.h"
+#include "kernels/cpu/lift.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
@@ -30,7 +31,7 @@
 
 namespace warpfold::cpu {
 
-// The sum rounded once.
+// The sum rounded once to a T.
 template <typename T>
 inline T RoundSum(double high, double low) {
   if constexpr (std::is_same_v<T, double>) {
@@ -68,6 +69,8 @@ template <class X>
 class ShortOutputs {
  public:
   using T = typename X::Element;
+  using Stored = typename X::Storage;
+  using R = FloatOf<Stored>;  // of what is rounded
   using State = typename X::State;
   using Values = typename X::Values;
 
@@ -92,16 +95,14 @@ class ShortOutputs {
     if (needs_values()) values_.resize(static_cast<std::size_t>(outputs));
   }
 
-  // The outputs from `first` on, of the columns side by side at `data`, the first element of which
-  // is at linear offset `offset`.
+  // The outputs from `first` on, of the columns side by side at `data`.
   void FoldColumns(const T* data, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                   std::int64_t first, std::int64_t offset) {
+                   std::int64_t first, const ColumnPlaces& places) {
     T column[kColumnSumRowsMax];
-    Fold({data, step, rows, columns}, first, {.first = offset, .column_step = 1, .row_step = step},
-         [&](std::int64_t c) {
-           for (std::int64_t r = 0; r < rows; ++r) column[r] = data[r * step + c];
-           return column;
-         });
+    Fold({data, step, rows, columns}, first, places, [&](std::int64_t c) {
+      for (std::int64_t r = 0; r < rows; ++r) column[r] = data[r * step + c];
+      return column;
+    });
   }
 
   // Elements that FoldRows needs room for.
@@ -112,15 +113,15 @@ class ShortOutputs {
   // The same of rows of `count` elements one after another, made columns of. Copied first: of rows
   // read side by side a processor does not foresee the next ones. Sums of 128 f32 in memory took
   // 0.48 ns an element so, 0.69 without (one core of an EPYC, Zen 4, 2026-11-26).
-  void FoldRows(const T* data, std::int64_t count, std::int64_t rows, std::int64_t first,
+  void FoldRows(const Stored* data, std::int64_t count, std::int64_t rows, std::int64_t first,
                 std::int64_t offset, T* room) {
-    std::copy(data, data + rows * count, room);
+    CopyLifted(data, rows * count, room);
     const std::int64_t step = TransposedStep<T>(rows);
     T* const columns = room + rows * count;
     Transpose(room, count, rows, count, columns, step);
     Fold({columns, step, count, rows}, first,
          {.first = offset, .column_step = count, .row_step = 1},
-         [&](std::int64_t row) { return data + row * count; });
+         [&](std::int64_t row) { return room + row * count; });
   }
 
  private:
@@ -135,7 +136,7 @@ class ShortOutputs {
                      Misfit* misfit) {
       if constexpr (kCount != kFinishBlock) {
         for (int i = 0; i < targets.count; ++i) {
-          if (StatisticOf<T>(targets.ops[i]) != Statistic::kNone) continue;
+          if (StatisticOf<Stored>(targets.ops[i]) != Statistic::kNone) continue;
           WriteResult<Values, kCount>(targets, i, index, states, misfit);  // of floats, which fit
         }
       }
@@ -143,7 +144,7 @@ class ShortOutputs {
     }
   };
 
-  using Bounded = exact::BoundedSumsAlone<T>;
+  using Bounded = exact::BoundedSumsAlone<Stored>;
 
   struct Block {
     const T* data;
@@ -176,8 +177,8 @@ class ShortOutputs {
     }
   }
 
-  T* ResultsOf(int op, std::int64_t first) const {
-    return static_cast<T*>(output_.targets.arrays[op]) + output_.first_result + first;
+  R* ResultsOf(int op, std::int64_t first) const {
+    return static_cast<R*>(output_.targets.arrays[op]) + output_.first_result + first;
   }
 
   // SUM and MEAN.
@@ -186,11 +187,11 @@ class ShortOutputs {
     GetColumnSumLoop<T>()(block.data, block.step, block.rows, block.columns, sums);
     for (std::int64_t c = 0; c < block.columns; ++c) told_[c] = sums.fits[c] != 0;
     for (int i = 0; i < output_.targets.count; ++i) {
-      T* const to = ResultsOf(i, first);
-      const Statistic statistic = StatisticOf<T>(output_.targets.ops[i]);
+      R* const to = ResultsOf(i, first);
+      const Statistic statistic = StatisticOf<Stored>(output_.targets.ops[i]);
       if (statistic == Statistic::kSum) {
         for (std::int64_t c = 0; c < block.columns; ++c) {
-          to[c] = RoundSum<T>(sums.high[c], sums.low[c]);
+          to[c] = RoundSum<R>(sums.high[c], sums.low[c]);
         }
       } else if (statistic == Statistic::kMean) {
         for (std::int64_t c = 0; c < block.columns; ++c) {
@@ -211,7 +212,7 @@ class ShortOutputs {
       if (!told_[c]) continue;
       const exact::BoundedOutput<Bounded, true> result(&state, &divisors);
       for (int i = 0; i < output_.targets.count; ++i) {
-        const Statistic statistic = StatisticOf<T>(output_.targets.ops[i]);
+        const Statistic statistic = StatisticOf<Stored>(output_.targets.ops[i]);
         if (IsOfSums(statistic)) {
           told_[c] &= result.Finish(statistic, ResultsOf(i, first) + c);
         }

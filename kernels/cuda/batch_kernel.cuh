@@ -66,9 +66,9 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
 
 // Tile `tile` of an item; the identity past its end.
 template <class F>
-__device__ __forceinline__ typename F::State FoldItemTile(const typename F::Element* data,
+__device__ __forceinline__ typename F::State FoldItemTile(const typename F::Storage* data,
                                                           int count, std::int64_t tile, int lane) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   const int first = static_cast<int>(tile) * kTileElements<T>;
   const int left = count - first < kTileElements<T> ? count - first : kTileElements<T>;
   const Place place{.first = first};
@@ -94,13 +94,13 @@ __global__ void __launch_bounds__(kBatchWarps * 32, (kIsHeavy<F> ? 16 : 32) / kB
   const auto item_of_warp = [&](int w) { return block.first_item + w / warps_per_item; };
   const std::uint32_t mine = item_of_warp(warp);
   int count = 0;
-  const typename F::Element* data = nullptr;
+  const typename F::Storage* data = nullptr;
   if (mine < block.items_end) {
     count = items[mine].count;
-    data = static_cast<const typename F::Element*>(items[mine].d_data);
+    data = static_cast<const typename F::Storage*>(items[mine].d_data);
   }
   const int tiles =
-      (count + kTileElements<typename F::Element> - 1) / kTileElements<typename F::Element>;
+      (count + kTileElements<typename F::Storage> - 1) / kTileElements<typename F::Storage>;
   int tiles_per_warp = 1;
   while (tiles_per_warp * warps_per_item < tiles) tiles_per_warp *= 2;
   const std::int64_t first_tile = (warp & (warps_per_item - 1)) * tiles_per_warp;

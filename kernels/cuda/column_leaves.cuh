@@ -25,10 +25,10 @@ template <class F>
 inline constexpr int kColumnVector = [] {
   constexpr std::size_t kRunningBytesMax = exact::kIsBounded<F> ? 64 : 32;
   constexpr std::size_t kStateBytesMax = 64;
-  constexpr std::size_t kElementBytes = sizeof(typename F::Element);
+  constexpr std::size_t kElementBytes = sizeof(typename F::Storage);
   if (kIsHeavy<F>) return 1;
   if (kIsLong<F>) return kElementBytes < 4 ? 4 / static_cast<int>(kElementBytes) : 1;
-  int columns = kVectorElements<typename F::Element>;
+  int columns = kVectorElements<typename F::Storage>;
   while (columns > 1 && (columns * sizeof(typename F::Acc) > kRunningBytesMax ||
                          columns * sizeof(typename F::State) > kStateBytesMax)) {
     columns /= 2;
@@ -42,7 +42,7 @@ template <class F, class Swept, int kVectorWidth>
 struct RowsOfColumns {
   using Fold = F;
   using Value = typename Swept::Acc;
-  using T = typename F::Element;
+  using T = typename F::Storage;
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
   static constexpr int kRows = kLeafRows;          // of a leaf
@@ -169,7 +169,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
 #pragma unroll
       for (int v = 0; v < kVector; ++v) {
 #pragma unroll
-        for (int r = 0; r < kRowsAtOnce; ++r) Running::Add(to[v], loaded[r].x[v], number + r);
+        for (int r = 0; r < kRowsAtOnce; ++r) Running::Add(to[v], Lift(loaded[r].x[v]), number + r);
       }
     }
   }
@@ -185,7 +185,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows_left) continue;
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) Running::Add(to[v], loaded[r].x[v], number + r);
+      for (int v = 0; v < kVector; ++v) Running::Add(to[v], Lift(loaded[r].x[v]), number + r);
     }
   }
 };
@@ -256,7 +256,7 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
         for (int r = 0; r < kCount; r += 4) add(value, PackedOf(rows + r, v), number + r);
       } else {
 #pragma unroll
-        for (int r = 0; r < kCount; ++r) add(value, ElementOf(rows[r], v), number + r);
+        for (int r = 0; r < kCount; ++r) add(value, Lift(ElementOf(rows[r], v)), number + r);
       }
       return value;
     };
@@ -287,7 +287,7 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
       const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
 #pragma unroll 1
         for (int r = 0; r < left; ++r) {
-          add(value, ElementOf(Load(rows, r), v), i * kRows + r);
+          add(value, Lift(ElementOf(Load(rows, r), v)), i * kRows + r);
         }
         return value;
       };

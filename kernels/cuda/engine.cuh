@@ -45,7 +45,8 @@ Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
 template <class F>
 class EngineOf final : public Engine {
  public:
-  using T = typename F::Element;
+  using T = typename F::Storage;
+  using Element = typename F::Element;
   using State = typename F::State;
 
   std::size_t StateBytes() const override { return sizeof(State); }
@@ -227,13 +228,13 @@ class EngineOf final : public Engine {
   template <class Visit>
   static auto VisitSwept(const Sink<F>& sink, const Visit& visit) {
     if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
-      if (!sink.reads_arg_max) return visit.template operator()<PlainFold<T, ArgMin<T>>>();
-      if (!sink.reads_arg_min) return visit.template operator()<PlainFold<T, ArgMax<T>>>();
+      if (!sink.reads_arg_max) return visit.template operator()<PlainFold<T, ArgMin<Element>>>();
+      if (!sink.reads_arg_min) return visit.template operator()<PlainFold<T, ArgMax<Element>>>();
     }
     return visit.template operator()<F>();
   }
 
-  static constexpr bool kIsProduct = F::template kHas<exact::ExactProduct<T>>;
+  static constexpr bool kIsProduct = F::template kHas<exact::ExactProduct<Element>>;
 
   // Vectors of a short row that a thread can hold. Of sums many, as what a row takes beside its
   // elements is much; of extrema and counts few, so that neighbours read side by side: the minima

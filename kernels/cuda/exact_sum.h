@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch_plan.h"
+#include "kernels/ops/op.h"
 #include "kernels/types.h"
 
 namespace warpfold::cuda {
@@ -18,11 +19,11 @@ namespace warpfold::cuda {
 template <typename T>
 std::size_t ExactSumScratchBytes();
 
-// Enqueues the sum of `count` >= 1 elements, T any of the four float types, to *d_result. Two sums
-// may share scratch if one is behind the other in a stream.
+// Enqueues the sum of `count` >= 1 elements, T any of the float types, to *d_result. Two sums may
+// share scratch if one is behind the other in a stream.
 template <typename T>
 [[nodiscard]] cudaError_t ExactSum(const T* d_data, std::int64_t count, const DeviceShape& device,
-                                   void* d_scratch, T* d_result, cudaStream_t stream);
+                                   void* d_scratch, FloatOf<T>* d_result, cudaStream_t stream);
 
 // From so many bytes on it is no slower than a fold of bounded sums (reduce.h), which takes 1.0 to
 // 1.3 times as long there (H100, 2026-11-27: bench/results/exact-served-h100.json).

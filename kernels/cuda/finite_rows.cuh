@@ -15,8 +15,8 @@
 
 namespace warpfold::cuda {
 
-// Calls visit(x) for every kRowLanes-th of the elements [begin, end) of a row, some of which are
-// loaded at a time.
+// Calls visit(Lift(x)) for every kRowLanes-th of the elements [begin, end) of a row, some of which
+// are loaded at a time.
 template <int kRowLanes, int kAtATime = 4, typename T, class Visit>
 __device__ __forceinline__ void VisitRow(const T* row, std::int64_t stride, std::int64_t begin,
                                          std::int64_t end, const Visit& visit) {
@@ -27,10 +27,10 @@ __device__ __forceinline__ void VisitRow(const T* row, std::int64_t stride, std:
 #pragma unroll
     for (int k = 0; k < kAtATime; ++k) elements[k] = row[(i + k * kRowLanes) * stride];
 #pragma unroll
-    for (int k = 0; k < kAtATime; ++k) visit(elements[k]);
+    for (int k = 0; k < kAtATime; ++k) visit(Lift(elements[k]));
   }
 #pragma unroll 1
-  for (; i < end; i += kRowLanes) visit(row[i * stride]);
+  for (; i < end; i += kRowLanes) visit(Lift(row[i * stride]));
 }
 
 // Of all but f64 an element is one addition to digits of another kind, as long as all of a warp's
@@ -64,13 +64,13 @@ __device__ __forceinline__ void AtomicallyAddSpaced(exact::WideSum<Layout>* sum,
 template <typename T>
 __device__ __forceinline__ bool AddFiniteRow(const T* row, std::int64_t stride, std::int64_t begin,
                                              std::int64_t end, std::int64_t* words,
-                                             exact::OutputSums<T, exact::Sums::kSum>* to) {
+                                             exact::OutputSums<Lifted<T>, exact::Sums::kSum>* to) {
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  LaneDigits<T, kLanes> digits(words, lane);
+  LaneDigits<Lifted<T>, kLanes> digits(words, lane);
   float zero = 0;
   bool is_other_than_negative_zero = false;
   constexpr int kAtATime = 8;
-  VisitRow<kLanes, kAtATime>(row, stride, begin, end, [&](T x) {
+  VisitRow<kLanes, kAtATime>(row, stride, begin, end, [&](auto x) {
     digits.Add(x, zero);
     is_other_than_negative_zero |= !IsNegativeZero(x);
   });

@@ -14,12 +14,13 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/warp_digits.cuh"
 #include "kernels/exact/finish.h"
+#include "kernels/ops/op.h"
 
 namespace warpfold::cuda {
 
 // Where a value of 64 bits is added to the highest digit there may be, it reaches two further.
 template <typename T>
-inline constexpr int kFlatDigits = exact::DigitLayout<T, 1>::kBits / 32 + 4;
+inline constexpr int kFlatDigits = exact::DigitLayout<Lifted<T>, 1>::kBits / 32 + 4;
 // And a word that counts what digits cannot show: 12 bits for each of exact::Specials.
 template <typename T>
 inline constexpr int kFlatWords = kFlatDigits<T> + 1;
@@ -104,12 +105,16 @@ template <>
 struct FlatShapeOf<Half> : FlatShape<4, 16, 2> {};
 template <>
 struct FlatShapeOf<BFloat16> : FlatShape<4, 8, 3> {};
+template <typename T>
+requires kIsLifted<T>
+struct FlatShapeOf<T> : FlatShape<2, 16, 2> {
+};
 
 // `grid` may be null for one block.
 template <typename T, class Shape>
 __global__ void __launch_bounds__(Shape::kWarps * 32, Shape::kBlocksPerSm)
     FlatSumKernel(const T* __restrict__ data, std::int64_t count, GridSum<kFlatWords<T>>* grid,
-                  T* result) {
+                  FloatOf<T>* result) {
   constexpr int kRows = Shape::kRows;
   constexpr int kWarps = Shape::kWarps;
   using Tile = LaneTile<T, kRows>;
@@ -155,10 +160,10 @@ __global__ void __launch_bounds__(Shape::kWarps * 32, Shape::kBlocksPerSm)
       all |= (flags >> (kFlagBits * f) & ((1 << kFlagBits) - 1)) != 0 ? 1u << f : 0u;
     }
   }
-  const SignedLeading total = LeadingOf(digits, exact::DigitLayout<T, 1>::kUnit, lane);
+  const SignedLeading total = LeadingOf(digits, exact::DigitLayout<Lifted<T>, 1>::kUnit, lane);
   if (lane != 0) return;
-  *result =
-      exact::FinishSum<T>(total.magnitude, total.is_negative, {.count = count, .specials = all});
+  *result = exact::FinishSum<FloatOf<T>>(total.magnitude, total.is_negative,
+                                         {.count = count, .specials = all});
 }
 
 // One block takes so much: what another kilobyte adds to it is less than a second one would.
@@ -166,7 +171,8 @@ inline constexpr std::int64_t kOneBlockBytes = 64 << 10;
 
 template <typename T, class Shape = FlatShapeOf<T>>
 cudaError_t LaunchFlatSum(const T* d_data, std::int64_t count, const DeviceShape& device,
-                          GridSum<kFlatWords<T>>* d_grid, T* d_result, cudaStream_t stream) {
+                          GridSum<kFlatWords<T>>* d_grid, FloatOf<T>* d_result,
+                          cudaStream_t stream) {
   constexpr int kThreads = Shape::kWarps * 32;
   constexpr int kSharedBytes = LaneSum<T, Shape::kRows, kThreads>::kBlockBytes;
   const std::int64_t tiles = count / LaneTile<T, Shape::kRows>::kElements;

@@ -19,26 +19,22 @@
 
 namespace warpfold::cuda {
 
-// f16: every sum of a tile is exact.
-template <int kRows>
-class HalfSum : public LaneSumBase<Half> {
+// f16, and what is lifted to it: every sum of a tile is exact.
+template <typename Stored, int kRows>
+class HalfSum : public LaneSumBase<Stored> {
  public:
-  using Tile = LaneTile<Half, kRows>;
+  using Tile = LaneTile<Stored, kRows>;
   static constexpr int kBlockBytes = 0;  // of shared memory
 
-  __device__ HalfSum(const WarpDigits& digits, void*, int) : LaneSumBase<Half>(digits) {}
+  __device__ HalfSum(const WarpDigits& digits, void*, int) : LaneSumBase<Stored>(digits) {}
 
   __device__ __forceinline__ void Add(const Tile& tile) {
     if (this->is_nan_) return;
-    std::uint32_t largest = 0;  // of both halves of a word
-    tile.ForEachWord([&](std::uint32_t word) { largest = __vmaxu2(largest, word & 0x7fff7fff); });
     double sums[2] = {-0.0, -0.0};
     if constexpr (kIsFloat64Fast) {
       tile.ForEach([&](Half x, int i) { sums[i % 2] = __dadd_rn(sums[i % 2], WidenToDouble(x)); });
     }
-    constexpr std::uint32_t kInfinity = 0x7c00;
-    const bool is_finite = (largest & 0xffff) < kInfinity && largest >> 16 < kInfinity;
-    if (!__all_sync(kFullWarp, is_finite)) {
+    if (!__all_sync(kFullWarp, IsFinite(tile))) {
       this->AddNotFinite(tile);
       return;
     }
@@ -57,12 +53,31 @@ class HalfSum : public LaneSumBase<Half> {
   __device__ void Close() { this->digits_.Add(total_, 0); }
 
  private:
+  __device__ __forceinline__ static bool IsFinite(const Tile& tile) {
+    constexpr std::uint32_t kBytes = 0x01010101;
+    if constexpr (std::is_same_v<Stored, Half>) {
+      std::uint32_t largest = 0;  // of both halves of a word
+      tile.ForEachWord([&](std::uint32_t word) { largest = __vmaxu2(largest, word & 0x7fff7fff); });
+      constexpr std::uint32_t kInfinity = 0x7c00;
+      return (largest & 0xffff) < kInfinity && largest >> 16 < kInfinity;
+    } else {
+      // Bytes below the first that is not finite have no carry into the sign's place, all others
+      // do.
+      constexpr std::uint32_t kNotFinite = kHasInfinities<Stored> ? 0x7c : 0x7f;
+      std::uint32_t carries = 0;
+      tile.ForEachWord([&](std::uint32_t word) {
+        carries |= (word & (0x7f * kBytes)) + (0x80 - kNotFinite) * kBytes;
+      });
+      return (carries & (0x80 * kBytes)) == 0;
+    }
+  }
+
   std::int64_t total_ = 0;
 };
 
 template <typename T, int kRows, int kThreads>
 using LaneSum = std::conditional_t<
-    std::is_same_v<T, Half>, HalfSum<kRows>,
+    std::is_same_v<Lifted<T>, Half>, HalfSum<T, kRows>,
     std::conditional_t<std::is_same_v<T, double>, DoubleWindowSum<kRows, kThreads>,
                        WindowSum<T, kRows, kThreads>>>;
 

@@ -18,7 +18,7 @@ inline constexpr int kTilesPerInteger = 256;
 template <typename T>
 __device__ bool IsNegativeZero(T x) {
   using Bits = typename exact::FloatFormat<T>::Bits;
-  return BitCast<Bits>(x) == BitCast<Bits>(RoundFromDouble<T>(-0.0));
+  return BitCast<Bits>(x) == BitCast<Bits>(NegativeZero<T>());
 }
 
 template <typename T>
@@ -49,7 +49,8 @@ class LaneSumBase {
     memcpy(elements, &vector, sizeof(uint4));
     std::uint32_t specials = 0;
 #pragma unroll
-    for (const T x : elements) {
+    for (const T stored : elements) {
+      const auto x = Lift(stored);
       if (IsNan(x)) specials |= exact::kHasNan;
       if (IsInf(x)) {
         specials |= Widen(x) < 0 ? exact::kHasNegativeInfinity : exact::kHasPositiveInfinity;

@@ -37,13 +37,13 @@ struct LaneTile {
 #pragma unroll
       for (int v = 0; v < kVectorElements<T>; ++v) {
         const int i = r * kRowElements<T> + lane * kVectorElements<T> + v;
-        vector[v] = i < count ? LoadElement(at(i)) : RoundFromDouble<T>(-0.0);
+        vector[v] = i < count ? LoadElement(at(i)) : NegativeZero<T>();
       }
       memcpy(&rows[r], vector, sizeof(uint4));
     }
   }
 
-  // visit(element, number) in straight code; number < kLaneElements.
+  // visit(lifted element, number) in straight code; number < kLaneElements.
   template <class Visit>
   __device__ __forceinline__ void ForEach(const Visit& visit) const {
 #pragma unroll
@@ -51,7 +51,8 @@ struct LaneTile {
       T vector[kVectorElements<T>];
       memcpy(vector, &rows[r], sizeof(uint4));
 #pragma unroll
-      for (int v = 0; v < kVectorElements<T>; ++v) visit(vector[v], r * kVectorElements<T> + v);
+      for (int v = 0; v < kVectorElements<T>; ++v)
+        visit(Lift(vector[v]), r * kVectorElements<T> + v);
     }
   }
 

@@ -8,7 +8,7 @@ namespace {
 // What `visitor` returns for the job's element type; of others than floats nothing is called.
 template <class Visitor>
 auto VisitFloat(const SumsJob& job, const Visitor& visitor) {
-  return VisitDType(job.dtype, [&](auto tag) {
+  return VisitBuilt(job.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Result = decltype(visitor(OutputSumsOf<float>()));
     if constexpr (kIsFloat<T>) {

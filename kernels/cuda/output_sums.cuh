@@ -79,11 +79,12 @@ struct LaneSpecials {
 // The words of a warp: those of the elements, or of the positive and of the others, and then those
 // of their squares.
 template <typename T, exact::Sums kSums>
-inline constexpr int kBinBytes = kSums == exact::Sums::kSum
-                                     ? std::max(LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes,
-                                                LaneDigitsBytes<T>())
-                                     : std::max(2 * LaneBins<exact::DigitLayout<T, 1>>::kWarpBytes,
-                                                LaneBins<exact::DigitLayout<T, 2>>::kWarpBytes);
+inline constexpr int kBinBytes =
+    kSums == exact::Sums::kSum
+        ? std::max(LaneBins<exact::DigitLayout<Lifted<T>, 1>>::kWarpBytes,
+                   LaneDigitsBytes<Lifted<T>>())
+        : std::max(2 * LaneBins<exact::DigitLayout<Lifted<T>, 1>>::kWarpBytes,
+                   LaneBins<exact::DigitLayout<Lifted<T>, 2>>::kWarpBytes);
 // As many as fit in what a block may have without asking, up to 8.
 template <typename T, exact::Sums kSums>
 inline constexpr int kBinWarps = std::clamp((48 << 10) / kBinBytes<T, kSums>, 1, 8);
@@ -101,8 +102,8 @@ __device__ __forceinline__ void ClearWords(std::int64_t* words, int lane) {
 template <typename T, exact::Sums kSums, int kRowLanes>
 __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::int64_t begin,
                                        std::int64_t end, bool omits_nan, std::int64_t* words,
-                                       OutputSums<T, kSums>* to) {
-  using Bins = LaneBins<exact::DigitLayout<T, 1>>;
+                                       OutputSums<Lifted<T>, kSums>* to) {
+  using Bins = LaneBins<exact::DigitLayout<Lifted<T>, 1>>;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const Bins bins(words, lane);
   LaneSpecials specials;
@@ -112,14 +113,14 @@ __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::i
       __syncwarp();
       ClearWords<T, kSums>(words, lane);
     }
-    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](auto x) {
       if (specials.Add(x, omits_nan)) bins.Add(exact::PartsOf(x));
     });
     __syncwarp();
     MoveTo<kRowLanes>(&to->sums.sum, bins);
   } else {
     const Bins negative(words + Bins::kWords * kLanes, lane);
-    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](auto x) {
       if (!specials.Add(x, omits_nan)) return;
       exact::ElementParts parts = exact::PartsOf(x);
       const bool is_negative = parts.mantissa < 0;
@@ -128,8 +129,8 @@ __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::i
     });
     __syncwarp();
     MoveTo<kRowLanes>(&to->sums.sum, &to->sums.absolute_sum, bins, negative);
-    const LaneBins<exact::DigitLayout<T, 2>> squares(words, lane);
-    VisitRow<kRowLanes>(row, stride, begin, end, [&](T x) {
+    const LaneBins<exact::DigitLayout<Lifted<T>, 2>> squares(words, lane);
+    VisitRow<kRowLanes>(row, stride, begin, end, [&](auto x) {
       if (!IsNan(x) && !IsInf(x)) squares.AddSquare(exact::PartsOf(x));
     });
     __syncwarp();
@@ -148,7 +149,7 @@ __device__ __forceinline__ void AddRow(const T* row, std::int64_t stride, std::i
 template <typename T, exact::Sums kSums, int kRowLanes>
 __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
     AddRowsKernel(const T* __restrict__ data, const __grid_constant__ RowsToAdd work,
-                  OutputSums<T, kSums>* sums) {
+                  OutputSums<Lifted<T>, kSums>* sums) {
   constexpr int kWarps = kBinWarps<T, kSums>;
   constexpr int kRowsAtATime = kLanes / kRowLanes;
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
@@ -178,13 +179,13 @@ inline constexpr int kFinishThreads = 128;
 
 template <typename T, exact::Sums kSums>
 __global__ void __launch_bounds__(kFinishThreads)
-    FinishSumsKernel(const OutputSums<T, kSums>* sums, const Outputs outputs, bool omits_nan,
-                     const __grid_constant__ ResultTargets targets) {
+    FinishSumsKernel(const OutputSums<Lifted<T>, kSums>* sums, const Outputs outputs,
+                     bool omits_nan, const __grid_constant__ ResultTargets targets) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
   if (i >= outputs.count) return;
   const std::int64_t output =
       outputs.d_numbers != nullptr ? outputs.d_numbers[i] : outputs.first + i;
-  exact::SumsState<T, kSums> state = sums[i].sums;
+  exact::SumsState<Lifted<T>, kSums> state = sums[i].sums;
   exact::Normalize(state);
   const std::int64_t count = targets.reduced_count - sums[i].omitted;
 #pragma unroll 1
@@ -192,8 +193,9 @@ __global__ void __launch_bounds__(kFinishThreads)
     const Statistic statistic = StatisticOf<T>(targets.ops[op]);
     if (!IsOfSums(statistic)) continue;
     if (kSums == exact::Sums::kSum && !IsOfSumAlone(statistic)) continue;
-    static_cast<T*>(targets.arrays[op])[output] =
-        exact::Finish(statistic, state, count, {targets.correction, omits_nan});
+    using R = FloatOf<T>;
+    static_cast<R*>(targets.arrays[op])[output] =
+        exact::Finish<R>(statistic, state, count, {targets.correction, omits_nan});
   }
 }
 
@@ -235,7 +237,7 @@ cudaError_t LaunchAddRows(const SumsJob& job, const void* d_data, RowsToAdd work
         .threads = kWarps * kLanes,
         .shared_bytes = kBinBytes<T, kSums> * kWarps};
     const T* const data = static_cast<const T*>(d_data);
-    auto* const sums = static_cast<OutputSums<T, kSums>*>(d_sums);
+    auto* const sums = static_cast<OutputSums<Lifted<T>, kSums>*>(d_sums);
     return is_by_warp
                ? LaunchPass(AddRowsKernel<T, kSums, kLanes>, launch, stream, data, work, sums)
                : LaunchPass(AddRowsKernel<T, kSums, 1>, launch, stream, data, work, sums);
@@ -244,8 +246,8 @@ cudaError_t LaunchAddRows(const SumsJob& job, const void* d_data, RowsToAdd work
 
 template <typename T>
 std::size_t OutputSumsOf<T>::Bytes(const SumsJob& job) {
-  return job.sums == exact::Sums::kSum ? sizeof(OutputSums<T, exact::Sums::kSum>)
-                                       : sizeof(OutputSums<T, exact::Sums::kStatistics>);
+  return job.sums == exact::Sums::kSum ? sizeof(OutputSums<Lifted<T>, exact::Sums::kSum>)
+                                       : sizeof(OutputSums<Lifted<T>, exact::Sums::kStatistics>);
 }
 
 template <typename T>
@@ -283,7 +285,7 @@ cudaError_t OutputSumsOf<T>::Finish(const SumsJob& job, const void* d_sums, cons
     return LaunchPass(FinishSumsKernel<T, kSums>,
                       {.blocks = static_cast<unsigned>(CeilDiv(outputs.count, kFinishThreads)),
                        .threads = kFinishThreads},
-                      stream, static_cast<const OutputSums<T, kSums>*>(d_sums), outputs,
+                      stream, static_cast<const OutputSums<Lifted<T>, kSums>*>(d_sums), outputs,
                       job.omits_nan, targets);
   });
 }

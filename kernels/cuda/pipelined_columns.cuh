@@ -21,7 +21,7 @@ namespace warpfold::cuda {
 // straight code, sums of f16 columns by a quarter (H200, 2026-11-23).
 template <class F>
 inline constexpr bool kPipelinesColumns = [] {
-  constexpr int kElementBytes = static_cast<int>(sizeof(typename F::Element));
+  constexpr int kElementBytes = static_cast<int>(sizeof(typename F::Storage));
   return !kIsLong<F> && kElementBytes >= 4 && kColumnVector<F> * kElementBytes == kVectorBytes;
 }();
 
@@ -94,7 +94,7 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
 #pragma unroll
     for (int v = 0; v < kVector; ++v) {
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) Running::Add(to[v], loaded[r].x[v], number + r);
+      for (int r = 0; r < kRows; ++r) Running::Add(to[v], Lift(loaded[r].x[v]), number + r);
     }
   }
   // The leaf that has the end of the columns in it, or is past it; in loops, as it is one of many.
@@ -104,7 +104,8 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
 #pragma unroll 1
     for (int r = 0; r < count; ++r) {
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) Running::Add(to[v], rows[r * threads].x[v], number + r);
+      for (int v = 0; v < kVector; ++v)
+        Running::Add(to[v], Lift(rows[r * threads].x[v]), number + r);
     }
   }
 };

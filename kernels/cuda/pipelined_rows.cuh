@@ -54,7 +54,7 @@ struct SharedVectors {
     // So many columns side by side.
     constexpr int kColumns = kItems < 4 ? kItems : 4;
     constexpr int kGroups = kItems / kColumns;
-    static_assert(kGroups <= 2 || kIsByteInteger<T>);
+    static_assert(kGroups <= 2 || kVectorElements<T> == kVectorBytes);
     constexpr int kRowsUnrolled = kIsOften ? kTileRows : 1;
     struct alignas(sizeof(Item) * kColumns) Group {
       Item x[kColumns];
@@ -78,7 +78,7 @@ struct SharedVectors {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
           const int element = (first + c) * static_cast<int>(sizeof(Item) / sizeof(T));
-          add(columns[c], row.x[c], (r * kLanes + lane) * kVectorElements<T> + element);
+          add(columns[c], Lift(row.x[c]), (r * kLanes + lane) * kVectorElements<T> + element);
         }
       }
       const Value value = FoldPairs<kColumns, Value>(
@@ -100,10 +100,10 @@ inline constexpr double kBlockOverhead = kHasIndices<F> ? 7 : 1.5;
 // registers a thread are what that leaves.
 template <class F, class Swept>
 __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
-    PipelinedRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
+    PipelinedRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                        std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
                        const __grid_constant__ Sink<F> sink) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
   __shared__ typename F::State states[kLanes];

@@ -11,7 +11,7 @@ namespace warpfold::cuda {
 namespace {
 
 const Engine& EngineOfJob(const Job& job) {
-  return VisitDType(job.dtype, [&](auto tag) -> const Engine& {
+  return VisitBuilt(job.dtype, [&](auto tag) -> const Engine& {
     using T = typename decltype(tag)::type;
     if constexpr (kIsFloat<T>) {
       if (job.is_product) {
@@ -49,7 +49,7 @@ cudaError_t GetDeviceShape(int ordinal, DeviceShape* shape) {
 }
 
 cudaError_t LoadKernels(DType dtype) {
-  return VisitDType(dtype, [](auto tag) {
+  return VisitBuilt(dtype, [](auto tag) {
     using T = typename decltype(tag)::type;
     cudaError_t error = LoadModuleOf(EngineFor<T>(Bundle::kSum).AnyKernel());
     if constexpr (kIsFloat<T>) {

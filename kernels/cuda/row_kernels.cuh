@@ -96,7 +96,7 @@ struct LaneVectors {
     for (int v = 0; v < kVector; v += kItemElements) {
       Item item;
       memcpy(&item, &x[0][v], sizeof(item));
-      if (Exists(0, v)) add(value, item, Number(0, v));
+      if (Exists(0, v)) add(value, Lift(item), Number(0, v));
     }
   }
 
@@ -115,7 +115,7 @@ struct LaneVectors {
       for (int r = 0; r < kRows; ++r) {
         Item item;
         memcpy(&item, &x[r][v], sizeof(item));
-        if (Exists(r, v)) add(value, item, Number(r, v));
+        if (Exists(r, v)) add(value, Lift(item), Number(r, v));
       }
       return value;
     };
@@ -139,9 +139,9 @@ __device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int cou
 
 // A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
 template <class F, Presence kPresence, bool kUnrolled>
-__device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Element* tile, int count,
+__device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Storage* tile, int count,
                                                       int lane) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   LaneVectors<T, kTileRows, kPresence, kUnrolled> mine;
   mine.first = lane * kVectorElements<T>;
   mine.count = count;
@@ -149,9 +149,9 @@ __device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Element*
   return FoldByLanes<F>(mine, count > 0 ? count : 0, kLanes);
 }
 template <class F, bool kAligned>
-__device__ __forceinline__ typename F::Acc FoldTile(const typename F::Element* tile, int count,
+__device__ __forceinline__ typename F::Acc FoldTile(const typename F::Storage* tile, int count,
                                                     int lane) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   if constexpr (!kAligned) {
     return FoldTileOf<F, Presence::kAny, !kIsHeavy<F>>(tile, count, lane);
   } else {
@@ -186,10 +186,10 @@ __device__ __forceinline__ RowBlock RowBlockOf(std::int64_t rows, const RowLaunc
 // more registers than that.
 template <class F, int kWarps, bool kAligned>
 __global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
-    RowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
+    RowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
               std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
               const __grid_constant__ Sink<F> sink) {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   BeginPass();
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;

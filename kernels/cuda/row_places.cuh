@@ -36,7 +36,7 @@ struct BlockTile {
 // without indices there are none to find.
 template <class F>
 struct NoPlaces {
-  using T = typename F::Element;
+  using T = typename F::Storage;
   struct OfWarp {};  // what a warp keeps in registers, from one tile to the next
 
   // Before the first tile.
@@ -138,6 +138,7 @@ struct PlacesAtOnce : NoPlaces<F> {
 template <class F>
 struct PlacesLater : NoPlaces<F> {
   using T = typename F::Element;
+  using Stored = typename F::Storage;
   using OfWarp = typename NoPlaces<F>::OfWarp;
 
   struct AcrossTile : AcrossLanes {
@@ -155,8 +156,8 @@ struct PlacesLater : NoPlaces<F> {
     return {{kLanes}, sink, IsAtOnce(launch)};
   }
 
-  __device__ void Finish(const T* data, const BlockTile<T>* tiles, const RowLaunch& launch,
-                         const Sink<F>& sink, typename F::State* states) {
+  __device__ void Finish(const Stored* data, const BlockTile<Stored>* tiles,
+                         const RowLaunch& launch, const Sink<F>& sink, typename F::State* states) {
     if (IsAtOnce(launch)) return;
     using Best = ArgMin<T>;  // or ArgMax: of either, less is better
     const int warp = threadIdx.x / kLanes;
@@ -175,7 +176,7 @@ struct PlacesLater : NoPlaces<F> {
                                          is_min ? smallest.index : largest.index};
       const typename Best::State best = FoldLanesByNeighbours<Best>(of_mine, 1, tiles_per_row);
       const bool is_best = of_mine.index == best.index;
-      const BlockTile<T> tile = tiles[first + __ffs(__ballot_sync(kFullWarp, is_best)) - 1];
+      const BlockTile<Stored> tile = tiles[first + __ffs(__ballot_sync(kFullWarp, is_best)) - 1];
       // A tile that is not whole has been searched.
       if (best.index == Best::kNone || !tile.IsWhole()) continue;
       const T x = is_min ? ArgMin<T>::ElementOf(best.key) : ArgMax<T>::ElementOf(best.key);
@@ -190,10 +191,10 @@ struct PlacesLater : NoPlaces<F> {
     return launch.tiles_per_row_log2 <= kPipelineWarpsLog2;
   }
   // The number of the first element of a whole tile that is `best`.
-  __device__ static std::int32_t SeekInTile(T best, const T* tile, int lane) {
-    LaneVectors<T, kTileRows, Presence::kAll, true> mine;
-    mine.first = lane * kVectorElements<T>;
-    mine.count = kTileElements<T>;
+  __device__ static std::int32_t SeekInTile(T best, const Stored* tile, int lane) {
+    LaneVectors<Stored, kTileRows, Presence::kAll, true> mine;
+    mine.first = lane * kVectorElements<Stored>;
+    mine.count = kTileElements<Stored>;
     mine.Load(tile);
     const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
       return mine.Fold(identity, add, combine);

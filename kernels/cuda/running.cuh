@@ -199,9 +199,10 @@ struct RunningSigns {
 // none. kByWarp: many elements a fold, so that it pays to leave products for later.
 template <class F, bool kByWarp>
 struct RunningFold;
-template <typename T, NanPolicy kNanPolicy, class... Components, bool kByWarp>
-struct RunningFold<Fold<T, kNanPolicy, Components...>, kByWarp> {
-  using F = Fold<T, kNanPolicy, Components...>;
+template <typename Stored, NanPolicy kNanPolicy, class... Components, bool kByWarp>
+struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
+  using F = Fold<Stored, kNanPolicy, Components...>;
+  using T = typename F::Element;
   // An indexed extremum whose value is asked for anyway needs no slot of its own.
   template <class C>
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||

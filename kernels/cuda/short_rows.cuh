@@ -53,7 +53,7 @@ struct RowShare {
 // one by one: 2^26 rows of four took 930 us, and 1,615 by four rows (H100, 2026-11-27).
 template <class F, bool kAligned = true>
 inline constexpr int kRowVectorsAtOnce = kIsLong<F> ||
-                                                 (!kAligned && sizeof(typename F::Element) == 1)
+                                                 (!kAligned && sizeof(typename F::Storage) == 1)
                                              ? 1
                                              : 4;
 // The most rows of a block, whose states it keeps.
@@ -92,12 +92,12 @@ __device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t fir
 // 64 registers a thread, of statistics of elements of eight bytes 80: the nine of 2^25 f64 in rows
 // of 16 took 356 us with 64, 321 with 94 and 364 with 118 (H100, 2026-11-27).
 template <class F>
-inline constexpr int kShortRowBlocksPerSm = kIsHeavy<F> && sizeof(typename F::Element) == 8 ? 3 : 4;
+inline constexpr int kShortRowBlocksPerSm = kIsHeavy<F> && sizeof(typename F::Storage) == 8 ? 3 : 4;
 
 // kAligned: every row starts on 16 bytes and is whole vectors.
 template <class F, int kVectors, bool kAligned>
 __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
-    ShortRowKernel(const typename F::Element* __restrict__ data, std::int64_t first_element,
+    ShortRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                    std::int64_t rows, int row_elements, ShortRowLaunch launch,
                    const __grid_constant__ Sink<F> sink) {
   __shared__ typename F::State states[kBlockRowsMax<F>];
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
        row_of_block < block_rows; row_of_block += rows_per_step * kAtOnce) {
     const auto row_of = [&](int i) { return first_row + row_of_block + i * rows_per_step; };
     const auto count_of = [&](int i) { return row_of(i) < rows ? row_elements : 0; };
-    RowShare<typename F::Element, kVectors, kAligned> mine[kAtOnce];
+    RowShare<typename F::Storage, kVectors, kAligned> mine[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       mine[i].Load(data + row_of(i) * row_elements, count_of(i), thread, threads);

@@ -3,10 +3,12 @@
 #ifndef WARPFOLD_KERNELS_DTYPES_CATALOGUE_H_
 #define WARPFOLD_KERNELS_DTYPES_CATALOGUE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,12 +30,14 @@ enum class DType : std::uint8_t {
   kF16,
   kBF16,
   kF32,
-  kF64
+  kF64,
+  kF8E4M3,
+  kF8E5M2
 };
 
-using ElementTypes =
-    std::tuple<Bool, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
-               std::uint32_t, std::int64_t, std::uint64_t, Half, BFloat16, float, double>;
+using ElementTypes = std::tuple<Bool, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t,
+                                std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, Half,
+                                BFloat16, float, double, F8E4M3, F8E5M2>;
 
 // Names are those of each format; an empty one says that the format does not have the dtype.
 struct DTypeRow {
@@ -59,7 +63,9 @@ inline constexpr DTypeRow kDTypeRows[] = {
     {DType::kF16, 10, "f16", "float16", "f2", "F16", "FP16"},
     {DType::kBF16, 11, "bf16", "bfloat16", "", "BF16", "BF16"},
     {DType::kF32, 12, "f32", "float32", "f4", "F32", "FP32"},
-    {DType::kF64, 13, "f64", "float64", "f8", "F64", "FP64"}};
+    {DType::kF64, 13, "f64", "float64", "f8", "F64", "FP64"},
+    {DType::kF8E4M3, 14, "f8_e4m3", "float8_e4m3fn", "", "F8_E4M3", ""},
+    {DType::kF8E5M2, 15, "f8_e5m2", "float8_e5m2", "", "F8_E5M2", ""}};
 
 inline constexpr std::size_t kDTypeCount = std::size(kDTypeRows);
 static_assert(std::tuple_size_v<ElementTypes> == kDTypeCount);
@@ -68,6 +74,24 @@ constexpr const DTypeRow& RowOf(DType dtype) { return kDTypeRows[static_cast<std
 
 // "f32": as in flags and metrics.
 constexpr const char* Name(DType dtype) { return RowOf(dtype).name; }
+
+// Of a build for developers (docs/adding_a_dtype.md) the names of the dtypes that it has kernels
+// for.
+#ifdef WARPFOLD_DTYPES
+inline constexpr std::string_view kBuiltDTypes = "," WARPFOLD_DTYPES ",";
+#else
+inline constexpr std::string_view kBuiltDTypes = "";  // all
+#endif
+
+constexpr bool IsBuilt(const DTypeRow& row) {
+  if (kBuiltDTypes.empty()) return true;
+  const std::string_view name = row.name;
+  for (std::size_t at = kBuiltDTypes.find(name); at != std::string_view::npos;
+       at = kBuiltDTypes.find(name, at + 1)) {
+    if (kBuiltDTypes[at - 1] == ',' && kBuiltDTypes[at + name.size()] == ',') return true;
+  }
+  return false;
+}
 
 template <typename T>
 struct TypeTag {
@@ -101,15 +125,32 @@ constexpr bool AreInOrder(std::index_sequence<kIndices...>) {
 }
 static_assert(AreInOrder(std::make_index_sequence<kDTypeCount>()), "rows in the order of DType");
 
-template <std::size_t... kIndices>
-constexpr auto AllDTypes(std::index_sequence<kIndices...>) {
-  return std::array<DType, kDTypeCount>{static_cast<DType>(kIndices)...};
+constexpr auto BuiltDTypes() {
+  constexpr auto kCount = std::count_if(std::begin(kDTypeRows), std::end(kDTypeRows), IsBuilt);
+  std::array<DType, kCount> built{};
+  std::size_t i = 0;
+  for (const DTypeRow& row : kDTypeRows) {
+    if (IsBuilt(row)) built[i++] = row.dtype;
+  }
+  return built;
 }
 
 }  // namespace internal
 
-inline constexpr std::array kAllDTypes =
-    internal::AllDTypes(std::make_index_sequence<kDTypeCount>());
+// Those that there are kernels for, and that a server has.
+inline constexpr std::array kAllDTypes = internal::BuiltDTypes();
+
+// VisitDType of one that there are kernels for, compiled for no other.
+template <std::size_t kIndex = 0, typename Visitor>
+constexpr decltype(auto) VisitBuilt(DType dtype, Visitor&& visitor) {
+  if constexpr (kIndex + 1 < kAllDTypes.size()) {
+    if (dtype != kAllDTypes[kIndex]) {
+      return VisitBuilt<kIndex + 1>(dtype, std::forward<Visitor>(visitor));
+    }
+  }
+  constexpr auto kElement = static_cast<std::size_t>(kAllDTypes[kIndex]);
+  return std::forward<Visitor>(visitor)(TypeTag<std::tuple_element_t<kElement, ElementTypes>>{});
+}
 
 // The dtype of elements of type T.
 template <typename T>
@@ -120,7 +161,7 @@ constexpr std::size_t ElementBytes(DType dtype) {
   return VisitDType(dtype, [](auto tag) { return sizeof(typename decltype(tag)::type); });
 }
 
-// f16, bf16, f32 or f64: it has NaN, infinities and a zero of either sign.
+// It has NaN and a zero of either sign; all but f8_e4m3 have infinities, too.
 constexpr bool IsFloat(DType dtype) {
   return VisitDType(dtype, [](auto tag) { return kIsFloat<typename decltype(tag)::type>; });
 }

@@ -27,11 +27,42 @@ struct BFloat16 {
   static constexpr int kExponentBits = 8;
   std::uint16_t bits;
 };
+// Floats of 8 bits are stored alone: they are lifted to another type, which has all of them, and
+// computed with as that.
+//
+// Source: OCP 8-bit Floating Point Specification (OFP8).
+
+// No infinities, and of either sign one NaN, whose bits are all set. The largest number is 448.
+struct F8E4M3 {
+  using LiftedTo = Half;
+  static constexpr int kMantissaBits = 3;
+  static constexpr int kExponentBits = 4;
+  static constexpr bool kHasInfinities = false;
+  std::uint8_t bits;
+};
+// The upper half of binary16.
+struct F8E5M2 {
+  using LiftedTo = Half;
+  static constexpr int kMantissaBits = 2;
+  static constexpr int kExponentBits = 5;
+  static constexpr bool kHasInfinities = true;
+  std::uint8_t bits;
+};
 
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+// Whether elements are lifted to be computed with.
 template <typename T>
-inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T>;
+inline constexpr bool kIsLifted = requires {
+  typename T::LiftedTo;
+};
+template <typename T>
+inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsHalf<T> || kIsLifted<T>;
+template <typename T>
+inline constexpr bool kHasInfinities = kIsFloat<T>;
+template <typename T>
+requires kIsLifted<T>
+inline constexpr bool kHasInfinities<T> = T::kHasInfinities;
 template <typename T>
 inline constexpr bool kIsUnsigned = std::is_unsigned_v<T>;  // of Bool: no, it sums as signed
 
@@ -54,6 +85,70 @@ using BitsOf = std::conditional_t<
     sizeof(T) == 8, std::uint64_t,
     std::conditional_t<sizeof(T) == 4, std::uint32_t,
                        std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+
+namespace internal {
+template <typename T>
+struct LiftedTo {
+  using type = T;
+};
+template <typename T>
+requires kIsLifted<T>
+struct LiftedTo<T> {
+  using type = typename T::LiftedTo;
+};
+}  // namespace internal
+
+// What stored elements are computed with.
+template <typename T>
+using Lifted = typename internal::LiftedTo<T>::type;
+
+template <typename T>
+requires(!kIsLifted<T>) WARPFOLD_HD constexpr T Lift(const T& x) { return x; }
+WARPFOLD_HD constexpr Half Lift(F8E5M2 x) {
+  return Half{static_cast<std::uint16_t>(std::uint32_t{x.bits} << 8)};
+}
+WARPFOLD_HD Half Lift(F8E4M3 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  std::uint32_t halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(x.bits)));
+  return Half{static_cast<std::uint16_t>(halves)};
+#else
+  // Exponent and mantissa in float's places, the exponent's bias moved. Subnormal numbers get the
+  // hidden one that they do not have, and it is subtracted; none is subnormal among halves.
+  constexpr std::uint32_t kMoved = std::uint32_t{127 - 7} << 23;
+  constexpr std::uint32_t kMovedSubnormal = kMoved + (1u << 23);
+  const std::uint32_t magnitude = x.bits & std::uint32_t{0x7f};
+  const std::uint32_t in_place = magnitude << 20;
+  const std::uint32_t subnormal =
+      BitCast<std::uint32_t>(BitCast<float>(in_place + kMovedSubnormal) - 0x1p-6f);
+  const std::uint32_t number = magnitude < 8 ? subnormal : in_place + kMoved;
+  // The same number as a half.
+  const std::uint32_t half = magnitude == 0 ? 0 : (number >> 13) - (std::uint32_t{127 - 15} << 10);
+  const std::uint32_t sign = (x.bits & std::uint32_t{0x80}) << 8;
+  return Half{static_cast<std::uint16_t>(sign | (magnitude == 0x7f ? 0x7e00 : half))};
+#endif
+}
+
+// The inverse, of what an element is lifted to. Any NaN becomes the quiet one.
+template <typename T>
+requires(!kIsLifted<T>) WARPFOLD_HD constexpr T Lower(T x) { return x; }
+template <typename T>
+requires kIsLifted<T> WARPFOLD_HD constexpr T Lower(Half x) {
+  const std::uint32_t sign = (x.bits >> 8) & 0x80;
+  const std::uint32_t magnitude = x.bits & 0x7fff;
+  if constexpr (std::is_same_v<T, F8E5M2>) {
+    return T{static_cast<std::uint8_t>(magnitude > 0x7c00 ? 0x7e : sign | magnitude >> 8)};
+  } else {
+    if (magnitude >= 0x7c00) return T{0x7f};
+    // Normal from 2^-6 on. Below, a multiple of 2^-9: the mantissa with its hidden one, moved.
+    constexpr std::uint32_t kNormal = std::uint32_t{15 - 6} << 10;
+    const std::uint32_t exponent = magnitude >> 10;
+    const std::uint32_t subnormal =
+        magnitude == 0 ? 0 : ((magnitude & 0x3ff) | 0x400) >> (16 - exponent);
+    return T{static_cast<std::uint8_t>(
+        sign | (magnitude >= kNormal ? (magnitude >> 7) - (8 << 3) : subnormal))};
+  }
+}
 
 // Every element as a number that the hardware computes with, exactly.
 WARPFOLD_HD constexpr float Widen(float x) { return x; }
@@ -83,6 +178,9 @@ WARPFOLD_HD float Widen(Half x) {
   return BitCast<float>(BitCast<std::uint32_t>(magnitude) | (x.bits & std::uint32_t{0x8000}) << 16);
 #endif
 }
+
+template <typename T>
+requires kIsLifted<T> WARPFOLD_HD float Widen(T x) { return Widen(Lift(x)); }
 
 template <typename T>
 using Wide = decltype(Widen(T{}));
@@ -139,18 +237,21 @@ WARPFOLD_HD T QuietNan() {
   } else if constexpr (std::is_same_v<T, float>) {
     return BitCast<float>(std::uint32_t{0x7fc00000});
   } else {
-    return T{
-        static_cast<std::uint16_t>(((1 << (T::kExponentBits + 1)) - 1) << (T::kMantissaBits - 1))};
+    constexpr int kBits = ((1 << (T::kExponentBits + 1)) - 1) << (T::kMantissaBits - 1);
+    constexpr int kAllButSign = (1 << (T::kExponentBits + T::kMantissaBits)) - 1;
+    return T{static_cast<BitsOf<T>>(kHasInfinities<T> ? kBits : kAllButSign)};
   }
 }
 
+// REQUIRES: T has one.
 template <typename T>
 WARPFOLD_HD T Infinity(bool negative) {
   if constexpr (std::is_floating_point_v<T>) {
     return negative ? -kInfinity<T> : kInfinity<T>;
   } else {
     constexpr int kBits = ((1 << T::kExponentBits) - 1) << T::kMantissaBits;
-    return T{static_cast<std::uint16_t>(kBits | (negative ? 0x8000 : 0))};
+    constexpr int kSign = 1 << (T::kExponentBits + T::kMantissaBits);
+    return T{static_cast<BitsOf<T>>(kBits | (negative ? kSign : 0))};
   }
 }
 
@@ -205,6 +306,16 @@ WARPFOLD_HD T RoundFromDouble(double x) {
   }
 }
 
+// -0.0, which adds nothing.
+template <typename T>
+WARPFOLD_HD T NegativeZero() {
+  if constexpr (std::is_floating_point_v<T>) {
+    return T{-0.0};
+  } else {
+    return T{static_cast<BitsOf<T>>(1 << (T::kExponentBits + T::kMantissaBits))};
+  }
+}
+
 // Integers that order as the elements do, with -inf < ... < -0.0 < +0.0 < ... < inf. Elements of up
 // to 32 bits share one type of key.
 template <typename T>
@@ -237,16 +348,20 @@ using SameSizeInt =
 
 // Below and above every number's key. Of floats these are the keys of NaN patterns.
 template <typename T>
-inline constexpr OrderedKey<T> kLowestKey = kIsHalf<T> ? std::numeric_limits<std::int16_t>::min()
-                                                       : std::numeric_limits<OrderedKey<T>>::min();
+inline constexpr OrderedKey<T> kLowestKey = kIsHalf<Lifted<T>>
+                                                ? std::numeric_limits<std::int16_t>::min()
+                                                : std::numeric_limits<OrderedKey<T>>::min();
 template <typename T>
-inline constexpr OrderedKey<T> kHighestKey = kIsHalf<T> ? std::numeric_limits<std::int16_t>::max()
-                                                        : std::numeric_limits<OrderedKey<T>>::max();
+inline constexpr OrderedKey<T> kHighestKey = kIsHalf<Lifted<T>>
+                                                 ? std::numeric_limits<std::int16_t>::max()
+                                                 : std::numeric_limits<OrderedKey<T>>::max();
 
 template <typename T>
 WARPFOLD_HD OrderedKey<T> ToKey(T x) {
   using Key = OrderedKey<T>;
-  if constexpr (kIsFloat<T>) {
+  if constexpr (kIsLifted<T>) {
+    return ToKey(Lift(x));
+  } else if constexpr (kIsFloat<T>) {
     return internal::FlipNegative(BitCast<internal::SameSizeInt<T>>(x));
   } else if constexpr (kIsUnsigned<T> && sizeof(T) >= 4) {
     return static_cast<Key>(x) ^ internal::kSignBit<Key>;
@@ -259,7 +374,9 @@ WARPFOLD_HD OrderedKey<T> ToKey(T x) {
 template <typename T>
 WARPFOLD_HD T FromKey(OrderedKey<T> key) {
   using Key = OrderedKey<T>;
-  if constexpr (kIsFloat<T>) {
+  if constexpr (kIsLifted<T>) {
+    return Lower<T>(FromKey<Lifted<T>>(key));
+  } else if constexpr (kIsFloat<T>) {
     const T x = BitCast<T>(internal::FlipNegative(static_cast<internal::SameSizeInt<T>>(key)));
     return IsNan(x) ? QuietNan<T>() : x;
   } else if constexpr (std::is_same_v<T, Bool>) {

@@ -126,16 +126,27 @@ using BoundedSum = std::conditional_t<kSumsInPairs<T>, SumPair<T>, Sum<T>>;
 template <typename T>
 using BoundedAbsSum = std::conditional_t<kSumsInPairs<T>, AbsSumPair<T>, AbsSum<T>>;
 
+namespace internal {
+
+// Of elements stored as Stored and lifted to T.
+template <typename Stored, typename T, NanPolicy kNanPolicy, class... More>
+using BoundedStatisticsOf =
+    Fold<Stored, kNanPolicy, BoundedSum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>,
+         BoundedAbsSum<T>, SquareSumPair<T>, SmallestSize<T>, More...>;
+template <typename Stored, typename T>
+using BoundedSumsAloneOf = PlainFold<Stored, BoundedSum<T>, BoundedAbsSum<T>, SquareSumPair<T>,
+                                     LargestSize<T>, SmallestSize<T>>;
+
+}  // namespace internal
+
+template <typename Stored, NanPolicy kNanPolicy>
+using BoundedStatistics = internal::BoundedStatisticsOf<Stored, Lifted<Stored>, kNanPolicy>;
+template <typename Stored, NanPolicy kNanPolicy, typename T = Lifted<Stored>>
+using BoundedFull =
+    internal::BoundedStatisticsOf<Stored, T, kNanPolicy, NonzeroCount<T>, ArgMin<T>, ArgMax<T>>;
 // The sums of BoundedStatistics alone.
-template <typename T>
-using BoundedSumsAlone = PlainFold<T, BoundedSum<T>, BoundedAbsSum<T>, SquareSumPair<T>,
-                                   LargestSize<T>, SmallestSize<T>>;
-template <typename T, NanPolicy kNanPolicy, class... More>
-using BoundedStatistics =
-    Fold<T, kNanPolicy, BoundedSum<T>, Min<T>, Max<T>, NanCount<T>, InfCount<T>, BoundedAbsSum<T>,
-         SquareSumPair<T>, SmallestSize<T>, More...>;
-template <typename T, NanPolicy kNanPolicy>
-using BoundedFull = BoundedStatistics<T, kNanPolicy, NonzeroCount<T>, ArgMin<T>, ArgMax<T>>;
+template <typename Stored>
+using BoundedSumsAlone = internal::BoundedSumsAloneOf<Stored, Lifted<Stored>>;
 
 template <class F>
 inline constexpr bool kIsBounded = F::template kHas<SmallestSize<typename F::Element>>;

@@ -101,6 +101,7 @@ WARPFOLD_HD Near Root(const Near& value) {
 template <class F>
 struct BoundedSums {
   using T = typename F::Element;
+  using R = FloatOf<typename F::Storage>;
   using Format = FloatFormat<T>;
   static constexpr bool kInPairs = kSumsInPairs<T>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
@@ -147,20 +148,20 @@ struct BoundedSums {
   }
 
   // False if it is in doubt.
-  WARPFOLD_HD bool Finish(Statistic statistic, double correction, T* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, double correction, R* to) const {
     if (statistic == Statistic::kVariance || statistic == Statistic::kDeviation) {
-      if (has_special || count == 0) return Give(QuietNan<T>(), to);
+      if (has_special || count == 0) return Give(QuietNan<R>(), to);
       return FinishVariance(statistic == Statistic::kDeviation, correction, to);
     }
     if (statistic == Statistic::kSum || statistic == Statistic::kMean) {
-      if (count == 0) return Give(statistic == Statistic::kSum ? T{} : QuietNan<T>(), to);
+      if (count == 0) return Give(statistic == Statistic::kSum ? R{} : QuietNan<R>(), to);
       if (has_special) return FinishSpecialSum(to);
       return IsFinite(sum.high) &&
              Round(statistic == Statistic::kSum ? sum : Divide(sum, n, 0), to);
     }
     // The norms.
-    if (has_special) return Give(has_nan ? QuietNan<T>() : Infinity<T>(false), to);
-    if (count == 0) return Give(T{}, to);
+    if (has_special) return Give(has_nan ? QuietNan<R>() : Infinity<R>(false), to);
+    if (count == 0) return Give(R{}, to);
     if constexpr (kHasSquares) {
       if (statistic == Statistic::kL1Norm)
         return IsFinite(absolute_sum.high) && Round(absolute_sum, to);
@@ -170,7 +171,7 @@ struct BoundedSums {
   }
 
  private:
-  WARPFOLD_HD static bool Give(T value, T* to) {
+  WARPFOLD_HD static bool Give(R value, R* to) {
     *to = value;
     return true;
   }
@@ -180,20 +181,20 @@ struct BoundedSums {
     return {number.high, number.low, 0};
   }
 
-  WARPFOLD_HD bool FinishSpecialSum(T* to) const {
-    if (has_nan) return Give(QuietNan<T>(), to);
+  WARPFOLD_HD bool FinishSpecialSum(R* to) const {
+    if (has_nan) return Give(QuietNan<R>(), to);
     // A sum of finite elements may have come to an infinity, too, and met one of the other sign.
-    if (IsNan(sum.high)) return Give(QuietNan<T>(), to) && !kInPairs;
-    return Give(Infinity<T>(sum.high < 0), to);
+    if (IsNan(sum.high)) return Give(QuietNan<R>(), to) && !kInPairs;
+    return Give(Infinity<R>(sum.high < 0), to);
   }
 
-  WARPFOLD_HD bool FinishVariance(bool is_root, double correction, T* to) const {
+  WARPFOLD_HD bool FinishVariance(bool is_root, double correction, R* to) const {
     if constexpr (!kHasSquares) {
       return false;
     } else {
       if (!IsFinite(squares.high) || !IsFinite(sum.high)) return false;
       const VarianceDivisor divisor(count, correction);
-      if (!divisor.is_positive() && F::kOmitsNan) return Give(QuietNan<T>(), to);
+      if (!divisor.is_positive() && F::kOmitsNan) return Give(QuietNan<R>(), to);
       // N = n Q - S^2.
       const Pair nq = TwoProduct(n, squares.high);
       const Pair square = TwoProduct(sum.high, sum.high);
@@ -211,11 +212,11 @@ struct BoundedSums {
             (nq.high + square.high) * kPairError + 4 * kProductError;
       }
       if (!divisor.is_positive()) {
-        if (numerator.error == 0) return Give(QuietNan<T>(), to);
+        if (numerator.error == 0) return Give(QuietNan<R>(), to);
         if (!(numerator.high * 0.5 > numerator.error)) return false;
-        return Give(Infinity<T>(false), to);
+        return Give(Infinity<R>(false), to);
       }
-      if (numerator.error == 0) return Give(T{}, to);
+      if (numerator.error == 0) return Give(R{}, to);
       // n (n - correction), whose factors a pair holds.
       if (!divisor.is_short() || count >= std::int64_t{1} << 53) return false;
       const Pair denominator = TwoProduct(n, divisor.ToDouble());
@@ -228,7 +229,8 @@ struct BoundedSums {
 // Out of line, as few results come here.
 template <class F>
 WARPFOLD_HD_NOINLINE bool FinishCarefully(Statistic statistic, const typename F::State& state,
-                                          const Divisors& divisors, typename F::Element* to) {
+                                          const Divisors& divisors,
+                                          FloatOf<typename F::Storage>* to) {
   return BoundedSums<F>(state, divisors.reduced_count).Finish(statistic, divisors.correction, to);
 }
 
@@ -239,6 +241,7 @@ WARPFOLD_HD_NOINLINE bool FinishCarefully(Statistic statistic, const typename F:
 template <class F, bool kKeepsQuick = false>
 class BoundedOutput {
   using Quick = internal::QuickSums<F>;
+  using R = FloatOf<typename F::Storage>;
   struct Nothing {};
 
  public:
@@ -250,7 +253,7 @@ class BoundedOutput {
   }
 
   // False if it is in doubt.
-  WARPFOLD_HD bool Finish(Statistic statistic, typename F::Element* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, R* to) const {
     if constexpr (kKeepsQuick) {
       if (quick_.Finish(statistic, to)) return true;
     } else {
@@ -259,7 +262,7 @@ class BoundedOutput {
     // Copies, so that what the quick way reads need not be in memory.
     const typename F::State state = *state_;
     const Divisors divisors = *divisors_;
-    typename F::Element result;
+    R result;
     const bool is_told = internal::FinishCarefully<F>(statistic, state, divisors, &result);
     *to = result;
     return is_told;

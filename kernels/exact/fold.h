@@ -24,18 +24,19 @@ namespace exact {
 struct NoProduct {};
 
 // Sums, a product of floats, and values: a Fold of components whose bits depend on no order.
-template <typename T, NanPolicy kNanPolicy, Sums kSumsOfIt, bool kHasProductOfIt,
+template <typename Stored, NanPolicy kNanPolicy, Sums kSumsOfIt, bool kHasProductOfIt,
           class... Components>
 struct Fusion {
-  using Element = T;
-  using Values = Fold<T, kNanPolicy, Components...>;
+  using Values = Fold<Stored, kNanPolicy, Components...>;
+  using Storage = typename Values::Storage;
+  using Element = typename Values::Element;
   static constexpr bool kOmitsNan = Values::kOmitsNan;
   static constexpr Sums kSums = kSumsOfIt;
   static constexpr bool kHasProduct = kHasProductOfIt;
   static constexpr bool kHasValuesAlone = kSums == Sums::kNone && !kHasProduct;
 
   struct Parts {
-    SumsState<T, kSums> sums;
+    SumsState<Element, kSums> sums;
     std::conditional_t<kHasProduct, ProductState, NoProduct> product;
     typename Values::State values;
   };
@@ -70,12 +71,13 @@ struct Fusion {
 namespace internal {
 
 // Of floats all sums are this file's; of integers components add them up, but for wide squares.
-template <typename T, bool kIsOfFloats = kIsFloat<T>>
+template <typename Stored, bool kIsOfFloats = kIsFloat<Stored>>
 struct Fusions {
+  using T = Lifted<Stored>;
   template <class... More>
-  using WithSum = Fusion<T, NanPolicy::kPropagate, Sums::kSum, false, More...>;
+  using WithSum = Fusion<Stored, NanPolicy::kPropagate, Sums::kSum, false, More...>;
   template <NanPolicy kNanPolicy, bool kHasProduct, class... More>
-  using WithStatistics = Fusion<T, kNanPolicy, Sums::kStatistics, kHasProduct, Min<T>, Max<T>,
+  using WithStatistics = Fusion<Stored, kNanPolicy, Sums::kStatistics, kHasProduct, Min<T>, Max<T>,
                                 NanCount<T>, InfCount<T>, More...>;
   template <NanPolicy kNanPolicy>
   using Full = WithStatistics<kNanPolicy, true, NonzeroCount<T>, ArgMin<T>, ArgMax<T>>;
@@ -96,26 +98,28 @@ struct Fusions<T, false> {
   using Full = WithStatistics<kNanPolicy, false, NonzeroCount<T>, Product<T>, ArgMin<T>, ArgMax<T>>;
 };
 
-template <typename T, class... Components>
-using ValuesAlone = Fusion<T, NanPolicy::kPropagate, Sums::kNone, false, Components...>;
+template <typename Stored, class... Components>
+using ValuesAlone = Fusion<Stored, NanPolicy::kPropagate, Sums::kNone, false, Components...>;
 
 }  // namespace internal
 
-// Calls `visitor(TypeTag<Fusion<T, ...>>{})` with the bundle's fusion over T. REQUIRES: kOmitNan
-// only for floats.
-template <typename T, typename Visitor>
+// Calls `visitor(TypeTag<Fusion<Stored, ...>>{})` with the bundle's fusion over them. REQUIRES:
+// kOmitNan only for floats.
+template <typename Stored, typename Visitor>
 constexpr decltype(auto) VisitFusion(Bundle bundle, Visitor&& visitor) {
-  using Of = internal::Fusions<T>;
+  using T = Lifted<Stored>;
+  using Of = internal::Fusions<Stored>;
   constexpr auto kPropagate = NanPolicy::kPropagate;
   switch (bundle) {
     case Bundle::kSum:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::template WithSum<>>{});
     case Bundle::kMin:
-      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, Min<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<Stored, Min<T>>>{});
     case Bundle::kMax:
-      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, Max<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<Stored, Max<T>>>{});
     case Bundle::kNonzero:
-      return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<T, NonzeroCount<T>>>{});
+      return std::forward<Visitor>(visitor)(
+          TypeTag<internal::ValuesAlone<Stored, NonzeroCount<T>>>{});
     case Bundle::kRange:
       return std::forward<Visitor>(visitor)(
           TypeTag<typename Of::template WithSum<Min<T>, Max<T>>>{});
@@ -124,7 +128,7 @@ constexpr decltype(auto) VisitFusion(Bundle bundle, Visitor&& visitor) {
           TypeTag<typename Of::template WithStatistics<kPropagate, false>>{});
     case Bundle::kArg:
       return std::forward<Visitor>(visitor)(
-          TypeTag<internal::ValuesAlone<T, ArgMin<T>, ArgMax<T>>>{});
+          TypeTag<internal::ValuesAlone<Stored, ArgMin<T>, ArgMax<T>>>{});
     case Bundle::kAll:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::template Full<kPropagate>>{});
     case Bundle::kOmitNan:

@@ -34,18 +34,19 @@ template <class F>
 inline constexpr bool kIsExact<Exactly<F>> = true;
 
 // PROD of floats, alone.
-template <typename T, NanPolicy kNanPolicy>
-using ProductFold = Exactly<Fold<T, kNanPolicy, ExactProduct<T>>>;
+template <typename Stored, NanPolicy kNanPolicy>
+using ProductFold = Exactly<Fold<Stored, kNanPolicy, ExactProduct<Lifted<Stored>>>>;
 
 namespace internal {
 
-template <typename T, bool kIsOfFloats = kIsFloat<T>>
+template <typename Stored, bool kIsOfFloats = kIsFloat<Stored>>
 struct Folds {
-  using SumAlone = PlainFold<T, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>;
-  using Range = PlainFold<T, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
-  using Statistics = BoundedStatistics<T, NanPolicy::kPropagate>;
+  using T = Lifted<Stored>;
+  using SumAlone = PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>;
+  using Range = PlainFold<Stored, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
+  using Statistics = BoundedStatistics<Stored, NanPolicy::kPropagate>;
   template <NanPolicy kNanPolicy>
-  using Full = BoundedFull<T, kNanPolicy>;
+  using Full = BoundedFull<Stored, kNanPolicy>;
 };
 template <typename T>
 struct Folds<T, false> {
@@ -62,27 +63,28 @@ struct Folds<T, false> {
 
 }  // namespace internal
 
-// Calls `visitor(TypeTag<F>{})` with the bundle's fold over T: one that kIsExact, or one that sums
-// nothing. PROD of floats is no part of it. REQUIRES: kOmitNan only for floats.
-template <typename T, typename Visitor>
+// Calls `visitor(TypeTag<F>{})` with the bundle's fold over elements stored so: one that kIsExact,
+// or one that sums nothing. PROD of floats is no part of it. REQUIRES: kOmitNan only for floats.
+template <typename Stored, typename Visitor>
 constexpr decltype(auto) VisitFold(Bundle bundle, Visitor&& visitor) {
-  using Of = internal::Folds<T>;
+  using T = Lifted<Stored>;
+  using Of = internal::Folds<Stored>;
   constexpr auto kOmit = kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate;
   switch (bundle) {
     case Bundle::kSum:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::SumAlone>>{});
     case Bundle::kMin:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Min<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, Min<T>>>{});
     case Bundle::kMax:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, Max<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, Max<T>>>{});
     case Bundle::kNonzero:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, NonzeroCount<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, NonzeroCount<T>>>{});
     case Bundle::kRange:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Range>>{});
     case Bundle::kStatistics:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Statistics>>{});
     case Bundle::kArg:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<T, ArgMin<T>, ArgMax<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, ArgMin<T>, ArgMax<T>>>{});
     case Bundle::kAll:
       return std::forward<Visitor>(visitor)(
           TypeTag<Exactly<typename Of::template Full<NanPolicy::kPropagate>>>{});
@@ -121,7 +123,7 @@ using BoundedOutputOf = std::conditional_t<
 template <class F, class Bounded>
 WARPFOLD_HD Written FinishRounded(Statistic statistic, const typename F::State& state,
                                   const Bounded& output, const ResultTargets& targets,
-                                  FloatOf<typename F::Element>* to) {
+                                  FloatOf<typename F::Storage>* to) {
   using T = typename F::Element;
   if constexpr (!kIsFloat<T>) {
     if constexpr (F::kComponents == 1) {
@@ -170,7 +172,7 @@ template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
                                  std::int64_t index, const typename F::State* states,
                                  Misfit* misfit, InDoubt* in_doubt, const OpShare& share = {}) {
-  using T = typename F::Element;
+  using Result = FloatOf<typename F::Storage>;
   static_assert(kCount <= 32);
   internal::BoundedOutputOf<F, kCount> outputs[kCount];
   if constexpr (kIsBounded<F>) {
@@ -179,13 +181,13 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
   }
   int first = kCount;
   for (int i = share.first; i < targets.count; i += share.stride) {
-    const Statistic statistic = StatisticOf<T>(targets.ops[i]);
+    const Statistic statistic = StatisticOf<typename F::Storage>(targets.ops[i]);
     Misfit of_op;
     int at = kCount;
     if (internal::Rounds<F>(statistic)) {
       of_op.op = targets.ops[i];
-      warpfold::internal::Put<FloatOf<T>, kCount>(targets.arrays[i], index, [&](int k) {
-        FloatOf<T> result{};
+      warpfold::internal::Put<Result, kCount>(targets.arrays[i], index, [&](int k) {
+        Result result{};
         const internal::Written written =
             internal::FinishRounded<F>(statistic, states[k], outputs[k], targets, &result);
         if (written == internal::Written::kInDoubt) {
@@ -195,7 +197,7 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;
       });
-    } else if constexpr (!F::template kHas<ExactProduct<T>>) {
+    } else if constexpr (!F::template kHas<ExactProduct<typename F::Element>>) {
       if (statistic == Statistic::kNone) {
         at = WriteResult<F, kCount>(targets, i, index, states, &of_op);
       }

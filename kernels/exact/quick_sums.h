@@ -103,6 +103,7 @@ template <class F>
 class QuickSums {
  public:
   using T = typename F::Element;
+  using R = FloatOf<typename F::Storage>;
 
   QuickSums() = default;
   WARPFOLD_HD QuickSums(const typename F::State& state, const Divisors& of_all)
@@ -123,7 +124,7 @@ class QuickSums {
   }
 
   // False also of an output of no elements, and of NaN and infinities.
-  WARPFOLD_HD bool Finish(Statistic statistic, T* to) const {
+  WARPFOLD_HD bool Finish(Statistic statistic, R* to) const {
     if (divisors_.reduced_count == 0) return false;
     if (statistic == Statistic::kSum) return Give(sum_, sum_error_, to);
     if (statistic == Statistic::kMean) return FinishMean(to);
@@ -154,14 +155,14 @@ class QuickSums {
   WARPFOLD_HD static double HighOf(const Pair& x) { return x.high; }
 
   // What all numbers within `error` of `value` round to; of no error the value may be a tie.
-  WARPFOLD_HD static bool Give(double value, double error, T* to) {
-    const T low = RoundFromDouble<T>(value - error);
-    const T high = RoundFromDouble<T>(value + error);
+  WARPFOLD_HD static bool Give(double value, double error, R* to) {
+    const R low = RoundFromDouble<R>(value - error);
+    const R high = RoundFromDouble<R>(value + error);
     *to = low;
     if (error == 0) return IsFinite(value);
     return Widen(low) == Widen(high) && Widen(low) != 0;
   }
-  WARPFOLD_HD static bool Give(const Pair& value, double error, T* to) {
+  WARPFOLD_HD static bool Give(const Pair& value, double error, R* to) {
     const Pair near = TwoSum(value.high, value.low);
     *to = near.high;
     if (error == 0) return IsFinite(near.high) && near.high != 0;
@@ -169,7 +170,7 @@ class QuickSums {
     return *to == near.high + (near.low + error) && IsFinite(*to) && *to != 0;
   }
 
-  WARPFOLD_HD bool FinishMean(T* to) const {
+  WARPFOLD_HD bool FinishMean(R* to) const {
     const std::int64_t count = divisors_.reduced_count;
     const double inverse = divisors_.inverse_count;
     const bool is_shift = (count & (count - 1)) == 0;
@@ -188,7 +189,7 @@ class QuickSums {
     }
   }
 
-  WARPFOLD_HD bool FinishVariance(bool is_root, T* to) const {
+  WARPFOLD_HD bool FinishVariance(bool is_root, R* to) const {
     const double inverse = divisors_.inverse_variance_divisor;
     if (inverse == 0) return false;
     const double all =

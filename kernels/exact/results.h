@@ -49,9 +49,9 @@ WARPFOLD_HD double FinishInteger(Statistic statistic, const typename Values::Sta
 template <class X>
 WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets, int i,
                               std::int64_t index, const typename X::State& state) {
-  using T = typename X::Element;
-  FloatOf<T>* const to = static_cast<FloatOf<T>*>(targets.arrays[i]) + index;
-  if constexpr (!kIsFloat<T>) {
+  using R = FloatOf<typename X::Storage>;
+  R* const to = static_cast<R*>(targets.arrays[i]) + index;
+  if constexpr (!kIsFloat<typename X::Element>) {
     const std::uint64_t* wide_squares = nullptr;
     if constexpr (X::kSums == Sums::kStatistics) wide_squares = state.sums.squares;
     *to = FinishInteger<typename X::Values>(statistic, X::ValuesOf(state), wide_squares, targets);
@@ -59,7 +59,7 @@ WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets,
     if constexpr (X::kHasProduct) return FinishProduct(state.product, to);
   } else if constexpr (X::kSums != Sums::kNone) {
     const std::int64_t count = X::Values::CountOf(X::ValuesOf(state), targets.reduced_count);
-    *to = Finish(statistic, state.sums, count, {targets.correction, X::kOmitsNan});
+    *to = Finish<R>(statistic, state.sums, count, {targets.correction, X::kOmitsNan});
   }
   return true;
 }
@@ -71,7 +71,6 @@ WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets,
 template <class X, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
                              const typename X::State* states, Misfit* misfit) {
-  using T = typename X::Element;
   typename X::Values::State copies[kCount];
   const typename X::Values::State* values = copies;
   if constexpr (X::kHasValuesAlone) {
@@ -83,7 +82,8 @@ WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
   for (int i = 0; i < targets.count; ++i) {
     Misfit of_op;
     int at = kCount;
-    if (const Statistic statistic = StatisticOf<T>(targets.ops[i]); statistic != Statistic::kNone) {
+    const Statistic statistic = StatisticOf<typename X::Storage>(targets.ops[i]);
+    if (statistic != Statistic::kNone) {
       for (int k = kCount - 1; k >= 0; --k) {
         if (!internal::WriteRounded<X>(statistic, targets, i, index + k, states[k])) at = k;
       }

@@ -32,7 +32,7 @@ template <typename T>
 struct FloatFormat {
   static constexpr int kPrecision = T::kMantissaBits + 1;
   static constexpr int kExponentBits = T::kExponentBits;
-  using Bits = std::uint16_t;
+  using Bits = BitsOf<T>;
 };
 template <>
 struct FloatFormat<float> {

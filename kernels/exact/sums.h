@@ -105,23 +105,23 @@ WARPFOLD_HD void Normalize(SumsState<T, kSums>& state) {
   }
 }
 
-// A statistic of the sums of `count` floats, of their normalised state.
-template <typename T, Sums kSums>
-WARPFOLD_HD_SHARED T Finish(Statistic statistic, const SumsState<T, kSums>& state,
+// A statistic of the sums of `count` floats, of their normalised state, rounded to an R.
+template <typename R, typename T, Sums kSums>
+WARPFOLD_HD_SHARED R Finish(Statistic statistic, const SumsState<T, kSums>& state,
                             std::int64_t count, const Variance& variance) {
   const Participants of{count, state.specials};
-  if (statistic == Statistic::kSum) return FinishSum<T>(MagnitudeOf(state.sum), of);
-  if (statistic == Statistic::kMean) return FinishMean<T>(MagnitudeOf(state.sum), of);
+  if (statistic == Statistic::kSum) return FinishSum<R>(MagnitudeOf(state.sum), of);
+  if (statistic == Statistic::kMean) return FinishMean<R>(MagnitudeOf(state.sum), of);
   if constexpr (kSums == Sums::kStatistics) {
     if (statistic == Statistic::kL1Norm)
-      return FinishL1Norm<T>(MagnitudeOf(state.absolute_sum), of);
+      return FinishL1Norm<R>(MagnitudeOf(state.absolute_sum), of);
     const auto squares = MagnitudeOf(state.squares);
-    if (statistic == Statistic::kL2Norm) return FinishL2Norm<T>(squares, of);
+    if (statistic == Statistic::kL2Norm) return FinishL2Norm<R>(squares, of);
     const auto sum = MagnitudeOf(state.sum);
-    return statistic == Statistic::kVariance ? FinishVariance<T, false>(sum, squares, of, variance)
-                                             : FinishVariance<T, true>(sum, squares, of, variance);
+    return statistic == Statistic::kVariance ? FinishVariance<R, false>(sum, squares, of, variance)
+                                             : FinishVariance<R, true>(sum, squares, of, variance);
   }
-  return QuietNan<T>();  // no sums to tell it
+  return QuietNan<R>();  // no sums to tell it
 }
 
 // What the sums of integers are.

@@ -79,12 +79,19 @@ SumRange SumRangeOf(int power) {
   SumRange range;
   if constexpr (kIsFloat<T>) {
     range.is_of_floats = true;
-    range.digits = ((power == 1 ? DigitLayout<T, 1>::kBits : DigitLayout<T, 2>::kBits) + 31) / 32;
+    using Sum = Lifted<T>;
+    constexpr int kUnit = internal::ElementRange<Sum>::kUnit;
+    range.has_infinities = kHasInfinities<T>;
+    range.digits =
+        ((power == 1 ? DigitLayout<Sum, 1>::kBits : DigitLayout<Sum, 2>::kBits) + 31) / 32;
+    // Without infinities the largest exponent is one of numbers; all bits set are a NaN.
     constexpr int kPrecision = FloatFormat<T>::kPrecision;
-    constexpr int kBits = internal::ElementRange<T>::kElementBits;
-    range.largest = NaturalOf((std::uint64_t{1} << kPrecision) - 1, kBits - kPrecision);
+    constexpr int kLastPlace = (1 << (FloatFormat<T>::kExponentBits - 1)) - kPrecision;
+    constexpr std::uint64_t kAllBits = (std::uint64_t{1} << kPrecision) - 1;
+    range.largest = kHasInfinities<T> ? NaturalOf(kAllBits, kLastPlace - kUnit)
+                                      : NaturalOf(kAllBits - 1, kLastPlace + 1 - kUnit);
     // bf16 has f32's units, in which its subnormal numbers, too, are multiples of 2^16.
-    range.zero_bits = kLowestExponent<T> - internal::ElementRange<T>::kUnit;
+    range.zero_bits = kLowestExponent<T> - kUnit;
   } else {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
     range.may_be_negative = std::numeric_limits<T>::is_signed;
@@ -106,6 +113,8 @@ template SumRange SumRangeOf<Half>(int power);
 template SumRange SumRangeOf<BFloat16>(int power);
 template SumRange SumRangeOf<float>(int power);
 template SumRange SumRangeOf<double>(int power);
+template SumRange SumRangeOf<F8E4M3>(int power);
+template SumRange SumRangeOf<F8E5M2>(int power);
 template <>
 SumRange SumRangeOf<Bool>(int power) {
   SumRange range = SumRangeOf<std::uint8_t>(power);
@@ -152,6 +161,8 @@ bool TakeSum(absl::string_view* bytes, const SumRange& range, SumValue* value) {
   if (specials != SpecialsThatTravel(specials) || (specials != 0 && !range.is_of_floats)) {
     return false;
   }
+  constexpr std::uint32_t kInfinities = kHasPositiveInfinity | kHasNegativeInfinity;
+  if ((specials & kInfinities) != 0 && !range.has_infinities) return false;
   if (digits == 0) {
     if (begin != 0 || is_negative) return false;
   } else {

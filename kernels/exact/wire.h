@@ -46,6 +46,7 @@ struct SumValue {
 // What is known of a sum from its element type: of elements (power 1), or of their squares (2).
 struct SumRange {
   bool is_of_floats = false;
+  bool has_infinities = false;
   bool may_be_negative = true;
   int digits = 0;     // of the largest sum of 2^63 elements
   Natural largest;    // size of an element, in units

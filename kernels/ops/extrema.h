@@ -68,10 +68,15 @@ struct ArgMaxOp : ExactOp {
   }
 };
 
-// The type of an absolute value, and of a difference: of integers the unsigned one, which has all.
+// The type of an absolute value: of integers the unsigned one, which has all.
 template <typename T>
 using MagnitudeOf = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                                 std::type_identity<T>>::type;
+
+// The type of a difference.
+template <typename T>
+using DifferenceOf = typename std::conditional_t<kIsFloat<T>, std::type_identity<FloatOf<T>>,
+                                                 std::type_identity<MagnitudeOf<T>>>::type;
 
 // The bits of |x|, which order as absolute values do, with NaN above all.
 template <typename T>
@@ -112,12 +117,12 @@ struct PtpOp : ExactOp {
                                 .needs = {ValueKind::kMin, ValueKind::kMax},
                                 .has_empty = false};
   template <typename T, class Values>
-  WARPFOLD_HD static MagnitudeOf<T> Finish(const Values& of) {
+  WARPFOLD_HD static DifferenceOf<T> Finish(const Values& of) {
     const T min = FromKey<T>(of.template Get<ValueKind::kMin>());
     const T max = FromKey<T>(of.template Get<ValueKind::kMax>());
     if constexpr (kIsFloat<T>) {
       // Rounded once: float64 has more than twice the digits of all that are narrower.
-      return RoundFromDouble<T>(WidenToDouble(max) - WidenToDouble(min));
+      return RoundFromDouble<FloatOf<T>>(WidenToDouble(max) - WidenToDouble(min));
     } else if constexpr (std::is_same_v<T, Bool>) {
       return Bool{max.byte != min.byte};
     } else {

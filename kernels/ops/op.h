@@ -49,9 +49,10 @@ struct OpInfo {
   const ParamSet* params = nullptr;
 };
 
-// The float type of MEAN, VAR, STD and the norms.
+// The float type of MEAN, VAR, STD and the norms. Of floats of 8 bits, in which no sum would have a
+// place, f32.
 template <typename T>
-using FloatOf = std::conditional_t<kIsFloat<T>, T, double>;
+using FloatOf = std::conditional_t<kIsLifted<T>, float, std::conditional_t<kIsFloat<T>, T, double>>;
 // The integer type of SUM and PROD.
 template <typename T>
 using IntegerOf = std::conditional_t<kIsUnsigned<T>, std::uint64_t, std::int64_t>;

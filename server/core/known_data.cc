@@ -39,13 +39,17 @@ constexpr std::pair<int, int> FactorAndPower() {
 // The bits of a number that T represents: no rounding, nor code of the kernels.
 template <typename T>
 void AppendExact(double number, std::string& out) {
-  if constexpr (std::is_same_v<T, Half>) {
-    // The exponent and the top 10 bits of a float64 whose other bits are 0.
+  if constexpr (std::is_same_v<T, Half> || kIsLifted<T>) {
+    // The exponent and the top bits of a float64 whose other bits are 0.
+    constexpr std::uint64_t kMantissa = (1 << T::kMantissaBits) - 1;
+    constexpr int kBias = (1 << (T::kExponentBits - 1)) - 1;
     const auto bits = std::bit_cast<std::uint64_t>(number);
-    const auto exponent = static_cast<std::int64_t>(bits >> 52 & 0x7ff) - 1023 + 15;
-    std::uint16_t half = static_cast<std::uint16_t>(bits >> 48 & 0x8000);
-    if (number != 0) half |= static_cast<std::uint16_t>(exponent << 10 | (bits >> 42 & 0x3ff));
-    out.append(reinterpret_cast<const char*>(&half), sizeof(half));
+    const std::uint64_t exponent = (bits >> 52 & 0x7ff) - 1023 + kBias;
+    std::uint64_t element = bits >> 63 << (T::kExponentBits + T::kMantissaBits);
+    if (number != 0) {
+      element |= exponent << T::kMantissaBits | (bits >> (52 - T::kMantissaBits) & kMantissa);
+    }
+    out.append(reinterpret_cast<const char*>(&element), sizeof(T));
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(number));
     const auto top = static_cast<std::uint16_t>(bits >> 16);
@@ -68,6 +72,7 @@ template <typename T>
 constexpr std::uint64_t ExponentOnes() {
   if constexpr (std::is_same_v<T, Half>) return 0x7c00;
   if constexpr (std::is_same_v<T, BFloat16>) return 0x7f80;
+  if constexpr (kIsLifted<T>) return ((1 << T::kExponentBits) - 1) << T::kMantissaBits;
   if constexpr (std::is_same_v<T, float>) return 0x7f800000;
   return 0x7ff0000000000000;
 }
@@ -79,7 +84,18 @@ constexpr std::uint64_t LowestExponentBit() {
 
 template <typename T>
 void AppendNan(std::string& out) {  // the quiet one
+  if (!kHasInfinities<T>) {         // all bits but the sign
+    AppendBits<T>(~std::uint64_t{0} >> (65 - 8 * sizeof(T)), out);
+    return;
+  }
   AppendBits<T>(ExponentOnes<T>() | LowestExponentBit<T>() >> 1, out);
+}
+
+// The bits, or where all of the exponent's are set those of the number a binade below.
+template <typename T>
+std::uint64_t Finite(std::uint64_t bits) {
+  constexpr std::uint64_t kOnes = ExponentOnes<T>();
+  return (bits & kOnes) == kOnes ? bits - LowestExponentBit<T>() : bits;
 }
 
 template <typename T>
@@ -92,6 +108,11 @@ void AppendBalanced(const Balance& balance, std::string& out) {
     if (balance.has_holes && pair >= 4 && (state >> 40) % 8 == 0) {
       AppendNan<T>(out);
       AppendNan<T>(out);
+      continue;
+    }
+    if constexpr (kIsLifted<T>) {  // which have no such pairs: any elements
+      AppendBits<T>(Finite<T>(state >> 32 & 0xff), out);
+      AppendBits<T>(Finite<T>(state >> 40 & 0xff), out);
       continue;
     }
     const int distance =
@@ -126,10 +147,7 @@ void AppendExtremes(std::uint64_t state, std::int64_t columns, std::string& out)
     Next(state);
     std::uint64_t bits = (state >> 20) % 10 == 0 ? 0 : state >> (64 - 8 * sizeof(T));
     if constexpr (std::is_same_v<T, Bool>) bits >>= 7;
-    if constexpr (kIsFloat<T>) {
-      constexpr std::uint64_t kOnes = ExponentOnes<T>();
-      if ((bits & kOnes) == kOnes) bits -= LowestExponentBit<T>();  // finite
-    }
+    if constexpr (kIsFloat<T>) bits = Finite<T>(bits);
     AppendBits<T>(bits, out);
   }
 }
@@ -140,12 +158,13 @@ void AppendSpecial(std::uint64_t state, std::int64_t columns, std::string& out) 
   for (std::int64_t i = 0; i < columns; ++i) {
     Next(state);
     const int draw = static_cast<int>((state >> 33) % 50);
-    if (draw == 0) {
+    const int size = kIsLifted<T> ? draw % 8 : draw;
+    if (draw == 0 || (draw < 3 && !kHasInfinities<T>)) {
       AppendNan<T>(out);
     } else if (draw < 3) {
       AppendBits<T>(ExponentOnes<T>() | (draw == 2 ? kSign : 0), out);
     } else {
-      AppendExact<T>(draw < 10 ? 0 : state >> 63 != 0 ? draw : -draw, out);
+      AppendExact<T>(draw < 10 ? 0 : state >> 63 != 0 ? size : -size, out);
     }
   }
 }

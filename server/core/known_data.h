@@ -13,7 +13,8 @@ namespace warpfold::known {
 inline constexpr int kRows = 2;
 
 enum class Kind {
-  kBalanced,  // pairs at the same distance from the mean: the variance is a square
+  kBalanced,  // pairs at the same distance from the mean: the variance is a square; of floats of 8
+              // bits any finite elements
   kOmit,      // the same with pairs of NaN, which the question leaves out
   kProduct,   // mostly 1, a few of 2 (of floats 1/2), 3 and their negatives
   kExtremes,  // all bits of the dtype; finite

@@ -132,7 +132,7 @@ prometheus::Counter& Metrics::LazyRequestCounter(Method method, std::size_t op, 
   prometheus::Counter& made =
       requests_->Add({{"method", Name(method)},
                       {"op", op < kOpCount ? Name(kAllOps[op]) : "multiple"},
-                      {"dtype", Name(kAllDTypes[dtype])},
+                      {"dtype", kDTypeRows[dtype].name},
                       {"code", EndName(end)}});
   known.store(&made, std::memory_order_release);
   return made;

@@ -30,7 +30,7 @@ class PipeCliTest : public CliTest {
   static std::string Checkpoint() {
     const float values[] = {1, 2, 3, -4, 5};
     return SafetensorsFile(R"({"w":{"dtype":"F32","shape":[2,2],"data_offsets":[2,18]},)"
-                           R"("f8":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
+                           R"("e8":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]},)"
                            R"("none":{"dtype":"F32","shape":[0],"data_offsets":[18,18]},)"
                            R"("z":{"dtype":"F32","shape":[1],"data_offsets":[18,22]}})",
                            "ab" + std::string(reinterpret_cast<const char*>(values), 20));

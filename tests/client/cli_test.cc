@@ -166,7 +166,7 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
       WriteFile("m.safetensors",
                 SafetensorsFile(R"({"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
                                 R"("half":{"dtype":"F16","shape":[1],"data_offsets":[16,18]},)"
-                                R"("f8":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[18,20]},)"
+                                R"("e8":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[18,20]},)"
                                 R"("none":{"dtype":"F32","shape":[0],"data_offsets":[20,20]}})",
                                 data + "abcd"));
   const Outcome text = Run("describe " + file);
@@ -174,7 +174,7 @@ TEST_F(CliTest, DescribeHasARowPerTensorAndATotal) {
   EXPECT_THAT(text.out,
               HasSubstr("w     (2, 2)  f32          4   -4    3   0.5  2.69258    0    0\n"));
   EXPECT_THAT(text.out, HasSubstr("this server does not reduce f16"));
-  EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E4M3"));
+  EXPECT_THAT(text.out, HasSubstr("this server does not reduce F8_E8M0"));
   EXPECT_THAT(text.out, HasSubstr("4 tensors, 16 B in"));
   EXPECT_EQ(text.err, "");  // no progress bar where there is no terminal
 

@@ -130,9 +130,9 @@ TEST_F(CliTest, MessagesNameWhatWasMeant) {
   for (const auto& [given, meant] : {std::pair("float32", "f32"), std::pair("F64", "f64"),
                                      std::pair("uint8", "u8"), std::pair("bfloat16", "bf16")}) {
     ExpectFailure(absl::StrCat("describe ", raw, " --dtype ", given), 2,
-                  absl::StrCat("f64; did you mean ", meant, "?\n"));
+                  absl::StrCat("f8_e5m2; did you mean ", meant, "?\n"));
   }
-  ExpectFailure("describe " + raw + " --dtype complex64", 2, "f64\n");
+  ExpectFailure("describe " + raw + " --dtype complex64", 2, "f8_e5m2\n");
   const auto gz = WriteFile("c.npy.gz", "\x1f\x8b\x08");
   ExpectFailure(
       "describe " + gz, 2,

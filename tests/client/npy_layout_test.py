@@ -56,6 +56,17 @@ def npy_bytes(array):
     return file.getvalue()
 
 
+def byte_float(code, mantissa_bits):
+    """The number of a float of 8 bits: E4M3 without infinities, or E5M2."""
+    exponent, mantissa = divmod(code & 0x7F, 1 << mantissa_bits)
+    bias = 15 if mantissa_bits == 2 else 7
+    sign = -1.0 if code & 0x80 else 1.0
+    if mantissa_bits == 2 and exponent == 31:
+        return sign * np.inf if mantissa == 0 else np.nan
+    unit = 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
+    return sign * (mantissa + (exponent > 0) * 2**mantissa_bits) * unit
+
+
 def results(text):
     """{op: the array} of one file's JSON."""
     return {
@@ -114,6 +125,29 @@ class Layouts(unittest.TestCase):
     def test_each_layout_has_numpys_answers(self):
         for array in self.arrays():
             self.check(array, (1,), False, ("sum", "max", "argmax", "argmin"))
+
+    def test_bytes_of_a_dtype_that_numpy_does_not_have_are_what_dtype_says(self):
+        codes = np.array([c for c in range(256) if c & 0x7F != 0x7F], np.uint8).reshape(2, 127)
+        for dtype, mantissa_bits in (("f8_e4m3", 3), ("f8_e5m2", 2)):
+            values = np.array([[byte_float(int(c), mantissa_bits) for c in row] for row in codes])
+            path = self.folder / "codes.npy"
+            np.save(path, np.asfortranarray(codes.view("V1")))
+            got = self.answers(path, "--dtype", dtype, "--op", "min,max,nan_count", "--axis", "1")
+            np.testing.assert_array_equal(got["min"], np.min(values, 1))
+            np.testing.assert_array_equal(got["max"], np.max(values, 1))
+            np.testing.assert_array_equal(got["nan_count"], np.isnan(values).sum(1))
+            some = np.ascontiguousarray(codes[:, :120])  # finite in both
+            np.save(path, some.view("V1"))
+            got = self.answers(path, "--dtype", dtype, "--op", "sum,max_abs", "--axis", "0")
+            # The shortest digits of a float32.
+            sums, sizes = values[:, :120].sum(0), np.abs(values[:, :120]).max(0)
+            np.testing.assert_array_equal(got["sum"].astype("f4"), sums)
+            np.testing.assert_array_equal(got["max_abs"].astype("f4"), sizes)
+
+    def answers(self, *arguments):
+        code, out, err, _ = warpfold("reduce", "--json", "--server", self.target, *arguments)
+        self.assertEqual((0, ""), (code, err))
+        return results(out)
 
     def test_every_set_of_axes_has_them(self):
         array = np.asfortranarray(next(self.arrays()).astype(">f4"))

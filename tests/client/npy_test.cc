@@ -88,8 +88,28 @@ TEST(NpyTest, WhatCannotBeReducedIsRefusedWithItsReason) {
   EXPECT_THAT(
       Problem(NpyFile("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),
       HasSubstr("records"));
-  // NumPy writes ml_dtypes' bfloat16 so.
-  EXPECT_THAT(Problem(NpyFile(HeaderFor("<V2", "()"), "ab")), HasSubstr("--dtype bf16"));
+  // NumPy writes ml_dtypes' bfloat16 and float8_e4m3fn so.
+  for (const char* descr : {"<V2", "|V1"}) {
+    EXPECT_THAT(Problem(NpyFile(HeaderFor(descr, "()"), "ab")),
+                HasSubstr("--dtype says which it is: bf16, f8_e4m3 or f8_e5m2"));
+  }
+}
+
+TEST(NpyTest, BytesOfADTypeThatNumpyDoesNotHaveAreWhatTheCallerSays) {
+  const auto parse = [](const std::string& descr, const std::string& data, DType dtype) {
+    const std::string file = NpyFile(HeaderFor(descr, "(2,)"), data);
+    absl::StatusOr<NpyArray> array = ParseNpy(std::as_bytes(std::span(file)), dtype);
+    return array.ok() ? absl::StrCat(Name(array->view.dtype)) : array.status().ToString();
+  };
+  EXPECT_EQ(parse("<V1", "ab", v1::DTYPE_F8_E4M3), "f8_e4m3");
+  EXPECT_EQ(parse("|V1", "ab", v1::DTYPE_F8_E5M2), "f8_e5m2");
+  EXPECT_EQ(parse("<V2", "abcd", v1::DTYPE_BF16), "bf16");
+  EXPECT_THAT(parse("<V2", "abcd", v1::DTYPE_F8_E4M3),
+              HasSubstr("--dtype: f8_e4m3 is '|V1', and the file holds '<V2'"));
+  EXPECT_THAT(parse("<f2", "abcd", v1::DTYPE_BF16),
+              HasSubstr("--dtype: the file says its own, '<f2'"));
+  // ml_dtypes has a name for this one.
+  EXPECT_EQ(ParseText(NpyFile(HeaderFor("<f1", "()"), "a"))->dtype, v1::DTYPE_F8_E5M2);
 }
 
 TEST(NpyTest, TheLayoutIsTheHeaders) {

@@ -58,9 +58,9 @@ TEST(SafetensorsTest, TensorsComeInTheOrderOfTheirData) {
 
 TEST(SafetensorsTest, ADTypeThatTheContractDoesNotHaveKeepsItsName) {
   const auto tensors =
-      ParseTensors(SafetensorsFile(R"({"w":)" + Entry("F8_E4M3", "[3]", "[0,3]") + "}", "abc"));
+      ParseTensors(SafetensorsFile(R"({"w":)" + Entry("F8_E8M0", "[3]", "[0,3]") + "}", "abc"));
   ASSERT_TRUE(tensors.ok()) << tensors.status();
-  EXPECT_EQ((*tensors)[0].dtype_name, "F8_E4M3");
+  EXPECT_EQ((*tensors)[0].dtype_name, "F8_E8M0");
   EXPECT_EQ((*tensors)[0].view.dtype, v1::DTYPE_UNSPECIFIED);
 }
 

@@ -21,6 +21,7 @@ from running_server import running_server
 import warpfold
 import warpfold.aio
 from warpfold import _cuda_driver
+from warpfold._dtypes import OF_ML_DTYPES, dtype_named
 
 SEED = 20261121
 FAST_RETRY = warpfold.RetryPolicy(backoff_first_s=0.001)
@@ -31,6 +32,13 @@ forks = pytest.mark.skipif(
     sys.version_info >= (3, 13) and grpc.__version__.startswith("1.51."),
     reason="Debian 13's grpcio 1.51 hangs in os.fork()",
 )
+
+
+def dtype_of(name):
+    """The dtype. Skips where it is one of ml_dtypes, and that is not there."""
+    if name in OF_ML_DTYPES:
+        pytest.importorskip("ml_dtypes")
+    return dtype_named(name)
 
 
 def pytest_report_header():

@@ -9,7 +9,7 @@ import threading
 import grpc
 import numpy as np
 import pytest
-from conftest import FAST_RETRY
+from conftest import FAST_RETRY, dtype_of
 from fake_gpu import PRIMARY, FakeGpu
 from fake_server import Failure
 
@@ -263,22 +263,26 @@ class NeedsGrad:
         raise RuntimeError("use var.detach()")
 
 
-class Bfloat16:
+class OfMlDtypes:
     """As PyTorch has it: NumPy has no name for the dtype."""
 
-    dtype = "torch.bfloat16"
-
-    def __init__(self, interface):
+    def __init__(self, name, interface):
+        self.dtype = f"torch.{name}"
         self.__cuda_array_interface__ = interface
 
 
-def test_bfloat16_is_told_by_the_arrays_own_dtype(gpu):
-    pytest.importorskip("ml_dtypes")
-    array = gpu.array(np.ones(8, np.uint16), typestr="<V2")
-    call = plan(Bfloat16(array.__cuda_array_interface__), ["sum"], None, False)
-    assert call.payload.dtype.name == "bfloat16"
+@pytest.mark.parametrize(
+    "name, typestr",
+    [("bfloat16", "<V2"), ("float8_e4m3fn", "<V1"), ("float8_e5m2", "<f1")],
+)
+def test_a_dtype_of_ml_dtypes_is_told_by_the_arrays_own(gpu, name, typestr):
+    dtype = dtype_of(name)
+    assert typestr == dtype.str
+    array = gpu.array(np.ones(8, f"u{dtype.itemsize}"), typestr=typestr)
+    call = plan(OfMlDtypes(name, array.__cuda_array_interface__), ["sum"], None, False)
+    assert call.payload.dtype.name == name
     array.dtype = np.dtype("V2")
-    with pytest.raises(TypeError, match="cannot reduce dtype"):
+    with pytest.raises(TypeError, match="cannot reduce dtype|not understood"):
         plan(array, ["sum"], None, False)
 
 

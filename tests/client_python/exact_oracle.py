@@ -7,6 +7,8 @@ import numpy as np
 
 # (bits of the significand, exponent of the smallest number, exponent at which numbers end)
 FORMATS = {
+    "float8_e4m3fn": (4, -9, 9),  # but for what would be 480, which is NaN
+    "float8_e5m2": (3, -16, 16),
     "float16": (11, -24, 16),
     "bfloat16": (8, -133, 128),
     "float32": (24, -149, 128),

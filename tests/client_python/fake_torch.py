@@ -11,7 +11,8 @@ import numpy as np
 from warpfold._dlpack import _DLTensor, _pointer_of
 
 CPU, CUDA = 1, 2
-CODES = {"i": 0, "u": 1, "f": 2, "bfloat16": 4, "c": 5, "b": 6, "float8_e4m3fn": 10}
+CODES = {"i": 0, "u": 1, "f": 2, "opaque": 3, "bfloat16": 4, "c": 5, "b": 6}
+CODES |= {"float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12}
 
 exports = []  # weak references; `living` counts those that are still kept
 
@@ -75,6 +76,22 @@ class Tensor:
         if self.pointer is not None:
             tensor.data, tensor.device_type = self.pointer, CUDA
         return capsule
+
+
+uint8 = DType("uint8")
+
+
+class OldTensor(Tensor):
+    """As before PyTorch 2.10."""
+
+    def view(self, dtype):
+        assert dtype is uint8 and not self.requires_grad
+        viewed = Tensor(self.values.view(np.uint8), pointer=self.pointer)
+        viewed.streams = self.streams
+        return viewed
+
+    def __dlpack__(self, **_):
+        raise BufferError("float8 types are not supported by dlpack")
 
 
 class Parameter(Tensor):

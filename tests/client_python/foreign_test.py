@@ -1,21 +1,27 @@
-"""Other libraries' arrays as they come: gradients, bfloat16, GPUs, and what is refused.
+"""Other libraries' arrays as they come: gradients, bfloat16, float8, GPUs, and what is refused.
 
 PyTorch and awkward are real where they are installed; PyTorch's protocol is also a fake's.
 """
 
 import gc
+import sys
 
 import numpy as np
 import pytest
-from conftest import SEED
-from fake_torch import Parameter, Tensor, living
+from conftest import SEED, dtype_of
+from fake_torch import OldTensor, Parameter, Tensor, living
 
 import warpfold
-from warpfold import _contract
+from warpfold import _contract, _dlpack, _dtypes
 from warpfold._request import plan
 
 X = np.random.default_rng(SEED).integers(1, 50, (3, 4, 5)).astype(np.float32)
-BITS_OF_ONE = {"bfloat16": np.uint16(0x3F80), "float8_e4m3fn": np.uint8(0x38)}
+BITS_OF_ONE = {
+    "bfloat16": np.uint16(0x3F80),
+    "float8_e4m3fn": np.uint8(0x38),
+    "float8_e5m2": np.uint8(0x3C),
+}
+FLOAT8 = ["float8_e4m3fn", "float8_e5m2"]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +36,7 @@ def sent(x, *ops):
     return _contract.ReduceRequest.FromString(plan(x, ops or ["sum"], None, False).unary_message())
 
 
-@pytest.mark.parametrize("name", sorted(set(_contract.DTYPES) - {"bfloat16"}))
+@pytest.mark.parametrize("name", sorted(set(_contract.DTYPES) - _dtypes.OF_ML_DTYPES))
 def test_a_tensor_is_read_by_dlpack(name):
     values = X.astype(name)
     request = sent(Tensor(values))
@@ -61,11 +67,37 @@ def test_both_kinds_of_capsules_are_read():
         assert sent(OnlyDLPack(x)).data == x.tobytes()
 
 
-def test_bfloat16_is_read_by_dlpack():
-    pytest.importorskip("ml_dtypes")
-    request = sent(Tensor(np.full((2, 3), BITS_OF_ONE["bfloat16"]).T, "bfloat16"))
-    assert request.sources[0].tensor.dtype == _contract.DTYPES["bfloat16"]
-    assert request.data == b"\x80\x3f" * 6
+@pytest.mark.parametrize("name", BITS_OF_ONE)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_numpy_has_no_name_for_is_read_by_dlpack(name, wrapped):
+    dtype_of(name)
+    x = Tensor(np.full((2, 3), BITS_OF_ONE[name]).T, name)
+    request = sent(OnlyDLPack(x) if wrapped else x)
+    assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
+    assert request.data == BITS_OF_ONE[name].tobytes() * 6
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_float8_that_pytorch_does_not_export_is_read_as_bytes(gpu, name):
+    dtype_of(name)
+    bits = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    for values, gradient in ((bits, False), (bits.T, True), (bits[:0], False)):
+        request = sent(OldTensor(values, name, requires_grad=gradient))
+        assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
+        assert request.data == values.tobytes()
+    pointer = gpu.array(bits).__cuda_array_interface__["data"][0]
+    on_gpu = OldTensor(bits, name, pointer=pointer)
+    call = plan(on_gpu, ["sum"], None, False)
+    assert call.payload.dtype.name == name
+    assert call.payload.pointer == pointer and on_gpu.streams == [1]
+
+
+def test_without_ml_dtypes_its_dtypes_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    _dtypes.dtype_named.cache_clear()
+    for name, bits in BITS_OF_ONE.items():
+        with pytest.raises(ImportError, match=f"^{name} is a dtype of ml_dtypes: pip install"):
+            plan(Tensor(np.full(3, bits), name), ["sum"], None, False)
 
 
 @pytest.mark.parametrize("x", [Tensor(X, requires_grad=True), Parameter(X)])
@@ -109,12 +141,13 @@ def test_a_shared_one_is_waited_for_again_and_its_export_stays(gpu, fake):
         del shared
 
 
-def test_a_gpus_bfloat16_is_copied_by_dlpack_where_it_has_to_be(gpu):
-    pytest.importorskip("ml_dtypes")
-    bits = np.full((2, 3), BITS_OF_ONE["bfloat16"])
+@pytest.mark.parametrize("name", BITS_OF_ONE)
+def test_a_gpus_is_copied_by_dlpack_where_it_has_to_be(gpu, name):
+    dtype_of(name)
+    bits = np.full((2, 3), BITS_OF_ONE[name])
     pointer = gpu.array(bits).__cuda_array_interface__["data"][0]
-    call = plan(Tensor(bits, "bfloat16", pointer=pointer), ["sum"], None, False)
-    assert call.payload.dtype.name == "bfloat16"
+    call = plan(Tensor(bits, name, pointer=pointer), ["sum"], None, False)
+    assert call.payload.dtype.name == name
     np.testing.assert_array_equal(call.payload.on_host().astype(np.float32), np.ones((2, 3)))
     assert gpu.copies == 1
 
@@ -166,8 +199,8 @@ class OnlyDLPack:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: Tensor(X, "float8_e4m3fn"), "dtype float8_e4m3fn; .* pass x as float32"),
-        (lambda: Tensor(X, "float8_e5m2"), "dtype float8_e5m2; it is not there yet"),
+        (lambda: Tensor(X, "float8_e4m3fnuz"), "dtype float8_e4m3fnuz; .* pass x as float32"),
+        (lambda: Tensor(X, "float8_e8m0fnu"), "dtype float8_e8m0fnu; it is not there yet"),
         (lambda: Tensor(X, "float4_e2m1fn_x2"), "dtype float4_e2m1fn_x2; it is not there yet"),
         (lambda: Tensor(X, "complex64"), r"dtype complex64; pass x.real and x.imag"),
         (lambda: Tensor(X, "qint8"), "dtype qint8; pass numbers"),
@@ -192,11 +225,14 @@ def test_what_the_contract_has_not_names_the_dtype_and_what_to_pass(
     assert fake.calls == []
 
 
-def test_float8_of_ml_dtypes_too(fake_client):
+@pytest.mark.parametrize("name", sorted({*_dlpack._SMALL_FLOATS} - {*FLOAT8}))
+def test_other_small_floats_of_ml_dtypes_too(fake_client, name):
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"):
-        with pytest.raises(TypeError, match=f"^cannot reduce dtype {name}; it is not there yet"):
-            fake_client.sum(np.ones(3, getattr(ml_dtypes, name)))
+    with pytest.raises(TypeError, match=f"^cannot reduce dtype {name}; .* pass x as float32, "):
+        fake_client.sum(np.ones(3, getattr(ml_dtypes, name)))
+
+
+BYTES = np.ones(3, np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +241,8 @@ def test_float8_of_ml_dtypes_too(fake_client):
         (lambda: OnAnotherDevice(X), "OnAnotherDevice through DLPack .*type 8.* in host memory"),
         (lambda: OnNoDevice(X), "OnNoDevice through DLPack .* in host memory"),
         (lambda: OnlyDLPack(Tensor(X[..., :2].copy().view("c8"))), "dtype complex64; pass x.real"),
-        (lambda: OnlyDLPack(Tensor(np.ones(3, np.uint8), "float8_e4m3fn")), "code 10 and 8 bits"),
+        (lambda: OnlyDLPack(Tensor(BYTES, "float8_e4m3fnuz")), "dtype float8_e4m3fnuz; .*float32"),
+        (lambda: OnlyDLPack(Tensor(BYTES, "opaque")), "code 3 and 8 bits"),
     ],
 )
 def test_an_export_that_cannot_be_read_is_a_type_error(fake, fake_client, make, message):
@@ -277,6 +314,7 @@ def test_the_fake_says_what_pytorch_does(torch):
             x.__dlpack__()
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_pytorchs_own_tensors(torch):
     x = torch.arange(6.0).reshape(2, 3)
     for same in (x, torch.nn.Parameter(x), x.clone().requires_grad_(), x.T.contiguous().T):
@@ -284,9 +322,15 @@ def test_pytorchs_own_tensors(torch):
     assert sent(x.bool()).data == x.numpy().astype(bool).tobytes()
     assert sent(x.bfloat16()).data == (x.numpy().view(np.uint32) >> 16).astype("<u2").tobytes()
     assert sent(torch.tensor(3)).data == np.int64(3).tobytes()
+    for name in FLOAT8:
+        of_bytes = x.to(getattr(torch, name))
+        for same in (of_bytes, torch.nn.Parameter(of_bytes, requires_grad=False)):
+            request = sent(same)
+            assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
+            assert request.data == of_bytes.view(torch.uint8).numpy().tobytes()
     for wrong, message in [
-        (x.to(torch.float8_e4m3fn), "float8_e4m3fn; it is not there yet"),
-        (x.to(torch.float8_e5m2), "float8_e5m2; it is not there yet"),
+        (x.to(torch.float8_e4m3fnuz), "float8_e4m3fnuz; it is not there yet"),
+        (x.to(torch.float8_e5m2fnuz), "float8_e5m2fnuz; it is not there yet"),
         (x.to(torch.complex64), "complex64; pass x.real"),
         (x.to_sparse(), r"sparse Tensor .*x.to_dense\(\)"),
         (x.to_sparse_csr(), r"sparse Tensor .*x.to_dense\(\)"),
@@ -315,5 +359,6 @@ def test_pytorchs_tensors_on_a_gpu(torch):
         late = x + 1
     got = plan(OnlyDLPack(late), ["sum"], None, False).payload.on_host()
     np.testing.assert_array_equal(got, x.cpu().numpy() + 1)
-    with pytest.raises(TypeError, match="float8_e4m3fn; it is not there yet"):
-        plan(x.to(torch.float8_e4m3fn), ["sum"], None, False)
+    for name in FLOAT8:
+        on_gpu = plan(x.to(getattr(torch, name)), ["sum"], None, False).payload
+        np.testing.assert_array_equal(on_gpu.on_host().astype(np.float32), x.cpu().numpy())

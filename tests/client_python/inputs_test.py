@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import SEED
+from conftest import SEED, dtype_of
 
 from warpfold import _contract
 from warpfold._request import plan
@@ -100,21 +100,24 @@ def test_dlpack_from_a_gpu_is_refused():
         plan(OnAGpu(X), ["sum"], None, False)
 
 
-@pytest.mark.parametrize("name", sorted(set(_contract.DTYPES) - {"bfloat16"}))
+@pytest.mark.parametrize("name", sorted(_contract.DTYPES))
 def test_every_dtype_of_the_contract_can_be_planned(name):
-    request = _contract.ReduceRequest.FromString(
-        plan(np.ones(3, name), ["sum"], None, False).unary_message()
-    )
+    x = np.ones(3, dtype_of(name))
+    request = _contract.ReduceRequest.FromString(plan(x, ["sum"], None, False).unary_message())
     assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
-    assert request.data == np.ones(3, name).tobytes()
+    assert request.data == x.tobytes()
 
 
-def test_bfloat16_is_that_of_ml_dtypes():
+@pytest.mark.parametrize(
+    "name, one",
+    [("bfloat16", b"\x80\x3f"), ("float8_e4m3fn", b"\x38"), ("float8_e5m2", b"\x3c")],
+)
+def test_what_numpy_has_no_name_for_is_that_of_ml_dtypes(name, one):
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    call = plan(np.ones((2, 3), ml_dtypes.bfloat16).T, ["sum"], 0, False)
-    request = _contract.ReduceRequest.FromString(call.unary_message())
-    assert request.sources[0].tensor.dtype == _contract.DTYPES["bfloat16"]
-    assert request.data == b"\x80\x3f" * 6
+    for x in (np.ones((2, 3), getattr(ml_dtypes, name)).T, np.ones((3, 4), dtype_of(name))[:, ::2]):
+        request = _contract.ReduceRequest.FromString(plan(x, ["sum"], 0, False).unary_message())
+        assert request.sources[0].tensor.dtype == _contract.DTYPES[name]
+        assert request.data == one * 6
 
 
 @pytest.mark.parametrize(

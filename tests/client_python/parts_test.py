@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import SEED
+from conftest import SEED, dtype_of
 from cuts import CUTS, assert_same_bits, axes_of, floats
 from exact_oracle import result
 
@@ -29,11 +29,13 @@ def part_of(x, offset, lengths):
     return x[tuple(slice(o, o + n) for o, n in zip(offset, lengths))]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
+@pytest.mark.parametrize(
+    "dtype", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float16", "float32", "float64", "int32"]
+)
 @pytest.mark.parametrize("shape, axis, ops", CUTS)
 def test_parts_merge_to_the_bits_of_the_whole(client, shape, axis, ops, dtype):
-    x = floats(shape, dtype)
-    ops = [op for op in ops if op != "prod" or np.dtype(dtype).kind == "f"]
+    x = floats(shape, dtype_of(dtype))
+    ops = [op for op in ops if op != "prod" or "float" in dtype]
     rng = np.random.default_rng(SEED)
     expected = client.reduce(x, ops, axis, keepdims=True)
     for _ in range(3):

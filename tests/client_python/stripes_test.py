@@ -1,16 +1,18 @@
 """Stripes and pieces: a large array as several calls answers with the bits of one."""
 
 import asyncio
+import sys
 
 import grpc
 import numpy as np
 import pytest
-from conftest import SEED
+from conftest import SEED, dtype_of
 from cuts import CUTS, assert_same_bits, floats
 from fake_server import HANG, Failure
 
 import warpfold
 from warpfold import _contract
+from warpfold._dtypes import OF_ML_DTYPES
 from warpfold._parts import outermost_run, state_bytes
 from warpfold._request import plan
 from warpfold._stripes import stripes_of
@@ -24,12 +26,12 @@ def striping(monkeypatch):
 
 
 @pytest.mark.parametrize("shape, axis, ops", CUTS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float8_e4m3fn"])
 def test_stripes_answer_with_the_bits_of_one_call(
     server, client, striping, either_client, shape, axis, ops, dtype
 ):
-    ops = [op for op in ops if op != "prod" or np.dtype(dtype).kind == "f"]
-    x = (floats(shape) * 100).astype(dtype) if dtype is np.int32 else floats(shape, dtype)
+    ops = [op for op in ops if op != "prod" or "float" in dtype]
+    x = (floats(shape) * 100).astype(dtype) if dtype == "int32" else floats(shape, dtype_of(dtype))
     stripes = stripes_of(plan(x, ops, axis, False), 12, client.info().limits)
     assert len(stripes.calls) > 1
     striped = either_client(server, connections=3, stream_threshold_bytes=4096, chunk_bytes=4096)
@@ -78,7 +80,13 @@ def test_pieces_of_a_run_are_as_many_as_asked_for_and_of_one_size(client):
         assert len(set(lengths[:-1])) == 1 and 0 < lengths[-1] <= lengths[0]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"),
+        *("int8", "int64"),
+    ],
+)
 def test_no_state_takes_more_than_what_is_counted_with(client, dtype):
     """The widest sums that there are, and ordinary ones."""
     rng = np.random.default_rng(SEED)
@@ -90,23 +98,25 @@ def test_no_state_takes_more_than_what_is_counted_with(client, dtype):
         ["prod"],
         ["min", "argmax"],
     ]
-    if np.dtype(dtype).kind == "f":
-        limits = np.finfo(dtype)
-        widest = np.array([-limits.max] * 3 + [limits.smallest_subnormal], dtype)
+    own = dtype_of(dtype)
+    if "float" in dtype:
+        finfo = sys.modules["ml_dtypes"].finfo if dtype in OF_ML_DTYPES else np.finfo
+        limits = finfo(own)
+        widest = np.array([-limits.max] * 3 + [limits.smallest_subnormal], own)
     else:
-        widest = np.array([np.iinfo(dtype).min] * 3 + [1], dtype)
-    common = (rng.uniform(1, 2, 100) * 2.0 ** rng.integers(0, 5, 100)).astype(dtype)
+        widest = np.array([np.iinfo(dtype).min] * 3 + [1], own)
+    common = (rng.uniform(1, 2, 100) * 2.0 ** rng.integers(0, 5, 100)).astype(own)
     for ops in groups:
         for omit_nan in (False, True):
             counted = state_bytes(dtype, ops, omit_nan)
             assert counted.common <= counted.most
             for x, most in ((widest, counted.most), (common, counted.common)):
-                if ops == ["prod"] and x.dtype.kind != "f":
+                if ops == ["prod"] and "float" not in dtype:
                     x = x[:2] // 64
                 state = client.reduce_part(x, ops, whole_shape=x.shape, offset=0, omit_nan=omit_nan)
                 components = _contract.PartialState.FromString(state).components
                 assert sum(len(component.values) for component in components) <= most
-    if np.dtype(dtype).kind == "f":  # the bound is near
+    if "float" in dtype:  # the bound is near
         state = client.reduce_part(widest, ["var"], whole_shape=(4,), offset=0)
         components = _contract.PartialState.FromString(state).components
         assert sum(len(c.values) for c in components) >= state_bytes(dtype, ["var"], False).most / 2

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import SEED
+from conftest import SEED, dtype_of
 
 import warpfold
 import warpfold.aio
@@ -206,11 +206,27 @@ def test_a_dtype_that_would_round_is_a_type_error(fake, fake_client, name, eleme
     assert fake.calls == []
 
 
-def test_bfloat16_widens_to_float32(call):
-    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
-    assert call("sum", X.astype(bfloat16), dtype=np.float32).dtype == np.float32
-    with pytest.raises(TypeError, match="^dtype is bfloat16"):
-        call("sum", X, dtype=bfloat16)
+@pytest.mark.parametrize("narrow", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_what_numpy_has_no_name_for_widens(call, narrow):
+    x = X.astype(dtype_of(narrow))
+    for wide in (np.float32, np.float64):
+        total = call("sum", x, dtype=wide)
+        assert total.dtype == wide and total == X.sum()
+        out = np.zeros((), wide)
+        assert call("max", x, out=out) is out and out == X.max()
+    with pytest.raises(TypeError, match=f"^dtype is {narrow}"):
+        call("sum", X, dtype=x.dtype)
+
+
+@pytest.mark.parametrize("narrow", ["float8_e4m3fn", "float8_e5m2"])
+def test_float16_holds_float8(call, narrow):
+    x, out = X.astype(dtype_of(narrow)), np.zeros((), np.float16)
+    assert call("max", x, out=out) is out and out == X.max()
+    for other in {"float8_e4m3fn", "float8_e5m2"} - {narrow}:
+        with pytest.raises(TypeError, match=f"^out is of dtype {other}"):
+            call("max", x, out=np.zeros((), dtype_of(other)))
+    with pytest.raises(TypeError, match="^out is of dtype float16"):
+        call("sum", x, out=out)
 
 
 @pytest.mark.parametrize("name", WITH_OUT)

@@ -48,7 +48,9 @@ void ExpectEverywhere(Lane& lane, const ReduceSpec& spec, const std::vector<T>& 
 
 template <typename T>
 void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, double correction) {
-  const std::string zero = BytesOf<T>(0.0), nan = BytesOf<T>(std::nan(""));
+  using Result = FloatOf<T>;
+  const std::string zero = BytesOf<Result>(0.0), nan = BytesOf<Result>(std::nan(""));
+  const std::string nothing = BytesOf<T>(std::nan(""));
   const std::string none = BytesOf<std::int64_t>(0), nowhere = BytesOf<std::int64_t>(-1);
   const Plan plan = *MakePlan(spec);
   const std::string all = BytesOf<std::int64_t>(plan.reduced_count);
@@ -60,14 +62,14 @@ void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, double correction) {
   const std::vector<T> data(static_cast<std::size_t>(plan.element_count),
                             ElementOf<T>(std::nan("")));
   ExpectEverywhere(lane, spec, data,
-                   {zero, zero, zero, BytesOf<T>(1.0), nan, nan, nan, nan, nan, nowhere, nowhere,
-                    BytesOf<Bool>(0), BytesOf<Bool>(1), none, all, none});
+                   {zero, zero, zero, BytesOf<Result>(1.0), nan, nan, nan, nothing, nothing,
+                    nowhere, nowhere, BytesOf<Bool>(0), BytesOf<Bool>(1), none, all, none});
 }
 
 inline void AnswersWhereAllElementsAreNan(Lane& lane) {
   for (const auto& [shape, axes] : ShapesOfEachKind()) {
     ReduceSpec spec{.shape = shape, .ops = {Op::kSum}, .axes = axes};
-    for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (const DType dtype : kFloatDTypes) {
       spec.dtype = dtype;
       VisitDType(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -86,7 +88,7 @@ inline void AnswersWhereAllElementsAreNan(Lane& lane) {
 // Many NaN in a row say nothing of the numbers beside them.
 inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
   std::mt19937_64 random(62);
-  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+  for (const DType dtype : kFloatDTypes) {
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (kIsFloat<T>) {
@@ -120,7 +122,7 @@ void ExpectNoDivisor(Lane& lane, ReduceSpec spec) {
   for (std::size_t i = 0; i < rising.size(); ++i) {
     if (i % 2 == 1) rising[i] = ElementOf<T>(4);
   }
-  using Result = std::conditional_t<kIsFloat<T>, T, double>;
+  using Result = FloatOf<T>;
   const std::string nan = BytesOf<Result>(std::nan("")), infinity = BytesOf<Result>(HUGE_VAL);
   for (const double more : {0.0, 0.5, 5.0, 0x1p62, 1e300}) {
     spec.correction = static_cast<double>(plan.reduced_count) + more;

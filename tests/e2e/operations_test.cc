@@ -83,7 +83,7 @@ TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
   }
   ASSERT_EQ(info.source_roles_size(), 1);
   EXPECT_EQ(info.source_roles(0), v1::Source::VALUES);
-  EXPECT_EQ(info.dtypes_size(), 13);
+  EXPECT_EQ(info.dtypes_size(), v1::DType_MAX);
 }
 
 TEST_F(OperationsTest, TheMetricsPageSaysReadyAndItsDevices) {

@@ -102,9 +102,11 @@ TEST_F(EmulatedExactTest, HasTheCpusBits) {
     if (OneIn(6)) spec.ops = testing::AnyOps(kRequestOpsMax, random_);
     ExpectTheCpusBits(spec);
   }
-  // Both ways were taken.
+  // Both ways were taken; of floats of 8 bits float64 holds every sum.
   EXPECT_GT(doubts_, sums_alone_);
-  EXPECT_GT(sums_alone_, 0);
+  if constexpr (!kIsLifted<T>) {
+    EXPECT_GT(sums_alone_, 0);
+  }
   EXPECT_LT(doubts_, outputs_ / 2);
 }
 

@@ -9,6 +9,7 @@
 #include "tests/emulator/device.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/output_sums_cases.h"
+#include "tests/kernels/exact/reduction_oracle.h"
 
 namespace warpfold {
 namespace {
@@ -42,8 +43,7 @@ TEST_P(EmulatedOutputSumsTest, HaveTheCpusBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Floats, EmulatedOutputSumsTest,
-                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+INSTANTIATE_TEST_SUITE_P(Floats, EmulatedOutputSumsTest, ::testing::ValuesIn(testing::kFloatDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 }  // namespace

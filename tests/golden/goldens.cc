@@ -50,9 +50,12 @@ std::uint64_t IntegerBits(int function, std::uint64_t w, int bits, bool is_signe
   }
 }
 
-std::uint64_t FloatBits(int function, std::uint64_t w, int exponent_bits, int stored) {
+std::uint64_t FloatBits(int function, std::uint64_t w, int exponent_bits, int stored,
+                        bool has_infinities = true) {
   const std::uint64_t sign = std::uint64_t{1} << (exponent_bits + stored);
-  const std::uint64_t infinity = ((std::uint64_t{1} << exponent_bits) - 1) << stored;
+  // Where there are no infinities, NaN.
+  const std::uint64_t infinity =
+      has_infinities ? ((std::uint64_t{1} << exponent_bits) - 1) << stored : sign - 1;
   const std::uint64_t one = ((std::uint64_t{1} << (exponent_bits - 1)) - 1) << stored;
   const std::uint64_t two = one + (std::uint64_t{1} << stored);
   const std::uint64_t nan = infinity | std::uint64_t{1} << (stored - 1);
@@ -104,6 +107,10 @@ std::uint64_t ElementBits(DType dtype, int function, std::uint64_t w) {
       return FloatBits(function, w, 8, 23);
     case DType::kF64:
       return FloatBits(function, w, 11, 52);
+    case DType::kF8E4M3:
+      return FloatBits(function, w, 4, 3, false);
+    case DType::kF8E5M2:
+      return FloatBits(function, w, 5, 2);
   }
   std::abort();
 }

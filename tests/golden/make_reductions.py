@@ -98,7 +98,16 @@ INTEGERS = {
     "u64": (64, False),
 }
 # Bits of the exponent, stored bits of the mantissa.
-FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+FLOATS = {
+    "f16": (5, 10),
+    "bf16": (8, 7),
+    "f32": (8, 23),
+    "f64": (11, 52),
+    "f8_e4m3": (4, 3),
+    "f8_e5m2": (5, 2),
+}
+# Has no infinities: NaN is in their place, all of its bits set.
+E4M3 = FLOATS["f8_e4m3"]
 
 
 def mix(z):
@@ -139,10 +148,16 @@ def integer_bits(function, w, bits, is_signed):
     return w & mask
 
 
+def infinity_of(exponent_bits, stored):
+    if (exponent_bits, stored) == E4M3:
+        return (1 << (exponent_bits + stored)) - 1
+    return ((1 << exponent_bits) - 1) << stored
+
+
 def float_bits(function, w, exponent_bits, stored):
     """Any; small; finite; special; mostly NaN; zeros and larger ones; zeros and smaller ones."""
     sign = 1 << (exponent_bits + stored)
-    infinity = ((1 << exponent_bits) - 1) << stored
+    infinity = infinity_of(exponent_bits, stored)
     one = ((1 << (exponent_bits - 1)) - 1) << stored
     two = one + (1 << stored)
     x = w & (2 * sign - 1)
@@ -227,8 +242,9 @@ def integer_answers(rows, bits, is_signed):
 def float_answers(rows, exponent_bits, stored, omits_nan):
     """Of bits, by which numbers are compared: as a sign and a magnitude they order as integers."""
     sign = 1 << (exponent_bits + stored)
-    infinity = ((1 << exponent_bits) - 1) << stored
+    infinity = infinity_of(exponent_bits, stored)
     nan = infinity | 1 << (stored - 1)
+    largest = infinity if nan != infinity else infinity - 1
     none = ALL_ONES  # -1
 
     def ordered(bits):  # -0.0 as -1, 0.0 as 0
@@ -242,7 +258,7 @@ def float_answers(rows, exponent_bits, stored, omits_nan):
 
     results = [[] for _ in FLOAT_OPS]
     for row in rows:
-        is_nan = [bits & (sign - 1) > infinity for bits in row]
+        is_nan = [bits & (sign - 1) > largest for bits in row]
         nans = sum(is_nan)
         places = [i for i in range(len(row)) if not is_nan[i]]
         keys = [ordered(row[i]) for i in places]

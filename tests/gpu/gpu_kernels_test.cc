@@ -269,7 +269,7 @@ TEST_F(GpuKernelsTest, FindsTheExtremaOfEachRowOfABlock) {
 // A tile of nothing but NaN has no best element, which no other's has to be better than.
 TEST_F(GpuKernelsTest, FindsTheExtremaBesideTilesOfNan) {
   std::mt19937_64 random(6);
-  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+  for (const DType dtype : testing::kFloatDTypes) {
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (kIsFloat<T>) {

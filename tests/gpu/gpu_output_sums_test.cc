@@ -63,8 +63,7 @@ TEST_P(GpuOutputSumsTest, HaveTheCpusBits) {
   ExpectSums(2, 3'000'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Floats, GpuOutputSumsTest,
-                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+INSTANTIATE_TEST_SUITE_P(Floats, GpuOutputSumsTest, ::testing::ValuesIn(testing::kFloatDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 }  // namespace

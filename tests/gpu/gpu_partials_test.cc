@@ -95,8 +95,7 @@ TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
   EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << in_doubt << " were in doubt";
 }
 
-INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest,
-                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest, ::testing::ValuesIn(testing::kFloatDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 // Half a unit above a number: few enough elements that no addition was rounded. With a little more

@@ -22,7 +22,8 @@ namespace {
 template <typename T>
 class GpuSumTest : public GpuFixture {
  protected:
-  using Bits = typename exact::FloatFormat<T>::Bits;
+  using Result = FloatOf<T>;
+  using Bits = typename exact::FloatFormat<Result>::Bits;
 
   void SetUp() override {
     GpuFixture::SetUp();
@@ -30,25 +31,26 @@ class GpuSumTest : public GpuFixture {
     std::cout << "seed " << kSeed << '\n';
     const std::size_t bytes = cuda::ExactSumScratchBytes<T>();
     scratch_ = *cuda::AllocateDevice(bytes);
-    result_ = *cuda::AllocateDevice(sizeof(T));
+    result_ = *cuda::AllocateDevice(sizeof(Result));
     ASSERT_EQ(cudaMemset(scratch_.get(), 0, bytes), cudaSuccess);
   }
 
   // The same scratch for all, as each leaves it for the next.
-  T Sum(const std::vector<T>& row, const cuda::DeviceShape& device) {
+  Result Sum(const std::vector<T>& row, const cuda::DeviceShape& device) {
     const std::size_t bytes = row.size() * sizeof(T);
     const std::size_t offset = sizeof(T) * (random_() % (16 / sizeof(T)));
     const auto data = *cuda::AllocateDevice(bytes + offset);
     T* const d_data = reinterpret_cast<T*>(data.get() + offset);
-    T* const d_result = reinterpret_cast<T*>(result_.get());
-    T result{};
+    Result* const d_result = reinterpret_cast<Result*>(result_.get());
+    Result result{};
     EXPECT_EQ(cudaMemcpyAsync(d_data, row.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
               cudaSuccess);
     EXPECT_EQ(cuda::ExactSum(d_data, static_cast<std::int64_t>(row.size()), device, scratch_.get(),
                              d_result, stream_.get()),
               cudaSuccess);
-    EXPECT_EQ(cudaMemcpyAsync(&result, d_result, sizeof(T), cudaMemcpyDeviceToHost, stream_.get()),
-              cudaSuccess);
+    EXPECT_EQ(
+        cudaMemcpyAsync(&result, d_result, sizeof(result), cudaMemcpyDeviceToHost, stream_.get()),
+        cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
     return result;
   }
@@ -64,7 +66,7 @@ class GpuSumTest : public GpuFixture {
   cuda::UniqueDeviceMemory scratch_, result_;
 };
 
-using Floats = ::testing::Types<Half, BFloat16, float, double>;
+using Floats = ::testing::Types<Half, BFloat16, float, double, F8E4M3, F8E5M2>;
 TYPED_TEST_SUITE(GpuSumTest, Floats);
 
 TYPED_TEST(GpuSumTest, EveryKindOfElements) {
@@ -105,9 +107,12 @@ TYPED_TEST(GpuSumTest, TheLargestMantissasOfWideTiles) {
 }
 
 TYPED_TEST(GpuSumTest, SpecialsAmongWideElements) {
-  const TypeParam special[] = {QuietNan<TypeParam>(), Infinity<TypeParam>(false),
-                               Infinity<TypeParam>(true)};
-  for (const TypeParam x : special) {
+  std::vector<TypeParam> specials = {QuietNan<TypeParam>()};
+  if constexpr (kHasInfinities<TypeParam>) {
+    specials.push_back(Infinity<TypeParam>(false));
+    specials.push_back(Infinity<TypeParam>(true));
+  }
+  for (const TypeParam x : specials) {
     std::vector<TypeParam> row =
         testing::HardRow<TypeParam>(testing::HardFloat::kEightyBinades, 300'000, this->random_);
     for (const std::size_t at : {0, 7'000, 150'000, 299'999}) {

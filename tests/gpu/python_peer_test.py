@@ -172,11 +172,23 @@ class PythonPeer(unittest.TestCase):
         self.assertEqual(described["weight"]["max"], weight.max().item())
         self.assertEqual(self.copies.told, [])
 
-    def test_float8_is_refused_by_name(self):
-        if not hasattr(torch, "float8_e4m3fn"):
-            self.skipTest("this torch has no float8")
-        with self.assertRaisesRegex(TypeError, "float8_e4m3fn"):
-            self.client.sum(torch.ones(8, device="cuda").to(torch.float8_e4m3fn))
+    def test_float8_is_the_sum_of_its_float32_values(self):
+        if importlib.util.find_spec("ml_dtypes") is None:
+            self.skipTest("no ml_dtypes")
+        for name in ("float8_e4m3fn", "float8_e5m2"):
+            if not hasattr(torch, name):
+                self.skipTest("this torch has no float8")
+            with self.subTest(name=name):
+                x = (torch.randn(1000, 1031, device="cuda") * 50).to(getattr(torch, name))
+                wide = x.to(torch.float32)
+                for axis in (None, 0, 1):
+                    for op in ("sum", "mean", "std", "argmax"):
+                        ours = self.client.reduce(x, [op], axis)[op]
+                        same = self.client.reduce(wide, [op], axis)[op]
+                        self.assertEqual(ours.tobytes(), same.tobytes(), (op, axis))
+                    largest = self.client.max(x, axis).astype(np.float32)
+                    self.assertEqual(largest.tobytes(), self.client.max(wide, axis).tobytes())
+        self.assertEqual(self.copies.told, [])
 
     def test_shared_tensors_show_what_is_written_later(self):
         x = torch.ones(1 << 20, device="cuda")

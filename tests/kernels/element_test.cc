@@ -1,4 +1,5 @@
-// Conversions of the 16-bit floats, every bit pattern of them, and the ordered keys of every type.
+// Conversions of the floats of 16 and of 8 bits, every bit pattern of them, and the ordered keys of
+// every type.
 #include "kernels/dtypes/element.h"
 
 #include <gtest/gtest.h>
@@ -55,6 +56,34 @@ TYPED_TEST(HalfTest, RoundsOnceToNearestEven) {
     EXPECT_EQ(RoundFromDouble<TypeParam>(value).bits, testing::EncodeFloat16(value, kMantissa))
         << value;
   }
+}
+
+template <typename T>
+class ByteFloatTest : public ::testing::Test {};
+using ByteFloats = ::testing::Types<F8E4M3, F8E5M2>;
+TYPED_TEST_SUITE(ByteFloatTest, ByteFloats);
+
+TYPED_TEST(ByteFloatTest, LiftsEveryCodeExactlyAndLowersItAgain) {
+  int nans = 0;
+  for (int bits = 0; bits < 0x100; ++bits) {
+    const TypeParam x{static_cast<std::uint8_t>(bits)};
+    const double expected = testing::Number(x);
+    const Half lifted = Lift(x);
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(IsNan(lifted) && IsNan(x)) << bits;
+      EXPECT_EQ(Lower<TypeParam>(lifted).bits, QuietNan<TypeParam>().bits) << bits;
+      ++nans;
+      continue;
+    }
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(static_cast<double>(Widen(lifted))),
+              std::bit_cast<std::uint64_t>(expected))
+        << bits;
+    ASSERT_EQ(Lower<TypeParam>(lifted).bits, bits);
+    ASSERT_EQ(IsInf(x), std::isinf(expected));
+  }
+  EXPECT_EQ(nans, (std::is_same_v<TypeParam, F8E4M3> ? 2 : 6));
+  EXPECT_TRUE(std::isnan(testing::Number(QuietNan<TypeParam>())));
+  EXPECT_EQ(NegativeZero<TypeParam>().bits, 0x80);
 }
 
 TEST(ElementTest, KeysOrderAsNumbersAndComeBack) {

@@ -45,6 +45,46 @@ inline std::uint16_t EncodeFloat16(double x, int mantissa) {
                                     (pattern >= infinity ? infinity : static_cast<int>(pattern)));
 }
 
+// A float of 8 bits, by OFP8's numbers.
+inline double Number(F8E4M3 x) {
+  const int exponent = x.bits >> 3 & 15;
+  const int fraction = x.bits & 7;
+  const double sign = x.bits >> 7 != 0 ? -1.0 : 1.0;
+  if (exponent == 15 && fraction == 7) return std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(fraction, -9);
+  return sign * std::ldexp(8 + fraction, exponent - 10);
+}
+inline double Number(F8E5M2 x) {
+  return DecodeFloat16(static_cast<std::uint16_t>(x.bits << 8), 10);
+}
+
+// The nearest one, of two equally near ones that whose last bit is 0; past the largest infinity, or
+// NaN where there is none. By looking at all.
+template <typename T>
+T EncodeByteFloat(double x) {
+  const auto nan = T{static_cast<std::uint8_t>(std::is_same_v<T, F8E4M3> ? 0x7f : 0x7e)};
+  if (std::isnan(x)) return nan;
+  const int sign = std::signbit(x) ? 0x80 : 0;
+  // What comes after the largest number counts as one: it is rounded to from halfway on.
+  const int largest = std::is_same_v<T, F8E4M3> ? 0x7e : 0x7b;
+  const double size = std::fabs(x);
+  const double step = Number(T{static_cast<std::uint8_t>(largest)}) -
+                      Number(T{static_cast<std::uint8_t>(largest - 1)});
+  int best = 0;
+  double best_distance = size;
+  for (int bits = 1; bits <= largest + 1; ++bits) {
+    const double number = bits <= largest ? Number(T{static_cast<std::uint8_t>(bits)})
+                                          : Number(T{static_cast<std::uint8_t>(largest)}) + step;
+    const double distance = std::fabs(size - number);
+    if (distance < best_distance || (distance == best_distance && bits % 2 == 0)) {
+      best = bits;
+      best_distance = distance;
+    }
+  }
+  if (best == largest + 1 && std::is_same_v<T, F8E4M3>) return nan;
+  return T{static_cast<std::uint8_t>(sign | best)};
+}
+
 inline double Number(Half x) { return DecodeFloat16(x.bits, 10); }
 inline double Number(BFloat16 x) { return DecodeFloat16(x.bits, 7); }
 inline double Number(float x) { return x; }
@@ -61,6 +101,8 @@ std::string BytesOf(X x) {
     value = {EncodeFloat16(x, 10)};
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     value = {EncodeFloat16(x, 7)};
+  } else if constexpr (kIsLifted<T>) {
+    value = EncodeByteFloat<T>(x);
   } else if constexpr (std::is_same_v<T, Bool>) {
     value = {static_cast<std::uint8_t>(x)};
   } else {

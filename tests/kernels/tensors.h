@@ -30,8 +30,8 @@ std::vector<T> RandomElements(std::size_t count, std::mt19937_64& random) {
     const std::uint64_t bits = random();
     if constexpr (kIsFloat<T>) {
       const double mantissa = static_cast<double>(bits >> 12) * 0x1p-52 + 1.0;
-      const int exponent = std::is_same_v<T, Half> ? static_cast<int>(bits & 15) - 10
-                                                   : static_cast<int>(bits & 31) - 20;
+      const int exponent = std::is_same_v<Lifted<T>, Half> ? static_cast<int>(bits & 15) - 10
+                                                           : static_cast<int>(bits & 31) - 20;
       const double number = (bits & 0xfc0) == 0 ? 0.0 : std::ldexp(mantissa, exponent);
       value = ElementOf<T>((bits & 32) != 0 ? -number : number);
     } else if constexpr (std::is_same_v<T, Bool>) {

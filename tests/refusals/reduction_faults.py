@@ -25,7 +25,6 @@ FAULTS = {
     "axes_of_a_scalar": summing("DTYPE_F32") + "axes: 0",
     "axes_twice": SUM + "axes: [1, -1]",
     "dtype_missing": sum_of("tensor { shape: [2, 2] } "),
-    "dtype_not_served": summing("DTYPE_F8_E4M3", 2, 2),
     "dtype_unknown": summing("99", 2, 2),
     "nan_policy_unknown": SUM + "nan_policy: 9",
     "nothing_at_all": "",

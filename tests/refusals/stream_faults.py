@@ -124,7 +124,6 @@ def ended(client):
 
 CREATES = {
     "dtype_missing": "tensor { shape: 4 }",
-    "dtype_not_served": "tensor { dtype: DTYPE_F8_E5M2 }",
     "dtype_unknown": "tensor { dtype: 99 }",
     "no_tensor": "",
     "request_id_too_long": f"request_id: '{'x' * 257}' tensor {{ dtype: DTYPE_F32 }}",

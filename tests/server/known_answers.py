@@ -36,14 +36,19 @@ FLOATS = {
     "bf16": (16, 8, -133, 1, -3),
     "f32": (32, 24, -149, 4099, -10),
     "f64": (64, 53, -1074, 4099, -40),
+    "f8_e4m3": (8, 4, -9, 1, -9),
+    "f8_e5m2": (8, 3, -16, 1, -16),
 }
+BYTE_FLOATS = ("f8_e4m3", "f8_e5m2")  # whose sums are f32
 QUIET_NAN = {
     "f16": bytes.fromhex("007e"),
     "bf16": bytes.fromhex("c07f"),
     "f32": bytes.fromhex("0000c07f"),
     "f64": bytes.fromhex("000000000000f87f"),
+    "f8_e4m3": b"\x7f",
+    "f8_e5m2": b"\x7e",
 }
-NAMES = {"bool": "Bool", "bf16": "BF16"}
+NAMES = {"bool": "Bool", "bf16": "BF16", "f8_e4m3": "F8E4M3", "f8_e5m2": "F8E5M2"}
 DTYPES = ["bool", *INTEGERS, *FLOATS]
 
 COUNTS = ["count_nonzero", "any", "all"]
@@ -128,6 +133,8 @@ def unit_power(kind, dtype):
     """A tensor's elements are made as integers; this power of two is 1."""
     if dtype not in FLOATS:
         return 0
+    if kind == "extremes" and dtype in BYTE_FLOATS:
+        return FLOATS[dtype][4]
     return {"balanced": FLOATS[dtype][4], "omit": FLOATS[dtype][4], "product": -1}.get(kind, 0)
 
 
@@ -143,6 +150,37 @@ def balanced(dtype, columns, row, has_holes=False):
             two.reverse()
         hole = is_hole(state, pair, has_holes)
         elements += [NAN, NAN] if hole else [two[0] * factor, two[1] * factor]
+    return elements
+
+
+def code_value(dtype, code):
+    """What a float of 8 bits is, in units of its smallest; None of what is no number."""
+    _, precision, _ = FLOATS[dtype][:3]
+    exponent, mantissa = divmod(code & 0x7F, 1 << (precision - 1))
+    ones = 0x7F >> (precision - 1)
+    if code & 0x7F == 0x7F or (exponent == ones and dtype == "f8_e5m2"):
+        return None
+    size = mantissa if exponent == 0 else (mantissa | 1 << (precision - 1)) << (exponent - 1)
+    return -size if code & 0x80 else size
+
+
+def finite_code(dtype, code):
+    """The code, or where all bits of its exponent are set the one a binade below."""
+    precision = FLOATS[dtype][1]
+    ones = 0x80 - (1 << (precision - 1))
+    return code - (1 << (precision - 1)) if code & ones == ones else code
+
+
+def codes(dtype, columns, row, has_holes):
+    """In place of balanced elements, which floats of 8 bits do not have."""
+    seed, _ = BALANCES[columns, row, has_holes]
+    elements = []
+    for pair, state in enumerate(states(seed, columns // 2)):
+        if is_hole(state, pair, has_holes):
+            elements += [NAN, NAN]
+            continue
+        two = (state >> 32 & 0xFF, state >> 40 & 0xFF)
+        elements += [code_value(dtype, finite_code(dtype, code)) for code in two]
     return elements
 
 
@@ -182,6 +220,9 @@ def extremes(dtype, columns, row):
         else:
             size, precision = FLOATS[dtype][:2]
             bits = state >> (64 - size)
+            if dtype in BYTE_FLOATS:
+                elements.append(code_value(dtype, finite_code(dtype, bits)))
+                continue
             exponent_ones = (1 << (size - 1)) - (1 << (precision - 1))
             if bits & exponent_ones == exponent_ones:
                 bits -= 1 << (precision - 1)
@@ -189,18 +230,22 @@ def extremes(dtype, columns, row):
     return elements
 
 
-def special(_dtype, columns, row):
+def special(dtype, columns, row):
     elements = []
     for state in row_states(columns, row):
         draw = (state >> 33) % 50
         if draw < 3:
-            elements.append([NAN, INF, -INF][draw])
+            specials = [NAN, INF, -INF] if dtype != "f8_e4m3" else [NAN, NAN, NAN]
+            elements.append(specials[draw])
         else:
-            elements.append(0 if draw < 10 else draw if state >> 63 else -draw)
+            size = draw % 8 if dtype in BYTE_FLOATS else draw
+            elements.append(0 if draw < 10 else size if state >> 63 else -size)
     return elements
 
 
 def result_dtype(op, dtype):
+    if dtype in BYTE_FLOATS and op in ("sum", "prod", *MOMENTS, "ptp"):
+        return "f32"
     if op in ("sum", "prod"):
         return dtype if dtype in FLOATS else "i64" if is_signed(dtype) else "u64"
     if op in ("mean", "var", "std", "l1_norm", "l2_norm"):
@@ -245,6 +290,11 @@ def encoded(value, dtype, is_root=False):
         return int(value).to_bytes(size // 8, "little", signed=signed)
     if value == NAN:
         return QUIET_NAN[dtype]
+    if dtype in BYTE_FLOATS:
+        if abs(value) == INF:
+            return b"\x7c" if value > 0 else b"\xfc"
+        units = value / Fraction(2) ** FLOATS[dtype][2]
+        return bytes([next(c for c in range(256) if code_value(dtype, c) == units)])
     number = float(rounded(value, dtype, is_root)) if abs(value) < INF else float("inf")
     number = -number if value < 0 < number else number
     if dtype == "bf16":
@@ -284,7 +334,8 @@ def answer(op, dtype, row, omits, power):
     count, total = len(numbers), sum(numbers)
     if op in ("var", "std"):
         moment = Fraction(count * sum(x * x for x in numbers) - total * total, count * count)
-        assert Fraction(isqrt(moment.numerator), isqrt(moment.denominator)) ** 2 == moment
+        root = Fraction(isqrt(moment.numerator), isqrt(moment.denominator))
+        assert root**2 == moment or dtype in BYTE_FLOATS
         return encoded(moment * unit * unit, out, is_root=op == "std")
     if op == "l2_norm":
         return encoded(sum(x * x for x in numbers) * unit * unit, out, is_root=True)
@@ -295,6 +346,8 @@ def answer(op, dtype, row, omits, power):
 
 
 def tensor(kind, dtype, columns):
+    if kind in ("balanced", "omit") and dtype in BYTE_FLOATS:
+        return [codes(dtype, columns, row, kind == "omit") for row in range(ROWS)]
     if kind in ("balanced", "omit"):
         return [balanced(dtype, columns, row, kind == "omit") for row in range(ROWS)]
     make = {"product": product, "extremes": extremes, "special": special}[kind]

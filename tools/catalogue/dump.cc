@@ -43,6 +43,7 @@ json DTypes() {
       if constexpr (kIsFloat<T>) {
         one["exponent_bits"] = exact::FloatFormat<T>::kExponentBits;
         one["mantissa_bits"] = exact::FloatFormat<T>::kPrecision - 1;
+        one["has_infinities"] = kHasInfinities<T>;
       }
     });
     rows.push_back(std::move(one));

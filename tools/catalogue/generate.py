@@ -54,6 +54,7 @@ def cpp_header(catalogue):
         "  std::size_t bytes;  // of an element",
         "  int exponent_bits;  // of a float",
         "  int mantissa_bits;",
+        "  bool has_infinities;  // else NaN is where they would be, all of its bits set",
         "  const char* npy;  // without the byte order",
         "  const char* safetensors;",
         "  const char* kserve;",
@@ -66,6 +67,7 @@ def cpp_header(catalogue):
         lines.append(
             f"    {{v1::DTYPE_{d['name'].upper()}, Nature::k{d['nature'].capitalize()}, "
             f"{d['bytes']}, {d.get('exponent_bits', 0)}, {d.get('mantissa_bits', 0)}, "
+            f"{str(d.get('has_infinities', False)).lower()}, "
             f'"{d["npy"]}", "{d["safetensors"]}", "{d["kserve"]}"}},'
         )
     lines += [

@@ -2,20 +2,27 @@
 
 import sys
 
-# Natures of dtypes that most ops treat alike.
-COLUMNS = (("bool", "signed"), ("unsigned",), ("float",))
+# Natures of dtypes that most ops treat alike; of floats those of 8 bits have one of their own here.
+BYTE_FLOAT = "float of 8 bits"
+COLUMNS = (("bool", "signed"), ("unsigned",), ("float",), (BYTE_FLOAT,))
 
 
-def group_by_results(catalogue):
+def group_by_results(catalogue, columns=COLUMNS):
     """Ops of the same result dtypes, in the order of their numbers."""
+    dtypes = [dtype["name"] for column in columns for dtype in dtypes_of(catalogue, column)]
     groups = {}
     for op in sorted(catalogue["ops"], key=lambda op: op["number"]):
-        groups.setdefault(tuple(op["results"].items()), []).append(op)
+        groups.setdefault(tuple(op["results"][dtype] for dtype in dtypes), []).append(op)
     return list(groups.values())
 
 
+def nature_of(dtype):
+    is_byte_float = dtype["nature"] == "float" and dtype["bytes"] == 1
+    return BYTE_FLOAT if is_byte_float else dtype["nature"]
+
+
 def dtypes_of(catalogue, natures):
-    return [dtype for dtype in catalogue["dtypes"] if dtype["nature"] in natures]
+    return [dtype for dtype in catalogue["dtypes"] if nature_of(dtype) in natures]
 
 
 def common_result(op, dtypes, catalogue):
@@ -74,13 +81,15 @@ INPUTS = {
     ("bool", "signed"): "BOOL and signed integers",
     ("bool", "signed", "unsigned"): "BOOL and integers",
     ("bool", "unsigned", "float"): "BOOL, unsigned integers and floats",
+    ("bool", "unsigned", "float", BYTE_FLOAT): "BOOL, unsigned integers and floats",
+    (BYTE_FLOAT,): "floats of 8 bits",
 }
 
 
-def result_in_words(op, catalogue, names):
+def result_in_words(op, catalogue, names, columns=COLUMNS):
     """As "I64 for BOOL and signed integers"; `names` are of dtypes, "same" and "unsigned"."""
     by_result = {}
-    for column in COLUMNS:
+    for column in columns:
         for nature, result in results_by_nature(op, column, catalogue).items():
             by_result.setdefault(result, []).append(nature)
     if len(by_result) == 1:
@@ -90,7 +99,8 @@ def result_in_words(op, catalogue, names):
 
 
 def kserve_table(catalogue):
-    """The models, for docs/kserve.md."""
+    """The models, for docs/kserve.md; the protocol has no floats of 8 bits."""
+    columns = COLUMNS[:-1]
     names = {dtype["name"]: dtype["kserve"] for dtype in catalogue["dtypes"]}
     names.update(same="the input's", unsigned="the unsigned one of its size")
     lines = ["| model | output | its datatype |", "| --- | --- | --- |"]
@@ -98,10 +108,11 @@ def kserve_table(catalogue):
     def quoted(words):
         return ", ".join(f"`{word}`" for word in words)
 
-    for ops in group_by_results(catalogue):
+    for ops in group_by_results(catalogue, columns):
         models = quoted(op["name"] for op in ops)
         outputs = quoted(op["name"].upper() for op in ops)
-        lines.append(f"| {models} | {outputs} | {result_in_words(ops[0], catalogue, names)} |")
+        datatype = result_in_words(ops[0], catalogue, names, columns)
+        lines.append(f"| {models} | {outputs} | {datatype} |")
     outputs = quoted(name.upper() for name in catalogue["describe"])
     lines.append(f"| `describe` | {outputs}, in one pass | as above |")
     return lines

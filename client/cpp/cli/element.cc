@@ -19,13 +19,14 @@ T Load(const char* data) {
   return value;
 }
 
-// A float of 16 bits, of which as many as `row` says are the exponent's.
+// A float of up to 16 bits, of which as many as `row` says are the exponent's.
 float FromShortFloat(const DTypeRow& row, std::uint16_t bits) {
-  const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  const float sign = (bits >> (row.exponent_bits + row.mantissa_bits)) != 0 ? -1.0f : 1.0f;
   const int exponent_max = (1 << row.exponent_bits) - 1;
   const int exponent = bits >> row.mantissa_bits & exponent_max;
   const int fraction = bits & ((1 << row.mantissa_bits) - 1);
-  if (exponent == exponent_max) {
+  const int fraction_of_nan = (1 << row.mantissa_bits) - 1;  // where there are no infinities
+  if (exponent == exponent_max && (row.has_infinities || fraction == fraction_of_nan)) {
     return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
                          : sign * std::numeric_limits<float>::infinity();
   }
@@ -63,7 +64,8 @@ auto VisitElement(DType dtype, const char* data, const Visitor& visitor) {
     case Nature::kFloat:
       if (row->bytes == sizeof(double)) return visitor(Load<double>(data));
       if (row->bytes == sizeof(float)) return visitor(Load<float>(data));
-      return visitor(FromShortFloat(*row, Load<std::uint16_t>(data)));
+      return visitor(FromShortFloat(
+          *row, LoadInteger<std::uint16_t, std::uint8_t, std::uint16_t>(row->bytes, data)));
   }
   __builtin_unreachable();
 }

@@ -93,9 +93,13 @@ absl::StatusOr<Input> Input::Open(const InputFlags& flags, Reading reading) {
   if (flags.dtype.empty() && !flags.shape.empty()) {
     return absl::InvalidArgumentError("--shape: is for raw bytes, and those need --dtype too");
   }
-  if (!flags.dtype.empty() && format.has_value()) {
+  if (!flags.dtype.empty() && format.has_value() && *format != Format::kNpy) {
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype: is for raw bytes; ", flags.file, " says its own"));
+  }
+  if (!flags.shape.empty() && format.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shape: is for raw bytes; ", flags.file, " says its own"));
   }
   Input input;
   input.name_ = is_stdin ? "stdin" : flags.file;
@@ -119,8 +123,9 @@ absl::StatusOr<Input> Input::Open(const InputFlags& flags, Reading reading) {
   if (!file.ok()) return file.status();
   input.file_ = std::make_unique<UniqueMappedFile>(*std::move(file));
   const std::span<const std::byte> bytes = input.file_->bytes();
-  absl::Status read =
-      raw.has_value() ? input.ReadRaw(*raw, flags.shape, bytes) : input.ReadBytes(format, bytes);
+  absl::Status read = raw.has_value() && !format.has_value()
+                          ? input.ReadRaw(*raw, flags.shape, bytes)
+                          : input.ReadBytes(format, raw, bytes);
   if (!read.ok()) return input.Named(read);
   return input;
 }
@@ -132,7 +137,8 @@ absl::Status Input::ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
   return SetArray(NpyArray{*std::move(view), {}});
 }
 
-absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes) {
+absl::Status Input::ReadBytes(std::optional<Format> format, std::optional<DType> of_void,
+                              std::span<const std::byte> bytes) {
   if (bytes.empty()) return absl::InvalidArgumentError("is empty");
   if (!format.has_value()) format = FormatOfBytes(bytes);
   const bool is_gzip =
@@ -147,7 +153,7 @@ absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std:
   }
   switch (*format) {
     case Format::kNpy:
-      return SetArray(ParseNpy(bytes));
+      return SetArray(ParseNpy(bytes, of_void));
     case Format::kNpz: {
       absl::StatusOr<NpzArchive> npz = ReadNpz(bytes);
       if (!npz.ok()) return npz.status();
@@ -168,8 +174,9 @@ absl::Status Input::ReadBytes(std::optional<Format> format, std::span<const std:
 absl::Status Input::ReadPipe(std::optional<Format> format, std::optional<DType> raw,
                              const InputFlags& flags, Pipe pipe) {
   absl::StatusOr<std::unique_ptr<PipeTensors>> opened =
-      raw.has_value() ? PipeTensors::OpenRaw(std::move(pipe), *raw, flags.shape)
-                      : PipeTensors::Open(std::move(pipe), format);
+      raw.has_value() && !format.has_value()
+          ? PipeTensors::OpenRaw(std::move(pipe), *raw, flags.shape)
+          : PipeTensors::Open(std::move(pipe), format, raw);
   if (!opened.ok()) return opened.status();
   pipe_ = *std::move(opened);
   tensors_ = pipe_->tensors();

@@ -69,7 +69,9 @@ class Input {
   absl::Status SetArray(const absl::StatusOr<NpyArray>& array);
   absl::Status ReadRaw(DType dtype, const std::vector<std::int64_t>& shape,
                        std::span<const std::byte> bytes);
-  absl::Status ReadBytes(std::optional<Format> format, std::span<const std::byte> bytes);
+  // `of_void`: as ParseNpy has it.
+  absl::Status ReadBytes(std::optional<Format> format, std::optional<DType> of_void,
+                         std::span<const std::byte> bytes);
   absl::Status ReadPipe(std::optional<Format> format, std::optional<DType> raw,
                         const InputFlags& flags, Pipe pipe);
 

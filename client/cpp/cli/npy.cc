@@ -125,22 +125,38 @@ constexpr OtherKind kOtherKinds[] = {
     {'M', "dates; save a.astype('i8'), their ticks since 1970"},
     {'m', "time differences; save a.astype('i8'), their ticks"},
     {'V',
-     "bytes of a dtype that NumPy does not have; save a.view(...) or a.astype(...) of one that "
-     "it has; bfloat16 as .safetensors, or as its bytes alone: a.tofile(...) and --dtype bf16"},
+     "bytes of a dtype that NumPy does not have; --dtype says which it is: bf16, f8_e4m3 or "
+     "f8_e5m2"},
 };
+// As ml_dtypes calls its float8_e5m2 in a file.
+constexpr std::string_view kE5M2 = "f1";
 
 struct Element {
   DType dtype;
   bool is_big_endian;
 };
 
-absl::StatusOr<Element> ParseDescr(const std::string& descr) {
+absl::StatusOr<Element> ParseDescr(const std::string& descr, std::optional<DType> of_void) {
   std::string_view name = descr;
   char order = '|';
   if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
     order = name[0];
     name.remove_prefix(1);
   }
+  if (of_void.has_value()) {
+    const std::size_t bytes = ElementBytes(*of_void);
+    if (!name.starts_with('V')) {
+      return absl::InvalidArgumentError(absl::StrCat("--dtype: the file says its own, '", descr,
+                                                     "'; it is for raw bytes, and for '|V", bytes,
+                                                     "'"));
+    }
+    if (name.substr(1) != absl::StrCat(bytes)) {
+      return absl::InvalidArgumentError(absl::StrCat("--dtype: ", Name(*of_void), " is '|V", bytes,
+                                                     "', and the file holds '", descr, "'"));
+    }
+    return Element{*of_void, false};
+  }
+  if (name == kE5M2) return Element{v1::DTYPE_F8_E5M2, false};
   if (name.starts_with('O')) {
     return absl::UnimplementedError("descr: the file holds Python objects, not numbers");
   }
@@ -181,13 +197,14 @@ absl::StatusOr<std::size_t> NpyHeaderBytes(std::span<const std::byte> start) {
   return header_start + header_bytes;
 }
 
-absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start) {
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start,
+                                         std::optional<DType> of_void) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   const std::size_t header_start =
       kMagic.size() + (static_cast<int>(start[kMagic.size()]) == 1 ? 4 : 6);
   const absl::StatusOr<Header> header = HeaderParser(text.substr(header_start)).Parse();
   if (!header.ok()) return header.status();
-  const absl::StatusOr<Element> element = ParseDescr(*header->descr);
+  const absl::StatusOr<Element> element = ParseDescr(*header->descr, of_void);
   if (!element.ok()) return element.status();
   const absl::StatusOr<std::int64_t> bytes = TensorBytes(element->dtype, *header->shape);
   if (!bytes.ok()) return bytes.status();
@@ -205,7 +222,7 @@ absl::Status CheckNpyData(const NpyHeader& header, std::size_t data_bytes) {
       " follow the header"));
 }
 
-absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file) {
+absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file, std::optional<DType> of_void) {
   if (file.size() < kMagic.size()) return absl::InvalidArgumentError("is not a .npy file");
   const absl::StatusOr<std::size_t> data_at = NpyHeaderBytes(file);
   if (!data_at.ok()) return data_at.status();
@@ -213,7 +230,7 @@ absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file) {
     return absl::InvalidArgumentError(absl::StrCat("truncated: an npy header of ", *data_at,
                                                    " bytes, but only ", file.size(), " are there"));
   }
-  absl::StatusOr<NpyHeader> header = ParseNpyHeader(file.first(*data_at));
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(file.first(*data_at), of_void);
   if (!header.ok()) return header.status();
   const std::span<const std::byte> data = file.subspan(*data_at);
   if (absl::Status whole = CheckNpyData(*header, data.size()); !whole.ok()) return whole;

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,16 +40,20 @@ struct NpyArray {
 // more than `start` has, or all of them.
 absl::StatusOr<std::size_t> NpyHeaderBytes(std::span<const std::byte> start);
 
-// The header in `start`, the first NpyHeaderBytes of a file.
-absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start);
+// The header in `start`, the first NpyHeaderBytes of a file. `of_void`: what elements are that the
+// file calls bytes alone ('V1', 'V2'), as NumPy does those of dtypes that it does not have.
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::span<const std::byte> start,
+                                         std::optional<DType> of_void = std::nullopt);
 
 // The array in `file`, the bytes of a whole .npy file. The view refers to `file`'s memory.
-absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file);
+absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> file,
+                                  std::optional<DType> of_void = std::nullopt);
 
 // What a file has whose data are `data_bytes` and not what its header says: "truncated: ...".
 absl::Status CheckNpyData(const NpyHeader& header, std::size_t data_bytes);
 
-// The bytes of a .npy file that holds `tensor`. UNIMPLEMENTED for bf16, which NumPy does not have.
+// The bytes of a .npy file that holds `tensor`. UNIMPLEMENTED for bf16 and floats of 8 bits, which
+// NumPy does not have.
 absl::StatusOr<std::string> NpyBytes(const Tensor& tensor);
 
 }  // namespace warpfold::client

@@ -65,7 +65,8 @@ absl::StatusOr<std::unique_ptr<PipeTensors>> PipeTensors::OpenRaw(
 }
 
 absl::StatusOr<std::unique_ptr<PipeTensors>> PipeTensors::Open(Pipe pipe,
-                                                               std::optional<Format> format) {
+                                                               std::optional<Format> format,
+                                                               std::optional<DType> of_void) {
   const absl::StatusOr<std::span<const std::byte>> start = pipe.Peek(kFormatBytes);
   if (!start.ok()) return start.status();
   if (start->empty()) return absl::InvalidArgumentError("is empty");
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<PipeTensors>> PipeTensors::Open(Pipe pipe,
   const Kind kind = *format == Format::kNpy ? Kind::kNpy : Kind::kSafetensors;
   std::unique_ptr<PipeTensors> tensors(new PipeTensors(std::move(pipe), kind));
   absl::Status read =
-      kind == Kind::kNpy ? tensors->ReadNpyHeader() : tensors->ReadSafetensorsHeader();
+      kind == Kind::kNpy ? tensors->ReadNpyHeader(of_void) : tensors->ReadSafetensorsHeader();
   if (!read.ok()) return read;
   return tensors;
 }
@@ -92,7 +93,7 @@ void PipeTensors::Add(NamedTensor tensor, std::size_t begin, std::size_t end) {
   ranges_.push_back({begin, end});
 }
 
-absl::Status PipeTensors::ReadNpyHeader() {
+absl::Status PipeTensors::ReadNpyHeader(std::optional<DType> of_void) {
   std::span<const std::byte> start;
   while (true) {
     const absl::StatusOr<std::size_t> needed = NpyHeaderBytes(start);
@@ -109,7 +110,7 @@ absl::Status PipeTensors::ReadNpyHeader() {
     }
     start = *more;
   }
-  absl::StatusOr<NpyHeader> header = ParseNpyHeader(start);
+  absl::StatusOr<NpyHeader> header = ParseNpyHeader(start, of_void);
   if (!header.ok()) return header.status();
   if (absl::StatusOr<std::int64_t> read = pipe_.Skip(static_cast<std::int64_t>(start.size()));
       !read.ok()) {

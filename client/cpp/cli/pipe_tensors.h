@@ -27,7 +27,8 @@ class PipeTensors {
   static absl::StatusOr<std::unique_ptr<PipeTensors>> OpenRaw(
       Pipe pipe, DType dtype, const std::vector<std::int64_t>& shape);
   // Of `format`, or of what the first bytes say.
-  static absl::StatusOr<std::unique_ptr<PipeTensors>> Open(Pipe pipe, std::optional<Format> format);
+  static absl::StatusOr<std::unique_ptr<PipeTensors>> Open(
+      Pipe pipe, std::optional<Format> format, std::optional<DType> of_void = std::nullopt);
 
   PipeTensors(const PipeTensors&) = delete;
   PipeTensors& operator=(const PipeTensors&) = delete;
@@ -50,7 +51,7 @@ class PipeTensors {
   class Reader;
 
   PipeTensors(Pipe pipe, Kind kind) : pipe_(std::move(pipe)), kind_(kind) {}
-  absl::Status ReadNpyHeader();
+  absl::Status ReadNpyHeader(std::optional<DType> of_void);
   absl::Status ReadSafetensorsHeader();
   void Add(NamedTensor tensor, std::size_t begin, std::size_t end);
   absl::Status SkipTo(std::size_t at);

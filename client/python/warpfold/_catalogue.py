@@ -51,6 +51,8 @@ NUMPY_DTYPES: dict[str, str] = {
     "bf16": "bfloat16",
     "f32": "float32",
     "f64": "float64",
+    "f8_e4m3": "float8_e4m3fn",
+    "f8_e5m2": "float8_e5m2",
 }
 
 # NumPy's functions that are an op, and those that leave NaN out.
@@ -111,6 +113,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint16": "uint64",
         "int32": "int64",
         "uint32": "uint64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "min": {},
     "max": {},
@@ -124,6 +128,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint32": "float64",
         "int64": "float64",
         "uint64": "float64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "prod": {
         "bool": "int64",
@@ -133,6 +139,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint16": "uint64",
         "int32": "int64",
         "uint32": "uint64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "var": {
         "bool": "float64",
@@ -144,6 +152,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint32": "float64",
         "int64": "float64",
         "uint64": "float64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "std": {
         "bool": "float64",
@@ -155,6 +165,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint32": "float64",
         "int64": "float64",
         "uint64": "float64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "l1_norm": {
         "bool": "float64",
@@ -166,6 +178,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint32": "float64",
         "int64": "float64",
         "uint64": "float64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "l2_norm": {
         "bool": "float64",
@@ -177,6 +191,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "uint32": "float64",
         "int64": "float64",
         "uint64": "float64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
     "count_nonzero": {
         "bool": "int64",
@@ -191,6 +207,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+        "float8_e4m3fn": "int64",
+        "float8_e5m2": "int64",
     },
     "any": {
         "int8": "bool",
@@ -205,6 +223,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "bool",
         "float32": "bool",
         "float64": "bool",
+        "float8_e4m3fn": "bool",
+        "float8_e5m2": "bool",
     },
     "all": {
         "int8": "bool",
@@ -219,6 +239,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "bool",
         "float32": "bool",
         "float64": "bool",
+        "float8_e4m3fn": "bool",
+        "float8_e5m2": "bool",
     },
     "nan_count": {
         "bool": "int64",
@@ -233,6 +255,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+        "float8_e4m3fn": "int64",
+        "float8_e5m2": "int64",
     },
     "inf_count": {
         "bool": "int64",
@@ -247,6 +271,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+        "float8_e4m3fn": "int64",
+        "float8_e5m2": "int64",
     },
     "argmin": {
         "bool": "int64",
@@ -261,6 +287,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+        "float8_e4m3fn": "int64",
+        "float8_e5m2": "int64",
     },
     "argmax": {
         "bool": "int64",
@@ -275,6 +303,8 @@ RESULTS: dict[str, dict[str, str]] = {
         "bfloat16": "int64",
         "float32": "int64",
         "float64": "int64",
+        "float8_e4m3fn": "int64",
+        "float8_e5m2": "int64",
     },
     "max_abs": {
         "int8": "uint8",
@@ -287,5 +317,7 @@ RESULTS: dict[str, dict[str, str]] = {
         "int16": "uint16",
         "int32": "uint32",
         "int64": "uint64",
+        "float8_e4m3fn": "float32",
+        "float8_e5m2": "float32",
     },
 }

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._cuda_driver import Allocation, CudaError, driver
 from ._dlpack import Exported, is_on_gpu
-from ._dtypes import dtype_named, dtype_number, dtype_refusal
+from ._dtypes import OF_ML_DTYPES, dtype_named, dtype_number, dtype_refusal, own_name
 from ._shaped import Shaped
 
 __all__ = ["CudaArray", "cuda_array"]
@@ -80,11 +80,12 @@ def cuda_array(x: Any) -> CudaArray | None:
     raise TypeError(f"cannot reduce {type(x).__name__}: it is not contiguous, so copy it first")
 
 
-def _dtype_of(owner: Any, name: str) -> np.dtype[Any]:
-    # As ml_dtypes has it, NumPy knows no other name for it.
-    if name == "<V2" and str(owner.dtype).rpartition(".")[2] == "bfloat16":
-        return dtype_named("bfloat16")
-    dtype = np.dtype(name)
+def _dtype_of(owner: Any, typestr: str) -> np.dtype[Any]:
+    # NumPy has no letters for those of ml_dtypes, whose arrays say "<V2", "<V1" and "<f1".
+    name = own_name(owner)
+    if name in OF_ML_DTYPES and not typestr.startswith(">"):
+        return dtype_named(name)
+    dtype = np.dtype(typestr)
     if dtype_number(dtype) is None or dtype.byteorder == ">":
         raise dtype_refusal(dtype)
     return dtype

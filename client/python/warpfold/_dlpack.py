@@ -1,5 +1,5 @@
 """Tensors that another library exports through DLPack, read here and not by NumPy's from_dlpack,
-which knows neither bfloat16 nor GPUs, and in 1.24 no bool.
+which knows neither bfloat16 nor float8 nor GPUs, and in 1.24 no bool.
 
 dmlc.github.io/dlpack/latest/c_api.html has the structure, and its Python page the rule for streams.
 """
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._dtypes import dtype_named, dtype_refusal
+from ._contract import DTYPES
+from ._dtypes import OF_ML_DTYPES, dtype_named, dtype_refusal, own_name
 
 __all__ = ["Exported", "is_on_gpu"]
 
@@ -20,6 +21,13 @@ _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 _LEGACY_DEFAULT_STREAM = 1
 _BFLOAT, _COMPLEX, _BOOL = 4, 5, 6
 _LETTERS = {0: "i", 1: "u", 2: "f"}
+# By their codes, from this one on.
+_FIRST_SMALL_FLOAT = 7
+_SMALL_FLOATS = (
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
+    *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+    *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
+)
 
 _VERSION = (1, 0)  # the newest whose structure is known here
 _VERSIONED_OFFSET = 32  # of the tensor, behind the version, two pointers and flags
@@ -56,36 +64,30 @@ class Exported:
     """What `x` exported, kept for as long as this lives. TypeError when it does not."""
 
     def __init__(self, x: Any) -> None:
-        kind = type(x).__name__
-        device = _device_of(x)
         try:
-            if device in (_CUDA, _CUDA_MANAGED):
-                # The library lets this stream wait for those that write the tensor. Whoever reads
-                # it waits for this one: CudaArray.wait, for it and all others of the context.
-                self._capsule = _capsule_of(x, stream=_LEGACY_DEFAULT_STREAM)
-            elif device in (_CPU, _CUDA_HOST):
-                self._capsule = _capsule_of(x)
-            else:
-                raise BufferError(f"it is on a device of DLPack's type {device}")
+            as_bytes = _float8_as_bytes(x)
+            self._capsule = _exported(x if as_bytes is None else as_bytes)
         except Exception as error:
             raise TypeError(
-                f"cannot read {kind} through DLPack ({error}); pass it in host memory"
+                f"cannot read {type(x).__name__} through DLPack ({error}); pass it in host memory"
             ) from error
         # Its name stays, and with it the capsule's own end of the export.
-        name = _name_of(self._capsule)
-        address = _pointer_of(self._capsule, name)
-        if name == b"dltensor_versioned":
+        capsule_name = _name_of(self._capsule)
+        address = _pointer_of(self._capsule, capsule_name)
+        if capsule_name == b"dltensor_versioned":
             address += _VERSIONED_OFFSET
         tensor = _DLTensor.from_address(address)
-        self.dtype = _dtype_name(tensor)
+        self.dtype = _dtype_name(tensor) if as_bytes is None else own_name(x)
         self.shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
         strides = None
         if tensor.strides:
             strides = tuple(tensor.strides[i] * tensor.bits // 8 for i in range(tensor.ndim))
+        # NumPy reads those of ml_dtypes as integers.
+        name = f"u{tensor.bits // 8}" if self.dtype in OF_ML_DTYPES else self.dtype
         # Of version 2, which names no stream: all are waited for.
         self.interface: dict[str, Any] = {
             "shape": self.shape,
-            "typestr": "<V2" if self.dtype == "bfloat16" else np.dtype(self.dtype).str,
+            "typestr": np.dtype(name).str,
             "data": ((tensor.data or 0) + tensor.byte_offset, True),
             "strides": strides,
             "version": 2,
@@ -96,8 +98,7 @@ class Exported:
         dtype = dtype_named(self.dtype)
         if 0 in self.shape:
             return np.empty(self.shape, dtype)
-        raw = np.dtype(f"u{dtype.itemsize}") if self.dtype == "bfloat16" else dtype
-        return np.asarray(_Memory(self, {**self.interface, "typestr": raw.str})).view(dtype)
+        return np.asarray(_Memory(self, self.interface)).view(dtype)
 
 
 class _Memory:
@@ -106,6 +107,27 @@ class _Memory:
     def __init__(self, owner: Exported, interface: dict[str, Any]) -> None:
         self._owner = owner
         self.__array_interface__ = {**interface, "version": 3}
+
+
+def _float8_as_bytes(x: Any) -> Any:
+    """Its elements as integers, of PyTorch, which exports no float8 before 2.10. None of others."""
+    name = own_name(x)
+    if name not in DTYPES or name not in _SMALL_FLOATS or not hasattr(x, "view"):
+        return None
+    uint8 = getattr(sys.modules.get(type(x).__module__.partition(".")[0]), "uint8", None)
+    return None if uint8 is None else x.view(uint8)
+
+
+def _exported(x: Any) -> Any:
+    """The capsule."""
+    device = _device_of(x)
+    if device in (_CUDA, _CUDA_MANAGED):
+        # The library lets this stream wait for those that write the tensor. Whoever reads it waits
+        # for this one: CudaArray.wait, for it and all others of the context.
+        return _capsule_of(x, stream=_LEGACY_DEFAULT_STREAM)
+    if device in (_CPU, _CUDA_HOST):
+        return _capsule_of(x)
+    raise BufferError(f"it is on a device of DLPack's type {device}")
 
 
 def _capsule_of(x: Any, **stream: int) -> Any:
@@ -134,6 +156,12 @@ def _dtype_name(tensor: _DLTensor) -> str:
         return "bfloat16"
     if code == _COMPLEX:
         raise dtype_refusal(f"complex{bits}")
+    small_float = code - _FIRST_SMALL_FLOAT
+    if 0 <= small_float < len(_SMALL_FLOATS):
+        name = _SMALL_FLOATS[small_float]
+        if name in DTYPES and bits == 8:
+            return name
+        raise dtype_refusal(name)
     if code not in _LETTERS or bits not in (8, 16, 32, 64) or (code == 2 and bits == 8):
         raise dtype_refusal(f"of DLPack's code {code} and {bits} bits")
     assert sys.byteorder == "little"  # as the contract's bytes are

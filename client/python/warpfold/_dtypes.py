@@ -10,13 +10,29 @@ import numpy as np
 from . import _contract
 from ._catalogue import RESULTS
 
-__all__ = ["dtype_named", "dtype_number", "dtype_refusal", "on_wire", "result_dtype"]
+__all__ = [
+    "OF_ML_DTYPES",
+    "dtype_named",
+    "dtype_number",
+    "dtype_refusal",
+    "on_wire",
+    "own_name",
+    "result_dtype",
+]
+
+# Those that NumPy has none of; they are the package ml_dtypes'.
+OF_ML_DTYPES = frozenset(_contract.DTYPES) - {np.dtype(c).name for c in np.typecodes["All"]}
 
 
 @lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name
 def dtype_number(dtype: np.dtype[Any]) -> int | None:
     """The contract's number of `dtype`, None when it has none."""
     return _contract.DTYPES.get(dtype.name)
+
+
+def own_name(x: Any) -> str:
+    """What an array's library calls its dtype: "float32" of "torch.float32". "" of none."""
+    return str(getattr(x, "dtype", "")).rpartition(".")[2]
 
 
 def dtype_refusal(dtype: np.dtype[Any] | str) -> TypeError:
@@ -49,13 +65,15 @@ def on_wire(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @lru_cache(maxsize=64)
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The native dtype. ImportError when it is bfloat16 and ml_dtypes is not there."""
-    if name == "bfloat16":
+    """The native dtype. ImportError when it is one of ml_dtypes, and that is not there."""
+    if name not in OF_ML_DTYPES:
+        return np.dtype(name)
+    try:
         import ml_dtypes
-
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(name)
+    except ImportError as error:
+        raise ImportError(f"{name} is a dtype of ml_dtypes: pip install ml_dtypes") from error
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return dtype
 
 
 @lru_cache(maxsize=256)

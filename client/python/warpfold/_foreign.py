@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._contract import DTYPES
-from ._dtypes import dtype_refusal
+from ._dtypes import dtype_refusal, own_name
 from ._tables import of_arrow, of_pandas, of_polars
 
 __all__ = ["object_refusal", "of_numpy", "plain"]
@@ -41,7 +41,7 @@ def plain(x: Any, *, whole: bool) -> Any:
         x = x.detach()
     if "sparse" in str(getattr(x, "layout", "")):
         raise _sparse(x, "x.to_dense()")
-    name = str(getattr(x, "dtype", "")).rpartition(".")[2]  # of "torch.float32"
+    name = own_name(x)
     if name.isidentifier() and name not in DTYPES:
         raise dtype_refusal(name)
     return x

@@ -6,15 +6,23 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from ._contract import DTYPES
+
 __all__ = ["Run", "StateBytes", "outermost_run", "state_bytes"]
 
-_FLOATS = {"float16", "bfloat16", "float32", "float64"}
+_FLOATS = {name for name in DTYPES if "float" in name}
 _SUMS = {"sum", "mean", "var", "std"}
 _SQUARES = {"l2_norm", "var", "std"}
 # The most that a sum takes: every digit between the smallest element and the sum of 2^63 of the
 # largest. And the most that a sum of squares takes.
-_SUM_BYTES_MAX = {"float16": 20, "bfloat16": 48, "float32": 48, "float64": 276}
-_SQUARE_SUM_BYTES_MAX = {"float16": 32, "bfloat16": 84, "float32": 84, "float64": 540}
+_SUM_BYTES_MAX = {
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float16"), 20),
+    **{"bfloat16": 48, "float32": 48, "float64": 276},
+}
+_SQUARE_SUM_BYTES_MAX = {
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float16"), 24),
+    **{"bfloat16": 84, "float32": 84, "float64": 540},
+}
 _INTEGER_SUM_BYTES_MAX = 20
 _INTEGER_SQUARE_SUM_BYTES_MAX = 28
 # What they take of most data: of a million float64 elements, the largest 2^20 times the smallest,

@@ -16,7 +16,7 @@ inference::DataType DatatypeInConfig(DType dtype) {
 
 absl::StatusOr<DType> DecodeDatatype(absl::string_view name) {
   for (const DType dtype : kAllDTypes) {
-    if (DatatypeName(dtype) == name) return dtype;
+    if (!name.empty() && DatatypeName(dtype) == name) return dtype;  // some have no name there
   }
   if (name == "BYTES") {
     return absl::InvalidArgumentError("inputs.datatype: BYTES are no numbers to reduce");

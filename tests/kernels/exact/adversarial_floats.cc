@@ -78,7 +78,10 @@ class FloatMaker {
       case HardFloat::kOffset: {
         // Larger than 1, and neither 1's nor the largest binade.
         const std::uint64_t base = Finite(Last() / 2 + 1, Last() - 1);
-        return Each([&] { return base + (kind == HardFloat::kOffset ? draw_.UpTo(7) : 0); });
+        // Not past the next binade.
+        const std::uint64_t most =
+            std::min((std::uint64_t{1} << (format_.precision - 1)) - 1, std::uint64_t{7});
+        return Each([&] { return base + (kind == HardFloat::kOffset ? draw_.UpTo(most) : 0); });
       }
     }
     std::abort();
@@ -106,7 +109,13 @@ class FloatMaker {
   std::uint64_t Finite(long first, long last) {
     const int stored = format_.precision - 1;
     const auto field = static_cast<std::uint64_t>(draw_.Between(first, last));
-    return Signed(field << stored | (draw_.Bits() >> (64 - stored)));
+    const std::uint64_t mantissa = draw_.Bits() >> (64 - stored);
+    // Without infinities the field above the last has numbers, too, and one NaN.
+    if (!format_.has_infinities && last == Last() && draw_.OneIn(4)) {
+      return Signed(std::min(static_cast<std::uint64_t>(last + 1) << stored | mantissa,
+                             format_.InfinityBits() - 1));
+    }
+    return Signed(field << stored | mantissa);
   }
   std::uint64_t WithinBinades(long to_each_side) {
     const long of_one = (Last() + 1) / 2;
@@ -139,6 +148,7 @@ class FloatMaker {
   Elements SumTie(long divisor, bool is_beside) {
     const int divisor_bits = std::bit_width(static_cast<std::uint64_t>(divisor));
     // Of even divisors sometimes a subnormal number, whose half last place no element is.
+    if (LastUlp() - divisor_bits <= format_.lowest_exponent) return Make(HardFloat::kEightyBinades);
     const bool is_subnormal = divisor % 2 == 0 && draw_.OneIn(4);
     const long leading = is_subnormal ? 0 : 1l << (format_.precision - 1);
     const mpz_class number = leading + draw_.Between(0, (1l << (format_.precision - 1)) - 1);

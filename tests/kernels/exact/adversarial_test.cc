@@ -146,6 +146,7 @@ TEST_P(HardFloatsTest, OfAnyCountAndTheSameForTheSameEngine) {
   }
 }
 
+// Floats of 8 bits have no ties: no result is rounded to them.
 INSTANTIATE_TEST_SUITE_P(Floats, HardFloatsTest,
                          ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
                          [](const auto& info) { return std::string(Name(info.param)); });

@@ -71,7 +71,7 @@ class BoundedSumsTest : public ::testing::Test {
       const auto most = draw.AnyOf<long>({16, 200, 200, 3000});
       const std::vector<T> row =
           testing::HardRow<T>(kind, static_cast<std::size_t>(draw.Between(1, most)), random_);
-      ReduceSpec spec{.dtype = testing::kFloatDType<T>};
+      ReduceSpec spec{.dtype = kDTypeOf<T>};
       spec.shape = {static_cast<std::int64_t>(row.size())};
       spec.ops = {std::begin(kRoundedOps), std::end(kRoundedOps)};
       spec.correction = draw.AnyOf<double>({0, 0, 1, 1, 2, 7, -3, 0.5, 1.5, -0.1, 2.999, 0x1p40});
@@ -120,7 +120,7 @@ class BoundedSumsTest : public ::testing::Test {
 struct NameOfElement {
   template <typename T>
   static std::string GetName(int) {
-    return Name(testing::kFloatDType<T>);
+    return Name(kDTypeOf<T>);
   }
 };
 using Floats = ::testing::Types<Half, BFloat16, float, double>;

@@ -21,6 +21,7 @@
 #include "tests/kernels/exact/adversarial.h"
 #include "tests/kernels/exact/random_spec.h"
 #include "tests/kernels/exact/reduction_oracle.h"
+#include "tests/kernels/exact/result_dtype.h"
 #include "tests/kernels/op_lists.h"
 
 namespace warpfold {
@@ -54,15 +55,16 @@ class ExactCpuReduction : public ::testing::TestWithParam<DType> {
       std::uint64_t bits = 0;
       std::memcpy(&bits, data.data() + i * bytes, bytes);
       const std::uint64_t size = bits & ~format.SignBit();
-      const bool is_nan = size > format.InfinityBits();
-      if (is_nan && spec.nan_policy == NanPolicy::kOmit) continue;
-      if (is_nan || size == format.InfinityBits() || size == 0) return false;
+      if (format.IsNan(size) && spec.nan_policy == NanPolicy::kOmit) continue;
+      if (format.IsNan(size) || format.IsInfinity(size) || size == 0) return false;
       product *= testing::NumberOf(size, format);
       ++factors;
     }
     const mpq_class error = product * testing::PowerOfTwo(-125) * factors;
-    return testing::NearestBits(mpq_class(product - error), format) !=
-           testing::NearestBits(mpq_class(product + error), format);
+    const testing::Format& result =
+        testing::FormatOfFloat(testing::ExpectedResultDType(Op::kProd, spec.dtype));
+    return testing::NearestBits(mpq_class(product - error), result) !=
+           testing::NearestBits(mpq_class(product + error), result);
   }
 
   // What was reported: the lowest output of which an op does not fit, and there the last such op.
@@ -176,7 +178,7 @@ TEST_P(ExactCpuSpecials, AllOfAnOutputShow) {
   constexpr std::int64_t kCount = 40'000;
   const testing::Format& format = testing::FormatOfFloat(dtype);
   const std::uint64_t infinity = format.InfinityBits();
-  const std::uint64_t specials[] = {infinity, infinity | format.SignBit(), infinity + 1};
+  const std::uint64_t specials[] = {infinity, infinity | format.SignBit(), format.NanBits()};
   constexpr std::size_t kPairs = 9;
   const std::size_t bytes = ElementBytes(dtype);
   for (const std::size_t second : {9'000, 20'000, 39'993}) {
@@ -202,8 +204,7 @@ TEST_P(ExactCpuSpecials, AllOfAnOutputShow) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Floats, ExactCpuSpecials,
-                         ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
+INSTANTIATE_TEST_SUITE_P(Floats, ExactCpuSpecials, ::testing::ValuesIn(testing::kFloatDTypes),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 // Three factors whose product lies 2^-157 below a tie; 128 bits of it end before.

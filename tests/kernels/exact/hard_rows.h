@@ -15,22 +15,17 @@
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/finish.h"
 #include "kernels/exact/state.h"
+#include "kernels/ops/op.h"
 #include "kernels/types.h"
 #include "tests/kernels/exact/adversarial.h"
 
 namespace warpfold::testing {
 
 template <typename T>
-inline constexpr DType kFloatDType = std::is_same_v<T, Half>       ? DType::kF16
-                                     : std::is_same_v<T, BFloat16> ? DType::kBF16
-                                     : std::is_same_v<T, float>    ? DType::kF32
-                                                                   : DType::kF64;
-
-template <typename T>
 std::vector<T> HardRow(HardFloat kind, std::size_t count, std::mt19937_64& random) {
   std::vector<T> row;
   row.reserve(count);
-  for (const std::uint64_t bits : HardFloats(kFloatDType<T>, kind, count, random)) {
+  for (const std::uint64_t bits : HardFloats(kDTypeOf<T>, kind, count, random)) {
     row.push_back(BitCast<T>(static_cast<typename exact::FloatFormat<T>::Bits>(bits)));
   }
   return row;
@@ -72,7 +67,7 @@ std::vector<T> RowApart(std::size_t count, int field, int apart, bool negative) 
   std::fill(row.begin() + static_cast<std::ptrdiff_t>(count / 2), row.end(),
             LargestOfField<T>(field, !negative));
   row[count / 4] = LargestOfField<T>(field - apart, negative);
-  row.back() = RoundFromDouble<T>(0);
+  row.back() = T{};
   return row;
 }
 
@@ -88,14 +83,18 @@ std::vector<T> WideRowOfOneSign(std::size_t count) {
 }
 
 template <typename T>
-T ExactCpuSum(const std::vector<T>& row) {
-  using Layout = exact::DigitLayout<T, 1>;
+FloatOf<T> ExactCpuSum(const std::vector<T>& row) {
+  using Element = Lifted<T>;
+  using Layout = exact::DigitLayout<Element, 1>;
   exact::WideSum<Layout> sum;
   const auto count = static_cast<std::int64_t>(row.size());
+  std::vector<Element> elements(row.size());
+  std::transform(row.begin(), row.end(), elements.begin(), [](T x) { return Lift(x); });
   const std::uint32_t specials =
-      cpu::GetExactSumLoop<T, false>()(row.data(), count, {.sum = sum.words});
+      cpu::GetExactSumLoop<Element, false>()(elements.data(), count, {.sum = sum.words});
   exact::Normalize(sum);
-  return exact::FinishSum<T>(exact::MagnitudeOf(sum), {.count = count, .specials = specials});
+  return exact::FinishSum<FloatOf<T>>(exact::MagnitudeOf(sum),
+                                      {.count = count, .specials = specials});
 }
 
 }  // namespace warpfold::testing

@@ -16,16 +16,24 @@ struct Format {
   int precision;        // bits of a normal number
   int lowest_exponent;  // of the smallest subnormal number
   int exponent_bits;
+  bool has_infinities = true;  // else NaN is where infinity would be, all of its bits set
 
   std::uint64_t InfinityBits() const {
+    if (!has_infinities) return SignBit() - 1;
     return ((std::uint64_t{1} << exponent_bits) - 1) << (precision - 1);
   }
-  std::uint64_t NanBits() const { return InfinityBits() | std::uint64_t{1} << (precision - 2); }
+  std::uint64_t NanBits() const {
+    return has_infinities ? InfinityBits() | std::uint64_t{1} << (precision - 2) : InfinityBits();
+  }
+  // Of bits without the sign.
+  bool IsInfinity(std::uint64_t size) const { return has_infinities && size == InfinityBits(); }
+  bool IsNan(std::uint64_t size) const { return size >= InfinityBits() && !IsInfinity(size); }
   std::uint64_t SignBit() const { return std::uint64_t{1} << (precision - 1 + exponent_bits); }
 };
 
-inline constexpr Format kFormats[] = {
-    {"f16", 11, -24, 5}, {"bf16", 8, -133, 8}, {"f32", 24, -149, 8}, {"f64", 53, -1074, 11}};
+inline constexpr Format kFormats[] = {{"f16", 11, -24, 5},          {"bf16", 8, -133, 8},
+                                      {"f32", 24, -149, 8},         {"f64", 53, -1074, 11},
+                                      {"f8_e4m3", 4, -9, 4, false}, {"f8_e5m2", 3, -16, 5}};
 
 inline mpq_class PowerOfTwo(long exponent) {
   mpq_class power(1);

@@ -172,8 +172,9 @@ class OutputSumsCases {
     for (std::size_t op = 0; op < plan.ops.size(); ++op) {
       std::string want(expected[op].size(), '\0');
       for (const std::int64_t output : numbers) {
-        const auto at = static_cast<std::size_t>(output) * element_bytes_;
-        want.replace(at, element_bytes_, expected[op], at, element_bytes_);
+        const std::size_t bytes = ElementBytes(ResultDType(plan.ops[op], dtype_));
+        const std::size_t at = static_cast<std::size_t>(output) * bytes;
+        want.replace(at, bytes, expected[op], at, bytes);
       }
       std::string got(want.size(), '\0');
       device_.Get(got.data(), targets.arrays[op], got.size());

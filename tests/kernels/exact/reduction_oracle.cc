@@ -53,13 +53,15 @@ Decoded Decode(std::uint64_t bits, DType dtype) {
     case DType::kF16:
     case DType::kBF16:
     case DType::kF32:
-    case DType::kF64: {
+    case DType::kF64:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2: {
       const Format& format = FormatOfFloat(dtype);
       const std::uint64_t size = bits & ~format.SignBit();
       const int stored = format.precision - 1;
       number.is_negative = size != bits;
-      number.is_nan = size > format.InfinityBits();
-      number.is_infinite = size == format.InfinityBits();
+      number.is_nan = format.IsNan(size);
+      number.is_infinite = format.IsInfinity(size);
       if (!number.IsFinite()) return number;
       const auto biased = static_cast<long>(size >> stored);
       number.magnitude = size - (static_cast<std::uint64_t>(biased) << stored);

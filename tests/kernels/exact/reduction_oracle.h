@@ -16,6 +16,9 @@
 
 namespace warpfold::testing {
 
+inline constexpr DType kFloatDTypes[] = {DType::kF16, DType::kBF16,   DType::kF32,
+                                         DType::kF64, DType::kF8E4M3, DType::kF8E5M2};
+
 // What one op of a reduction must answer.
 struct Answer {
   static constexpr std::int64_t kAllFit = -1;

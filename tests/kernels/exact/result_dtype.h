@@ -16,6 +16,7 @@ inline DType UnsignedOf(DType dtype) {
 }
 
 inline DType ExpectedResultDType(Op op, DType dtype) {
+  const bool is_byte_float = dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
   const bool is_float =
       dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
   const bool is_unsigned =
@@ -23,19 +24,22 @@ inline DType ExpectedResultDType(Op op, DType dtype) {
   switch (op) {
     case Op::kSum:
     case Op::kProd:
+      if (is_byte_float) return DType::kF32;
       return is_float ? dtype : is_unsigned ? DType::kU64 : DType::kI64;
     case Op::kMean:
     case Op::kVar:
     case Op::kStd:
     case Op::kL1Norm:
     case Op::kL2Norm:
+      if (is_byte_float) return DType::kF32;
       return is_float ? dtype : DType::kF64;
     case Op::kMin:
     case Op::kMax:
       return dtype;
     case Op::kMaxAbs:
-    case Op::kPtp:
       return UnsignedOf(dtype);
+    case Op::kPtp:
+      return is_byte_float ? DType::kF32 : UnsignedOf(dtype);
     case Op::kCountNonzero:
     case Op::kNanCount:
     case Op::kInfCount:

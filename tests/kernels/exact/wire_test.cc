@@ -271,6 +271,31 @@ TEST(WireFormatTest, RefusesWhatNoElementsComeTo) {
   EXPECT_TRUE(exact::MayBeSums({&even, nullptr, nullptr}, 3, exact::SumRangeOf<BFloat16>(1)));
 }
 
+// In f16's units, of which the smallest f8_e4m3 is 2^15 and the largest 448 * 2^24.
+TEST(WireFormatTest, FloatsOfEightBitsHaveTheirOwnRange) {
+  const SumRange range = exact::SumRangeOf<F8E4M3>(1);
+  const auto may_be = [&](std::int64_t size) {
+    const auto word = static_cast<std::uint64_t>(size);
+    const SumValue value{exact::kHasOtherThanNegativeZero, false,
+                         exact::NaturalOf(exact::WordsView{&word, 1, 0})};
+    return exact::MayBeSums({&value, nullptr, nullptr}, 3, range);
+  };
+  constexpr std::int64_t kUnit = 1 << 15;
+  EXPECT_TRUE(may_be(kUnit));
+  EXPECT_FALSE(may_be(kUnit / 2));
+  constexpr std::int64_t kLargest = std::int64_t{448} << 24;
+  EXPECT_TRUE(may_be(3 * kLargest));
+  EXPECT_FALSE(may_be(3 * kLargest + kUnit));
+  // f8_e4m3 has no infinities.
+  const std::string infinity("\x02\0\0\0", 4);
+  for (const auto& [of, is_there] :
+       {std::pair{range, false}, std::pair{exact::SumRangeOf<F8E5M2>(1), true}}) {
+    absl::string_view rest = infinity;
+    SumValue value;
+    EXPECT_EQ(exact::TakeSum(&rest, of, &value), is_there);
+  }
+}
+
 TEST(WireFormatTest, IntegersHaveNoFlags) {
   const std::string minus_one("\x10\x01\0\0\x01\0\0\0", 8);
   absl::string_view rest = minus_one;

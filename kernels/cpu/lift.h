@@ -1,0 +1,63 @@
+// Stored elements as what they are computed with. Safe from any thread.
+#ifndef WARPFOLD_KERNELS_CPU_LIFT_H_
+#define WARPFOLD_KERNELS_CPU_LIFT_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/dtypes/element.h"
+
+namespace warpfold::cpu {
+
+// Writes Lift of each of `count` elements.
+template <typename Stored>
+using LiftLoop = void (*)(const Stored* elements, std::int64_t count, Lifted<Stored>* lifted);
+
+// The loop for this processor, of floats of 8 bits.
+template <typename Stored>
+LiftLoop<Stored> GetLiftLoop();
+
+template <typename Stored>
+void CopyLifted(const Stored* elements, std::int64_t count, Lifted<Stored>* to) {
+  if constexpr (kIsLifted<Stored>) {
+    GetLiftLoop<Stored>()(elements, count, to);
+  } else {
+    std::copy(elements, elements + count, to);
+  }
+}
+
+// Rows of a tensor, lifted, one block after another. Valid until the next one.
+template <typename Stored>
+class LiftedBlock {
+ public:
+  struct Rows {
+    const Lifted<Stored>* data;
+    std::int64_t step;  // elements from a row to the next
+  };
+
+  // `rows` rows of `columns` elements, `step` apart.
+  Rows Of(const Stored* data, std::int64_t step, std::int64_t rows, std::int64_t columns) {
+    if constexpr (!kIsLifted<Stored>) {
+      return {data, step};
+    } else {
+      if (rows * columns > size_) {
+        size_ = rows * columns;
+        room_ = std::make_unique_for_overwrite<Lifted<Stored>[]>(static_cast<std::size_t>(size_));
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        CopyLifted(data + r * step, columns, room_.get() + r * columns);
+      }
+      return {room_.get(), columns};
+    }
+  }
+
+ private:
+  std::int64_t size_ = 0;
+  std::unique_ptr<Lifted<Stored>[]> room_;
+};
+
+}  // namespace warpfold::cpu
+
+#endif  // WARPFOLD_KERNELS_CPU_LIFT_H_
