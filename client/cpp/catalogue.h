@@ -16,9 +16,10 @@ struct DTypeRow {
   DType dtype;
   Nature nature;
   std::size_t bytes;  // of an element
-  int exponent_bits;  // of a float
+  // Of a float. Without infinities NaN is where they would be, all of its bits set.
+  int exponent_bits;
   int mantissa_bits;
-  bool has_infinities;  // else NaN is where they would be, all of its bits set
+  bool has_infinities;
   const char* npy;  // without the byte order
   const char* safetensors;
   const char* kserve;
