@@ -11,6 +11,7 @@ from . import _contract
 from ._catalogue import RESULTS
 
 __all__ = [
+    "FLOAT8",
     "OF_ML_DTYPES",
     "dtype_named",
     "dtype_number",
@@ -22,6 +23,8 @@ __all__ = [
 
 # Those that NumPy has none of; they are the package ml_dtypes'.
 OF_ML_DTYPES = frozenset(_contract.DTYPES) - {np.dtype(c).name for c in np.typecodes["All"]}
+# Of 8 bits, whose numbers are float16's.
+FLOAT8 = frozenset(name for name in OF_ML_DTYPES if name.startswith("float8_"))
 
 
 @lru_cache(maxsize=64)  # a dtype takes 2 us to tell its name

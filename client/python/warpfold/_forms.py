@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
+from ._dtypes import FLOAT8
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
@@ -13,7 +15,6 @@ __all__ = ["Form", "Out", "widened"]
 
 Out = Optional[np.ndarray[Any, Any]]
 Form = Callable[[Any], Any]  # of a result
-_FLOAT8 = {"float8_e4m3fn", "float8_e5m2"}
 
 
 def widened(
@@ -53,7 +54,7 @@ def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
     """Whether each value of `narrow` is one of `wide`."""
     if wide == narrow:
         return True
-    if wide == np.float16 and narrow.name in _FLOAT8:  # ml_dtypes calls no such cast safe
+    if wide == np.float16 and narrow.name in FLOAT8:  # ml_dtypes calls no such cast safe
         return True
     if wide.kind not in "biufc" or not np.can_cast(narrow, wide, "safe"):
         return False

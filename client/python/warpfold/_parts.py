@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ._contract import DTYPES
+from ._dtypes import FLOAT8
 
 __all__ = ["Run", "StateBytes", "outermost_run", "state_bytes"]
 
@@ -16,11 +17,11 @@ _SQUARES = {"l2_norm", "var", "std"}
 # The most that a sum takes: every digit between the smallest element and the sum of 2^63 of the
 # largest. And the most that a sum of squares takes.
 _SUM_BYTES_MAX = {
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float16"), 20),
+    **dict.fromkeys(("float16", *FLOAT8), 20),
     **{"bfloat16": 48, "float32": 48, "float64": 276},
 }
 _SQUARE_SUM_BYTES_MAX = {
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float16"), 24),
+    **dict.fromkeys(("float16", *FLOAT8), 24),
     **{"bfloat16": 84, "float32": 84, "float64": 540},
 }
 _INTEGER_SUM_BYTES_MAX = 20
