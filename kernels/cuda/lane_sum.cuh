@@ -30,11 +30,12 @@ class HalfSum : public LaneSumBase<Stored> {
 
   __device__ __forceinline__ void Add(const Tile& tile) {
     if (this->is_nan_) return;
+    const bool is_finite = IsFinite(tile);
     double sums[2] = {-0.0, -0.0};
     if constexpr (kIsFloat64Fast) {
       tile.ForEach([&](Half x, int i) { sums[i % 2] = __dadd_rn(sums[i % 2], WidenToDouble(x)); });
     }
-    if (!__all_sync(kFullWarp, IsFinite(tile))) {
+    if (!__all_sync(kFullWarp, is_finite)) {
       this->AddNotFinite(tile);
       return;
     }
