@@ -2,6 +2,8 @@
 #ifndef WARPFOLD_KERNELS_EXTREME_H_
 #define WARPFOLD_KERNELS_EXTREME_H_
 
+#include <cstdint>
+
 #include "kernels/dtypes/element.h"
 
 namespace warpfold {
@@ -19,6 +21,17 @@ WARPFOLD_HD T ExtremeByKey(T a, T b) {
     return IsNan(a) ? b : a;
   }
   return (ToKey(a) < ToKey(b)) == kIsMin ? a : b;
+}
+
+// The same of two halves each.
+template <bool kIsMin, bool kOmitsNan>
+WARPFOLD_HD std::uint32_t ExtremePairByKey(std::uint32_t a, std::uint32_t b) {
+  const auto extreme = [&](int shift) {
+    const Half of_a{static_cast<std::uint16_t>(a >> shift)};
+    const Half of_b{static_cast<std::uint16_t>(b >> shift)};
+    return std::uint32_t{ExtremeByKey<kIsMin, kOmitsNan>(of_a, of_b).bits} << shift;
+  };
+  return extreme(0) | extreme(16);
 }
 
 }  // namespace warpfold

@@ -30,15 +30,15 @@ class ExactContestant {
     Check(cudaMemset(scratch_.data, 0, cuda::ExactSumScratchBytes<T>()));
   }
   void Enqueue(const T* d_in, cudaStream_t stream) const {
-    Check(cuda::ExactSum(d_in, count_, device_, scratch_.data, static_cast<T*>(result_.data),
-                         stream));
+    Check(cuda::ExactSum(d_in, count_, device_, scratch_.data,
+                         static_cast<FloatOf<T>*>(result_.data), stream));
   }
 
  private:
   std::int64_t count_;
   cuda::DeviceShape device_;
   DeviceBuffer scratch_{cuda::ExactSumScratchBytes<T>()};
-  DeviceBuffer result_{sizeof(T)};
+  DeviceBuffer result_{sizeof(FloatOf<T>)};
 };
 
 template <typename T>
@@ -110,6 +110,8 @@ int main(int argc, char** argv) {
   MeasureAll<double>(max_log2, device, report);
   MeasureAll<Half>(max_log2, device, report);
   MeasureAll<BFloat16>(max_log2, device, report);
+  MeasureAll<F8E4M3>(max_log2, device, report);
+  MeasureAll<F8E5M2>(max_log2, device, report);
   report.Write(gpu, argc, argv);
   return 0;
 }

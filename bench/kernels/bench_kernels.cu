@@ -26,6 +26,7 @@ std::vector<Entry> Entries() {
   return {{"sum", {Op::kSum}},
           {"min", {Op::kMin}},
           {"max", {Op::kMax}},
+          {"max_abs", {Op::kMaxAbs}, false},
           {"sum+min+max+mean", {Op::kSum, Op::kMin, Op::kMax, Op::kMean}},
           {"argmin", {Op::kArgMin}},
           {"argmax", {Op::kArgMax}},

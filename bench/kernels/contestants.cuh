@@ -5,6 +5,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime_api.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -25,11 +26,33 @@
 
 namespace warpfold::bench {
 
-// The same elements as CUB knows them.
+// The same elements as CUB knows them. Floats of 8 bits it reduces as f32.
 template <typename T>
 using CubElement =
     std::conditional_t<std::is_same_v<T, Half>, __half,
-                       std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16, T>>;
+                       std::conditional_t<std::is_same_v<T, BFloat16>, __nv_bfloat16,
+                                          std::conditional_t<kIsLifted<T>, float, T>>>;
+
+// An element's float, as CUDA converts it.
+template <typename T>
+struct ToFloat {
+  __host__ __device__ float operator()(const T& x) const {
+    constexpr bool kIsE4M3 = std::is_same_v<T, F8E4M3>;
+    std::conditional_t<kIsE4M3, __nv_fp8_e4m3, __nv_fp8_e5m2> as_cuda;
+    as_cuda.__x = x.bits;
+    return static_cast<float>(as_cuda);
+  }
+};
+
+// `d_in` as CUB takes it.
+template <typename T>
+auto CubInput(const T* d_in) {
+  if constexpr (kIsLifted<T>) {
+    return thrust::make_transform_iterator(d_in, ToFloat<T>{});
+  } else {
+    return reinterpret_cast<const CubElement<T>*>(d_in);
+  }
+}
 
 // All of `ops` over `extent`: in one pass, and in another one for the product of floats. Outputs
 // that are then in doubt are counted, and not summed again.
@@ -141,15 +164,15 @@ class Cub {
       Check(cudaMemcpy(&index, IndexAt(), sizeof(index), cudaMemcpyDeviceToHost));
       return static_cast<double>(index);
     }
-    T answer{};
-    Check(cudaMemcpy(&answer, result_.data, sizeof(T), cudaMemcpyDeviceToHost));
+    std::conditional_t<kIsLifted<T>, float, T> answer{};
+    Check(cudaMemcpy(&answer, result_.data, sizeof(answer), cudaMemcpyDeviceToHost));
     return static_cast<double>(Widen(answer));
   }
 
  private:
   cudaError_t Call(void* temp, std::size_t& bytes, const T* d_in, cudaStream_t stream) const {
     using E = CubElement<T>;
-    const E* in = reinterpret_cast<const E*>(d_in);
+    const auto in = CubInput(d_in);
     E* out = static_cast<E*>(result_.data);
     if (op_ == Op::kSum) return cub::DeviceReduce::Sum(temp, bytes, in, out, count_, stream);
     if (op_ == Op::kArgMin) {

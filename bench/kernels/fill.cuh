@@ -24,7 +24,9 @@ __global__ void FillKernel(T* data, std::size_t count, std::uint32_t seed) {
     // Of both signs where T has them: sums of the others' wrapped negatives would not fit.
     const int least = std::is_unsigned_v<T> ? 0 : -1000;
     const int number = static_cast<std::int32_t>(x % 2001) + least;
-    if constexpr (kIsFloat<T>) {
+    if constexpr (kIsLifted<T>) {
+      data[i] = Lower<T>(RoundFromDouble<Lifted<T>>(number / 7.0));
+    } else if constexpr (kIsFloat<T>) {
       data[i] = RoundFromDouble<T>(number / 7.0);
     } else {
       data[i] = static_cast<T>(number);

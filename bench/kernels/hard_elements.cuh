@@ -78,7 +78,8 @@ template <typename T>
 __global__ void FillWith(T* elements, std::int64_t count, Data data) {
   for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < count;
        i += std::int64_t{gridDim.x} * blockDim.x) {
-    elements[i] = RoundFromDouble<T>(Element<T>(static_cast<std::uint64_t>(i), data));
+    const double x = Element<Lifted<T>>(static_cast<std::uint64_t>(i), data);
+    elements[i] = Lower<T>(RoundFromDouble<Lifted<T>>(x));
   }
 }
 

@@ -21,6 +21,21 @@ __device__ __forceinline__ std::uint32_t Permute(std::uint32_t word) {
   return result;
 }
 
+// cvt: two neighbours of E4M3, the first in the lowest byte, as halves; what is above them does not
+// matter.
+__device__ __forceinline__ std::uint32_t LiftE4M3Pair(std::uint32_t pair) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(pair)));
+  return halves;
+#else
+  const auto half = [&](int i) {
+    return std::uint32_t{Lift(F8E4M3{static_cast<std::uint8_t>(pair >> (8 * i))}).bits};
+  };
+  return half(0) | half(1) << 16;
+#endif
+}
+
 // min, max: -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either is. GPUs
 // before 8.0 do not have these instructions for every type, and take integers.
 #if __CUDA_ARCH__ < 800
@@ -28,7 +43,25 @@ template <bool kIsMin, bool kOmitsNan, typename T>
 __device__ __forceinline__ T Extreme(T a, T b) {
   return ExtremeByKey<kIsMin, kOmitsNan>(a, b);
 }
+// Of two halves each.
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ std::uint32_t ExtremePair(std::uint32_t a, std::uint32_t b) {
+  return ExtremePairByKey<kIsMin, kOmitsNan>(a, b);
+}
 #else
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ std::uint32_t ExtremePair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t result;
+  if constexpr (kIsMin && kOmitsNan) asm("min.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  if constexpr (!kIsMin && kOmitsNan) asm("max.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  if constexpr (kIsMin && !kOmitsNan) {
+    asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  }
+  if constexpr (!kIsMin && !kOmitsNan) {
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  }
+  return result;
+}
 template <bool kIsMin, bool kOmitsNan>
 __device__ __forceinline__ float Extreme(float a, float b) {
   float result;

@@ -12,6 +12,7 @@
 #include "kernels/cuda/lane_digits.cuh"
 #include "kernels/cuda/lane_sum_base.cuh"
 #include "kernels/cuda/lane_tile.cuh"
+#include "kernels/cuda/packed_floats.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/cuda/warp_digits.cuh"
 #include "kernels/cuda/window_sum.cuh"
@@ -33,7 +34,7 @@ class HalfSum : public LaneSumBase<Stored> {
     const bool is_finite = IsFinite(tile);
     double sums[2] = {-0.0, -0.0};
     if constexpr (kIsFloat64Fast) {
-      tile.ForEach([&](Half x, int i) { sums[i % 2] = __dadd_rn(sums[i % 2], WidenToDouble(x)); });
+      tile.ForEachStored([&](Stored x, int i) { sums[i % 2] = AddFinite(sums[i % 2], x); });
     }
     if (!__all_sync(kFullWarp, is_finite)) {
       this->AddNotFinite(tile);
@@ -55,21 +56,15 @@ class HalfSum : public LaneSumBase<Stored> {
 
  private:
   __device__ __forceinline__ static bool IsFinite(const Tile& tile) {
-    constexpr std::uint32_t kBytes = 0x01010101;
     if constexpr (std::is_same_v<Stored, Half>) {
       std::uint32_t largest = 0;  // of both halves of a word
       tile.ForEachWord([&](std::uint32_t word) { largest = __vmaxu2(largest, word & 0x7fff7fff); });
       constexpr std::uint32_t kInfinity = 0x7c00;
       return (largest & 0xffff) < kInfinity && largest >> 16 < kInfinity;
     } else {
-      // Bytes below the first that is not finite have no carry into the sign's place, all others
-      // do.
-      constexpr std::uint32_t kNotFinite = kHasInfinities<Stored> ? 0x7c : 0x7f;
-      std::uint32_t carries = 0;
-      tile.ForEachWord([&](std::uint32_t word) {
-        carries |= (word & (0x7f * kBytes)) + (0x80 - kNotFinite) * kBytes;
-      });
-      return (carries & (0x80 * kBytes)) == 0;
+      std::uint32_t not_finite = 0;
+      tile.ForEachWord([&](std::uint32_t word) { not_finite |= NotFiniteBytes<Stored>(word); });
+      return not_finite == 0;
     }
   }
 

@@ -43,17 +43,21 @@ struct LaneTile {
     }
   }
 
-  // visit(lifted element, number) in straight code; number < kLaneElements.
+  // visit(element, number) in straight code; number < kLaneElements.
   template <class Visit>
-  __device__ __forceinline__ void ForEach(const Visit& visit) const {
+  __device__ __forceinline__ void ForEachStored(const Visit& visit) const {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       T vector[kVectorElements<T>];
       memcpy(vector, &rows[r], sizeof(uint4));
 #pragma unroll
-      for (int v = 0; v < kVectorElements<T>; ++v)
-        visit(Lift(vector[v]), r * kVectorElements<T> + v);
+      for (int v = 0; v < kVectorElements<T>; ++v) visit(vector[v], r * kVectorElements<T> + v);
     }
+  }
+  // The same of lifted elements.
+  template <class Visit>
+  __device__ __forceinline__ void ForEach(const Visit& visit) const {
+    ForEachStored([&](T x, int number) { visit(Lift(x), number); });
   }
 
   // visit(word) of each 32 bits.

@@ -1,6 +1,5 @@
 // Elements of one byte, four at a time: what the hardware does with the bytes of a word, or of two
-// halves of 16 bits, in one instruction. Everything that is asked of such elements is exact, so
-// that the order in which they are added does not show.
+// halves of 16 bits, in one instruction.
 #ifndef WARPFOLD_KERNELS_CUDA_PACKED_CUH_
 #define WARPFOLD_KERNELS_CUDA_PACKED_CUH_
 
@@ -21,11 +20,13 @@ struct Packed {
     return BitCast<T>(static_cast<std::uint8_t>(word >> (8 * i)));
   }
 };
+template <typename T>
+inline constexpr bool kIsPackable = kIsByteInteger<T> || kIsLifted<T>;
 
 // What a sweep that adds by `Add` goes over: elements, or packed ones where it takes them.
 template <typename T, typename Value, class Add>
 inline constexpr bool kTakesPacked = [] {
-  if constexpr (kIsByteInteger<T>) {
+  if constexpr (kIsPackable<T>) {
     return std::is_invocable_v<const Add&, Value&, const Packed<T>&, int>;
   } else {
     return false;
@@ -33,6 +34,9 @@ inline constexpr bool kTakesPacked = [] {
 }();
 template <typename T, typename Value, class Add>
 using ItemOf = std::conditional_t<kTakesPacked<T, Value, Add>, Packed<T>, T>;
+
+// Two numbers of 16 bits.
+using HalfWords = std::uint32_t;
 
 // In the low bit of each byte: whether that byte is not zero.
 __device__ __forceinline__ std::uint32_t NonzeroBytes(std::uint32_t word) {
@@ -101,7 +105,6 @@ __device__ __forceinline__ void AddNonzeroCount(std::int32_t& count, const Packe
 }
 
 // Two halves of 16 bits, each the least (greatest) of what it has seen.
-using HalfWords = std::uint32_t;
 template <bool kIsMin>
 __device__ __forceinline__ HalfWords ExtremeHalves(HalfWords a, HalfWords b) {
   return kIsMin ? __vmins2(a, b) : __vmaxs2(a, b);

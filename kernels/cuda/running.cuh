@@ -10,13 +10,20 @@
 #include "kernels/components.h"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
+#include "kernels/cuda/packed_floats.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/folds.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
 
-// A component that reads its elements once.
+// Whether C adds up float64 numbers that elements of E are.
+template <class C, typename E>
+inline constexpr bool kAddsNumbers = std::is_same_v<C, Sum<E>> || std::is_same_v<C, AbsSum<E>> ||
+                                     std::is_same_v<C, exact::SquareSumPair<E>>;
+
+// A component that reads its elements once. Those of floats of 8 bits come by four, Packed or
+// FiniteFloats.
 template <class C>
 struct Running {
   using Value = typename C::Acc;
@@ -27,6 +34,9 @@ struct Running {
   }
   template <typename T>
   __device__ static void Add(Value& value, const Packed<T>& x, int number) {
+    if constexpr (kIsLifted<T>) {
+      return ForEachLifted(x, [&](Half lifted, int i) { Add(value, lifted, number + i); });
+    }
     if constexpr (std::is_same_v<C, Sum<T>>) AddSum(value, x);
     if constexpr (std::is_same_v<C, AbsSum<T>>) AddAbsSum(value, x);
     if constexpr (std::is_same_v<C, SquareSum<T>>) AddSquares(value, x);
@@ -36,6 +46,21 @@ struct Running {
       for (int i = 0; i < 4; ++i) AddElement<C>(value, x.Byte(i), number + i);
     }
     // Bytes are never NaN nor infinite.
+  }
+  template <typename T>
+  __device__ static void Add(Value& value, const FiniteFloats<T>& x, int number) {
+    using E = Lifted<T>;
+    if constexpr (std::is_same_v<C, NanCount<E>> || std::is_same_v<C, InfCount<E>>) return;
+    if constexpr (kAddsNumbers<C, E>) {
+#pragma unroll
+      for (const double number : x.numbers) {
+        if constexpr (std::is_same_v<C, Sum<E>>) value += number;
+        if constexpr (std::is_same_v<C, AbsSum<E>>) value += std::fabs(number);
+        if constexpr (std::is_same_v<C, exact::SquareSumPair<E>>) C::AddSquareOf(value, number);
+      }
+    } else {
+      Add(value, x.stored, number);
+    }
   }
   __device__ static Value Combine(const Value& a, const Value& b) { return C::Combine(a, b); }
   __device__ static Value Settle(const Value& value) { return value; }
@@ -49,6 +74,14 @@ struct RunningFloatExtremum {
   using Value = T;
   __device__ static Value Identity() { return kOmits ? QuietNan<T>() : Infinity<T>(!kIsMin); }
   __device__ static void Add(Value& value, T x, int) { value = Combine(value, x); }
+  template <typename Stored>
+  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
+    value = Combine(value, ExtremeOf<kIsMin, kOmits>(x));
+  }
+  template <typename Stored>
+  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int number) {
+    Add(value, x.stored, number);
+  }
   __device__ static Value Combine(Value a, Value b) { return Extreme<kIsMin, kOmits>(a, b); }
   __device__ static OrderedKey<T> Settle(Value value) {
     if (!IsNan(value)) return ToKey(value);
@@ -63,6 +96,14 @@ struct RunningLargestSize {
   using Value = float;
   __device__ static Value Identity() { return 0; }
   __device__ static void Add(Value& value, T x, int) { value = fmaxf(value, fabsf(Widen(x))); }
+  template <typename Stored>
+  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
+    ForEachLifted(x, [&](T lifted, int) { Add(value, lifted, 0); });
+  }
+  template <typename Stored>
+  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int) {
+    Add(value, x.stored, 0);
+  }
   __device__ static Value Combine(Value a, Value b) { return fmaxf(a, b); }
   __device__ static std::int32_t Settle(Value value) { return BitCast<std::int32_t>(value); }
 };
@@ -75,6 +116,16 @@ struct RunningSmallestSize {
   __device__ static Value Identity() { return ~Value{0}; }
   __device__ static void Add(Value& value, T x, int) {
     value = Combine(value, 2 * BitCast<std::uint32_t>(Widen(x)) - 1);
+  }
+  // Of floats of 8 bits no element is looked at: all are multiples of the least one, of which so
+  // few make up the largest that sums of a million are known to be exact by that.
+  template <typename Stored>
+  __device__ static void Add(Value& value, const Packed<Stored>&, int) {
+    value = 2 * kLeastSize<Stored> - 1;
+  }
+  template <typename Stored>
+  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int) {
+    Add(value, x.stored, 0);
   }
   __device__ static Value Combine(Value a, Value b) { return min(a, b); }
   __device__ static std::int32_t Settle(Value value) {
@@ -245,13 +296,19 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
     });
     return value;
   }
-  // Item: T or Packed<T>.
+  // Item: T, or several of what is stored.
   template <typename Item>
   __device__ static void Add(Value& value, const Item& x, int number) {
     ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
       Of<C>::Add(Get<C>(value), x, number);
     });
+  }
+  template <typename Float8>
+  requires(kIsLifted<Float8> && (kAddsNumbers<Components, T> || ...) && !F::kOmitsNan) __device__
+      static void Add(Value& value, const Packed<Float8>& x, int number) {
+    if (NotFiniteBytes<Float8>(x.word) == 0) return Add(value, FiniteFloats<Float8>(x), number);
+    ForEachLifted(x, [&](T lifted, int i) { Add(value, lifted, number + i); });
   }
   __device__ static Value Combine(const Value& a, const Value& b) {
     Value value;

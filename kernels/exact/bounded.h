@@ -64,8 +64,9 @@ struct AbsSumPair : PairSum {
 // L2_NORM, VAR and STD.
 template <typename T>
 struct SquareSumPair : PairSum {
-  WARPFOLD_HD static void Add(Acc& a, T x) {
-    const double wide = WidenToDouble(x);
+  WARPFOLD_HD static void Add(Acc& a, T x) { AddSquareOf(a, WidenToDouble(x)); }
+  // `wide`: an element.
+  WARPFOLD_HD static void AddSquareOf(Acc& a, double wide) {
     if constexpr (kIsDouble<T>) {
       const Pair square = TwoProduct(wide, wide);
       AddNumber(a, square.high);

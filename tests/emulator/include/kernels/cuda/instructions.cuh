@@ -28,9 +28,20 @@ std::uint32_t Permute(std::uint32_t word) {
   return result;
 }
 
+inline std::uint32_t LiftE4M3Pair(std::uint32_t pair) {
+  const auto half = [&](int i) {
+    return std::uint32_t{Lift(F8E4M3{static_cast<std::uint8_t>(pair >> (8 * i))}).bits};
+  };
+  return half(0) | half(1) << 16;
+}
+
 template <bool kIsMin, bool kOmitsNan, typename T>
 T Extreme(T a, T b) {
   return ExtremeByKey<kIsMin, kOmitsNan>(a, b);
+}
+template <bool kIsMin, bool kOmitsNan>
+std::uint32_t ExtremePair(std::uint32_t a, std::uint32_t b) {
+  return ExtremePairByKey<kIsMin, kOmitsNan>(a, b);
 }
 
 inline uint4* DynamicSharedMemory() { return static_cast<uint4*>(emulator::DynamicShared()); }
