@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/exact_pack.h"
 #include "kernels/cpu/reduce.h"
+#include "kernels/targets.h"
 #include "server/device/host_bytes.h"
 #include "server/device/part_values.h"
 #include "server/device/results.h"

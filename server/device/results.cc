@@ -1,14 +1,9 @@
 #include "server/device/results.h"
 
-#include <algorithm>
 #include <cstddef>
 
-#include "absl/numeric/int128.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/reduce.h"
-#include "kernels/field_error.h"
-#include "kernels/ops/catalogue.h"
-#include "kernels/ops/statistic.h"
+#include "kernels/targets.h"
 #include "server/device/host_bytes.h"
 #include "server/device/part_values.h"
 
@@ -20,19 +15,6 @@ std::string Repeat(const std::string& bytes, std::int64_t count) {
   repeated.reserve(bytes.size() * static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) repeated += bytes;
   return repeated;
-}
-
-std::string Decimal(absl::int128 value) {
-  // absl 20220623 prints int128 through streams only; digits from the low end.
-  if (value == 0) return "0";
-  const bool negative = value < 0;
-  absl::uint128 left =
-      negative ? -static_cast<absl::uint128>(value) : static_cast<absl::uint128>(value);
-  std::string digits;
-  for (; left != 0; left /= 10) {
-    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(left % 10)));
-  }
-  return negative ? absl::StrCat("-", digits) : digits;
 }
 
 }  // namespace
@@ -73,18 +55,7 @@ std::vector<void*> ResultLayout::ArraysAt(void* base) const {
 }
 
 ResultTargets ResultLayout::Targets(const Plan& plan, void* base) const {
-  ResultTargets targets;
-  targets.count = static_cast<int>(plan.ops.size());
-  targets.reduced_count = plan.reduced_count;
-  targets.correction = plan.correction;
-  targets.reduced_run_count = static_cast<int>(plan.geometry.reduced_runs.size());
-  std::copy(plan.geometry.reduced_runs.begin(), plan.geometry.reduced_runs.end(),
-            targets.reduced_runs);
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    targets.ops[i] = plan.ops[i];
-    targets.arrays[i] = static_cast<char*>(base) + offsets_[i];
-  }
-  return targets;
+  return TargetsOf(plan, ArraysAt(base));
 }
 
 absl::StatusOr<std::vector<std::string>> ResultLayout::Extract(const char* base) const {
@@ -122,28 +93,6 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
     }
     return results;
   });
-}
-
-bool MayOverflow(const Plan& plan) {
-  return !plan.leaves_states &&
-         std::ranges::any_of(plan.ops, [&](Op op) { return MayBeRefused(op, plan.dtype); });
-}
-
-absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan) {
-  if (overflow.output_index == Overflow::kNone) return absl::OkStatus();
-  const char* result = Name(ResultDType(overflow.op, plan.dtype));
-  const std::int64_t output = plan.first_output + overflow.output_index;
-  const std::string what =
-      absl::StrCat("the ", InfoOf(overflow.op).summary, " of output element ", output);
-  if (StatisticOf(overflow.op, plan.dtype) == Statistic::kProduct) {
-    return FieldStatus(Field::kOps, absl::DataLossError(absl::StrCat(
-                                        what, " lies too close to the middle of two numbers of ",
-                                        result, " to tell which is nearer")));
-  }
-  const absl::int128 exact = absl::MakeInt128(overflow.high, overflow.low);
-  const std::string value = exact == 0 ? "" : absl::StrCat(" is ", Decimal(exact), ", which");
-  return FieldStatus(Field::kOps,
-                     absl::OutOfRangeError(absl::StrCat(what, value, " does not fit in ", result)));
 }
 
 }  // namespace warpfold

@@ -45,14 +45,6 @@ class ResultLayout {
 // for MEAN ... REQUIRES: plan.element_count == 0. RESOURCE_EXHAUSTED: NoHostMemory.
 absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan);
 
-// Whether a result of `plan` may not fit its dtype: integer sums and products; or whether it may be
-// an exact product of floats that may round either way.
-bool MayOverflow(const Plan& plan);
-
-// OUT_OF_RANGE when `overflow`, of a reduction by `plan`, holds something, with the exact sum if it
-// is one; DATA_LOSS of a product of floats; OK otherwise.
-absl::Status OverflowStatus(const Overflow& overflow, const Plan& plan);
-
 }  // namespace warpfold
 
 #endif  // WARPFOLD_SERVER_DEVICE_RESULTS_H_

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/targets.h"
 #include "server/device/part_values.h"
 
 namespace warpfold {

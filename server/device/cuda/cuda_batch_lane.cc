@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/reduce.h"
 #include "kernels/ops/catalogue.h"
+#include "kernels/targets.h"
 #include "server/device/host_bytes.h"
 #include "server/device/results.h"
 

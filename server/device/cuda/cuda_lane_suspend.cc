@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/targets.h"
 #include "server/device/cuda/cuda_lane.h"
 
 namespace warpfold {
