@@ -23,7 +23,7 @@ case "${1:-}" in
 esac
 build=${1:-build/release}
 destination=${2:-bundle}
-size_max_mib=76  # so that growth is noticed: it travels to GPU hosts
+size_max_mib=80  # so that growth is noticed: it travels to GPU hosts
 
 server=$build/server/warpfold-server
 if [ -x "$server" ] && [ ! -x "$build/bench/kernels/warpfold_bench_kernels" ]; then
@@ -35,12 +35,14 @@ deploy/stage.sh "$destination" \
   "$server" \
   "$build/client/cpp/warpfold" \
   "$build/tests/gpu/warpfold_gpu_test" \
+  "$build/tests/gpu/warpfold_gpu_reduction_test" \
   "$build/tests/gpu/warpfold_gpu_peer_test" \
   "$build/tests/e2e/warpfold_e2e_test" \
   "$build/bench/kernels/warpfold_bench_kernels" \
   "$build/bench/kernels/warpfold_bench_shapes" \
   "$build/bench/kernels/warpfold_bench_batch" \
   "$build/bench/kernels/warpfold_bench_exact" \
+  "$build/bench/kernels/warpfold_bench_library" \
   "$build/bench/kernels/warpfold_bench_ladder" \
   "$build/bench/kernels/libwarpfold_bench_cpu.so" \
   "$build/bench/kernels/libwarpfold_bench_cuda.so" \

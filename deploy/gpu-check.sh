@@ -147,7 +147,10 @@ if [ "$backend" = cuda ] && [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
   echo "gpu-check: one GPU here; the tests of several are left out"
   filter='-GpuSplitTest.*'
 fi
-if has_part kernels; then run_tests warpfold_gpu_test yes "$filter"; fi
+if has_part kernels; then
+  run_tests warpfold_gpu_test yes "$filter"
+  run_tests warpfold_gpu_reduction_test yes
+fi
 if has_part serial; then
   WARPFOLD_TEST_OVERLAPS_PASSES=0 run_tests warpfold_gpu_test yes "$filter"
 fi

@@ -200,6 +200,12 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
   return plan;
 }
 
+absl::Status BuiltStatus(DType dtype) {
+  if (std::ranges::find(kAllDTypes, dtype) != kAllDTypes.end()) return absl::OkStatus();
+  return FieldStatus(Field::kTensorDType, absl::UnimplementedError(absl::StrCat(
+                                              "this build has no kernels of ", Name(dtype))));
+}
+
 Plan Reshaped(const Plan& plan, std::vector<std::int64_t> shape) {
   Plan reshaped = plan;
   reshaped.shape = std::move(shape);

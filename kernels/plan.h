@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/extent.h"
 #include "kernels/ops/fusions.h"
@@ -93,6 +94,9 @@ struct Plan {
 // (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, too many,
 // min, max, argmin or argmax of nothing), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
+
+// UNIMPLEMENTED about `tensor.dtype` where this build has no kernels of it.
+absl::Status BuiltStatus(DType dtype);
 
 // The same reduction of a tensor of `shape`, which has the rank and is right; the results' shape is
 // not set. MIN and the like of no elements are the caller's to refuse.

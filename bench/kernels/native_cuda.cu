@@ -11,6 +11,7 @@
 
 #include "bench/kernels/native.h"
 #include "bench/kernels/timing.h"
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/exact_sum.h"
 #include "kernels/cuda/output_sums.h"
 #include "kernels/cuda/reduce.h"

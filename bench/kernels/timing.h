@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/launch_plan.h"
-#include "kernels/cuda/reduce.h"
 
 namespace warpfold::bench {
 

@@ -25,6 +25,10 @@ template <typename T>
 [[nodiscard]] cudaError_t ExactSum(const T* d_data, std::int64_t count, const DeviceShape& device,
                                    void* d_scratch, FloatOf<T>* d_result, cudaStream_t stream);
 
+// Its kernel, as Engine::AnyKernel.
+template <typename T>
+const void* AnyExactSumKernel();
+
 // From so many bytes on it is no slower than a fold of bounded sums (reduce.h), which takes 1.0 to
 // 1.3 times as long there (H100, 2026-11-27: bench/results/exact-served-h100.json).
 constexpr std::int64_t ExactSumBytesMin(DType dtype) {

@@ -44,6 +44,16 @@ cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& ou
   return VisitFloat(job, [&](auto of) { return of.Finish(job, d_sums, outputs, targets, stream); });
 }
 
+SettleBytes SettleBytesOf(const SumsJob& job, const Extent& extent, std::int64_t outputs) {
+  return VisitFloat(job, [&](auto of) { return of.BytesToSettle(job, extent, outputs); });
+}
+
+cudaError_t SettleDoubts(const SumsJob& job, const DoubtsOf& doubts, const ResultTargets& targets,
+                         void* d_memory, cudaStream_t stream) {
+  return VisitFloat(job,
+                    [&](auto of) { return of.Settle(job, doubts, targets, d_memory, stream); });
+}
+
 cudaError_t SumOutputs(const SumsJob& job, const RowsAt& tensor, const OutputRows& output_rows,
                        const Outputs& outputs, const ResultTargets& targets, void* d_sums,
                        std::size_t bytes, cudaStream_t stream) {

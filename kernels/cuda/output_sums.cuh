@@ -18,6 +18,7 @@
 #include "kernels/exact/state.h"
 #include "kernels/exact/sums.h"
 #include "kernels/ops/catalogue.h"
+#include "kernels/tiles.h"
 
 namespace warpfold::cuda {
 
@@ -35,6 +36,17 @@ struct RowsToAdd {
   std::int64_t chunks_per_row = 1;
   std::int64_t chunk_elements = 1;
 
+  // Cuts rows so that `lanes` have something to do, row_lanes of them a chunk. LaneDigits<BFloat16>
+  // takes no more than the most.
+  static constexpr std::int64_t kLaneElementsMin = 64;
+  static constexpr std::int64_t kLaneElementsMax = 1 << 16;
+  WARPFOLD_HD void Cut(std::int64_t lanes, int row_lanes) {
+    const std::int64_t even = (extent.count * rows + lanes - 1) / lanes;
+    const std::int64_t at_least = even < kLaneElementsMin ? kLaneElementsMin : even;
+    chunk_elements = (at_least < kLaneElementsMax ? at_least : kLaneElementsMax) * row_lanes;
+    chunks_per_row = (extent.count + chunk_elements - 1) / chunk_elements;
+  }
+
   struct Place {
     std::int64_t offset;  // of the row's first element
     std::int64_t sums;    // the number of its output's
@@ -46,9 +58,7 @@ struct RowsToAdd {
     if (is_by_output) {
       const std::int64_t parts = output_rows.rows_per_output();
       sums = i / parts;
-      const std::int64_t output =
-          outputs.d_numbers != nullptr ? outputs.d_numbers[sums] : outputs.first + sums;
-      row = output_rows.RowOf(output, i % parts);
+      row = output_rows.RowOf(outputs.NumberOf(sums), i % parts);
     } else {
       sums = output_rows.OutputOf(first_row + i) - outputs.first;
     }
@@ -175,21 +185,17 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
   }
 }
 
-inline constexpr int kFinishThreads = 128;
-
+// Writes those of an output's results that its sums give, of ops first_op, first_op + stride, ...
 template <typename T, exact::Sums kSums>
-__global__ void __launch_bounds__(kFinishThreads)
-    FinishSumsKernel(const OutputSums<Lifted<T>, kSums>* sums, const Outputs outputs,
-                     bool omits_nan, const __grid_constant__ ResultTargets targets) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
-  if (i >= outputs.count) return;
-  const std::int64_t output =
-      outputs.d_numbers != nullptr ? outputs.d_numbers[i] : outputs.first + i;
-  exact::SumsState<Lifted<T>, kSums> state = sums[i].sums;
+__device__ __forceinline__ void FinishOutput(const OutputSums<Lifted<T>, kSums>& sums,
+                                             std::int64_t output, bool omits_nan,
+                                             const ResultTargets& targets, int first_op,
+                                             int stride) {
+  exact::SumsState<Lifted<T>, kSums> state = sums.sums;
   exact::Normalize(state);
-  const std::int64_t count = targets.reduced_count - sums[i].omitted;
+  const std::int64_t count = targets.reduced_count - sums.omitted;
 #pragma unroll 1
-  for (int op = 0; op < targets.count; ++op) {
+  for (int op = first_op; op < targets.count; op += stride) {
     const Statistic statistic = StatisticOf<T>(targets.ops[op]);
     if (!IsOfSums(statistic)) continue;
     if (kSums == exact::Sums::kSum && !IsOfSumAlone(statistic)) continue;
@@ -199,39 +205,51 @@ __global__ void __launch_bounds__(kFinishThreads)
   }
 }
 
+inline constexpr int kFinishThreads = 128;
+
+template <typename T, exact::Sums kSums>
+__global__ void __launch_bounds__(kFinishThreads)
+    FinishSumsKernel(const OutputSums<Lifted<T>, kSums>* sums, const Outputs outputs,
+                     bool omits_nan, const __grid_constant__ ResultTargets targets) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kFinishThreads + threadIdx.x;
+  if (i >= outputs.count) return;
+  FinishOutput<T, kSums>(sums[i], outputs.NumberOf(i), omits_nan, targets, 0, 1);
+}
+
 // Calls `visitor` with the job's sums as a constant.
 template <class Visitor>
-cudaError_t VisitSums(const SumsJob& job, const Visitor& visitor) {
+auto VisitSums(const SumsJob& job, const Visitor& visitor) {
   if (job.sums == exact::Sums::kSum) {
     return visitor.template operator()<exact::Sums::kSum>();
   }
   return visitor.template operator()<exact::Sums::kStatistics>();
 }
 
-// A row's lanes are a warp where it is long enough to have something for each; but rows that lie
-// side by side, and are all to be added, are read together.
+static_assert(LaneDigits<BFloat16, kLanes>::kElementsMax >= RowsToAdd::kLaneElementsMax &&
+              LaneDigits<float, kLanes>::kElementsMax >= RowsToAdd::kLaneElementsMax);
+
+// Rows of so many elements have something for each lane of a warp.
+inline constexpr std::int64_t kWarpRow = 64;
+// As many warps as a GPU holds.
+template <typename T, exact::Sums kSums>
+std::int64_t WarpsOf(const DeviceShape& device) {
+  constexpr int kBlocksPerSm = 4;
+  return std::int64_t{device.sm_count} * kBlocksPerSm * kBinWarps<T, kSums>;
+}
+
+// A row's lanes are a warp where it is long enough; but rows that lie side by side, and are all to
+// be added, are read together.
 template <typename T>
 cudaError_t LaunchAddRows(const SumsJob& job, const void* d_data, RowsToAdd work, void* d_sums,
                           cudaStream_t stream) {
-  constexpr std::int64_t kWarpRow = 64;           // elements of a row that is a warp's
-  constexpr std::int64_t kChunkElementsMin = 64;  // of a lane
-  // LaneDigits<BFloat16> takes no more.
-  constexpr std::int64_t kChunkElementsMax = 1 << 16;
-  static_assert(LaneDigits<BFloat16, kLanes>::kElementsMax >= kChunkElementsMax &&
-                LaneDigits<float, kLanes>::kElementsMax >= kChunkElementsMax);
-  constexpr int kBlocksPerSm = 4;
   const bool are_neighbours = work.extent.inner > 1 && work.outputs.d_numbers == nullptr;
   const bool is_by_warp = work.extent.count >= kWarpRow && !are_neighbours;
   const int row_lanes = is_by_warp ? kLanes : 1;
   return VisitSums(job, [&]<exact::Sums kSums>() {
     constexpr int kWarps = kBinWarps<T, kSums>;
-    const std::int64_t warps = std::int64_t{job.device.sm_count} * kBlocksPerSm * kWarps;
-    const std::int64_t lanes_of_all = work.rows * row_lanes;
-    const std::int64_t per_lane = std::clamp(CeilDiv(work.extent.count * work.rows, warps * kLanes),
-                                             kChunkElementsMin, kChunkElementsMax);
-    work.chunk_elements = per_lane * row_lanes;
-    work.chunks_per_row = CeilDiv(work.extent.count, work.chunk_elements);
-    const std::int64_t groups = CeilDiv(lanes_of_all, kLanes) * work.chunks_per_row;
+    const std::int64_t warps = WarpsOf<T, kSums>(job.device);
+    work.Cut(warps * kLanes, row_lanes);
+    const std::int64_t groups = CeilDiv(work.rows * row_lanes, kLanes) * work.chunks_per_row;
     const PassLaunch launch{
         .blocks = static_cast<unsigned>(std::min(CeilDiv(groups, kWarps), warps / kWarps)),
         .threads = kWarps * kLanes,

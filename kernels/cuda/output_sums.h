@@ -19,6 +19,7 @@
 #include "kernels/exact/sums.h"
 #include "kernels/extent.h"
 #include "kernels/finish.h"
+#include "kernels/host_device.h"
 #include "kernels/output_rows.h"
 #include "kernels/types.h"
 
@@ -43,6 +44,10 @@ struct Outputs {
   std::int64_t count = 1;
   std::int64_t first = 0;                   // they are first, first + 1, ...
   const std::int64_t* d_numbers = nullptr;  // or, unless null, these
+
+  WARPFOLD_HD std::int64_t NumberOf(std::int64_t i) const {
+    return d_numbers != nullptr ? d_numbers[i] : first + i;
+  }
 };
 
 // Bytes of the sums of one output.
@@ -75,6 +80,26 @@ std::size_t OutputSumsBytes(const SumsJob& job);
 // 15,600 at a time took 7 ns an output and 1,900 took 44 (H100, 2026-11-27).
 inline constexpr std::size_t kManySumsBytes = std::size_t{32} << 20;
 
+// What a reduction leaves in doubt of a tensor that is all there (Output::doubts).
+struct DoubtsOf {
+  RowsAt tensor;  // all of its rows
+  OutputRows output_rows;
+  std::int64_t outputs = 1;
+  DoubtList list;  // of no more than all outputs
+};
+// What SettleDoubts takes of a GPU's memory, on a multiple of 16 bytes.
+struct SettleBytes {
+  std::size_t zeroed = 0;  // the first of them, zeros
+  std::size_t all = 0;
+};
+SettleBytes SettleBytesOf(const SumsJob& job, const Extent& extent, std::int64_t outputs);
+// Adds up all rows of those that the stream will find in doubt, and writes their results, as
+// SumOutputs does of those that the host has been told. Leaves no doubts in the list's counts, and
+// zeros where there were.
+[[nodiscard]] cudaError_t SettleDoubts(const SumsJob& job, const DoubtsOf& doubts,
+                                       const ResultTargets& targets, void* d_memory,
+                                       cudaStream_t stream);
+
 // The same for one element type, each of which is instantiated in a .cu of its own
 // (output_sums_instance.cu.in).
 template <typename T>
@@ -87,6 +112,9 @@ struct OutputSumsOf {
                                 cudaStream_t stream);
   static cudaError_t Finish(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                             const ResultTargets& targets, cudaStream_t stream);
+  static SettleBytes BytesToSettle(const SumsJob& job, const Extent& extent, std::int64_t outputs);
+  static cudaError_t Settle(const SumsJob& job, const DoubtsOf& doubts,
+                            const ResultTargets& targets, void* d_memory, cudaStream_t stream);
   // One of its kernels, as Engine::AnyKernel.
   static const void* AnyKernel();
 };

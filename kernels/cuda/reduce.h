@@ -33,15 +33,6 @@ struct Job {
 // Bytes of one partial state.
 std::size_t StateBytes(const Job& job);
 
-// What launch shapes depend on, of GPU `ordinal`.
-[[nodiscard]] cudaError_t GetDeviceShape(int ordinal, DeviceShape* shape);
-
-// Loads all kernels of `dtype` onto the current device, so that no request waits for that: a
-// fraction of a second, or minutes where the build has only PTX for the GPU and the driver compiles
-// it, once, into its cache (CUDA_CACHE_PATH). Blocks. cudaErrorNoKernelImageForDevice: the build
-// has no code for the GPU. Without it, kernels are loaded by their first launch.
-[[nodiscard]] cudaError_t LoadKernels(DType dtype);
-
 // Bytes of scratch that FoldElements and FoldStates need for partials; 0 when one pass does it.
 std::size_t ElementsScratchBytes(const Job& job, const Extent& extent);
 std::size_t StatesScratchBytes(const Job& job, const Extent& extent);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/cuda/architectures.h"
-#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/device.h"
 #include "kernels/types.h"
 #include "tests/gpu/gpu_fixture.h"
 

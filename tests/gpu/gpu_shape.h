@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/device.h"
 #include "tests/gpu/overlaps_passes.h"
 
 namespace warpfold {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/architectures.h"
-#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/device.h"
 #include "server/device/cuda/cuda_batch_lane.h"
 #include "server/device/cuda/cuda_lane.h"
 #include "server/device/cuda/cuda_resources.h"

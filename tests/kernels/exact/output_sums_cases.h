@@ -41,6 +41,20 @@ class OutputSumsCases {
     ExpectSumsOf(spec, HardTensor(spec, random_));
   }
 
+  // More outputs than may share sums, in rows of a warp and of a lane.
+  void ExpectManyOutputs(int rounds) {
+    for (const std::int64_t length : {5, 70}) {
+      ReduceSpec spec{.dtype = dtype_,
+                      .shape = {2, 1'100, length},
+                      .ops = {Op::kSum, Op::kMean},
+                      .axes = {0, 2}};
+      for (const bool has_squares : {false, true}) {
+        if (has_squares) spec.ops.push_back(Op::kVar);
+        for (int i = 0; i < rounds; ++i) ExpectSumsOf(spec, HardTensor(spec, random_));
+      }
+    }
+  }
+
   // Rows whose sum is zero, of either sign.
   void ExpectZeros() {
     constexpr std::size_t kLength = 100;
@@ -80,8 +94,16 @@ class OutputSumsCases {
     // Whatever 16 bytes would need.
     char* const d_elements = At(reinterpret_cast<char*>(d_data.get()), draw.Between(0, 1));
     device_.Put(d_elements, data.data(), data.size());
-    ExpectPieces(job, plan, d_elements, expected);
-    ExpectSomeOutputs(job, plan, d_elements, expected);
+    {
+      SCOPED_TRACE("all, in pieces");
+      ExpectPieces(job, plan, d_elements, expected);
+    }
+    {
+      SCOPED_TRACE("some outputs");
+      ExpectSomeOutputs(job, plan, d_elements, expected);
+    }
+    SCOPED_TRACE("outputs in doubt");
+    ExpectSettled(job, plan, d_elements, expected);
   }
 
   // All rows of the tensor, as they may arrive: whole planes, rows of one, parts of a row.
@@ -123,7 +145,9 @@ class OutputSumsCases {
     }
     std::vector<std::int64_t> all(static_cast<std::size_t>(plan.output_count));
     std::iota(all.begin(), all.end(), 0);
-    ExpectResults(job, plan, sums.get(), outputs, all, expected);
+    ExpectResults(plan, all, expected, [&](const ResultTargets& targets) {
+      return cuda::FinishSums(job, sums.get(), outputs, targets, device_.stream());
+    });
   }
 
   // By a list of their numbers, and from one on.
@@ -148,17 +172,66 @@ class OutputSumsCases {
     ASSERT_EQ(cuda::AddOutputs(job, {d_elements, {g.outer, g.reduce, g.inner}}, g.output_rows(),
                                outputs, sums.get(), device_.stream()),
               cudaSuccess);
-    ExpectResults(job, plan, sums.get(), outputs, numbers, expected);
+    ExpectResults(plan, numbers, expected, [&](const ResultTargets& targets) {
+      return cuda::FinishSums(job, sums.get(), outputs, targets, device_.stream());
+    });
+  }
+
+  // Of a list that the stream alone has read, or of one that has no room for all.
+  void ExpectSettled(const cuda::SumsJob& job, const Plan& plan, const char* d_elements,
+                     const std::vector<std::string>& expected) {
+    Draw draw(random_);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    DoubtCounts counts;
+    std::vector<std::int64_t> listed;
+    const bool is_full = draw.OneIn(3);
+    if (is_full) {
+      counts.all = plan.output_count + 1;
+    } else {
+      std::shuffle(numbers.begin(), numbers.end(), random_);
+      if (draw.OneIn(2)) numbers.resize(draw.Between(0, plan.output_count));
+      listed = numbers;
+      const bool has_room = std::ssize(listed) < plan.output_count;
+      if (has_room && !listed.empty()) listed.push_back(listed[0]);  // twice
+      counts.all = std::ssize(listed);
+    }
+    const std::size_t list_bytes = listed.size() * sizeof(std::int64_t);
+    const auto d_listed = device_.Allocate(list_bytes);
+    device_.Put(d_listed.get(), listed.data(), list_bytes);
+    const auto d_counts = device_.Allocate(sizeof(counts));
+    device_.Put(d_counts.get(), &counts, sizeof(counts));
+    const Geometry& g = plan.geometry;
+    const Extent extent{g.outer, g.reduce, g.inner};
+    const cuda::SettleBytes bytes = cuda::SettleBytesOf(job, extent, plan.output_count);
+    const auto memory = device_.Allocate(bytes.all);
+    const std::string garbage(bytes.all - bytes.zeroed, '\xab');
+    device_.Put(reinterpret_cast<char*>(memory.get()) + bytes.zeroed, garbage.data(),
+                garbage.size());
+    const cuda::DoubtsOf doubts{.tensor = {d_elements, extent},
+                                .output_rows = g.output_rows(),
+                                .outputs = plan.output_count,
+                                .list = {.counts = reinterpret_cast<DoubtCounts*>(d_counts.get()),
+                                         .numbers = reinterpret_cast<std::int64_t*>(d_listed.get()),
+                                         .capacity = is_full ? plan.output_count : counts.all}};
+    ExpectResults(plan, numbers, expected, [&](const ResultTargets& targets) {
+      return cuda::SettleDoubts(job, doubts, targets, memory.get(), device_.stream());
+    });
+    device_.Get(&counts, d_counts.get(), sizeof(counts));
+    EXPECT_EQ(counts.all, 0);
+    std::string left(bytes.zeroed, '\xab');
+    device_.Get(left.data(), memory.get(), left.size());
+    EXPECT_TRUE(left == std::string(bytes.zeroed, '\0'));
   }
 
   auto SumsOf(const cuda::SumsJob& job, const cuda::Outputs& outputs) {
     return device_.Allocate(static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job));
   }
 
-  // The results of `numbers` are as expected, and nobody has written others.
-  void ExpectResults(const cuda::SumsJob& job, const Plan& plan, const void* d_sums,
-                     const cuda::Outputs& outputs, const std::vector<std::int64_t>& numbers,
-                     const std::vector<std::string>& expected) {
+  // The results of `numbers` that finish(targets) writes are as expected, and no others are.
+  template <class Finish>
+  void ExpectResults(const Plan& plan, const std::vector<std::int64_t>& numbers,
+                     const std::vector<std::string>& expected, const Finish& finish) {
     std::vector<decltype(device_.Allocate(0))> arrays;
     ResultTargets targets{.count = static_cast<int>(plan.ops.size()),
                           .reduced_count = plan.reduced_count,
@@ -168,7 +241,7 @@ class OutputSumsCases {
       targets.ops[op] = plan.ops[op];
       targets.arrays[op] = arrays[op].get();
     }
-    ASSERT_EQ(cuda::FinishSums(job, d_sums, outputs, targets, device_.stream()), cudaSuccess);
+    ASSERT_EQ(finish(targets), cudaSuccess);
     for (std::size_t op = 0; op < plan.ops.size(); ++op) {
       std::string want(expected[op].size(), '\0');
       for (const std::int64_t output : numbers) {
@@ -178,8 +251,9 @@ class OutputSumsCases {
       }
       std::string got(want.size(), '\0');
       device_.Get(got.data(), targets.arrays[op], got.size());
-      ASSERT_TRUE(got == want) << Name(plan.ops[op]) << " of " << numbers.size() << " outputs"
-                               << (outputs.d_numbers != nullptr ? ", by a list" : "");
+      ASSERT_TRUE(got == want) << Name(plan.ops[op]) << " of " << numbers.size()
+                               << " outputs differs at byte "
+                               << std::ranges::mismatch(got, want).in1 - got.begin();
     }
   }
 

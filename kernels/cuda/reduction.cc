@@ -1,0 +1,180 @@
+#include "kernels/cuda/reduction.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/cuda/exact_sum.h"
+#include "kernels/field_error.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/ops/statistic.h"
+
+namespace warpfold::cuda {
+namespace {
+
+Statistic StatisticOfFloats(Op op) { return StatisticOf<float>(op); }
+bool IsProduct(Op op) { return StatisticOfFloats(op) == Statistic::kProduct; }
+bool IsSum(Op op) { return IsOfSums(StatisticOfFloats(op)); }
+
+bool IsWholeSum(const Plan& plan) {
+  return IsFloat(plan.dtype) && plan.ops.size() == 1 &&
+         StatisticOfFloats(plan.ops[0]) == Statistic::kSum &&
+         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
+         plan.geometry.folds.empty();
+}
+
+// Outputs in doubt that are listed; of more all are summed.
+std::int64_t ListedDoubtsMax(std::int64_t outputs) {
+  constexpr std::int64_t kLeast = 1024;
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  return std::min(outputs, std::clamp(outputs / 32, kLeast, kMost));
+}
+
+// Products have a fold of their own.
+ResultTargets ProductsOf(const ResultTargets& targets) {
+  ResultTargets products = targets;
+  products.count = 0;
+  for (int i = 0; i < targets.count; ++i) {
+    if (!IsProduct(targets.ops[i])) continue;
+    products.ops[products.count] = targets.ops[i];
+    products.arrays[products.count++] = targets.arrays[i];
+  }
+  return products;
+}
+
+}  // namespace
+
+absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec, const DeviceShape& device) {
+  absl::StatusOr<Plan> plan = MakePlan(spec);
+  if (!plan.ok()) return plan.status();
+  if (absl::Status built = BuiltStatus(spec.dtype); !built.ok()) return built;
+  if (plan->element_count == 0) {
+    return InvalidField(Field::kTensorShape, "has no elements: there is nothing to enqueue");
+  }
+  return Reduction(*std::move(plan), device);
+}
+
+Reduction::Reduction(Plan plan, const DeviceShape& device)
+    : plan_(std::move(plan)), device_(device) {
+  if (IsWholeSum(plan_)) {
+    is_whole_sum_ = true;
+    (void)Take(kExactSumScratchBytesMax);
+    zeroed_bytes_ = workspace_bytes_;
+    return;
+  }
+  Job job{.dtype = plan_.dtype, .bundle = plan_.bundle(), .device = device_};
+  if (!IsFloat(plan_.dtype)) {
+    AddPass(job);
+    return;
+  }
+  std::vector<Op> ops = plan_.ops;
+  const bool has_product = std::erase_if(ops, IsProduct) > 0;
+  settles_ = std::ranges::any_of(ops, IsSum);
+  if (settles_) {
+    const bool are_sums_enough = std::ranges::all_of(
+        ops, [](Op op) { return !IsSum(op) || IsOfSumAlone(StatisticOfFloats(op)); });
+    sums_ = {.dtype = plan_.dtype,
+             .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
+             .omits_nan = plan_.nan_policy == NanPolicy::kOmit,
+             .device = device_};
+    const Geometry& g = plan_.geometry;
+    const SettleBytes bytes =
+        SettleBytesOf(sums_, {g.outer, g.reduce, g.inner}, plan_.output_count);
+    (void)Take(sizeof(DoubtCounts));
+    sums_at_ = Take(bytes.all);
+    zeroed_bytes_ = sums_at_ + bytes.zeroed;
+    numbers_max_ = ListedDoubtsMax(plan_.output_count);
+    numbers_at_ = Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
+  }
+  if (!ops.empty()) {
+    job.bundle = BundleFor(plan_.dtype, ops, plan_.nan_policy);
+    AddPass(job);
+  }
+  if (has_product) {
+    job.bundle = plan_.bundle();
+    job.is_product = true;
+    AddPass(job);
+  }
+}
+
+std::size_t Reduction::Take(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  const std::size_t at = workspace_bytes_;
+  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
+void Reduction::AddPass(const Job& job) {
+  const Geometry& g = plan_.geometry;
+  Pass pass{.job = job};
+  const std::size_t state_bytes = StateBytes(job);
+  std::size_t partials_bytes = ElementsScratchBytes(job, {g.outer, g.reduce, g.inner});
+  std::int64_t rows = g.row_count();
+  for (const Geometry::Fold& fold : g.folds) {
+    pass.states_at.push_back(Take(static_cast<std::size_t>(rows) * state_bytes));
+    rows = fold.outer * fold.inner;
+    partials_bytes =
+        std::max(partials_bytes, StatesScratchBytes(job, {fold.outer, fold.count, fold.inner}));
+  }
+  pass.partials_at = Take(partials_bytes);
+  passes_.push_back(std::move(pass));
+}
+
+cudaError_t Reduction::Fold(const Pass& pass, const void* d_tensor, const Output& output,
+                            std::byte* d_workspace, cudaStream_t stream) const {
+  const Geometry& g = plan_.geometry;
+  void* const d_partials = d_workspace + pass.partials_at;
+  // Where fold number f leaves what the next one reads: states, or the results.
+  const auto output_before = [&](std::size_t f) {
+    Output to = output;
+    if (f < g.folds.size()) to.states = d_workspace + pass.states_at[f];
+    return to;
+  };
+  cudaError_t error = FoldElements(pass.job, d_tensor, {g.outer, g.reduce, g.inner},
+                                   output_before(0), d_partials, stream);
+  for (std::size_t f = 0; f < g.folds.size() && error == cudaSuccess; ++f) {
+    const Geometry::Fold& fold = g.folds[f];
+    error =
+        FoldStates(pass.job, d_workspace + pass.states_at[f], {fold.outer, fold.count, fold.inner},
+                   output_before(f + 1), d_partials, stream);
+  }
+  return error;
+}
+
+cudaError_t Reduction::Prepare(void* d_workspace, cudaStream_t stream) const {
+  if (zeroed_bytes_ == 0) return cudaSuccess;
+  return cudaMemsetAsync(d_workspace, 0, zeroed_bytes_, stream);
+}
+
+cudaError_t Reduction::Enqueue(const void* d_tensor, std::span<void* const> results,
+                               Overflow* overflow, void* d_workspace, cudaStream_t stream) const {
+  const bool lacks_overflow = overflow == nullptr && MayOverflow(plan_);
+  if (results.size() != plan_.ops.size() || lacks_overflow) return cudaErrorInvalidValue;
+  auto* const workspace = static_cast<std::byte*>(d_workspace);
+  if (is_whole_sum_) {
+    return ExactSum(plan_.dtype, d_tensor, plan_.element_count, device_, workspace, results[0],
+                    stream);
+  }
+  Output output{.targets = TargetsOf(plan_, results), .overflow = overflow};
+  if (settles_) {
+    output.doubts = {.counts = reinterpret_cast<DoubtCounts*>(workspace),
+                     .numbers = reinterpret_cast<std::int64_t*>(workspace + numbers_at_),
+                     .capacity = numbers_max_};
+  }
+  for (const Pass& pass : passes_) {
+    Output of_pass = output;
+    if (pass.job.is_product) of_pass.targets = ProductsOf(output.targets);
+    const cudaError_t error = Fold(pass, d_tensor, of_pass, workspace, stream);
+    if (error != cudaSuccess) return error;
+  }
+  if (!settles_) return cudaSuccess;
+  const Geometry& g = plan_.geometry;
+  return SettleDoubts(sums_,
+                      {.tensor = {.d_data = d_tensor, .extent = {g.outer, g.reduce, g.inner}},
+                       .output_rows = g.output_rows(),
+                       .outputs = plan_.output_count,
+                       .list = output.doubts},
+                      output.targets, workspace + sums_at_, stream);
+}
+
+}  // namespace warpfold::cuda

@@ -1,0 +1,201 @@
+// The kernels of SettleDoubts (output_sums.h). How many outputs are in doubt only the stream knows:
+// of few the warps of all the GPU share each one's rows and add to sums that they share; of more
+// than there are such sums each warp, or lane, takes whole outputs, one after another.
+#ifndef WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
+#define WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/output_sums.cuh"
+#include "kernels/cuda/output_sums.h"
+#include "kernels/cuda/warp.cuh"
+#include "kernels/dtypes/element.h"
+#include "kernels/tiles.h"
+
+namespace warpfold::cuda {
+
+// Sums of outputs: those that are shared, and behind them a row's lanes' own.
+struct SettleSlots {
+  std::int64_t shared = 0;
+  std::int64_t own = 0;
+};
+
+// What there is to settle, as a kernel finds it.
+struct FoundDoubts {
+  Outputs outputs;
+  bool shares = false;  // they are no more than the shared sums
+
+  __device__ FoundDoubts(const DoubtsOf& doubts, std::int64_t shared_slots) {
+    const std::int64_t found = doubts.list.counts->all;
+    const bool is_listed = found <= doubts.list.capacity;
+    outputs = {.count = is_listed ? found : doubts.outputs,
+               .d_numbers = is_listed ? doubts.list.numbers : nullptr};
+    shares = outputs.count <= shared_slots;
+  }
+};
+
+template <int kRowLanes, class Sums>
+__device__ __forceinline__ void ClearSums(Sums* sums, int lane) {
+  constexpr int kWords = sizeof(Sums) / sizeof(std::int64_t);
+  auto* const words = reinterpret_cast<std::int64_t*>(sums);
+#pragma unroll 1
+  for (int w = lane % kRowLanes; w < kWords; w += kRowLanes) words[w] = 0;
+}
+
+// kRowLanes: 32 where a row is a warp's, 1 where it is a lane's.
+template <typename T, exact::Sums kSums, int kRowLanes>
+__global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
+    SettleDoubtsKernel(const __grid_constant__ DoubtsOf doubts, bool omits_nan, SettleSlots slots,
+                       const __grid_constant__ ResultTargets targets,
+                       OutputSums<Lifted<T>, kSums>* sums) {
+  constexpr int kWarps = kBinWarps<T, kSums>;
+  constexpr int kAtATime = kLanes / kRowLanes;
+  BeginPass();
+  const FoundDoubts found(doubts, slots.shared);
+  if (found.outputs.count == 0) return;
+  const int warp = static_cast<int>(threadIdx.x) / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  std::int64_t* const words = reinterpret_cast<std::int64_t*>(DynamicSharedMemory()) +
+                              warp * (kBinBytes<T, kSums> / static_cast<int>(sizeof(std::int64_t)));
+  ClearWords<T, kSums>(words, lane);
+
+  const std::int64_t number_of_warp = std::int64_t{blockIdx.x} * kWarps + warp;
+  const std::int64_t all_warps = std::int64_t{gridDim.x} * kWarps;
+  const std::int64_t parts = doubts.output_rows.rows_per_output();
+  RowsToAdd work{.extent = doubts.tensor.extent,
+                 .output_rows = doubts.output_rows,
+                 .is_by_output = true,
+                 .outputs = found.outputs,
+                 .omits_nan = omits_nan,
+                 .rows = found.outputs.count * parts};
+  work.Cut(all_warps * kLanes, kRowLanes);
+  // A warp's turn takes kAtATime items, of which each is a row's chunk or all chunks of an output.
+  const std::int64_t items = found.shares ? work.rows : found.outputs.count;
+  const std::int64_t groups = (items + kAtATime - 1) / kAtATime;
+  const std::int64_t rows_per_item = found.shares ? 1 : parts;
+  const std::int64_t turns = found.shares ? groups * work.chunks_per_row : groups;
+  const std::int64_t warps = found.shares ? all_warps : min(all_warps, slots.own / kAtATime);
+  const std::int64_t own_slot = slots.shared + number_of_warp * kAtATime + lane / kRowLanes;
+  if (number_of_warp >= warps) return;
+#pragma unroll 1
+  for (std::int64_t turn = number_of_warp; turn < turns; turn += warps) {
+    const std::int64_t item = turn % groups * kAtATime + lane / kRowLanes;
+    const bool has_item = item < items;
+    const std::int64_t first_row = (has_item ? item : 0) * rows_per_item;
+    if (!found.shares) {
+      ClearSums<kRowLanes>(sums + own_slot, lane);
+      __syncwarp();
+    }
+    const std::int64_t first_step = found.shares ? turn / groups : 0;
+    const std::int64_t end_step =
+        found.shares ? first_step + 1 : rows_per_item * work.chunks_per_row;
+#pragma unroll 1
+    for (std::int64_t step = first_step; step < end_step; ++step) {
+      const std::int64_t row = first_row + (found.shares ? 0 : step / work.chunks_per_row);
+      const RowsToAdd::Place place = work.PlaceOf(row);
+      const std::int64_t begin = step % work.chunks_per_row * work.chunk_elements;
+      const std::int64_t end =
+          has_item ? min(begin + work.chunk_elements, work.extent.count) : std::int64_t{0};
+      AddRow<T, kSums, kRowLanes>(static_cast<const T*>(doubts.tensor.d_data) + place.offset,
+                                  work.extent.inner, begin + (kRowLanes > 1 ? lane : 0), end,
+                                  omits_nan, words, sums + (found.shares ? place.sums : own_slot));
+    }
+    if (found.shares) continue;
+    __threadfence();  // the warp's additions are seen by what it reads
+    __syncwarp();
+    if (has_item) {
+      FinishOutput<T, kSums>(sums[own_slot], found.outputs.NumberOf(item), omits_nan, targets,
+                             lane % kRowLanes, kRowLanes);
+    }
+    __syncwarp();
+  }
+}
+
+// The results of what the shared sums hold, which are zeros again, as is the number of doubts. One
+// block, after which nobody reads that.
+template <typename T, exact::Sums kSums>
+__global__ void __launch_bounds__(kFinishThreads)
+    FinishSharedKernel(const __grid_constant__ DoubtsOf doubts, bool omits_nan, SettleSlots slots,
+                       const __grid_constant__ ResultTargets targets,
+                       OutputSums<Lifted<T>, kSums>* sums) {
+  BeginPass();
+  const FoundDoubts found(doubts, slots.shared);
+  if (found.outputs.count == 0) return;
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) *doubts.list.counts = {};
+  if (!found.shares) return;
+#pragma unroll 1
+  for (std::int64_t i = thread; i < found.outputs.count; i += kFinishThreads) {
+    FinishOutput<T, kSums>(sums[i], found.outputs.NumberOf(i), omits_nan, targets, 0, 1);
+    ClearSums<1>(sums + i, 0);
+  }
+}
+
+inline int RowLanesOf(const Extent& extent) { return extent.count >= kWarpRow ? kLanes : 1; }
+
+template <typename T, exact::Sums kSums>
+SettleSlots SettleSlotsOf(const SumsJob& job, const Extent& extent, std::int64_t outputs) {
+  constexpr std::int64_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
+  constexpr std::int64_t kSharedMax = std::min<std::int64_t>(1024, (256 << 10) / kBytes);
+  SettleSlots slots{.shared = std::min(outputs, kSharedMax)};
+  if (slots.shared == outputs) return slots;
+  // Whole warps'.
+  const std::int64_t at_a_time = kLanes / RowLanesOf(extent);
+  const auto warps_max = static_cast<std::int64_t>(kManySumsBytes) / kBytes / at_a_time;
+  const std::int64_t warps =
+      std::min({WarpsOf<T, kSums>(job.device), warps_max, CeilDiv(outputs, at_a_time)});
+  slots.own = warps * at_a_time;
+  return slots;
+}
+
+template <typename T>
+SettleBytes OutputSumsOf<T>::BytesToSettle(const SumsJob& job, const Extent& extent,
+                                           std::int64_t outputs) {
+  return VisitSums(job, [&]<exact::Sums kSums>() {
+    constexpr std::size_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
+    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, extent, outputs);
+    return SettleBytes{.zeroed = static_cast<std::size_t>(slots.shared) * kBytes,
+                       .all = static_cast<std::size_t>(slots.shared + slots.own) * kBytes};
+  });
+}
+
+template <typename T>
+cudaError_t OutputSumsOf<T>::Settle(const SumsJob& job, const DoubtsOf& doubts,
+                                    const ResultTargets& targets, void* d_memory,
+                                    cudaStream_t stream) {
+  return VisitSums(job, [&]<exact::Sums kSums>() {
+    constexpr int kWarps = kBinWarps<T, kSums>;
+    const Extent& extent = doubts.tensor.extent;
+    const int row_lanes = RowLanesOf(extent);
+    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, extent, doubts.outputs);
+    auto* const sums = static_cast<OutputSums<Lifted<T>, kSums>*>(d_memory);
+    // No more warps than all of the tensor's rows would keep busy.
+    const std::int64_t lanes_of_all =
+        std::max(CeilDiv(extent.outputs() * extent.count, RowsToAdd::kLaneElementsMin),
+                 doubts.outputs * row_lanes);
+    const std::int64_t blocks =
+        std::min(WarpsOf<T, kSums>(job.device) / kWarps, CeilDiv(lanes_of_all, kLanes * kWarps));
+    const PassLaunch launch{.blocks = static_cast<unsigned>(blocks),
+                            .threads = kWarps * kLanes,
+                            .overlaps = job.device.overlaps_passes,
+                            .shared_bytes = kBinBytes<T, kSums> * kWarps};
+    const cudaError_t error = row_lanes == kLanes
+                                  ? LaunchPass(SettleDoubtsKernel<T, kSums, kLanes>, launch, stream,
+                                               doubts, job.omits_nan, slots, targets, sums)
+                                  : LaunchPass(SettleDoubtsKernel<T, kSums, 1>, launch, stream,
+                                               doubts, job.omits_nan, slots, targets, sums);
+    if (error != cudaSuccess) return error;
+    return LaunchPass(
+        FinishSharedKernel<T, kSums>,
+        {.blocks = 1, .threads = kFinishThreads, .overlaps = job.device.overlaps_passes}, stream,
+        doubts, job.omits_nan, slots, targets, sums);
+  });
+}
+
+}  // namespace warpfold::cuda
+
+#endif  // WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
