@@ -1,0 +1,73 @@
+#include "kernels/cpu/reduction.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
+#include "kernels/ops/catalogue.h"
+#include "kernels/targets.h"
+
+namespace warpfold::cpu {
+
+absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec) {
+  absl::StatusOr<Plan> plan = MakePlan(spec);
+  if (!plan.ok()) return plan.status();
+  if (absl::Status built = BuiltStatus(spec.dtype); !built.ok()) return built;
+  return Reduction(*std::move(plan));
+}
+
+Reduction::Reduction(Plan plan) : plan_(std::move(plan)) {}
+
+absl::Status Reduction::CheckBytes(std::span<const std::byte> tensor,
+                                   std::span<const std::span<std::byte>> results) const {
+  if (tensor.size() != static_cast<std::size_t>(plan_.input_bytes)) {
+    return InvalidField(Field::kData, absl::StrCat("has ", tensor.size(), " bytes, the tensor has ",
+                                                   plan_.input_bytes));
+  }
+  if (results.size() != plan_.ops.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("results: ", results.size(), " arrays for ", plan_.ops.size(), " ops"));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::size_t bytes = static_cast<std::size_t>(plan_.output_count) *
+                              ElementBytes(ResultDType(plan_.ops[i], plan_.dtype));
+    if (results[i].size() == bytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat("results[", i, "]: has ", results[i].size(),
+                                                   " bytes, those of ", Name(plan_.ops[i]),
+                                                   " have ", bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reduction::Run(std::span<const std::byte> tensor,
+                            std::span<const std::span<std::byte>> results,
+                            ParallelFor parallel_for) const {
+  if (absl::Status status = CheckBytes(tensor, results); !status.ok()) return status;
+  if (plan_.output_count == 0) return absl::OkStatus();
+  std::vector<void*> arrays;
+  for (const std::span<std::byte> array : results) arrays.push_back(array.data());
+  Overflow overflow;
+  const Output output{.targets = TargetsOf(plan_, arrays), .overflow = &overflow};
+  const Job job{plan_.dtype, plan_.bundle()};
+  const Geometry& g = plan_.geometry;
+  const Extent extent{g.outer, g.reduce, g.inner};
+  if (g.folds.empty() && plan_.element_count > 0) {
+    FoldElements(job, tensor.data(), extent, output, parallel_for);
+    return OverflowStatus(overflow, plan_);
+  }
+  // Rows join the states of their outputs; without elements those are as they began.
+  const auto states = std::make_unique_for_overwrite<std::byte[]>(
+      static_cast<std::size_t>(plan_.output_count) * StateBytes(job));
+  ClearStates(job, states.get(), plan_.output_count);
+  if (plan_.element_count > 0) {
+    AddElements(job, tensor.data(), extent, {g.output_rows(), 0}, states.get(), parallel_for);
+  }
+  FoldStates(job, states.get(), {1, 1, plan_.output_count}, output, parallel_for);
+  return OverflowStatus(overflow, plan_);
+}
+
+}  // namespace warpfold::cpu

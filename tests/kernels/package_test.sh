@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# The kernels as a package: installed into a folder, found from outside the tree without gRPC and
+# Protobuf, used by examples/kernels.
+set -euo pipefail
+
+usage() {
+  cat <<'HELP'
+Usage: tests/kernels/package_test.sh BUILD FOLDER
+
+Installs the component `kernels` of BUILD into FOLDER, builds examples/kernels with it there ($CMAKE
+and $CXX, if set), and runs those of the CPU; those of a build with CUDA also where a GPU answers.
+Exit status 0 when they print what is expected, and nothing that is installed asks for gRPC or
+Protobuf.
+HELP
+}
+
+if [ $# -ne 2 ]; then
+  usage >&2
+  exit 2
+fi
+build=$(realpath "$1")
+folder=$(realpath -m "$2")
+cmake=${CMAKE:-cmake}
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+
+rm -rf "$folder"
+mkdir -p "$folder"
+"$cmake" --install "$build" --component kernels --prefix "$folder/prefix" >"$folder/install.log"
+# The package's own file names them for its other component.
+if grep -rliE 'grpc|protobuf' "$folder/prefix" --include='*.h' --include='warpfold-kernels*'; then
+  echo "the package of the kernels names gRPC or Protobuf"
+  exit 1
+fi
+for library in "$folder"/prefix/lib*/*.so "$folder"/prefix/lib*/*/*.so; do
+  [ -e "$library" ] || continue
+  if ldd "$library" | grep -E 'grpc|protobuf'; then
+    echo "$library needs gRPC or Protobuf"
+    exit 1
+  fi
+done
+
+# The tree's headers are not there.
+cp -r "$root/examples/kernels" "$folder/examples"
+for step in "-S $folder/examples -B $folder/build -DCMAKE_PREFIX_PATH=$folder/prefix \
+  -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON" \
+  "--build $folder/build"; do
+  # shellcheck disable=SC2086  # words
+  "$cmake" $step >"$folder/build.log" 2>&1 || {
+    cat "$folder/build.log"
+    exit 1
+  }
+done
+
+statistics='sum       300   299.7   300.3
+mean       0.3    0.2997    0.3003
+std        0.2  0.199925  0.200075
+min          0         0         0
+max        0.6       0.6       0.6'
+# expect PROGRAM TEXT
+expect() {
+  local said
+  said=$("$folder/build/$1")
+  if [ "$said" != "$2" ]; then
+    echo "$1 printed: $said"
+    exit 1
+  fi
+}
+expect cpu_sum 'exact 1.001, in order 0.001'
+expect cpu_statistics "$statistics"
+if [ -x "$folder/build/cuda_sum" ] && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  expect cuda_sum 'exact 1.001'
+  expect cuda_statistics "$statistics"
+fi
+
+# A component that is not there is said to be missing.
+mkdir "$folder/client"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(client LANGUAGES CXX)' \
+  'find_package(warpfold REQUIRED COMPONENTS client)' >"$folder/client/CMakeLists.txt"
+log=$folder/client.log
+if "$cmake" -S "$folder/client" -B "$folder/client/build" \
+  -DCMAKE_PREFIX_PATH="$folder/prefix" >"$log" 2>&1 ||
+  ! grep -q 'component client is not installed' "$log"; then
+  cat "$log"
+  exit 1
+fi
