@@ -44,8 +44,8 @@ cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& ou
   return VisitFloat(job, [&](auto of) { return of.Finish(job, d_sums, outputs, targets, stream); });
 }
 
-SettleBytes SettleBytesOf(const SumsJob& job, const Extent& extent, std::int64_t outputs) {
-  return VisitFloat(job, [&](auto of) { return of.BytesToSettle(job, extent, outputs); });
+SettleBytes SettleBytesOf(const SumsJob& job, std::int64_t outputs) {
+  return VisitFloat(job, [&](auto of) { return of.BytesToSettle(job, outputs); });
 }
 
 cudaError_t SettleDoubts(const SumsJob& job, const DoubtsOf& doubts, const ResultTargets& targets,

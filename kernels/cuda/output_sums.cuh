@@ -186,11 +186,11 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
 }
 
 // Writes those of an output's results that its sums give, of ops first_op, first_op + stride, ...
+// Out of line: several kernels end in it.
 template <typename T, exact::Sums kSums>
-__device__ __forceinline__ void FinishOutput(const OutputSums<Lifted<T>, kSums>& sums,
-                                             std::int64_t output, bool omits_nan,
-                                             const ResultTargets& targets, int first_op,
-                                             int stride) {
+__device__ __noinline__ void FinishOutput(const OutputSums<Lifted<T>, kSums>& sums,
+                                          std::int64_t output, bool omits_nan,
+                                          const ResultTargets& targets, int first_op, int stride) {
   exact::SumsState<Lifted<T>, kSums> state = sums.sums;
   exact::Normalize(state);
   const std::int64_t count = targets.reduced_count - sums.omitted;

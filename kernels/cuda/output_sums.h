@@ -92,7 +92,7 @@ struct SettleBytes {
   std::size_t zeroed = 0;  // the first of them, zeros
   std::size_t all = 0;
 };
-SettleBytes SettleBytesOf(const SumsJob& job, const Extent& extent, std::int64_t outputs);
+SettleBytes SettleBytesOf(const SumsJob& job, std::int64_t outputs);
 // Adds up all rows of those that the stream will find in doubt, and writes their results, as
 // SumOutputs does of those that the host has been told. Leaves no doubts in the list's counts, and
 // zeros where there were.
@@ -112,7 +112,7 @@ struct OutputSumsOf {
                                 cudaStream_t stream);
   static cudaError_t Finish(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                             const ResultTargets& targets, cudaStream_t stream);
-  static SettleBytes BytesToSettle(const SumsJob& job, const Extent& extent, std::int64_t outputs);
+  static SettleBytes BytesToSettle(const SumsJob& job, std::int64_t outputs);
   static cudaError_t Settle(const SumsJob& job, const DoubtsOf& doubts,
                             const ResultTargets& targets, void* d_memory, cudaStream_t stream);
   // One of its kernels, as Engine::AnyKernel.

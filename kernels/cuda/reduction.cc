@@ -77,9 +77,7 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
              .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
              .omits_nan = plan_.nan_policy == NanPolicy::kOmit,
              .device = device_};
-    const Geometry& g = plan_.geometry;
-    const SettleBytes bytes =
-        SettleBytesOf(sums_, {g.outer, g.reduce, g.inner}, plan_.output_count);
+    const SettleBytes bytes = SettleBytesOf(sums_, plan_.output_count);
     (void)Take(sizeof(DoubtCounts));
     sums_at_ = Take(bytes.all);
     zeroed_bytes_ = sums_at_ + bytes.zeroed;

@@ -308,7 +308,9 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   requires(kIsLifted<Float8> && (kAddsNumbers<Components, T> || ...) && !F::kOmitsNan) __device__
       static void Add(Value& value, const Packed<Float8>& x, int number) {
     if (NotFiniteBytes<Float8>(x.word) == 0) return Add(value, FiniteFloats<Float8>(x), number);
-    ForEachLifted(x, [&](T lifted, int i) { Add(value, lifted, number + i); });
+      // As little code as can be: there is a copy for each word of a tile.
+#pragma unroll 1
+    for (int i = 0; i < 4; ++i) Add(value, Lift(x.Byte(i)), number + i);
   }
   __device__ static Value Combine(const Value& a, const Value& b) {
     Value value;

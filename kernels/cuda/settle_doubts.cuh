@@ -1,6 +1,6 @@
 // The kernels of SettleDoubts (output_sums.h). How many outputs are in doubt only the stream knows:
 // of few the warps of all the GPU share each one's rows and add to sums that they share; of more
-// than there are such sums each warp, or lane, takes whole outputs, one after another.
+// than there are such sums each warp takes whole outputs, one after another.
 #ifndef WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
 #define WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
 
@@ -17,7 +17,7 @@
 
 namespace warpfold::cuda {
 
-// Sums of outputs: those that are shared, and behind them a row's lanes' own.
+// Sums of outputs: those that are shared, and behind them each warp's own.
 struct SettleSlots {
   std::int64_t shared = 0;
   std::int64_t own = 0;
@@ -37,22 +37,22 @@ struct FoundDoubts {
   }
 };
 
-template <int kRowLanes, class Sums>
-__device__ __forceinline__ void ClearSums(Sums* sums, int lane) {
+// By `lanes` lanes, of which this is number `lane`.
+template <class Sums>
+__device__ __forceinline__ void ClearSums(Sums* sums, int lane, int lanes) {
   constexpr int kWords = sizeof(Sums) / sizeof(std::int64_t);
   auto* const words = reinterpret_cast<std::int64_t*>(sums);
 #pragma unroll 1
-  for (int w = lane % kRowLanes; w < kWords; w += kRowLanes) words[w] = 0;
+  for (int w = lane; w < kWords; w += lanes) words[w] = 0;
 }
 
-// kRowLanes: 32 where a row is a warp's, 1 where it is a lane's.
-template <typename T, exact::Sums kSums, int kRowLanes>
+// Rows are a warp's, short ones too, which more kernels would add faster.
+template <typename T, exact::Sums kSums>
 __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
     SettleDoubtsKernel(const __grid_constant__ DoubtsOf doubts, bool omits_nan, SettleSlots slots,
                        const __grid_constant__ ResultTargets targets,
                        OutputSums<Lifted<T>, kSums>* sums) {
   constexpr int kWarps = kBinWarps<T, kSums>;
-  constexpr int kAtATime = kLanes / kRowLanes;
   BeginPass();
   const FoundDoubts found(doubts, slots.shared);
   if (found.outputs.count == 0) return;
@@ -71,45 +71,39 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
                  .outputs = found.outputs,
                  .omits_nan = omits_nan,
                  .rows = found.outputs.count * parts};
-  work.Cut(all_warps * kLanes, kRowLanes);
-  // A warp's turn takes kAtATime items, of which each is a row's chunk or all chunks of an output.
-  const std::int64_t items = found.shares ? work.rows : found.outputs.count;
-  const std::int64_t groups = (items + kAtATime - 1) / kAtATime;
+  work.Cut(all_warps * kLanes, kLanes);
+  // A warp's turn is a row's chunk, or all chunks of an output.
   const std::int64_t rows_per_item = found.shares ? 1 : parts;
-  const std::int64_t turns = found.shares ? groups * work.chunks_per_row : groups;
-  const std::int64_t warps = found.shares ? all_warps : min(all_warps, slots.own / kAtATime);
-  const std::int64_t own_slot = slots.shared + number_of_warp * kAtATime + lane / kRowLanes;
+  const std::int64_t items = found.shares ? work.rows : found.outputs.count;
+  const std::int64_t turns = found.shares ? items * work.chunks_per_row : items;
+  const std::int64_t warps = found.shares ? all_warps : min(all_warps, slots.own);
+  const std::int64_t own_slot = slots.shared + number_of_warp;
   if (number_of_warp >= warps) return;
 #pragma unroll 1
   for (std::int64_t turn = number_of_warp; turn < turns; turn += warps) {
-    const std::int64_t item = turn % groups * kAtATime + lane / kRowLanes;
-    const bool has_item = item < items;
-    const std::int64_t first_row = (has_item ? item : 0) * rows_per_item;
+    const std::int64_t item = turn % items;
     if (!found.shares) {
-      ClearSums<kRowLanes>(sums + own_slot, lane);
+      ClearSums(sums + own_slot, lane, kLanes);
       __syncwarp();
     }
-    const std::int64_t first_step = found.shares ? turn / groups : 0;
+    const std::int64_t first_step = found.shares ? turn / items : 0;
     const std::int64_t end_step =
         found.shares ? first_step + 1 : rows_per_item * work.chunks_per_row;
 #pragma unroll 1
     for (std::int64_t step = first_step; step < end_step; ++step) {
-      const std::int64_t row = first_row + (found.shares ? 0 : step / work.chunks_per_row);
-      const RowsToAdd::Place place = work.PlaceOf(row);
+      const std::int64_t part = found.shares ? 0 : step / work.chunks_per_row;
+      const RowsToAdd::Place place = work.PlaceOf(item * rows_per_item + part);
       const std::int64_t begin = step % work.chunks_per_row * work.chunk_elements;
-      const std::int64_t end =
-          has_item ? min(begin + work.chunk_elements, work.extent.count) : std::int64_t{0};
-      AddRow<T, kSums, kRowLanes>(static_cast<const T*>(doubts.tensor.d_data) + place.offset,
-                                  work.extent.inner, begin + (kRowLanes > 1 ? lane : 0), end,
-                                  omits_nan, words, sums + (found.shares ? place.sums : own_slot));
+      AddRow<T, kSums, kLanes>(static_cast<const T*>(doubts.tensor.d_data) + place.offset,
+                               work.extent.inner, begin + lane,
+                               min(begin + work.chunk_elements, work.extent.count), omits_nan,
+                               words, sums + (found.shares ? place.sums : own_slot));
     }
     if (found.shares) continue;
     __threadfence();  // the warp's additions are seen by what it reads
     __syncwarp();
-    if (has_item) {
-      FinishOutput<T, kSums>(sums[own_slot], found.outputs.NumberOf(item), omits_nan, targets,
-                             lane % kRowLanes, kRowLanes);
-    }
+    FinishOutput<T, kSums>(sums[own_slot], found.outputs.NumberOf(item), omits_nan, targets, lane,
+                           kLanes);
     __syncwarp();
   }
 }
@@ -131,33 +125,24 @@ __global__ void __launch_bounds__(kFinishThreads)
 #pragma unroll 1
   for (std::int64_t i = thread; i < found.outputs.count; i += kFinishThreads) {
     FinishOutput<T, kSums>(sums[i], found.outputs.NumberOf(i), omits_nan, targets, 0, 1);
-    ClearSums<1>(sums + i, 0);
+    ClearSums(sums + i, 0, 1);
   }
 }
 
-inline int RowLanesOf(const Extent& extent) { return extent.count >= kWarpRow ? kLanes : 1; }
-
 template <typename T, exact::Sums kSums>
-SettleSlots SettleSlotsOf(const SumsJob& job, const Extent& extent, std::int64_t outputs) {
+SettleSlots SettleSlotsOf(const SumsJob& job, std::int64_t outputs) {
   constexpr std::int64_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
   constexpr std::int64_t kSharedMax = std::min<std::int64_t>(1024, (256 << 10) / kBytes);
   SettleSlots slots{.shared = std::min(outputs, kSharedMax)};
-  if (slots.shared == outputs) return slots;
-  // Whole warps'.
-  const std::int64_t at_a_time = kLanes / RowLanesOf(extent);
-  const auto warps_max = static_cast<std::int64_t>(kManySumsBytes) / kBytes / at_a_time;
-  const std::int64_t warps =
-      std::min({WarpsOf<T, kSums>(job.device), warps_max, CeilDiv(outputs, at_a_time)});
-  slots.own = warps * at_a_time;
+  if (slots.shared < outputs) slots.own = std::min(WarpsOf<T, kSums>(job.device), outputs);
   return slots;
 }
 
 template <typename T>
-SettleBytes OutputSumsOf<T>::BytesToSettle(const SumsJob& job, const Extent& extent,
-                                           std::int64_t outputs) {
+SettleBytes OutputSumsOf<T>::BytesToSettle(const SumsJob& job, std::int64_t outputs) {
   return VisitSums(job, [&]<exact::Sums kSums>() {
     constexpr std::size_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
-    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, extent, outputs);
+    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, outputs);
     return SettleBytes{.zeroed = static_cast<std::size_t>(slots.shared) * kBytes,
                        .all = static_cast<std::size_t>(slots.shared + slots.own) * kBytes};
   });
@@ -170,24 +155,20 @@ cudaError_t OutputSumsOf<T>::Settle(const SumsJob& job, const DoubtsOf& doubts,
   return VisitSums(job, [&]<exact::Sums kSums>() {
     constexpr int kWarps = kBinWarps<T, kSums>;
     const Extent& extent = doubts.tensor.extent;
-    const int row_lanes = RowLanesOf(extent);
-    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, extent, doubts.outputs);
+    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, doubts.outputs);
     auto* const sums = static_cast<OutputSums<Lifted<T>, kSums>*>(d_memory);
     // No more warps than all of the tensor's rows would keep busy.
     const std::int64_t lanes_of_all =
         std::max(CeilDiv(extent.outputs() * extent.count, RowsToAdd::kLaneElementsMin),
-                 doubts.outputs * row_lanes);
+                 doubts.outputs * kLanes);
     const std::int64_t blocks =
         std::min(WarpsOf<T, kSums>(job.device) / kWarps, CeilDiv(lanes_of_all, kLanes * kWarps));
     const PassLaunch launch{.blocks = static_cast<unsigned>(blocks),
                             .threads = kWarps * kLanes,
                             .overlaps = job.device.overlaps_passes,
                             .shared_bytes = kBinBytes<T, kSums> * kWarps};
-    const cudaError_t error = row_lanes == kLanes
-                                  ? LaunchPass(SettleDoubtsKernel<T, kSums, kLanes>, launch, stream,
-                                               doubts, job.omits_nan, slots, targets, sums)
-                                  : LaunchPass(SettleDoubtsKernel<T, kSums, 1>, launch, stream,
-                                               doubts, job.omits_nan, slots, targets, sums);
+    const cudaError_t error = LaunchPass(SettleDoubtsKernel<T, kSums>, launch, stream, doubts,
+                                         job.omits_nan, slots, targets, sums);
     if (error != cudaSuccess) return error;
     return LaunchPass(
         FinishSharedKernel<T, kSums>,

@@ -37,12 +37,6 @@ class Above(unittest.TestCase):
         self.assertIn("1 kernels of max", found(lambda row, all: row["kernels"].update(max=1))[0])
         self.assertIn("F8 is not", found(lambda row, all: all["types"].update(F8=row))[0])
 
-    def test_one_architecture_has_20_mb(self):
-        def large(row, measured):
-            row["bytes"] = 21_000_000
-
-        self.assertEqual(len(found(large)), 2)
-
 
 class Fusions(unittest.TestCase):
     def test_are_told_by_the_folds_components(self):

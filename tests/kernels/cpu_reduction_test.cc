@@ -39,7 +39,8 @@ TEST_P(CpuReductionTest, HasTheBitsOfFoldedElements) {
     const absl::Status status = reduction.Run(std::as_bytes(std::span(elements)), SpansOf(results),
                                               testing::Shuffled(random()));
     ASSERT_EQ(status, OverflowStatus(expected.overflow, reduction.plan()));
-    if (status.ok()) ASSERT_EQ(results, expected.bytes);
+    if (!status.ok()) continue;
+    ASSERT_EQ(results, expected.bytes);
   }
 }
 

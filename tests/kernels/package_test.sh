@@ -51,9 +51,9 @@ for step in "-S $folder/examples -B $folder/build -DCMAKE_PREFIX_PATH=$folder/pr
   }
 done
 
-statistics='sum       300   299.7   300.3
-mean       0.3    0.2997    0.3003
-std        0.2  0.199925  0.200075
+statistics='sum      299.9     299.8     299.7
+mean    0.2999    0.2998    0.2997
+std   0.200075       0.2  0.199875
 min          0         0         0
 max        0.6       0.6       0.6'
 # expect PROGRAM TEXT

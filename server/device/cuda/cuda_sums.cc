@@ -29,7 +29,6 @@ bool CudaSums::Gives(Op op) { return IsOfSums(StatisticOf<float>(op)); }
 CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
     : geometry_(plan.geometry),
       job_(JobOf(plan, device)),
-      element_bytes_(ElementBytes(plan.dtype)),
       sums_bytes_(cuda::OutputSumsBytes(job_)),
       outputs_(plan.output_count),
       ends_rows_(!plan.leaves_states && cutter.kind() == PieceKind::kPlanes &&
@@ -51,8 +50,9 @@ absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
   if (ends_rows_) {
     ResultTargets targets = targets_;
     for (int op = 0; op < targets.count; ++op) {
-      targets.arrays[op] = static_cast<std::byte*>(targets.arrays[op]) +
-                           static_cast<std::size_t>(first_row) * element_bytes_;
+      const std::size_t bytes = ElementBytes(ResultDType(targets.ops[op], job_.dtype));
+      targets.arrays[op] =
+          static_cast<std::byte*>(targets.arrays[op]) + static_cast<std::size_t>(first_row) * bytes;
     }
     return Sum(job_, rows, {}, {.count = rows.extent.outputs()}, targets);
   }

@@ -48,7 +48,6 @@ class CudaSums {
 
   Geometry geometry_;
   cuda::SumsJob job_;
-  std::size_t element_bytes_;
   std::size_t sums_bytes_;  // of an output
   std::int64_t outputs_;
   bool ends_rows_;  // each piece is whole outputs, of which nothing is kept

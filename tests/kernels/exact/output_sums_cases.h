@@ -41,7 +41,7 @@ class OutputSumsCases {
     ExpectSumsOf(spec, HardTensor(spec, random_));
   }
 
-  // More outputs than may share sums, in rows of a warp and of a lane.
+  // More outputs than may share sums, in short rows and in long ones.
   void ExpectManyOutputs(int rounds) {
     for (const std::int64_t length : {5, 70}) {
       ReduceSpec spec{.dtype = dtype_,
@@ -203,7 +203,7 @@ class OutputSumsCases {
     device_.Put(d_counts.get(), &counts, sizeof(counts));
     const Geometry& g = plan.geometry;
     const Extent extent{g.outer, g.reduce, g.inner};
-    const cuda::SettleBytes bytes = cuda::SettleBytesOf(job, extent, plan.output_count);
+    const cuda::SettleBytes bytes = cuda::SettleBytesOf(job, plan.output_count);
     const auto memory = device_.Allocate(bytes.all);
     const std::string garbage(bytes.all - bytes.zeroed, '\xab');
     device_.Put(reinterpret_cast<char*>(memory.get()) + bytes.zeroed, garbage.data(),
