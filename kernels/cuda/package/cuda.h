@@ -1,5 +1,5 @@
-// The way into the installed kernels: #include <warpfold/cuda.h>, reductions of tensors in device memory
-// (kernels/package.cmake).
+// The way into the installed kernels: #include <warpfold/cuda.h>, reductions of tensors in device
+// memory (kernels/package.cmake).
 #ifndef WARPFOLD_KERNELS_CUDA_PACKAGE_CUDA_H_
 #define WARPFOLD_KERNELS_CUDA_PACKAGE_CUDA_H_
 
