@@ -41,9 +41,9 @@ class OutputSumsCases {
     ExpectSumsOf(spec, HardTensor(spec, random_));
   }
 
-  // More outputs than may share sums, in short rows and in long ones.
-  void ExpectManyOutputs(int rounds) {
-    for (const std::int64_t length : {5, 70}) {
+  // More outputs than may share sums, in rows of these lengths.
+  void ExpectManyOutputs(int rounds, const std::vector<std::int64_t>& lengths) {
+    for (const std::int64_t length : lengths) {
       ReduceSpec spec{.dtype = dtype_,
                       .shape = {2, 1'100, length},
                       .ops = {Op::kSum, Op::kMean},
