@@ -39,6 +39,17 @@ ResultTargets TargetsOf(const Plan& plan, std::span<void* const> arrays) {
   return targets;
 }
 
+ResultTargets TargetsWhere(const ResultTargets& targets, absl::FunctionRef<bool(Op)> keeps) {
+  ResultTargets kept = targets;
+  kept.count = 0;
+  for (int i = 0; i < targets.count; ++i) {
+    if (!keeps(targets.ops[i])) continue;
+    kept.ops[kept.count] = targets.ops[i];
+    kept.arrays[kept.count++] = targets.arrays[i];
+  }
+  return kept;
+}
+
 bool MayOverflow(const Plan& plan) {
   return !plan.leaves_states &&
          std::ranges::any_of(plan.ops, [&](Op op) { return MayBeRefused(op, plan.dtype); });

@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
@@ -14,6 +15,9 @@ namespace warpfold {
 
 // Results of `plan` to these arrays, one an op, in the backend's memory.
 ResultTargets TargetsOf(const Plan& plan, std::span<void* const> arrays);
+
+// Those of the ops that `keeps` is true of.
+ResultTargets TargetsWhere(const ResultTargets& targets, absl::FunctionRef<bool(Op)> keeps);
 
 // Whether a result of `plan` may not fit its dtype: integer sums and products; or whether it may be
 // an exact product of floats that may round either way.

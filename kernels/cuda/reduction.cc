@@ -5,44 +5,10 @@
 #include <utility>
 
 #include "kernels/cuda/exact_sum.h"
+#include "kernels/cuda/float_sums.h"
 #include "kernels/field_error.h"
-#include "kernels/ops/catalogue.h"
-#include "kernels/ops/statistic.h"
 
 namespace warpfold::cuda {
-namespace {
-
-Statistic StatisticOfFloats(Op op) { return StatisticOf<float>(op); }
-bool IsProduct(Op op) { return StatisticOfFloats(op) == Statistic::kProduct; }
-bool IsSum(Op op) { return IsOfSums(StatisticOfFloats(op)); }
-
-bool IsWholeSum(const Plan& plan) {
-  return IsFloat(plan.dtype) && plan.ops.size() == 1 &&
-         StatisticOfFloats(plan.ops[0]) == Statistic::kSum &&
-         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
-         plan.geometry.folds.empty();
-}
-
-// Outputs in doubt that are listed; of more all are summed.
-std::int64_t ListedDoubtsMax(std::int64_t outputs) {
-  constexpr std::int64_t kLeast = 1024;
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;
-  return std::min(outputs, std::clamp(outputs / 32, kLeast, kMost));
-}
-
-// Products have a fold of their own.
-ResultTargets ProductsOf(const ResultTargets& targets) {
-  ResultTargets products = targets;
-  products.count = 0;
-  for (int i = 0; i < targets.count; ++i) {
-    if (!IsProduct(targets.ops[i])) continue;
-    products.ops[products.count] = targets.ops[i];
-    products.arrays[products.count++] = targets.arrays[i];
-  }
-  return products;
-}
-
-}  // namespace
 
 absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec, const DeviceShape& device) {
   absl::StatusOr<Plan> plan = MakePlan(spec);
@@ -56,10 +22,10 @@ absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec, const DeviceSh
 
 Reduction::Reduction(Plan plan, const DeviceShape& device)
     : plan_(std::move(plan)), device_(device) {
-  if (IsWholeSum(plan_)) {
+  if (IsSumOfAll(plan_)) {
     is_whole_sum_ = true;
-    (void)Take(kExactSumScratchBytesMax);
-    zeroed_bytes_ = workspace_bytes_;
+    (void)places_.Take(kExactSumScratchBytesMax);
+    zeroed_bytes_ = places_.total_bytes();
     return;
   }
   Job job{.dtype = plan_.dtype, .bundle = plan_.bundle(), .device = device_};
@@ -68,21 +34,16 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
     return;
   }
   std::vector<Op> ops = plan_.ops;
-  const bool has_product = std::erase_if(ops, IsProduct) > 0;
-  settles_ = std::ranges::any_of(ops, IsSum);
+  const bool has_product = std::erase_if(ops, IsProductOfFloats) > 0;
+  settles_ = std::ranges::any_of(ops, IsOfFloatSums);
   if (settles_) {
-    const bool are_sums_enough = std::ranges::all_of(
-        ops, [](Op op) { return !IsSum(op) || IsOfSumAlone(StatisticOfFloats(op)); });
-    sums_ = {.dtype = plan_.dtype,
-             .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
-             .omits_nan = plan_.nan_policy == NanPolicy::kOmit,
-             .device = device_};
+    sums_ = SumsJobOf(plan_, device_);
     const SettleBytes bytes = SettleBytesOf(sums_, plan_.output_count);
-    (void)Take(sizeof(DoubtCounts));
-    sums_at_ = Take(bytes.all);
+    (void)places_.Take(sizeof(DoubtCounts));
+    sums_at_ = places_.Take(bytes.all);
     zeroed_bytes_ = sums_at_ + bytes.zeroed;
     numbers_max_ = ListedDoubtsMax(plan_.output_count);
-    numbers_at_ = Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
+    numbers_at_ = places_.Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
   }
   if (!ops.empty()) {
     job.bundle = BundleFor(plan_.dtype, ops, plan_.nan_policy);
@@ -95,13 +56,6 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
   }
 }
 
-std::size_t Reduction::Take(std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
-  const std::size_t at = workspace_bytes_;
-  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return at;
-}
-
 void Reduction::AddPass(const Job& job) {
   const Geometry& g = plan_.geometry;
   Pass pass{.job = job};
@@ -109,12 +63,12 @@ void Reduction::AddPass(const Job& job) {
   std::size_t partials_bytes = ElementsScratchBytes(job, {g.outer, g.reduce, g.inner});
   std::int64_t rows = g.row_count();
   for (const Geometry::Fold& fold : g.folds) {
-    pass.states_at.push_back(Take(static_cast<std::size_t>(rows) * state_bytes));
+    pass.states_at.push_back(places_.Take(static_cast<std::size_t>(rows) * state_bytes));
     rows = fold.outer * fold.inner;
     partials_bytes =
         std::max(partials_bytes, StatesScratchBytes(job, {fold.outer, fold.count, fold.inner}));
   }
-  pass.partials_at = Take(partials_bytes);
+  pass.partials_at = places_.Take(partials_bytes);
   passes_.push_back(std::move(pass));
 }
 
@@ -161,7 +115,9 @@ cudaError_t Reduction::Enqueue(const void* d_tensor, std::span<void* const> resu
   }
   for (const Pass& pass : passes_) {
     Output of_pass = output;
-    if (pass.job.is_product) of_pass.targets = ProductsOf(output.targets);
+    if (pass.job.is_product) {
+      of_pass.targets = TargetsWhere(output.targets, IsProductOfFloats);
+    }
     const cudaError_t error = Fold(pass, d_tensor, of_pass, workspace, stream);
     if (error != cudaSuccess) return error;
   }

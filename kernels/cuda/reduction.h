@@ -29,6 +29,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
+#include "kernels/scratch_places.h"
 #include "kernels/targets.h"
 
 namespace warpfold::cuda {
@@ -44,7 +45,7 @@ class Reduction {
   const Plan& plan() const { return plan_; }
 
   // Of device memory, on a multiple of 256 bytes.
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const { return places_.total_bytes(); }
 
   // Enqueues what a workspace needs before its first launch: zeros in its first bytes, which each
   // launch leaves as it found them. Again where something else was written there, or a launch
@@ -74,14 +75,13 @@ class Reduction {
     std::size_t partials_at = 0;
   };
 
-  std::size_t Take(std::size_t bytes);
   void AddPass(const Job& job);
   cudaError_t Fold(const Pass& pass, const void* d_tensor, const Output& output,
                    std::byte* d_workspace, cudaStream_t stream) const;
 
   Plan plan_;
   DeviceShape device_;
-  std::size_t workspace_bytes_ = 0;
+  ScratchPlaces places_;
   // At the workspace's beginning: zeros whenever a launch starts, and ends.
   std::size_t zeroed_bytes_ = 0;
   bool is_whole_sum_ = false;  // one kernel, and nothing else

@@ -17,25 +17,10 @@
 #include "kernels/finish.h"
 #include "kernels/fold.h"
 #include "kernels/plan.h"
+#include "kernels/scratch_places.h"
 #include "server/device/pieces.h"
 
 namespace warpfold {
-
-// Places in a block of scratch memory, one behind the other.
-class ScratchPlaces {
- public:
-  // Where so many bytes begin.
-  std::size_t Take(std::size_t bytes) {
-    constexpr std::size_t kAlignment = 256;
-    const std::size_t offset = total_bytes_;
-    total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return offset;
-  }
-  std::size_t total_bytes() const { return total_bytes_; }
-
- private:
-  std::size_t total_bytes_ = 0;
-};
 
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds

@@ -3,39 +3,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/ops/catalogue.h"
+#include "kernels/cuda/float_sums.h"
+#include "kernels/targets.h"
 #include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
 namespace {
 
-// Of more outputs than the list has room for all are summed again.
-std::int64_t DoubtsMax(std::int64_t outputs) {
-  constexpr std::int64_t kLeast = 1024;
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;
-  return std::min(outputs, std::clamp(outputs / 32, kLeast, kMost));
-}
-
 // Those of the targets' ops that sums do not give.
 ResultTargets WithoutSums(const ResultTargets& targets) {
-  ResultTargets others = targets;
-  others.count = 0;
-  for (int i = 0; i < targets.count; ++i) {
-    if (CudaSums::Gives(targets.ops[i])) continue;
-    others.ops[others.count] = targets.ops[i];
-    others.arrays[others.count++] = targets.arrays[i];
-  }
-  return others;
+  return TargetsWhere(targets, [](Op op) { return !cuda::IsOfFloatSums(op); });
 }
 
-bool IsProductOfFloats(Op op) { return StatisticOf<float>(op) == Statistic::kProduct; }
-
 bool IsWholeSum(const Plan& plan, const PieceCutter& cutter) {
-  return IsFloat(plan.dtype) && plan.input_bytes >= cuda::ExactSumBytesMin(plan.dtype) &&
-         plan.ops.size() == 1 && StatisticOf(plan.ops[0], plan.dtype) == Statistic::kSum &&
-         plan.nan_policy == NanPolicy::kPropagate && plan.output_count == 1 &&
-         plan.geometry.folds.empty() && cutter.is_whole() && !plan.leaves_states &&
-         !plan.leaves_partials;
+  return cuda::IsSumOfAll(plan) && plan.input_bytes >= cuda::ExactSumBytesMin(plan.dtype) &&
+         cutter.is_whole() && !plan.leaves_states && !plan.leaves_partials;
 }
 
 }  // namespace
@@ -55,10 +37,10 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
     return;
   }
   std::vector<Op> ops = plan.ops;
-  const bool has_product = std::erase_if(ops, IsProductOfFloats) > 0;
+  const bool has_product = std::erase_if(ops, cuda::IsProductOfFloats) > 0;
   const bool has_sums =
-      !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), CudaSums::Gives);
-  if (sums_pieces_) std::erase_if(ops, CudaSums::Gives);
+      !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), cuda::IsOfFloatSums);
+  if (sums_pieces_) std::erase_if(ops, cuda::IsOfFloatSums);
   // A state has the number of NaN, which a fold of products does not count.
   const bool counts_nan =
       leaves_states_ && !plan.leaves_partials && !has_sums && plan.nan_policy == NanPolicy::kOmit;
@@ -78,7 +60,7 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
     sums_.emplace(plan, cutter, device);
     if (!leaves_states_) sums_at_ = places_.Take(sums_->sums_bytes());
     if (!sums_pieces_) {
-      doubts_.capacity = DoubtsMax(outputs_);
+      doubts_.capacity = cuda::ListedDoubtsMax(outputs_);
       doubts_at_ = places_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
     }
   }

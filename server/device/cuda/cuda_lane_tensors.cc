@@ -2,6 +2,7 @@
 // pinned slabs.
 #include <algorithm>
 
+#include "kernels/cuda/float_sums.h"
 #include "server/device/cuda/cuda_lane.h"
 
 namespace warpfold {
@@ -45,7 +46,7 @@ absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_da
 }
 
 bool CudaLane::JoinsPartials(const Plan& plan) const {
-  return IsFloat(plan.dtype) && std::any_of(plan.ops.begin(), plan.ops.end(), CudaSums::Gives);
+  return IsFloat(plan.dtype) && std::any_of(plan.ops.begin(), plan.ops.end(), cuda::IsOfFloatSums);
 }
 
 absl::StatusOr<std::optional<Outcome>> CudaLane::JoinPartials(

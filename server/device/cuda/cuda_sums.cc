@@ -2,33 +2,21 @@
 
 #include <algorithm>
 
-#include "kernels/exact/results.h"
+#include "kernels/cuda/float_sums.h"
 #include "kernels/ops/catalogue.h"
 #include "server/device/cuda/cuda_resources.h"
 
 namespace warpfold {
 namespace {
 
-cuda::SumsJob JobOf(const Plan& plan, const cuda::DeviceShape& device) {
-  const bool are_sums_enough = std::all_of(plan.ops.begin(), plan.ops.end(), [](Op op) {
-    return !CudaSums::Gives(op) || IsOfSumAlone(StatisticOf<float>(op));
-  });
-  return {.dtype = plan.dtype,
-          .sums = are_sums_enough ? exact::Sums::kSum : exact::Sums::kStatistics,
-          .omits_nan = plan.nan_policy == NanPolicy::kOmit,
-          .device = device};
-}
-
 // What sums take that are not kept.
 constexpr std::size_t kSlotBytesMax = std::size_t{4} << 20;
 
 }  // namespace
 
-bool CudaSums::Gives(Op op) { return IsOfSums(StatisticOf<float>(op)); }
-
 CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
     : geometry_(plan.geometry),
-      job_(JobOf(plan, device)),
+      job_(cuda::SumsJobOf(plan, device)),
       sums_bytes_(cuda::OutputSumsBytes(job_)),
       outputs_(plan.output_count),
       ends_rows_(!plan.leaves_states && cutter.kind() == PieceKind::kPlanes &&

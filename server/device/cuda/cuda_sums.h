@@ -19,10 +19,7 @@ namespace warpfold {
 // One reduction's. All calls enqueue on the stream that Place was given.
 class CudaSums {
  public:
-  // The ops of floats whose results it gives.
-  static bool Gives(Op op);
-
-  // REQUIRES: it gives one of the plan's ops.
+  // REQUIRES: one of the plan's ops is rounded from sums (cuda::IsOfFloatSums).
   CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
 
   // exact::OutputSums of so many bytes an output: those of a plan that leaves states are states.

@@ -1,0 +1,27 @@
+// How the parts of a reduction's scratch memory lie in one block of it.
+#ifndef WARPFOLD_KERNELS_SCRATCH_PLACES_H_
+#define WARPFOLD_KERNELS_SCRATCH_PLACES_H_
+
+#include <cstddef>
+
+namespace warpfold {
+
+// Places in a block of scratch memory, one behind the other.
+class ScratchPlaces {
+ public:
+  // Where so many bytes begin.
+  std::size_t Take(std::size_t bytes) {
+    constexpr std::size_t kAlignment = 256;
+    const std::size_t offset = total_bytes_;
+    total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return offset;
+  }
+  std::size_t total_bytes() const { return total_bytes_; }
+
+ private:
+  std::size_t total_bytes_ = 0;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_KERNELS_SCRATCH_PLACES_H_
