@@ -139,7 +139,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   // One sweep is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSparesCounts && !kHasIndices<F>);
-  static constexpr bool kPacksRows = kIsByteInteger<T> && kVector % 4 == 0;
+  static constexpr bool kPacksRows = kIsPackable<T> && kVector % 4 == 0;
   // Rows that a thread loads before it adds any: as many bytes of narrow elements on their way as
   // of wide ones.
   static constexpr int kRowsAtOnce = kRows * (sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4);

@@ -21,13 +21,20 @@ __device__ __forceinline__ HalfWords LiftPair(const Packed<F8E4M3>& x) {
   return LiftE4M3Pair(x.word >> (16 * kPair));
 }
 
+__device__ __forceinline__ Half LowHalf(HalfWords pair) {
+  return Half{static_cast<std::uint16_t>(pair)};
+}
+__device__ __forceinline__ Half HighHalf(HalfWords pair) {
+  return Half{static_cast<std::uint16_t>(pair >> 16)};
+}
+
 // visit(lifted element, its number) of all four.
 template <typename T, class Visit>
 __device__ __forceinline__ void ForEachLifted(const Packed<T>& x, const Visit& visit) {
   const HalfWords pairs[2] = {LiftPair<0>(x), LiftPair<1>(x)};
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    visit(Half{static_cast<std::uint16_t>(pairs[i / 2] >> (i % 2 * 16))}, i);
+    visit(i % 2 == 0 ? LowHalf(pairs[i / 2]) : HighHalf(pairs[i / 2]), i);
   }
 }
 
@@ -66,31 +73,11 @@ requires kIsLifted<T> __device__ __forceinline__ double AddFinite(double sum, T 
   return __fma_rn(Moved(x), MovedBy<T>(), sum);
 }
 
-// Four finite elements and, for sums, the numbers that they are.
-template <typename T>
-struct FiniteFloats {
-  Packed<T> stored;
-  double numbers[4];
-
-  __device__ __forceinline__ explicit FiniteFloats(const Packed<T>& x) : stored(x) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) numbers[i] = __dmul_rn(Moved(x.Byte(i)), MovedBy<T>());
-  }
-};
-
 // The least size of an element that is not zero, as a float32's bits.
 template <typename T>
 inline constexpr std::uint32_t kLeastSize =
     static_cast<std::uint32_t>(127 + 1 - ((1 << (T::kExponentBits - 1)) - 1) - T::kMantissaBits)
     << 23;
-
-// Which of the elements is extreme, or NaN.
-template <bool kIsMin, bool kOmitsNan, typename T>
-requires kIsLifted<T> __device__ __forceinline__ Half ExtremeOf(const Packed<T>& x) {
-  const HalfWords pair = ExtremePair<kIsMin, kOmitsNan>(LiftPair<0>(x), LiftPair<1>(x));
-  return Extreme<kIsMin, kOmitsNan>(Half{static_cast<std::uint16_t>(pair)},
-                                    Half{static_cast<std::uint16_t>(pair >> 16)});
-}
 
 }  // namespace warpfold::cuda
 

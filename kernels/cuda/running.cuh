@@ -17,13 +17,7 @@
 
 namespace warpfold::cuda {
 
-// Whether C adds up float64 numbers that elements of E are.
-template <class C, typename E>
-inline constexpr bool kAddsNumbers = std::is_same_v<C, Sum<E>> || std::is_same_v<C, AbsSum<E>> ||
-                                     std::is_same_v<C, exact::SquareSumPair<E>>;
-
-// A component that reads its elements once. Those of floats of 8 bits come by four, Packed or
-// FiniteFloats.
+// A component that reads its elements once.
 template <class C>
 struct Running {
   using Value = typename C::Acc;
@@ -47,21 +41,6 @@ struct Running {
     }
     // Bytes are never NaN nor infinite.
   }
-  template <typename T>
-  __device__ static void Add(Value& value, const FiniteFloats<T>& x, int number) {
-    using E = Lifted<T>;
-    if constexpr (std::is_same_v<C, NanCount<E>> || std::is_same_v<C, InfCount<E>>) return;
-    if constexpr (kAddsNumbers<C, E>) {
-#pragma unroll
-      for (const double number : x.numbers) {
-        if constexpr (std::is_same_v<C, Sum<E>>) value += number;
-        if constexpr (std::is_same_v<C, AbsSum<E>>) value += std::fabs(number);
-        if constexpr (std::is_same_v<C, exact::SquareSumPair<E>>) C::AddSquareOf(value, number);
-      }
-    } else {
-      Add(value, x.stored, number);
-    }
-  }
   __device__ static Value Combine(const Value& a, const Value& b) { return C::Combine(a, b); }
   __device__ static Value Settle(const Value& value) { return value; }
 };
@@ -74,14 +53,6 @@ struct RunningFloatExtremum {
   using Value = T;
   __device__ static Value Identity() { return kOmits ? QuietNan<T>() : Infinity<T>(!kIsMin); }
   __device__ static void Add(Value& value, T x, int) { value = Combine(value, x); }
-  template <typename Stored>
-  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
-    value = Combine(value, ExtremeOf<kIsMin, kOmits>(x));
-  }
-  template <typename Stored>
-  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int number) {
-    Add(value, x.stored, number);
-  }
   __device__ static Value Combine(Value a, Value b) { return Extreme<kIsMin, kOmits>(a, b); }
   __device__ static OrderedKey<T> Settle(Value value) {
     if (!IsNan(value)) return ToKey(value);
@@ -96,14 +67,6 @@ struct RunningLargestSize {
   using Value = float;
   __device__ static Value Identity() { return 0; }
   __device__ static void Add(Value& value, T x, int) { value = fmaxf(value, fabsf(Widen(x))); }
-  template <typename Stored>
-  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
-    ForEachLifted(x, [&](T lifted, int) { Add(value, lifted, 0); });
-  }
-  template <typename Stored>
-  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int) {
-    Add(value, x.stored, 0);
-  }
   __device__ static Value Combine(Value a, Value b) { return fmaxf(a, b); }
   __device__ static std::int32_t Settle(Value value) { return BitCast<std::int32_t>(value); }
 };
@@ -122,10 +85,6 @@ struct RunningSmallestSize {
   template <typename Stored>
   __device__ static void Add(Value& value, const Packed<Stored>&, int) {
     value = 2 * kLeastSize<Stored> - 1;
-  }
-  template <typename Stored>
-  __device__ static void Add(Value& value, const FiniteFloats<Stored>& x, int) {
-    Add(value, x.stored, 0);
   }
   __device__ static Value Combine(Value a, Value b) { return min(a, b); }
   __device__ static std::int32_t Settle(Value value) {
@@ -220,6 +179,35 @@ struct Running<OmitNan<ArgMin<T>>> : RunningIndexed<T, true, true> {};
 template <typename T>
 struct Running<OmitNan<ArgMax<T>>> : RunningIndexed<T, false, true> {};
 
+// Of floats of 8 bits: an extremum, as those of pairs of halves, an instruction for two.
+template <typename Stored, bool kIsMin, bool kOmits>
+struct RunningExtremumPair {
+  using Of = RunningFloatExtremum<Half, kIsMin, kOmits>;
+  using Value = HalfWords;
+  __device__ static Value Identity() { return Permute<0x1010>(Of::Identity().bits); }
+  __device__ static void Add(Value& value, Half x, int) {
+    value = Combine(value, Permute<0x1010>(x.bits));
+  }
+  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
+    value = Combine(value, ExtremePair<kIsMin, kOmits>(LiftPair<0>(x), LiftPair<1>(x)));
+  }
+  __device__ static Value Combine(Value a, Value b) { return ExtremePair<kIsMin, kOmits>(a, b); }
+  __device__ static OrderedKey<Half> Settle(Value value) {
+    return Of::Settle(Extreme<kIsMin, kOmits>(LowHalf(value), HighHalf(value)));
+  }
+};
+
+// And a sum, which packed elements enter as if all were finite. Where they are not, the minimum and
+// the maximum say what it is (Settled in sweeps.cuh), so that no element is looked at for it.
+template <typename Stored>
+struct RunningSumOfFinite : Running<Sum<Half>> {
+  using Running<Sum<Half>>::Add;
+  __device__ static void Add(double& value, const Packed<Stored>& x, int) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) value = AddFinite(value, x.Byte(i));
+  }
+};
+
 // Of a product of integers the first sweep of a warp takes the sign alone: an exclusive or, in
 // whose sign bits the signs are. Zeros and sums of absolute values say most often what the product
 // is, for it is soon past 64 bits (SettleProduct in sweeps.cuh).
@@ -254,6 +242,10 @@ template <typename Stored, NanPolicy kNanPolicy, class... Components, bool kByWa
 struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   using F = Fold<Stored, kNanPolicy, Components...>;
   using T = typename F::Element;
+  template <class C>
+  static constexpr bool kSeeksMin = std::is_same_v<C, Min<T>> || std::is_same_v<C, ArgMin<T>>;
+  template <class C>
+  static constexpr bool kSeeksMax = std::is_same_v<C, Max<T>> || std::is_same_v<C, ArgMax<T>>;
   // An indexed extremum whose value is asked for anyway needs no slot of its own.
   template <class C>
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
@@ -263,9 +255,24 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   template <class C>
   static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
   static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);
+  // Where squares add up, too, they keep the units of float64 busy, and conversions go beside.
+  static constexpr bool kSumsFinite =
+      kIsLifted<Stored> && !F::kOmitsNan && F::template kHas<Sum<T>> && F::template kHas<Min<T>> &&
+      F::template kHas<Max<T>> && !F::template kHas<exact::SquareSumPair<T>>;
   template <class C>
-  using Of = std::conditional_t<kIsLateProduct<C>, RunningSigns<T>,
-                                Running<typename F::template Applied<C>>>;
+  static constexpr auto OfComponent() {
+    if constexpr (kIsLateProduct<C>) {
+      return TypeTag<RunningSigns<T>>{};
+    } else if constexpr (kSumsFinite && std::is_same_v<C, Sum<T>>) {
+      return TypeTag<RunningSumOfFinite<Stored>>{};
+    } else if constexpr (kIsLifted<Stored> && (kSeeksMin<C> || kSeeksMax<C>)) {
+      return TypeTag<RunningExtremumPair<Stored, kSeeksMin<C>, F::kOmitsNan>>{};
+    } else {
+      return TypeTag<Running<typename F::template Applied<C>>>{};
+    }
+  }
+  template <class C>
+  using Of = typename decltype(OfComponent<C>())::type;
 
   template <class C>
   struct NoSlot {};
@@ -303,14 +310,6 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
       using C = typename decltype(tag)::type;
       Of<C>::Add(Get<C>(value), x, number);
     });
-  }
-  template <typename Float8>
-  requires(kIsLifted<Float8> && (kAddsNumbers<Components, T> || ...) && !F::kOmitsNan) __device__
-      static void Add(Value& value, const Packed<Float8>& x, int number) {
-    if (NotFiniteBytes<Float8>(x.word) == 0) return Add(value, FiniteFloats<Float8>(x), number);
-      // As little code as can be: there is a copy for each word of a tile.
-#pragma unroll 1
-    for (int i = 0; i < 4; ++i) Add(value, Lift(x.Byte(i)), number + i);
   }
   __device__ static Value Combine(const Value& a, const Value& b) {
     Value value;

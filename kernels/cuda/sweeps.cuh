@@ -174,6 +174,13 @@ __device__ __forceinline__ typename F::Acc Settled(const typename First::Value& 
       F::template Get<C>(acc) = across.template Fold<C>(settled);
     }
   });
+  if constexpr (First::kSumsFinite) {
+    if (!F::AllFinite(acc)) {
+      using T = typename F::Element;
+      F::template Get<Sum<T>>(acc) = WidenToDouble(FromKey<T>(F::template Get<Min<T>>(acc))) +
+                                     WidenToDouble(FromKey<T>(F::template Get<Max<T>>(acc)));
+    }
+  }
   return acc;
 }
 

@@ -42,8 +42,11 @@ namespace internal {
 template <typename Stored, bool kIsOfFloats = kIsFloat<Stored>>
 struct Folds {
   using T = Lifted<Stored>;
-  using SumAlone = PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>;
   using Range = PlainFold<Stored, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
+  // Of floats of 8 bits the extrema say of a sum whether it is finite, too.
+  using SumAlone =
+      std::conditional_t<kIsLifted<Stored>, Range,
+                         PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>>;
   using Statistics = BoundedStatistics<Stored, NanPolicy::kPropagate>;
   template <NanPolicy kNanPolicy>
   using Full = BoundedFull<Stored, kNanPolicy>;

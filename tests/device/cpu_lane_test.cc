@@ -35,6 +35,7 @@ TEST_F(CpuLaneTest, AnswersWhereAllElementsAreNan) {
   testing::AnswersWhereAllElementsAreNan(*lane_);
 }
 TEST_F(CpuLaneTest, FindsExtremaBesideTilesOfNan) { testing::FindsExtremaBesideTilesOfNan(*lane_); }
+TEST_F(CpuLaneTest, SumsRowsWithInfinities) { testing::SumsRowsWithInfinities(*lane_); }
 TEST_F(CpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
   testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
 }

@@ -110,6 +110,31 @@ inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
   }
 }
 
+// A sum's infinity is that of the elements, whatever the sum of the others is.
+inline void SumsRowsWithInfinities(Lane& lane) {
+  std::mt19937_64 random(63);
+  for (const DType dtype : kFloatDTypes) {
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kIsFloat<T>) {
+        for (const std::int64_t length : {5, 700, 32'768}) {
+          const std::vector<T> data = RowsWithInfinities<T>(16, length, random);
+          for (const std::int64_t axis : {1, 0}) {
+            const ReduceSpec spec{.dtype = dtype,
+                                  .shape = {16, length},
+                                  .ops = {Op::kSum, Op::kMean, Op::kMaxAbs},
+                                  .axes = {axis}};
+            const Plan plan = *MakePlan(spec);
+            const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+            ASSERT_TRUE(outcome.ok()) << outcome.status();
+            EXPECT_EQ(outcome->results, ExpectedResults<T>(spec, data)) << Case{spec}.ToString();
+          }
+        }
+      }
+    });
+  }
+}
+
 // VAR and STD of elements that differ, and of elements that do not, by a correction that leaves no
 // divisor: infinity, 0 / 0, and without NaN always NaN.
 template <typename T>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,10 @@ namespace {
 
 class EmulatedExactTest : public EmulatedTest {
  protected:
-  // Elements as hard as they come.
-  void ExpectTheCpusBits(const ReduceSpec& spec) {
+  // `data`: bytes.
+  void ExpectTheCpusBits(const ReduceSpec& spec, std::span<const char> data) {
     SCOPED_TRACE(testing::ToString(spec));
     const Plan plan = *MakePlan(spec);
-    const std::vector<char> data = testing::HardTensor(spec, random_);
     const cuda::DeviceShape device = AnyDevice();
     const emulator::GuardedMemory input(data.size(), AnyOffset());
     std::memcpy(input.data(), data.data(), data.size());
@@ -100,7 +100,7 @@ TEST_F(EmulatedExactTest, HasTheCpusBits) {
     // The rounded ones beside each other, and now and then as much as may be.
     if (OneIn(3)) spec.ops = {Op::kSum, Op::kMean, Op::kVar, Op::kStd, Op::kL1Norm, Op::kL2Norm};
     if (OneIn(6)) spec.ops = testing::AnyOps(kRequestOpsMax, random_);
-    ExpectTheCpusBits(spec);
+    ExpectTheCpusBits(spec, testing::HardTensor(spec, random_));
   }
   // Both ways were taken; of floats of 8 bits float64 holds every sum.
   EXPECT_GT(doubts_, sums_alone_);
@@ -108,6 +108,23 @@ TEST_F(EmulatedExactTest, HasTheCpusBits) {
     EXPECT_GT(sums_alone_, 0);
   }
   EXPECT_LT(doubts_, outputs_ / 2);
+}
+
+// A sum's infinity is that of the elements, whatever the sum of the others is.
+TEST_F(EmulatedExactTest, RowsWithInfinitiesHaveTheCpusBits) {
+  // The long ones often enough that some begin on 16 bytes.
+  for (const std::int64_t length : {5, 700, 8192, 8192, 8192, 8192}) {
+    const std::vector<T> data = testing::RowsWithInfinities<T>(16, length, random_);
+    const std::span<const char> bytes(reinterpret_cast<const char*>(data.data()),
+                                      data.size() * sizeof(T));
+    for (const ReduceSpec& spec :
+         {SpecOf(16, length, 1, {Op::kSum, Op::kMaxAbs}), SpecOf(1, 16, length, {Op::kSum}),
+          SpecOf(1, 16, length, {Op::kMean, Op::kPtp})}) {
+      ExpectTheCpusBits(spec, bytes);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_EQ(doubts_, 0);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ TEST_P(GpuLaneTest, AnswersWhereAllElementsAreNan) {
   testing::AnswersWhereAllElementsAreNan(*lane_);
 }
 TEST_P(GpuLaneTest, FindsExtremaBesideTilesOfNan) { testing::FindsExtremaBesideTilesOfNan(*lane_); }
+TEST_P(GpuLaneTest, SumsRowsWithInfinities) { testing::SumsRowsWithInfinities(*lane_); }
 TEST_P(GpuLaneTest, AnswersWhereTheCorrectionLeavesNoDivisor) {
   testing::AnswersWhereTheCorrectionLeavesNoDivisor(*lane_);
 }

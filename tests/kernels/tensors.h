@@ -122,6 +122,27 @@ std::vector<T> RowsWithTilesOfNan(std::int64_t rows, std::int64_t row_elements,
   return x;
 }
 
+// Rows of numbers of one sign, and somewhere among them an infinity of the other, one of either
+// sign, an infinity and a NaN, or none of these.
+template <typename T>
+std::vector<T> RowsWithInfinities(std::int64_t rows, std::int64_t row_elements,
+                                  std::mt19937_64& random) {
+  std::vector<T> x;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double sign = row % 2 != 0 ? 1 : -1;
+    std::vector<T> elements(static_cast<std::size_t>(row_elements), ElementOf<T>(400 * sign));
+    const auto put = [&](double number) {
+      elements[random() % elements.size()] = ElementOf<T>(number);
+    };
+    const std::int64_t kind = row / 2 % 4;
+    if (kind < 3) put(-HUGE_VAL * sign);
+    if (kind == 1) put(HUGE_VAL * sign);
+    if (kind == 2) put(std::nan(""));
+    x.insert(x.end(), elements.begin(), elements.end());
+  }
+  return x;
+}
+
 // The results that every backend must give, as bytes, one string an op.
 template <typename T>
 std::vector<std::string> ExpectedResults(const ReduceSpec& spec, const std::vector<T>& data) {
