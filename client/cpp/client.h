@@ -168,6 +168,7 @@ struct CudaMemory {
 struct ReduceResult {
   Op op = v1::OP_UNSPECIFIED;
   Tensor tensor;
+  int trailing_dims = 0;  // of the shape's last dimensions the op's own, behind those that are kept
 };
 
 struct ReduceAnswer {

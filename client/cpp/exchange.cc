@@ -19,6 +19,14 @@ bool HasVariance(Op op) {
   return row != nullptr && row->params == absl::string_view("variance");
 }
 
+// Whether the dimensions of its own are as many as the op has, as far as that is known.
+bool HasItsDimensions(const ReduceResult& result) {
+  const OpRow* row = RowOf(result.op);
+  if (row != nullptr) return result.trailing_dims == row->trailing_dims;
+  return result.trailing_dims >= 0 &&
+         static_cast<std::size_t>(result.trailing_dims) <= result.tensor.shape.size();
+}
+
 }  // namespace
 
 v1::ReduceRequest RequestWithoutTensor(const ReduceOptions& options) {
@@ -43,12 +51,18 @@ absl::StatusOr<ReduceAnswer> ParseAnswer(v1::ReduceResponse message, int attempt
     ReduceResult to{from.spec().op(),
                     {from.tensor().dtype(),
                      {from.tensor().shape().begin(), from.tensor().shape().end()},
-                     std::move(*from.mutable_data())}};
+                     std::move(*from.mutable_data())},
+                    from.trailing_dims()};
     const absl::StatusOr<std::int64_t> bytes = TensorBytes(to.tensor.dtype, to.tensor.shape);
     if (!bytes.ok() || static_cast<std::size_t>(*bytes) != to.tensor.data.size()) {
       return absl::InternalError(absl::StrCat(
           "the server's result ", i, " (", Name(to.op), ", ", Name(to.tensor.dtype), " ",
           ShapeText(to.tensor.shape), ", ", to.tensor.data.size(), " bytes) is not a tensor"));
+    }
+    if (!HasItsDimensions(to)) {
+      return absl::InternalError(absl::StrCat(
+          "the server's result ", i, " (", Name(to.op), " ", ShapeText(to.tensor.shape), ") has ",
+          to.trailing_dims, " dimensions of its own, which the op does not have"));
     }
     answer.results.push_back(std::move(to));
   }
@@ -128,8 +142,13 @@ absl::Status Append(const ReduceAnswer& next, std::size_t dimension, ReduceAnswe
   for (std::size_t r = 0; r < whole.results.size(); ++r) {
     Tensor& to = whole.results[r].tensor;
     const Tensor& from = next.results[r].tensor;
-    if (from.dtype != to.dtype || from.shape.size() != to.shape.size() ||
-        dimension >= to.shape.size()) {
+    std::vector<std::int64_t> joined = from.shape;
+    if (dimension < std::min(from.shape.size(), to.shape.size())) {
+      joined[dimension] = to.shape[dimension];
+    }
+    if (from.dtype != to.dtype || joined != to.shape ||
+        next.results[r].trailing_dims != whole.results[r].trailing_dims ||
+        dimension + static_cast<std::size_t>(whole.results[r].trailing_dims) >= to.shape.size()) {
       return absl::InternalError("the servers' results for the stripes do not fit each other");
     }
     to.shape[dimension] += from.shape[dimension];

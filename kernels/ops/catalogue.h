@@ -112,6 +112,24 @@ constexpr KindSet NeedsOf(std::span<const Op> ops) {
   return needs;
 }
 
+// How many dimensions the results of op struct O have of their own, behind those that are kept.
+template <class O>
+constexpr int TrailingDimsOf() {
+  if constexpr (requires { O::kTrailingDims; }) {
+    return O::kTrailingDims;
+  } else {
+    return 0;
+  }
+}
+constexpr int TrailingDims(Op op) {
+  int dims = 0;
+  int at = 0;
+  Ops::ForEach([&](auto tag) {
+    if (at++ == static_cast<int>(op)) dims = TrailingDimsOf<typename decltype(tag)::type>();
+  });
+  return dims;
+}
+
 // The dtype of `op`'s result over elements of `dtype`.
 constexpr DType ResultDType(Op op, DType dtype) {
   return internal::OpRowOf(op).results[static_cast<std::size_t>(dtype)];

@@ -5,6 +5,8 @@
 //   static constexpr Statistic kStatistic;
 //                                         over elements T what is rounded from exact sums or
 //                                         products; kNone where Finish makes the result
+//   static constexpr int kTrailingDims;   how many dimensions its results have of their own, behind
+//                                         those that are kept; only where they have some
 //   template <typename T, class Values>
 //   static R Finish(const Values&);       the result of one output, R being its dtype's type, or
 //                                         Checked<R> of an integer that may not fit

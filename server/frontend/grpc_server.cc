@@ -58,6 +58,7 @@ void FillInfo(Op op, v1::OpInfo* out) {
   out->set_summary(info.summary);
   out->set_refuses_empty(!info.has_empty);
   if (info.params != nullptr) out->set_params(info.params->name);
+  out->set_trailing_dims(TrailingDims(op));
   for (const DType dtype : kAllDTypes) {
     v1::DTypeRule* rule = out->add_rules();
     rule->set_dtype(ToProto(dtype));

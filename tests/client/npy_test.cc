@@ -161,6 +161,14 @@ TEST(NpyTest, WhatIsWrittenIsReadBack) {
 }
 
 // Run under AddressSanitizer this also shows that nothing is read past the end.
+TEST(NpyTest, ATransposeLeavesTheLastDimensionsWhereTheyAre) {
+  const Tensor tensor{v1::DTYPE_U8, {2, 3, 2}, "aAbBcCdDeEfF"};
+  EXPECT_EQ(Reversed(tensor, 0).data, "adbecfADBECF");
+  const Tensor of_pairs = Reversed(tensor, 1);
+  EXPECT_THAT(of_pairs.shape, ElementsAre(3, 2, 2));
+  EXPECT_EQ(of_pairs.data, "aAdDbBeEcCfF");
+}
+
 TEST(NpyTest, NoMutationOfAFileCrashesTheReader) {
   std::mt19937_64 random(20261121);
   const std::string valid = NpyFile(HeaderFor("<f4", "(2, 3)"), std::string(24, 'x'));

@@ -297,6 +297,7 @@ def lies():
         "too few bytes": lie(lambda a, r: setattr(r, "data", bytes(15))),
         "too many bytes": lie(lambda a, r: setattr(r, "data", bytes(24))),
         "a narrower dtype": lie(lambda a, r: setattr(r.tensor, "dtype", 12)),
+        "a dimension of its own": lie(lambda a, r: setattr(r, "trailing_dims", 1)),
         "no result": lie(lambda a, r: a.results.pop()),
         "two results": lie(lambda a, r: a.results.add()),
         "cut off": whole[:-3],

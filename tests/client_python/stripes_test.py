@@ -11,7 +11,7 @@ from cuts import CUTS, assert_same_bits, floats
 from fake_server import HANG, Failure
 
 import warpfold
-from warpfold import _contract
+from warpfold import _catalogue, _contract
 from warpfold._dtypes import OF_ML_DTYPES
 from warpfold._parts import outermost_run, state_bytes
 from warpfold._request import plan
@@ -222,10 +222,29 @@ def test_a_stripe_is_tried_again_alone(fake, striping, either_client):
     assert len(fake.calls) == 9 and answer.attempts == 2
 
 
-def _column_of_sums(count):
+def test_dimensions_of_an_ops_own_are_behind_the_others(fake, striping, either_client, monkeypatch):
+    # No op has any: three numbers each, as if SUM's were such.
+    monkeypatch.setitem(_catalogue.TRAILING_DIMS, "sum", 1)
+    client = either_client(fake.target, connections=2)
+    fake.answers = [_column_of_sums(2, own=(3,), first=6 * i) for i in range(8)]
+    answer = client.reduce(np.ones((16, 4)), ["sum"], axis=1)["sum"]
+    assert len(fake.calls) == 8
+    assert answer.shape == (16, 3)
+    assert sorted(map(tuple, answer)) == [tuple(3.0 * i + np.arange(3)) for i in range(16)]
+    fake.answers, fake.answer = [], _column_of_sums(2)
+    with pytest.raises(warpfold.InternalError, match="0 dimensions of its own"):
+        client.reduce(np.ones((2, 3)), ["sum"], axis=1)
+
+
+def _column_of_sums(count, own=(), first=None):
+    """`count` results of 0, or of numbers that count on from `first`."""
+    numbers = np.zeros((count, *own)) + (0 if first is None else first)
+    if first is not None:
+        numbers += np.arange(numbers.size).reshape(numbers.shape)
     answer = _contract.ReduceResponse()
-    answer.results.add(spec={"op": 1}, data=bytes(8 * count)).tensor.dtype = 13
-    answer.results[0].tensor.shape.append(count)
+    answer.results.add(spec={"op": 1}, data=numbers.tobytes(), trailing_dims=len(own))
+    answer.results[0].tensor.dtype = 13
+    answer.results[0].tensor.shape.extend(numbers.shape)
     return answer.SerializeToString()
 
 

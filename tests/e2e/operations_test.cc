@@ -79,6 +79,7 @@ TEST_F(OperationsTest, ServerInfoTellsLimitsOpsAndDTypes) {
     EXPECT_EQ(row.op(), info.ops(i));
     EXPECT_EQ(row.rules_size(), info.dtypes_size());
     EXPECT_FALSE(row.summary().empty());
+    EXPECT_EQ(row.trailing_dims(), 0);
     EXPECT_EQ(row.params(), row.op() == v1::OP_VAR || row.op() == v1::OP_STD ? "variance" : "");
   }
   ASSERT_EQ(info.source_roles_size(), 1);

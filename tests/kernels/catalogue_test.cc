@@ -85,6 +85,16 @@ TEST(CatalogueTest, AnOpIsRoundedOrFinishes) {
   }
 }
 
+// Its results are pairs.
+struct PairOp {
+  static constexpr int kTrailingDims = 1;
+};
+
+TEST(CatalogueTest, AnOpSaysHowManyDimensionsItsResultsHaveOfTheirOwn) {
+  EXPECT_EQ(TrailingDimsOf<PairOp>(), 1);
+  for (const Op op : kAllOps) EXPECT_EQ(TrailingDims(op), 0) << Name(op);
+}
+
 TEST(CatalogueTest, TheSmallestFusionThatHoldsARequestServesIt) {
   for (unsigned set = 1; set < 1u << kOpCount; ++set) {
     std::vector<Op> ops;

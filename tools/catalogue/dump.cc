@@ -95,6 +95,7 @@ json AllOpRows() {
                     {"needs", NamesIn(info.needs)},
                     {"has_empty", info.has_empty},
                     {"params", ParamsOf(info)},
+                    {"trailing_dims", TrailingDims(op)},
                     {"results", results},
                     {"may_be_refused", may_be_refused},
                     {"state_bytes_max", state_bytes}});

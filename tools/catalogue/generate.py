@@ -26,6 +26,7 @@ PYTHON_NAMES = (
     "PARAMS",
     "REFUSE_EMPTY",
     "RESULTS",
+    "TRAILING_DIMS",
 )
 MADE = "Made by tools/catalogue/generate.py; not to be edited."
 
@@ -78,6 +79,7 @@ def cpp_header(catalogue):
         "  Op op;",
         "  bool has_empty;  // it has a result over no elements",
         "  const char* params;  // the field of OpSpec.params that is its own; or empty",
+        "  int trailing_dims;  // that its results have of their own, behind those that are kept",
         "  // The most bytes that a partial state has of one output, for each of kDTypeRows.",
         f"  std::int64_t state_bytes_max[{len(dtypes)}];",
         "};",
@@ -88,7 +90,8 @@ def cpp_header(catalogue):
         sizes = ", ".join(str(op["state_bytes_max"][d["name"]]) for d in dtypes)
         has_empty = str(op["has_empty"]).lower()
         params = op["params"]["name"] if op["params"] else ""
-        lines.append(f'    {{v1::OP_{op["name"].upper()}, {has_empty}, "{params}", {{{sizes}}}}},')
+        own = f'{has_empty}, "{params}", {op["trailing_dims"]}'
+        lines.append(f'    {{v1::OP_{op["name"].upper()}, {own}, {{{sizes}}}}},')
     lines += [
         "};",
         "",
@@ -127,6 +130,9 @@ def cpp_header(catalogue):
 
 def python_dict(name, kind, pairs):
     """A dict by name, a line an item."""
+    pairs = list(pairs)
+    if not pairs:
+        return [f"{name}: {kind} = {{}}"]
     return [f"{name}: {kind} = {{", *(f'    "{key}": {value},' for key, value in pairs), "}"]
 
 
@@ -167,6 +173,13 @@ def python_module(catalogue):
             "PARAMS",
             "dict[str, str]",
             ((op["name"], f'"{op["params"]["name"]}"') for op in ops if op["params"]),
+        ),
+        "",
+        "# How many dimensions an op's results have of their own, where they have some.",
+        *python_dict(
+            "TRAILING_DIMS",
+            "dict[str, int]",
+            ((op["name"], op["trailing_dims"]) for op in ops if op["trailing_dims"]),
         ),
         "",
         "# What `describe` asks for.",

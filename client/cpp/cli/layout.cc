@@ -60,14 +60,20 @@ std::int64_t ReversedPlace(std::int64_t at, std::span<const std::int64_t> shape)
   return place;
 }
 
-Tensor Reversed(const Tensor& tensor) {
+Tensor Reversed(const Tensor& tensor, int trailing_dims) {
   Tensor reversed = tensor;
-  std::reverse(reversed.shape.begin(), reversed.shape.end());
-  const std::size_t element_bytes = ElementBytes(tensor.dtype);
-  for (std::size_t at = 0; at < tensor.data.size() / element_bytes; ++at) {
-    const auto place = ReversedPlace(static_cast<std::int64_t>(at), tensor.shape);
-    std::memcpy(reversed.data.data() + static_cast<std::size_t>(place) * element_bytes,
-                tensor.data.data() + at * element_bytes, element_bytes);
+  std::reverse(reversed.shape.begin(), reversed.shape.end() - trailing_dims);
+  const std::span<const std::int64_t> shape = tensor.shape;
+  const std::span kept = shape.first(shape.size() - static_cast<std::size_t>(trailing_dims));
+  std::size_t bytes = ElementBytes(tensor.dtype);
+  for (const std::int64_t length : shape.subspan(kept.size())) {
+    bytes *= static_cast<std::size_t>(length);
+  }
+  if (bytes == 0) return reversed;
+  for (std::size_t at = 0; at < tensor.data.size() / bytes; ++at) {
+    const auto place = ReversedPlace(static_cast<std::int64_t>(at), kept);
+    std::memcpy(reversed.data.data() + static_cast<std::size_t>(place) * bytes,
+                tensor.data.data() + at * bytes, bytes);
   }
   return reversed;
 }

@@ -37,8 +37,9 @@ absl::StatusOr<ReduceOptions> ReversedOptions(const ReduceOptions& options,
 // Where element `at` of an array of `shape` is in its transpose.
 std::int64_t ReversedPlace(std::int64_t at, std::span<const std::int64_t> shape);
 
-// The transpose: the axes in reversed order.
-Tensor Reversed(const Tensor& tensor);
+// The transpose: the axes in reversed order, but for the last `trailing_dims`, which stay where
+// they are.
+Tensor Reversed(const Tensor& tensor, int trailing_dims);
 
 }  // namespace warpfold::client
 

@@ -81,7 +81,9 @@ absl::StatusOr<BlockAnswer> ReduceTensor(Client& client, const NamedTensor& tens
       ReduceInCOrder(client, view, is_big_endian, reader, *asked, may_not_fit);
   if (!answer.ok()) return OfArray(answer.status(), tensor.view.shape, options);
   answer->shape = tensor.view.shape;
-  for (ReduceResult& result : answer->answer.results) result.tensor = Reversed(result.tensor);
+  for (ReduceResult& result : answer->answer.results) {
+    result.tensor = Reversed(result.tensor, result.trailing_dims);
+  }
   return answer;
 }
 

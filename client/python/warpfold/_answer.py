@@ -10,6 +10,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from . import _contract
+from ._catalogue import TRAILING_DIMS
 from ._dtypes import dtype_named, on_wire
 from ._errors import FailedPreconditionError, InternalError
 from ._request import ReduceCall
@@ -155,8 +156,11 @@ def combined(values: dict[str, Values], pieces: Iterable[Reduction]) -> Reductio
 def _value(op: str, call: ReduceCall, result: Any) -> Any:
     """A NumPy scalar where the result has no dimensions, as NumPy's functions return."""
     shape = tuple(result.tensor.shape)
+    own = TRAILING_DIMS.get(op, 0)
+    kept = shape[: len(shape) - own]
     name = _contract.DTYPE_NAMES.get(result.tensor.dtype)
-    if result.spec.op == _contract.OPS[op] and name is not None and shape == call.result_shape:
+    is_asked = result.spec.op == _contract.OPS[op] and kept == call.result_shape
+    if is_asked and name is not None and result.trailing_dims == own:
         dtype = dtype_named(name)
         if len(result.data) == dtype.itemsize * math.prod(shape):
             values = np.frombuffer(result.data, dtype=on_wire(dtype))
@@ -164,6 +168,7 @@ def _value(op: str, call: ReduceCall, result: Any) -> Any:
                 return values[0]
             return values.astype(dtype).reshape(shape)  # a copy, the caller's to write to
     raise InternalError(
-        f"the server's result (op {result.spec.op}, {name} {shape}, {len(result.data)} bytes) is "
-        f"not one to {op} of shape {call.result_shape}"
+        f"the server's result (op {result.spec.op}, {name} {shape}, {result.trailing_dims} "
+        f"dimensions of its own, {len(result.data)} bytes) is not one to {op} of shape "
+        f"{call.result_shape}"
     )

@@ -12,6 +12,7 @@ __all__ = [
     "PARAMS",
     "REFUSE_EMPTY",
     "RESULTS",
+    "TRAILING_DIMS",
 ]
 
 # The contract's names of ops.
@@ -89,6 +90,9 @@ PARAMS: dict[str, str] = {
     "var": "variance",
     "std": "variance",
 }
+
+# How many dimensions an op's results have of their own, where they have some.
+TRAILING_DIMS: dict[str, int] = {}
 
 # What `describe` asks for.
 DESCRIBE: tuple[str, ...] = (

@@ -111,7 +111,9 @@ def _piece(call: ReduceCall, length: int, start: int, shape: tuple[int, ...]) ->
 
 def laid_together(call: ReduceCall, values: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The results of slices, one behind the other."""
-    return {
-        op: np.concatenate([np.ravel(value[op]) for value in values]).reshape(call.result_shape)
-        for op in call.ops
-    }
+
+    def joined(results: list[Any]) -> Any:
+        own = np.shape(results[0])[len(call.result_shape) :]  # dimensions of the op's own
+        return np.concatenate([np.ravel(x) for x in results]).reshape(call.result_shape + own)
+
+    return {op: joined([value[op] for value in values]) for op in call.ops}
