@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -18,6 +20,28 @@ struct Run {
   bool reduced;
   std::int64_t length;
 };
+
+// Of a caller who made an enumerator of any number.
+absl::Status CheckNumbers(const ReduceSpec& spec) {
+  const auto dtype = static_cast<std::size_t>(spec.dtype);
+  if (dtype >= kDTypeCount) {
+    return InvalidField(Field::kTensorDType, absl::StrCat(dtype, " is no dtype"));
+  }
+  for (const Op op : spec.ops) {
+    if (static_cast<int>(op) >= kOpCount) {
+      return InvalidField(Field::kOps, absl::StrCat(static_cast<int>(op), " is no op"));
+    }
+  }
+  if (spec.nan_policy != NanPolicy::kPropagate && spec.nan_policy != NanPolicy::kOmit) {
+    return InvalidField(Field::kNanPolicy,
+                        absl::StrCat(static_cast<int>(spec.nan_policy), " is no policy"));
+  }
+  if (!std::isfinite(spec.correction)) {
+    return InvalidField(Field::kOps,
+                        absl::StrCat("correction ", spec.correction, " is not a finite number"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckShape(const ReduceSpec& spec) {
   if (spec.shape.size() > static_cast<std::size_t>(kMaxRank)) {
@@ -151,11 +175,15 @@ void FillCounts(Plan& plan) {
 
 }  // namespace
 
+DType Plan::result_dtype(std::size_t i) const { return ResultDType(ops[i], dtype); }
+
+std::int64_t Plan::result_bytes(std::size_t i) const {
+  return output_count * static_cast<std::int64_t>(ElementBytes(result_dtype(i)));
+}
+
 std::int64_t Plan::result_bytes() const {
   std::int64_t bytes = 0;
-  for (const Op op : ops) {
-    bytes += output_count * static_cast<std::int64_t>(ElementBytes(ResultDType(op, dtype)));
-  }
+  for (std::size_t i = 0; i < ops.size(); ++i) bytes += result_bytes(i);
   return bytes;
 }
 
@@ -166,6 +194,7 @@ OutputRows Geometry::output_rows() const {
 }
 
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
+  if (absl::Status status = CheckNumbers(spec); !status.ok()) return status;
   if (absl::Status status = CheckShape(spec); !status.ok()) return status;
   if (absl::Status status = CheckOps(spec.ops); !status.ok()) return status;
   absl::StatusOr<std::bitset<kMaxRank>> reduced = ReducedAxes(spec);

@@ -8,6 +8,7 @@
 #define WARPFOLD_KERNELS_PLAN_H_
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -26,12 +27,12 @@ inline constexpr int kMaxRank = 2 * kMaxReducedRuns;
 // A reduction as a client states it.
 struct ReduceSpec {
   DType dtype = DType::kF32;
-  std::vector<std::int64_t> shape;  // C order; empty is a scalar
-  std::vector<Op> ops;              // at least one, none twice
-  std::vector<std::int64_t> axes;   // in [-rank, rank), none twice; empty is all
+  std::vector<std::int64_t> shape = {};  // C order; empty is a scalar
+  std::vector<Op> ops = {};              // at least one, none twice
+  std::vector<std::int64_t> axes = {};   // in [-rank, rank), none twice; empty is all
   bool keepdims = false;
   NanPolicy nan_policy = NanPolicy::kPropagate;
-  double correction = 0;  // of VAR and STD
+  double correction = 0;  // of VAR and STD: any finite number, fractions and negative ones, too
 };
 
 // The tensor, its dimensions of length 1 dropped and its neighbours merged, seen as [outer, reduce,
@@ -86,13 +87,17 @@ struct Plan {
   bool leaves_partials = false;
 
   Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }
+  // Of the results of ops[i].
+  DType result_dtype(std::size_t i) const;
+  std::int64_t result_bytes(std::size_t i) const;
   // Bytes of all results together.
   std::int64_t result_bytes() const;
 };
 
 // Checks `spec` and plans it. INVALID_ARGUMENT about a field (field_error.h): `tensor.shape`
-// (negative dimension, rank above kMaxRank, byte count past int64), `ops` (none, twice, too many,
-// min, max, argmin or argmax of nothing), `axes` (twice, out of range).
+// (negative dimension, rank above kMaxRank, byte count past int64), `tensor.dtype` and `nan_policy`
+// (no such one), `ops` (none, twice, too many, no such one, one that has no result of no elements
+// of none, a correction that is not finite), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 // UNIMPLEMENTED about `tensor.dtype` where this build has no kernels of it.

@@ -9,9 +9,11 @@ namespace warpfold {
 // Places in a block of scratch memory, one behind the other.
 class ScratchPlaces {
  public:
+  // Of the block and of all places in it.
+  static constexpr std::size_t kAlignment = 256;
+
   // Where so many bytes begin.
   std::size_t Take(std::size_t bytes) {
-    constexpr std::size_t kAlignment = 256;
     const std::size_t offset = total_bytes_;
     total_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return offset;

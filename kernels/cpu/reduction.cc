@@ -12,6 +12,13 @@
 #include "kernels/targets.h"
 
 namespace warpfold::cpu {
+namespace {
+
+bool IsAligned(const std::byte* elements, DType dtype) {
+  return reinterpret_cast<std::uintptr_t>(elements) % ElementBytes(dtype) == 0;
+}
+
+}  // namespace
 
 absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec) {
   absl::StatusOr<Plan> plan = MakePlan(spec);
@@ -22,8 +29,8 @@ absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec) {
 
 Reduction::Reduction(Plan plan) : plan_(std::move(plan)) {}
 
-absl::Status Reduction::CheckBytes(std::span<const std::byte> tensor,
-                                   std::span<const std::span<std::byte>> results) const {
+absl::Status Reduction::CheckArrays(std::span<const std::byte> tensor,
+                                    std::span<const std::span<std::byte>> results) const {
   if (tensor.size() != static_cast<std::size_t>(plan_.input_bytes)) {
     return InvalidField(Field::kData, absl::StrCat("has ", tensor.size(), " bytes, the tensor has ",
                                                    plan_.input_bytes));
@@ -33,12 +40,21 @@ absl::Status Reduction::CheckBytes(std::span<const std::byte> tensor,
         absl::StrCat("results: ", results.size(), " arrays for ", plan_.ops.size(), " ops"));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::size_t bytes = static_cast<std::size_t>(plan_.output_count) *
-                              ElementBytes(ResultDType(plan_.ops[i], plan_.dtype));
-    if (results[i].size() == bytes) continue;
-    return absl::InvalidArgumentError(absl::StrCat("results[", i, "]: has ", results[i].size(),
-                                                   " bytes, those of ", Name(plan_.ops[i]),
-                                                   " have ", bytes));
+    const auto bytes = static_cast<std::size_t>(plan_.result_bytes(i));
+    if (results[i].size() != bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("results[", i, "]: has ", results[i].size(),
+                                                     " bytes, those of ", Name(plan_.ops[i]),
+                                                     " have ", bytes));
+    }
+    if (!IsAligned(results[i].data(), plan_.result_dtype(i))) {
+      return absl::InvalidArgumentError(absl::StrCat("results[", i, "]: are not on a multiple of ",
+                                                     ElementBytes(plan_.result_dtype(i)),
+                                                     " bytes"));
+    }
+  }
+  if (!IsAligned(tensor.data(), plan_.dtype)) {
+    return InvalidField(Field::kData, absl::StrCat("is not on a multiple of ",
+                                                   ElementBytes(plan_.dtype), " bytes"));
   }
   return absl::OkStatus();
 }
@@ -46,7 +62,7 @@ absl::Status Reduction::CheckBytes(std::span<const std::byte> tensor,
 absl::Status Reduction::Run(std::span<const std::byte> tensor,
                             std::span<const std::span<std::byte>> results,
                             ParallelFor parallel_for) const {
-  if (absl::Status status = CheckBytes(tensor, results); !status.ok()) return status;
+  if (absl::Status status = CheckArrays(tensor, results); !status.ok()) return status;
   if (plan_.output_count == 0) return absl::OkStatus();
   std::vector<void*> arrays;
   for (const std::span<std::byte> array : results) arrays.push_back(array.data());

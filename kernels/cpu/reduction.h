@@ -29,14 +29,15 @@ class Reduction {
 
   const Plan& plan() const { return plan_; }
 
-  // Reduces `tensor`, in C order and aligned as its elements are, on the calling thread, or on
-  // those that `parallel_for` has. Results, of ResultDType(op, dtype), go to results[i] of op i:
-  // plan().output_count of them, in C order. Takes memory for states where other than neighbouring
-  // axes are reduced (std::bad_alloc).
+  // Reduces `tensor`, in C order, on the calling thread, or on those that `parallel_for` has.
+  // Results, of plan().result_dtype(i), go to results[i] of op i: plan().output_count of them, in C
+  // order. All arrays begin on a multiple of their elements' size, and none overlaps another. Takes
+  // memory for states where other than neighbouring axes are reduced (std::bad_alloc).
   //
-  // INVALID_ARGUMENT: bytes that are not as many as the plan's, or not an array an op.
-  // OUT_OF_RANGE: an integer sum or product that does not fit, with its value. DATA_LOSS: a product
-  // of floats that may round either way.
+  // INVALID_ARGUMENT: bytes that are not as many as the plan's or do not begin on such a multiple,
+  // or not one array for each op. OUT_OF_RANGE: an integer sum or product that does not fit, with
+  // its value. DATA_LOSS: a product of floats whose rounding nobody knows. Of several the message
+  // has one; all results but such are there.
   absl::Status Run(std::span<const std::byte> tensor, std::span<const std::span<std::byte>> results,
                    ParallelFor parallel_for = Serial) const;
   absl::Status Run(std::span<const std::byte> tensor,
@@ -47,8 +48,8 @@ class Reduction {
 
  private:
   explicit Reduction(Plan plan);
-  absl::Status CheckBytes(std::span<const std::byte> tensor,
-                          std::span<const std::span<std::byte>> results) const;
+  absl::Status CheckArrays(std::span<const std::byte> tensor,
+                           std::span<const std::span<std::byte>> results) const;
 
   Plan plan_;
 };

@@ -9,6 +9,23 @@
 #include "kernels/field_error.h"
 
 namespace warpfold::cuda {
+namespace {
+
+bool IsOnMultipleOf(std::size_t bytes, const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+bool AreAligned(const Plan& plan, const void* d_tensor, std::span<void* const> results,
+                const void* d_workspace) {
+  bool are = IsOnMultipleOf(ElementBytes(plan.dtype), d_tensor) &&
+             IsOnMultipleOf(ScratchPlaces::kAlignment, d_workspace);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    are = are && IsOnMultipleOf(ElementBytes(plan.result_dtype(i)), results[i]);
+  }
+  return are;
+}
+
+}  // namespace
 
 absl::StatusOr<Reduction> Reduction::Make(const ReduceSpec& spec, const DeviceShape& device) {
   absl::StatusOr<Plan> plan = MakePlan(spec);
@@ -102,6 +119,7 @@ cudaError_t Reduction::Enqueue(const void* d_tensor, std::span<void* const> resu
                                Overflow* overflow, void* d_workspace, cudaStream_t stream) const {
   const bool lacks_overflow = overflow == nullptr && MayOverflow(plan_);
   if (results.size() != plan_.ops.size() || lacks_overflow) return cudaErrorInvalidValue;
+  if (!AreAligned(plan_, d_tensor, results, d_workspace)) return cudaErrorMisalignedAddress;
   auto* const workspace = static_cast<std::byte*>(d_workspace);
   if (is_whole_sum_) {
     return ExactSum(plan_.dtype, d_tensor, plan_.element_count, device_, workspace, results[0],

@@ -12,7 +12,7 @@
 //   void* const results[] = {d_means};
 //   mean->Enqueue(d_tensor, results, d_overflow, d_workspace, stream);
 //
-// Safe from any thread.
+// Safe from any thread; one may be enqueued on several streams at once, each with a workspace.
 #ifndef WARPFOLD_KERNELS_CUDA_REDUCTION_H_
 #define WARPFOLD_KERNELS_CUDA_REDUCTION_H_
 
@@ -37,32 +37,37 @@ namespace warpfold::cuda {
 class Reduction {
  public:
   // As MakePlan; also INVALID_ARGUMENT about `tensor.shape` of a tensor without elements, of which
-  // a GPU has nothing to do, and UNIMPLEMENTED of a dtype that this build has no kernels of.
+  // there is nothing to enqueue, and UNIMPLEMENTED of a dtype that this build has no kernels of.
   static absl::StatusOr<Reduction> Make(const ReduceSpec& spec, const DeviceShape& device);
   // Of a plan of some elements, by such a build. REQUIRES: it leaves results.
   Reduction(Plan plan, const DeviceShape& device);
 
   const Plan& plan() const { return plan_; }
 
-  // Of device memory, on a multiple of 256 bytes.
+  // Of device memory, on a multiple of 256 bytes; where it is 0, the workspace may be null. It may
+  // be larger, and belongs to one reduction: after another one's launch it has to be prepared anew.
   std::size_t workspace_bytes() const { return places_.total_bytes(); }
 
-  // Enqueues what a workspace needs before its first launch: zeros in its first bytes, which each
-  // launch leaves as it found them. Again where something else was written there, or a launch
-  // failed.
+  // Enqueues what a workspace needs before its first launch, and may be captured, too: zeros in its
+  // first bytes, which each launch leaves as it found them. Again where something else was written
+  // there, or a launch failed.
   [[nodiscard]] cudaError_t Prepare(void* d_workspace, cudaStream_t stream) const;
 
-  // Enqueues the reduction of `d_tensor`, in C order, aligned as its elements are (on 16 bytes it
-  // is fastest), on `stream`, and returns: allocates nothing, waits for nothing and may be captured
-  // into a graph. Results, of ResultDType(op, dtype), go to results[i] of op i: plan().output_count
-  // of them, in C order, in memory that the device writes, its own or pinned memory of the host.
+  // Enqueues the reduction of `d_tensor`, in C order, on `stream`, and returns: allocates nothing,
+  // waits for nothing and may be captured into a graph. Results, of plan().result_dtype(i), go to
+  // results[i] of op i: plan().output_count of them, in C order, in memory that the device writes,
+  // its own or pinned memory of the host. All arrays begin on a multiple of their elements' size (a
+  // tensor on 16 bytes is read fastest), and none overlaps another. The stream is of the current
+  // device, and that is what Make was told of; null is the legacy default stream. Once this has
+  // returned, the Reduction and `results` itself may end.
   //
   // What does not fit (MayOverflow) is put down in `overflow`, in such memory too, which starts as
   // Overflow{} and stays as it is until somebody sets it to that again; the result itself then is
   // undefined. OverflowStatus says in words what it holds. It may be null where nothing overflows.
   //
   // Launches that share a prepared workspace have to be in one stream. cudaErrorInvalidValue: not
-  // an array an op, or no `overflow`; any other error is of a launch.
+  // one array for each op, or no `overflow`; cudaErrorMisalignedAddress: see above; any other error
+  // is of a launch.
   [[nodiscard]] cudaError_t Enqueue(const void* d_tensor, std::span<void* const> results,
                                     Overflow* overflow, void* d_workspace,
                                     cudaStream_t stream) const;

@@ -113,6 +113,8 @@ namespace internal {
 
 template <typename T, std::size_t... kIndices>
 constexpr DType DTypeOf(std::index_sequence<kIndices...>) {
+  static_assert((std::is_same_v<T, std::tuple_element_t<kIndices, ElementTypes>> || ...),
+                "elements of this type are of no dtype; ElementTypes has all that are");
   std::size_t index = 0;
   ((std::is_same_v<T, std::tuple_element_t<kIndices, ElementTypes>> ? index = kIndices : index),
    ...);

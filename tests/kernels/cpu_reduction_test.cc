@@ -75,6 +75,12 @@ TEST(CpuReduction, SaysWhatIsWrong) {
   EXPECT_EQ(sum.Run(tensor, {}).message(), "results: 0 arrays for 1 ops");
   EXPECT_EQ(sum.Run(tensor, {array.first(2)}).message(),
             "results[0]: has 2 bytes, those of sum have 4");
+  alignas(8) std::byte apart[16] = {};
+  const std::span bytes(apart);
+  EXPECT_EQ(sum.Run(bytes.subspan(2, 8), {array}).message(),
+            "data: is not on a multiple of 4 bytes");
+  EXPECT_EQ(sum.Run(tensor, {bytes.subspan(1, 4)}).message(),
+            "results[0]: are not on a multiple of 4 bytes");
   const cpu::Reduction past =
       *cpu::Reduction::Make({.dtype = DType::kI64, .shape = {2}, .ops = {Op::kSum}});
   const std::int64_t large[2] = {std::int64_t{1} << 62, std::int64_t{1} << 62};

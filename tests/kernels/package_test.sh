@@ -72,6 +72,40 @@ if [ -x "$folder/build/cuda_sum" ] && nvidia-smi -L 2>/dev/null | grep -q '^GPU'
   expect cuda_statistics "$statistics"
 fi
 
+# A program may have headers of such names itself, be C++17 by habit, and a CUDA source.
+mkdir -p "$folder/program/kernels"
+for header in types plan; do
+  echo '#error "not the installed one"' >"$folder/program/kernels/$header.h"
+done
+echo '#include <warpfold/cpu.h>' >"$folder/program/cpu.cc"
+languages=CXX
+sources=cpu.cc
+if [ -e "$folder/prefix/include/warpfold/cuda.h" ]; then
+  echo '#include <warpfold/cuda.h>' >"$folder/program/cuda.cu"
+  languages='CXX CUDA'
+  sources='cpu.cc cuda.cu'
+fi
+cat >"$folder/program/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.24)
+project(program LANGUAGES $languages)
+set(CMAKE_CXX_STANDARD 17)
+find_package(warpfold REQUIRED COMPONENTS kernels)
+add_library(program OBJECT $sources)
+target_include_directories(program PRIVATE "$folder/program")
+target_link_libraries(program PRIVATE warpfold::kernels)
+CMAKE
+if ! "$cmake" -S "$folder/program" -B "$folder/program/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
+  -DCMAKE_CUDA_ARCHITECTURES=90 >"$folder/program.log" 2>&1 ||
+  ! "$cmake" --build "$folder/program/build" >>"$folder/program.log" 2>&1; then
+  cat "$folder/program.log"
+  exit 1
+fi
+if ${CXX:-c++} -std=c++17 -fsyntax-only -I "$folder/prefix/include" "$folder/program/cpu.cc" \
+  2>"$folder/program.log" || ! grep -q 'warpfold needs C++20' "$folder/program.log"; then
+  cat "$folder/program.log"
+  exit 1
+fi
+
 # A component that is not there is said to be missing.
 mkdir "$folder/client"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(client LANGUAGES CXX)' \

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -120,6 +121,41 @@ TEST(MakePlan, RefusesBadAxes) {
   ExpectRefused(Spec({3, 4}, {-3}), Field::kAxes, "-3 is out of range");
   ExpectRefused(Spec({3, 4}, {1, -1}), Field::kAxes, "axis 1 is listed twice");
   ExpectRefused(Spec({}, {0}), Field::kAxes, "0 is out of range");
+}
+
+TEST(MakePlan, RefusesEnumeratorsThatAreNone) {
+  ReduceSpec spec = Spec({2, 3});
+  spec.dtype = static_cast<DType>(kDTypeCount);
+  ExpectRefused(spec, Field::kTensorDType, "15 is no dtype");
+  spec = Spec({2, 3});
+  spec.ops.push_back(static_cast<Op>(200));
+  ExpectRefused(spec, Field::kOps, "200 is no op");
+  spec = Spec({2, 3});
+  spec.nan_policy = static_cast<NanPolicy>(9);
+  ExpectRefused(spec, Field::kNanPolicy, "9 is no policy");
+}
+
+TEST(MakePlan, TakesAnyFiniteCorrection) {
+  ReduceSpec spec = Spec({2, 3});
+  for (const double correction : {-1.5, 0.5, 1e300}) {
+    spec.correction = correction;
+    EXPECT_TRUE(MakePlan(spec).ok());
+  }
+  for (const double correction : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    spec.correction = correction;
+    ExpectRefused(spec, Field::kOps, "correction ");
+  }
+}
+
+TEST(MakePlan, SaysWhatResultsOfEachOpAre) {
+  ReduceSpec spec = Spec({2, 3}, {1});
+  spec.dtype = DType::kI8;
+  spec.ops = {Op::kMax, Op::kMean, Op::kAny};
+  const Plan plan = *MakePlan(spec);
+  EXPECT_EQ(plan.result_dtype(1), DType::kF64);
+  EXPECT_EQ(plan.result_bytes(0), 2);
+  EXPECT_EQ(plan.result_bytes(1), 16);
+  EXPECT_EQ(plan.result_bytes(), 2 + 16 + 2);
 }
 
 }  // namespace
