@@ -35,34 +35,23 @@ const Balance& FindBalance(std::int64_t columns, int row, bool has_holes) {
 
 // The ops of a line of the table, in its order.
 absl::Span<const Op> OpsOf(Kind kind) {
-  static constexpr Op kAllButProd[] = {Op::kSum,          Op::kMin,    Op::kMax,    Op::kMean,
-                                       Op::kVar,          Op::kStd,    Op::kL1Norm, Op::kL2Norm,
-                                       Op::kCountNonzero, Op::kAny,    Op::kAll,    Op::kNanCount,
-                                       Op::kInfCount,     Op::kArgMin, Op::kArgMax};
-  static constexpr Op kProduct[] = {Op::kProd, Op::kSum, Op::kMin,    Op::kMax,   Op::kCountNonzero,
-                                    Op::kAny,  Op::kAll, Op::kArgMin, Op::kArgMax};
-  static constexpr Op kExtremes[] = {Op::kMin,    Op::kMax,          Op::kArgMin,
-                                     Op::kArgMax, Op::kCountNonzero, Op::kAny,
-                                     Op::kAll,    Op::kMaxAbs,       Op::kPtp};
-  static constexpr Op kSpecial[] = {Op::kSum,    Op::kMin,      Op::kMax,      Op::kArgMin,
-                                    Op::kArgMax, Op::kNanCount, Op::kInfCount, Op::kCountNonzero,
-                                    Op::kAny,    Op::kAll,      Op::kMaxAbs,   Op::kPtp};
   switch (kind) {
     case Kind::kBalanced:
+      return kBalancedOps;
     case Kind::kOmit:
-      return kAllButProd;
+      return kOmitOps;
     case Kind::kProduct:
-      return kProduct;
+      return kProductOps;
     case Kind::kExtremes:
-      return kExtremes;
+      return kExtremesOps;
     case Kind::kSpecial:
-      return kSpecial;
+      return kSpecialOps;
   }
   __builtin_unreachable();
 }
 
-// Ops that one fusion of accumulators serves (kernels/bundle.h). Those of kAllButProd together take
-// the one of everything.
+// Ops that one fusion serves (kernels/ops/fusions.h). Those of a balanced line together take the
+// one of everything.
 const std::vector<std::vector<Op>>& FusedOps() {
   static const auto& fused = *new std::vector<std::vector<Op>>{
       {Op::kSum, Op::kMean},

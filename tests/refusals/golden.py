@@ -52,7 +52,7 @@ def of_group(answers, group):
 def differences(wanted, got):
     """A text for each case that differs, with both answers."""
     return [
-        f"{name}\n  golden: {wanted.get(name, 'has no such case')}"
+        f"{name}\n  golden: {wanted.get(name, 'has no such case (tests/refusals/run.sh --update)')}"
         f"\n  server: {got.get(name, 'was not asked')}"
         for name in sorted(wanted.keys() | got.keys())
         if wanted.get(name) != got.get(name)
