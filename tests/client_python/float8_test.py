@@ -244,7 +244,7 @@ def test_numpys_functions_of_a_tensor_on_the_server(client, name):
 
 def test_every_way_to_the_server_answers_with_the_same_bits(server, client, name):
     x = numbers(name, (500, 70))
-    ops = [op for op in OPS if op not in ("prod", "any", "all")]
+    ops = [op for op in OPS if op not in ("prod", "any", "all")][:16]  # of one request
     whole = client.reduce(x, ops, 0)
     for same in (Tensor(x.view(np.uint8), name), np.asfortranarray(x), x[::-1].copy()[::-1]):
         assert_same_bits(client.reduce(same, ops, 0), whole)
