@@ -96,8 +96,8 @@ struct Plan {
 
 // Checks `spec` and plans it. INVALID_ARGUMENT about a field (field_error.h): `tensor.shape`
 // (negative dimension, rank above kMaxRank, byte count past int64), `tensor.dtype` and `nan_policy`
-// (no such one), `ops` (none, twice, too many, no such one, one that has no result of no elements
-// of none, a correction that is not finite), `axes` (twice, out of range).
+// (no such one), `ops` (none, twice, too many, no such one, no elements for one that needs some, a
+// correction that is not finite), `axes` (twice, out of range).
 absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec);
 
 // UNIMPLEMENTED about `tensor.dtype` where this build has no kernels of it.
