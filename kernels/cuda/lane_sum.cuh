@@ -33,9 +33,7 @@ class HalfSum : public LaneSumBase<Stored> {
     if (this->is_nan_) return;
     const bool is_finite = IsFinite(tile);
     double sums[2] = {-0.0, -0.0};
-    if constexpr (kIsFloat64Fast) {
-      tile.ForEachStored([&](Stored x, int i) { sums[i % 2] = AddFinite(sums[i % 2], x); });
-    }
+    if constexpr (kIsFloat64Fast) AddElements(tile, sums);
     if (!__all_sync(kFullWarp, is_finite)) {
       this->AddNotFinite(tile);
       return;
@@ -55,6 +53,18 @@ class HalfSum : public LaneSumBase<Stored> {
   __device__ void Close() { this->digits_.Add(total_, 0); }
 
  private:
+  __device__ __forceinline__ static void AddElements(const Tile& tile, double (&sums)[2]) {
+    if constexpr (std::is_same_v<Stored, Half>) {
+      tile.ForEach([&](Half x, int i) { sums[i % 2] = AddFinite(sums[i % 2], x); });
+    } else {
+      int i = 0;
+      tile.ForEachWord([&](std::uint32_t word) {
+        double& sum = sums[i++ % 2];
+        sum = AddFinite(sum, Packed<Stored>{word});
+      });
+    }
+  }
+
   __device__ __forceinline__ static bool IsFinite(const Tile& tile) {
     if constexpr (std::is_same_v<Stored, Half>) {
       std::uint32_t largest = 0;  // of both halves of a word

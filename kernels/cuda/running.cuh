@@ -203,8 +203,7 @@ template <typename Stored>
 struct RunningSumOfFinite : Running<Sum<Half>> {
   using Running<Sum<Half>>::Add;
   __device__ static void Add(double& value, const Packed<Stored>& x, int) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) value = AddFinite(value, x.Byte(i));
+    value = AddFinite(value, x);
   }
 };
 
