@@ -204,6 +204,7 @@ template <class F, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
                              const typename F::State* states, Misfit* misfit) {
   int first = kCount;
+  WARPFOLD_NO_UNROLL
   for (int i = 0; i < targets.count; ++i) {
     Misfit of_op;
     const int k = WriteResult<F, kCount>(targets, i, index, states, &of_op);

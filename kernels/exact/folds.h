@@ -183,6 +183,7 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
     for (int k = 0; k < kCount; ++k) outputs[k] = {&states[k], &divisors};
   }
   int first = kCount;
+  WARPFOLD_NO_UNROLL
   for (int i = share.first; i < targets.count; i += share.stride) {
     const Statistic statistic = StatisticOf<typename F::Storage>(targets.ops[i]);
     Misfit of_op;

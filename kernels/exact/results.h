@@ -79,6 +79,7 @@ WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
     for (int k = 0; k < kCount; ++k) copies[k] = X::ValuesOf(states[k]);
   }
   int first = kCount;
+  WARPFOLD_NO_UNROLL
   for (int i = 0; i < targets.count; ++i) {
     Misfit of_op;
     int at = kCount;
