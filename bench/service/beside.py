@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two builds of the server side by side: what a change costs, or gains, small and large requests.
 
-usage: beside.py OLD NEW [--build BUILD] [--backend BACKEND] [--rounds 7] [--only TEXT]...
+usage: beside.py OLD NEW [--build BUILD] [--old-client CLIENT] [--backend BACKEND] [--rounds 7]
+                 [--only TEXT]...
 
 OLD and NEW are server binaries. Each round starts a process of each, as two processes of one binary
 differ by up to a tenth, and measures each case three times of each in turns, as machines drift.
@@ -31,8 +32,8 @@ def rate(program, server, case, seconds):
                        f"--warmup={seconds / 4}")["rps"]
 
 
-def measure_round(number, binaries, program, cases, options):
-    """{case: (median of OLD, of NEW)} of one process of each."""
+def measure_round(number, binaries, programs, cases, options):
+    """{case: (median of OLD, of NEW)} of one process of each, loaded by its program."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         order = [0, 1] if number % 2 == 0 else [1, 0]
@@ -47,7 +48,8 @@ def measure_round(number, binaries, program, cases, options):
             rates = ([], [])
             for turn in range(TURNS):
                 for which in order if turn % 2 == 0 else order[::-1]:
-                    rates[which].append(rate(program, servers[which], case, options.seconds))
+                    rates[which].append(
+                            rate(programs[which], servers[which], case, options.seconds))
             medians[case.name] = tuple(statistics.median(of) for of in rates)
         return medians
 
@@ -56,13 +58,16 @@ def main():
     parser = bench_parser(__doc__, rounds=7, seconds=0.4)
     parser.add_argument("old", type=pathlib.Path, metavar="OLD", help="a server's binary")
     parser.add_argument("new", type=pathlib.Path, metavar="NEW", help="another's")
+    parser.add_argument("--old-client", type=pathlib.Path, metavar="CLIENT",
+                        help="OLD's own warpfold, where the contract has changed since")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="cases whose name holds it; may be given several times")
     options = parser.parse_args()
     (program,) = find_programs(options.build, (LOAD,))
+    programs = (options.old_client or program, program)
     cases = [case for case in (*CASES, RESIDENT)
              if case.name in (*NAMES, RESIDENT.name) and is_wanted(case, options.only)]
-    rounds = [measure_round(number, (options.old, options.new), program, cases, options)
+    rounds = [measure_round(number, (options.old, options.new), programs, cases, options)
               for number in range(options.rounds)]
     results = {"gpu": nvidia_smi("name"), "cases": {}}
     for case in cases:
