@@ -9,8 +9,8 @@ are more than 1 % slower and faster, and the slowest. Four seconds a dtype and o
 """
 
 import json
-import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -64,7 +64,7 @@ def main():
             print(f"{dtype} done", file=sys.stderr)
     ratios = [row["ratio"] for row in rows]
     summary = {"reductions": len(rows),
-               "geometric_mean": round(math.exp(sum(map(math.log, ratios)) / len(rows)), 4),
+               "geometric_mean": round(statistics.geometric_mean(ratios), 4),
                "slower_by_1_percent": sum(ratio > 1.01 for ratio in ratios),
                "faster_by_1_percent": sum(ratio < 1 / 1.01 for ratio in ratios)}
     for name, value in summary.items():

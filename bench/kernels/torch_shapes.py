@@ -12,7 +12,6 @@ minute on an H200.
 Needs torch and a GPU.
 """
 
-import math
 import statistics
 import sys
 
@@ -120,7 +119,7 @@ def print_summary(rows):
     for axis in ("inner", "outer"):
         ratios = sorted((row["ratio"], row["kept"], row["reduced"]) for row in rows
                         if row["axis"] == axis)
-        mean = math.exp(statistics.fmean(math.log(ratio) for ratio, _, _ in ratios))
+        mean = statistics.geometric_mean(ratio for ratio, _, _ in ratios)
         behind = [entry for entry in ratios if entry[0] < 1]
         print(f"{axis} axis: {len(ratios)} shapes, torch's time / ours {mean:.2f} in the geometric "
               f"mean, {ratios[0][0]:.2f} to {ratios[-1][0]:.1f}; behind on {len(behind)}")

@@ -1,6 +1,5 @@
 """Tables of the kernels: beside CUB, beside torch, batches, accuracy, on a GPU and on the CPU."""
 
-import math
 import statistics
 
 from quote.form import load, size_text, time_text
@@ -72,7 +71,7 @@ def torch_lines():
     ]
     for axis in ("inner", "outer"):
         ratios = [row["ratio"] for row in data["results"] if row["axis"] == axis]
-        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        mean = statistics.geometric_mean(ratios)
         lines.append(f"| {axis} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} | "
                      f"{sum(ratio < 1 for ratio in ratios)} |")
     return lines
