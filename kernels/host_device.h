@@ -34,9 +34,9 @@
 #define WARPFOLD_UNROLL
 #endif
 
-// In front of a loop that few threads run, and once: copies of it take registers and the compiler's
-// attention from the loops over elements in the same kernel. Of one over ops, nvcc 13.0 made four,
-// and sums of 256 MiB of f32 took 3.6 % longer (H200, 2026-11-29).
+// In front of a loop that few threads run, and once: unrolled it takes registers and the compiler's
+// attention from the loops over elements in the same kernel. nvcc 13.0 unrolled one over ops, and
+// sums of 256 MiB of f32 took 3.6 % longer (H200, 2026-11-29).
 #ifdef __CUDACC__
 #define WARPFOLD_NO_UNROLL _Pragma("unroll 1")
 #else

@@ -49,7 +49,7 @@ def measure_round(number, binaries, programs, cases, options):
             for turn in range(TURNS):
                 for which in order if turn % 2 == 0 else order[::-1]:
                     rates[which].append(
-                            rate(programs[which], servers[which], case, options.seconds))
+                        rate(programs[which], servers[which], case, options.seconds))
             medians[case.name] = tuple(statistics.median(of) for of in rates)
         return medians
 
