@@ -81,8 +81,7 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
   return request;
 }
 
-absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required,
-                           const std::string& whose) {
+absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required, absl::string_view whose) {
   if (required == 0 || version == required) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "required_numerics_version: ", required, " is asked for, but ", whose, " version ", version));
@@ -105,9 +104,9 @@ absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& 
   }
   for (int i = 0; i < message.results_size(); ++i) {
     const Op asked = ops[static_cast<std::size_t>(i)];
-    if (message.results(i).spec().op() != asked) {
-      return absl::InternalError(absl::StrCat("the server's result ", i, " (",
-                                              Name(message.results(i).spec().op()),
+    const Op answered = message.results(i).spec().op();
+    if (answered != asked) {
+      return absl::InternalError(absl::StrCat("the server's result ", i, " (", Name(answered),
                                               ") is not one to ", Name(asked)));
     }
   }

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/cpp/call_with_retries.h"
 #include "client/cpp/client.h"
 #include "warpfold/v1/reduction.pb.h"
@@ -30,7 +31,7 @@ v1::ReduceRequest StateRequestWithoutTensor(const PartOfWhole& part, const Reduc
 // that does not know the demand. 0: any.
 absl::StatusOr<v1::ReduceResponse> MessageOf(Served served, std::uint32_t required);
 // The same of a version that `whose` names: "the answer is of".
-absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required, const std::string& whose);
+absl::Status CheckNumerics(std::uint32_t version, std::uint32_t required, absl::string_view whose);
 
 // Whether `message` has a result for each of `ops`, in their order.
 absl::Status CheckOps(const v1::ReduceResponse& message, const std::vector<Op>& ops);

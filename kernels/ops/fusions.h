@@ -65,17 +65,27 @@ constexpr const FusionRow& RowOf(Bundle bundle) {
 static_assert(std::ranges::all_of(kFusionRows,
                                   [](const FusionRow& row) { return &row == &RowOf(row.bundle); }));
 
-// The fusion of fewest kinds that has all that `ops` are computed from.
+// Of two that share a kind the first has no more kinds than the second.
+static_assert([] {
+  for (std::size_t i = 0; i < kFusionCount; ++i) {
+    for (std::size_t j = i + 1; j < kFusionCount; ++j) {
+      const KindSet one = kFusionRows[i].holds;
+      const KindSet other = kFusionRows[j].holds;
+      if (one.HasAnyOf(other) && one.size() > other.size()) return false;
+    }
+  }
+  return true;
+}());
+
+// The fusion of fewest kinds that has all that `ops` are computed from: the first that does.
+// Asked several times a request.
 constexpr Bundle BundleFor(DType dtype, std::span<const Op> ops, NanPolicy nan_policy) {
   if (IsFloat(dtype) && nan_policy == NanPolicy::kOmit) return Bundle::kOmitNan;
   const KindSet needs = NeedsOf(ops);
-  Bundle smallest = Bundle::kAll;
   for (const FusionRow& row : kFusionRows) {
-    if (row.holds.HasAllOf(needs) && row.holds.size() < RowOf(smallest).holds.size()) {
-      smallest = row.bundle;
-    }
+    if (row.holds.HasAllOf(needs)) return row.bundle;
   }
-  return smallest;
+  return Bundle::kAll;
 }
 
 }  // namespace warpfold

@@ -45,6 +45,7 @@ class KindSet {
   constexpr void Add(KindSet other) { bits_ |= other.bits_; }
   constexpr bool Has(ValueKind kind) const { return (bits_ >> static_cast<int>(kind) & 1) != 0; }
   constexpr bool HasAllOf(KindSet other) const { return (other.bits_ & ~bits_) == 0; }
+  constexpr bool HasAnyOf(KindSet other) const { return (other.bits_ & bits_) != 0; }
   constexpr int size() const { return std::popcount(bits_); }
   friend constexpr bool operator==(KindSet, KindSet) = default;
 

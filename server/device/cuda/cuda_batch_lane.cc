@@ -32,10 +32,6 @@ std::size_t OpStride(std::size_t rows) { return RoundedUp(rows * kResultBytes); 
 
 std::size_t Rows(const Plan& plan) { return static_cast<std::size_t>(plan.geometry.outer); }
 
-bool IsSameKind(const Plan& a, const Plan& b) {
-  return a.dtype == b.dtype && a.bundle() == b.bundle();
-}
-
 }  // namespace
 
 bool CudaBatchLane::Batches(const Plan& plan) {
@@ -94,7 +90,7 @@ std::optional<absl::Span<std::byte>> CudaBatchLane::Add(const Plan& plan) {
       result_bytes_ + results > result_bytes_max_) {
     return std::nullopt;
   }
-  tensors_.push_back({&plan, data_bytes_, result_bytes_, items_});
+  tensors_.push_back({&plan, plan.bundle(), data_bytes_, result_bytes_, items_});
   data_bytes_ += RoundedUp(bytes);
   result_bytes_ += results;
   items_ += rows;
@@ -157,10 +153,10 @@ absl::Status CudaBatchLane::LaunchGroups() {
   std::vector<const Tensor*> order;
   order.reserve(tensors_.size());
   for (const Tensor& tensor : tensors_) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(), [](const Tensor* a, const Tensor* b) {
-    return std::pair(a->plan->dtype, a->plan->bundle()) <
-           std::pair(b->plan->dtype, b->plan->bundle());
-  });
+  const auto kind = [](const Tensor* tensor) {
+    return std::pair(tensor->plan->dtype, tensor->bundle);
+  };
+  std::ranges::stable_sort(order, {}, kind);
   for (std::size_t i = 0; i < items_; ++i) new (&verdict(i)) BatchVerdict;
 
   // The table goes behind the data, group by group; first all of it, since one copy takes it all.
@@ -176,17 +172,16 @@ absl::Status CudaBatchLane::LaunchGroups() {
   BatchItem* const table = reinterpret_cast<BatchItem*>(pinned_.get() + data_bytes_);
   std::size_t at = 0;
   for (auto begin = order.begin(); begin != order.end();) {
-    const auto end = std::find_if(begin, order.end(), [&](const Tensor* tensor) {
-      return !IsSameKind(*tensor->plan, *(*begin)->plan);
-    });
+    const auto end = std::find_if(
+        begin, order.end(), [&](const Tensor* tensor) { return kind(tensor) != kind(*begin); });
     const std::size_t first = at;
     for (auto tensor = begin; tensor != end; ++tensor) {
       WriteItems(**tensor, d_input, table + at);
       at += Rows(*(*tensor)->plan);
     }
-    const Plan& plan = *(*begin)->plan;
-    groups.push_back({{.dtype = plan.dtype, .bundle = plan.bundle()},
-                      cuda::PlanBatch(plan.dtype, {table + first, at - first}),
+    const auto [dtype, bundle] = kind(*begin);
+    groups.push_back({{.dtype = dtype, .bundle = bundle},
+                      cuda::PlanBatch(dtype, {table + first, at - first}),
                       data_bytes_ + first * sizeof(BatchItem)});
     begin = end;
   }

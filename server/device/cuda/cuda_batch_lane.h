@@ -53,6 +53,7 @@ class CudaBatchLane final : public BatchLane {
   // Where the parts of one tensor begin, in bytes or items from the start of their area.
   struct Tensor {
     const Plan* plan = nullptr;
+    Bundle bundle = Bundle::kAll;  // of the plan
     std::size_t data = 0;
     std::size_t results = 0;
     std::size_t item = 0;  // its first row's; verdicts are numbered as items
