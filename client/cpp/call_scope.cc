@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <utility>
 
 namespace warpfold::client {
 namespace {
@@ -40,21 +41,25 @@ CallScope::~CallScope() {
   void* tag = nullptr;
   bool ok = false;
   // The transport moves only while somebody polls, and after the call's end that is nobody but us.
-  while (!loan_.Returned()) queue_.AsyncNext(&tag, &ok, system_clock::now() + milliseconds(5));
-  queue_.Shutdown();
-  while (queue_.Next(&tag, &ok)) {
+  while (!loan_.Returned()) queue_->AsyncNext(&tag, &ok, system_clock::now() + milliseconds(5));
+  if (pool_ != nullptr && is_empty_) {
+    pool_->Put(std::move(queue_));
+    return;
+  }
+  queue_->Shutdown();
+  while (queue_->Next(&tag, &ok)) {
   }
 }
 
 Tag CallScope::Next(bool& ok) {
   void* tag = nullptr;
-  queue_.Next(&tag, &ok);
+  queue_->Next(&tag, &ok);
   return ToTag(tag);
 }
 
 std::optional<Tag> CallScope::NextUntil(system_clock::time_point deadline, bool& ok) {
   void* tag = nullptr;
-  if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) {
+  if (queue_->AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) {
     return std::nullopt;
   }
   return ToTag(tag);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -21,6 +22,7 @@
 
 #include "client/cpp/connection.h"
 #include "client/cpp/payload_loan.h"
+#include "client/cpp/queue_pool.h"
 
 namespace warpfold::client {
 
@@ -32,12 +34,14 @@ inline void* AsTag(Tag tag) { return reinterpret_cast<void*>(static_cast<std::in
 // objects, so that it dies last: its destructor polls until gRPC has given the payload back.
 class CallScope {
  public:
-  CallScope() = default;
+  CallScope() : queue_(std::make_unique<grpc::CompletionQueue>()) {}
+  // With a queue of `pool`, which gets it back after EndOfOperations and must outlive this.
+  explicit CallScope(QueuePool& pool) : queue_(pool.Take()), pool_(&pool) {}
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
   ~CallScope();
 
-  grpc::CompletionQueue* queue() { return &queue_; }
+  grpc::CompletionQueue* queue() { return queue_.get(); }
   grpc::Slice Lend(std::span<const std::byte> bytes) { return loan_.Lend(bytes); }
 
   // Blocks for the next event; `ok` says whether the operation succeeded.
@@ -47,9 +51,14 @@ class CallScope {
   // The same, without sleeping; nullopt too when another thread of the process looks already.
   std::optional<Tag> LookFor(std::chrono::microseconds span, bool& ok);
 
+  // Says that every operation has come out of the queue.
+  void EndOfOperations() { is_empty_ = true; }
+
  private:
   PayloadLoan loan_;
-  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::CompletionQueue> queue_;
+  QueuePool* pool_ = nullptr;
+  bool is_empty_ = false;
 };
 
 // The context of one attempt; a stop request cancels it.

@@ -84,7 +84,7 @@ Connection::Connection(const std::string& target, const ConnectionOptions& optio
 
 CallReply Connection::Unary(const char* method, const std::string& head,
                             std::span<const std::byte> payload, const CallLimits& limits) {
-  CallScope scope;
+  CallScope scope(queues_);
   CallContext context(limits);
   CallReply reply;
   const auto call = stub_.PrepareUnaryCall(context.get(), method, JoinMessage(scope, head, payload),
@@ -93,6 +93,7 @@ CallReply Connection::Unary(const char* method, const std::string& head,
   call->Finish(&reply.response, &reply.status, AsTag(kFinished));
   bool ok = false;
   if (!scope.LookFor(limits.look_max, ok).has_value()) scope.Next(ok);
+  scope.EndOfOperations();
   reply.pushback_ms = context.PushbackTrailer();
   return reply;
 }

@@ -31,6 +31,7 @@
 #include <stop_token>
 #include <string>
 
+#include "client/cpp/queue_pool.h"
 #include "client/cpp/silence.h"
 
 namespace warpfold::client {
@@ -121,6 +122,7 @@ class Connection {
   grpc::GenericStub& stub() { return stub_; }
 
  private:
+  QueuePool queues_;  // of unary calls
   grpc::GenericStub stub_;
 };
 
