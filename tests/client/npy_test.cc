@@ -108,6 +108,11 @@ TEST(NpyTest, BytesOfADTypeThatNumpyDoesNotHaveAreWhatTheCallerSays) {
               HasSubstr("--dtype: f8_e4m3 is '|V1', and the file holds '<V2'"));
   EXPECT_THAT(parse("<f2", "abcd", v1::DTYPE_BF16),
               HasSubstr("--dtype: the file says its own, '<f2'"));
+  EXPECT_THAT(parse("<f1", "ab", v1::DTYPE_F8_E4M3),
+              HasSubstr("--dtype: the file says its own, '<f1'"));
+  // What the file says itself may be said again.
+  EXPECT_EQ(parse("<f1", "ab", v1::DTYPE_F8_E5M2), "f8_e5m2");
+  EXPECT_EQ(parse("<f4", "abcdefgh", v1::DTYPE_F32), "f32");
   // ml_dtypes has a name for this one.
   EXPECT_EQ(ParseText(NpyFile(HeaderFor("<f1", "()"), "a"))->dtype, v1::DTYPE_F8_E5M2);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,6 +88,22 @@ TEST(NpzTest, StoredAndDeflatedMembersMix) {
   EXPECT_EQ(npz->tensors[0].view.data.size(), 8u);
   EXPECT_EQ(std::memcmp(npz->tensors[1].view.data.data(), ones.data(), 400'000), 0);
   EXPECT_TRUE(npz->tensors[2].view.data.empty());
+}
+
+TEST(NpzTest, MembersThatSayNoDTypeAreWhatTheCallerSays) {
+  // As NumPy writes a bfloat16 of ml_dtypes, beside a dtype that it has.
+  const std::string halves = *NpyBytes({v1::DTYPE_F16, {2}, "abcd"});
+  const std::string archive =
+      ZipArchive({{"void.npy", Patched(halves, "<f2", "<V2")}, {"floats.npy", Floats({1})}});
+  const auto read = [&](std::optional<DType> of_void) {
+    return *ReadNpz(std::as_bytes(std::span(archive)), of_void);
+  };
+  EXPECT_EQ(read(v1::DTYPE_BF16).tensors[0].dtype_name, "bf16");
+  EXPECT_EQ(read(v1::DTYPE_BF16).tensors[1].dtype_name, "f32");
+  for (const std::optional<DType> wrong : {std::optional<DType>(), {v1::DTYPE_F8_E4M3}}) {
+    EXPECT_THAT(read(wrong).tensors[0].problem, HasSubstr("--dtype says which it is"));
+    EXPECT_EQ(read(wrong).tensors[1].problem, "");
+  }
 }
 
 TEST(NpzTest, AnArchiveOfNothingHasNoTensors) {

@@ -84,7 +84,7 @@ void AddRawFormat(CLI::App& command, std::string& dtype, std::vector<std::int64_
   command.add_option(
       "--dtype", dtype,
       "The element type of raw bytes (C order, little-endian): f32, i64, bf16, ...; or "
-      "of a .npy file of a dtype that NumPy does not have: bf16, f8_e4m3, f8_e5m2");
+      "of a .npy or .npz file of a dtype that NumPy does not have: bf16, f8_e4m3, f8_e5m2");
   AddList(command, "--shape", shape, "The shape of raw bytes: 3,4; default one axis of all",
           IsWhole());
 }

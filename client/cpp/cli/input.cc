@@ -93,7 +93,7 @@ absl::StatusOr<Input> Input::Open(const InputFlags& flags, Reading reading) {
   if (flags.dtype.empty() && !flags.shape.empty()) {
     return absl::InvalidArgumentError("--shape: is for raw bytes, and those need --dtype too");
   }
-  if (!flags.dtype.empty() && format.has_value() && *format != Format::kNpy) {
+  if (!flags.dtype.empty() && format == Format::kSafetensors) {
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype: is for raw bytes; ", flags.file, " says its own"));
   }
@@ -155,7 +155,7 @@ absl::Status Input::ReadBytes(std::optional<Format> format, std::optional<DType>
     case Format::kNpy:
       return SetArray(ParseNpy(bytes, of_void));
     case Format::kNpz: {
-      absl::StatusOr<NpzArchive> npz = ReadNpz(bytes);
+      absl::StatusOr<NpzArchive> npz = ReadNpz(bytes, of_void);
       if (!npz.ok()) return npz.status();
       members_ = std::move(npz->members);
       tensors_ = std::move(npz->tensors);

@@ -136,26 +136,8 @@ struct Element {
   bool is_big_endian;
 };
 
-absl::StatusOr<Element> ParseDescr(const std::string& descr, std::optional<DType> of_void) {
-  std::string_view name = descr;
-  char order = '|';
-  if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
-    order = name[0];
-    name.remove_prefix(1);
-  }
-  if (of_void.has_value()) {
-    const std::size_t bytes = ElementBytes(*of_void);
-    if (!name.starts_with('V')) {
-      return absl::InvalidArgumentError(absl::StrCat("--dtype: the file says its own, '", descr,
-                                                     "'; it is for raw bytes, and for '|V", bytes,
-                                                     "'"));
-    }
-    if (name.substr(1) != absl::StrCat(bytes)) {
-      return absl::InvalidArgumentError(absl::StrCat("--dtype: ", Name(*of_void), " is '|V", bytes,
-                                                     "', and the file holds '", descr, "'"));
-    }
-    return Element{*of_void, false};
-  }
+// What `descr` says by itself; `name` is all of it but the order of bytes.
+absl::StatusOr<Element> OwnElement(const std::string& descr, std::string_view name, char order) {
   if (name == kE5M2) return Element{v1::DTYPE_F8_E5M2, false};
   if (name.starts_with('O')) {
     return absl::UnimplementedError("descr: the file holds Python objects, not numbers");
@@ -172,6 +154,29 @@ absl::StatusOr<Element> ParseDescr(const std::string& descr, std::optional<DType
         absl::StrCat("descr: '", descr, "' is not a dtype that warpfold knows"));
   }
   return Element{known->dtype, order == '>' && ElementBytes(known->dtype) > 1};
+}
+
+absl::StatusOr<Element> ParseDescr(const std::string& descr, std::optional<DType> of_void) {
+  std::string_view name = descr;
+  char order = '|';
+  if (!name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos) {
+    order = name[0];
+    name.remove_prefix(1);
+  }
+  if (!of_void.has_value()) return OwnElement(descr, name, order);
+  const std::size_t bytes = ElementBytes(*of_void);
+  if (!name.starts_with('V')) {
+    absl::StatusOr<Element> own = OwnElement(descr, name, order);
+    if (own.ok() && own->dtype == *of_void) return own;
+    return absl::InvalidArgumentError(absl::StrCat("--dtype: the file says its own, '", descr,
+                                                   "'; it is for raw bytes, and for '|V", bytes,
+                                                   "'"));
+  }
+  if (name.substr(1) != absl::StrCat(bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("--dtype: ", Name(*of_void), " is '|V", bytes,
+                                                   "', and the file holds '", descr, "'"));
+  }
+  return Element{*of_void, false};
 }
 
 }  // namespace

@@ -101,9 +101,18 @@ absl::Status ReadMember(zip_t* archive, zip_uint64_t index, const std::string& n
   }
 }
 
+// An archive may hold arrays that say their dtype beside others that do not.
+absl::StatusOr<NpyArray> ParseMember(std::span<const std::byte> file,
+                                     std::optional<DType> of_void) {
+  absl::StatusOr<NpyArray> array = ParseNpy(file);
+  if (!of_void.has_value() || !absl::IsUnimplemented(array.status())) return array;
+  absl::StatusOr<NpyArray> told = ParseNpy(file, of_void);
+  return told.ok() ? std::move(told) : std::move(array);
+}
+
 }  // namespace
 
-absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
+absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file, std::optional<DType> of_void) {
   // libzip takes no bytes at all for an archive of no members.
   if (file.empty()) return absl::InvalidArgumentError("is not a .npz file: is empty");
   const absl::StatusOr<UniqueArchive> archive = OpenArchive(file);
@@ -130,7 +139,7 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file) {
     const std::span<std::byte> span(bytes.get(), stat.size);
     if (absl::Status read = ReadMember(archive->get(), i, name, span); !read.ok()) return read;
     absl::StatusOr<NpyArray> array =
-        IsArray(name) ? ParseNpy(span) : absl::UnimplementedError("is not a .npy file");
+        IsArray(name) ? ParseMember(span, of_void) : absl::UnimplementedError("is not a .npy file");
     if (absl::IsUnimplemented(array.status())) {  // nothing that can be reduced
       npz.tensors.push_back(
           {tensor_name, "-", {}, std::string(array.status().message()), {}, span});

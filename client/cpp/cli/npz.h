@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct NpzArchive {
 };
 
 // The arrays of `file`, the bytes of a whole .npz file, which is not referred to afterwards.
-absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file);
+// `of_void`: as ParseNpy has it, of those that say no dtype of their own.
+absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file,
+                                   std::optional<DType> of_void = std::nullopt);
 
 }  // namespace warpfold::client
 
