@@ -3,6 +3,7 @@
 #define WARPFOLD_KERNELS_CUDA_PACKED_FLOATS_CUH_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
@@ -10,7 +11,16 @@
 
 namespace warpfold::cuda {
 
-// Elements 2 * kPair and 2 * kPair + 1, lifted.
+// Elements 2 * kPair and 2 * kPair + 1, lifted: of any small float, and at once where a format
+// allows it.
+template <int kPair, typename T>
+__device__ __forceinline__ HalfWords LiftPair(const Packed<T>& x) {
+  static_assert(std::is_same_v<Lifted<T>, Half>, "a GPU's loops lift small floats to halves");
+  const auto lifted = [&](int i) {
+    return std::uint32_t{Lift(T{static_cast<std::uint8_t>(x.word >> (8 * i))}).bits};
+  };
+  return lifted(2 * kPair) | lifted(2 * kPair + 1) << 16;
+}
 template <int kPair>
 __device__ __forceinline__ HalfWords LiftPair(const Packed<F8E5M2>& x) {
   return Permute < kPair == 0 ? 0x1404 : 0x3424 > (x.word);
@@ -42,7 +52,8 @@ template <typename T>
 __device__ __forceinline__ std::uint32_t NotFiniteBytes(std::uint32_t word) {
   // The least such magnitude and all above it carry into the sign's place, others do not.
   constexpr std::uint32_t kBytes = 0x01010101;
-  constexpr std::uint32_t kNotFinite = kHasInfinities<T> ? 0x7c : 0x7f;
+  constexpr std::uint32_t kNotFinite =
+      kHasInfinities<T> ? ((1u << T::kExponentBits) - 1) << T::kMantissaBits : 0x7f;
   return ((word & (0x7f * kBytes)) + (0x80 - kNotFinite) * kBytes) & (0x80 * kBytes);
 }
 
@@ -61,7 +72,11 @@ __device__ __forceinline__ double AddFinite(double sum, Half x) {
   return __dadd_rn(sum, WidenToDouble(x));
 }
 // sum + x0 + ... + x3, where that is exact. REQUIRES: they are finite.
-//
+template <typename T>
+__device__ __forceinline__ double AddFinite(double sum, const Packed<T>& x) {
+  ForEachLifted(x, [&](Half lifted, int) { sum = AddFinite(sum, lifted); });
+  return sum;
+}
 // Four times 448, in units of 2^-9, have 20 bits: a float32 holds them, and there is one conversion
 // for all.
 __device__ __forceinline__ double AddFinite(double sum, const Packed<F8E4M3>& x) {

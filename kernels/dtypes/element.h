@@ -139,6 +139,7 @@ requires kIsLifted<T> WARPFOLD_HD constexpr T Lower(Half x) {
   if constexpr (std::is_same_v<T, F8E5M2>) {
     return T{static_cast<std::uint8_t>(magnitude > 0x7c00 ? 0x7e : sign | magnitude >> 8)};
   } else {
+    static_assert(std::is_same_v<T, F8E4M3>, "each small float has a case of its own");
     if (magnitude >= 0x7c00) return T{0x7f};
     // Normal from 2^-6 on. Below, a multiple of 2^-9: the mantissa with its hidden one, moved.
     constexpr std::uint32_t kNormal = std::uint32_t{15 - 6} << 10;
