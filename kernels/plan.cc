@@ -64,6 +64,10 @@ absl::Status CheckShape(const ReduceSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status InvalidOp(std::size_t i, absl::string_view text) {
+  return FieldStatus(Field::kOps, static_cast<std::int64_t>(i), absl::InvalidArgumentError(text));
+}
+
 absl::Status CheckOps(const std::vector<Op>& ops) {
   if (ops.empty()) return InvalidField(Field::kOps, "at least one op is required");
   if (ops.size() > static_cast<std::size_t>(kRequestOpsMax)) {
@@ -71,11 +75,10 @@ absl::Status CheckOps(const std::vector<Op>& ops) {
                         absl::StrCat(ops.size(), " are above the limit of ", kRequestOpsMax));
   }
   std::bitset<kOpCount> seen;
-  for (const Op op : ops) {
-    if (seen.test(static_cast<std::size_t>(op))) {
-      return InvalidField(Field::kOps, absl::StrCat(Name(op), " is listed twice"));
-    }
-    seen.set(static_cast<std::size_t>(op));
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto op = static_cast<std::size_t>(ops[i]);
+    if (seen.test(op)) return InvalidOp(i, absl::StrCat(Name(ops[i]), " is listed twice"));
+    seen.set(op);
   }
   return absl::OkStatus();
 }
@@ -216,10 +219,10 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
     }
   }
   if (plan.reduced_count == 0 && plan.output_count > 0) {
-    for (const Op op : spec.ops) {
-      if (!InfoOf(op).has_empty) {
-        return InvalidField(Field::kOps, absl::StrCat(Name(op), " of no elements has no answer"));
-      }
+    for (std::size_t i = 0; i < spec.ops.size(); ++i) {
+      const Op op = spec.ops[i];
+      if (InfoOf(op).has_empty) continue;
+      return InvalidOp(i, absl::StrCat(Name(op), " of no elements has no answer"));
     }
     // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
     if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kRequestOpsMax)) {

@@ -152,6 +152,10 @@ absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
 absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spec) {
   Box box{std::vector<std::int64_t>(spec.shape.size()), spec.shape};
   if (message.has_part()) {
+    if (message.part().whole_shape().empty() && !box.shape.empty()) {
+      return InvalidField(Field::kPartWholeShape, absl::StrCat("is missing; the part has ",
+                                                               box.shape.size(), " dimensions"));
+    }
     spec.shape.assign(message.part().whole_shape().begin(), message.part().whole_shape().end());
     box.offset.assign(message.part().offset().begin(), message.part().offset().end());
   }
@@ -228,17 +232,29 @@ absl::Status CheckNumericsVersion(std::uint32_t required) {
 
 namespace {
 
-// A newer client may say of a source what changes the answer.
+// Whether all fields of `message` itself are known. A newer client may say in others what changes
+// the answer.
+absl::Status CheckKnown(const google::protobuf::Message& message) {
+  const int unknown = FirstUnknownField(message);
+  if (unknown == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("field ", unknown, " is unknown"));
+}
+
 absl::Status CheckAllKnown(int i, const v1::Source& source) {
-  const auto check = [i](absl::string_view member, const google::protobuf::Message& message) {
-    const int unknown = FirstUnknownField(message);
-    if (unknown == 0) return absl::OkStatus();
-    return FieldStatus(Field::kSources, i, member,
-                       absl::InvalidArgumentError(absl::StrCat("field ", unknown, " is unknown")));
-  };
-  absl::Status known = check("", source);
-  if (known.ok() && source.has_tensor()) known = check(".tensor", source.tensor());
+  absl::Status known = CheckKnown(source);
+  if (!known.ok()) return FieldStatus(Field::kSources, i, known);
+  if (source.has_tensor()) known = CheckKnown(source.tensor());
+  if (!known.ok()) return FieldStatus(Field::kTensor, known);
+  if (source.has_memory()) known = CheckKnown(source.memory());
+  if (!known.ok()) return FieldStatus(Field::kSources, i, ".memory", known);
   return known;
+}
+
+absl::Status CheckAllKnown(const v1::ReduceRequest& message) {
+  absl::Status known = CheckKnown(message);
+  if (!known.ok()) return absl::InvalidArgumentError(absl::StrCat("message: ", known.message()));
+  if (message.has_part()) known = CheckKnown(message.part());
+  return known.ok() ? known : FieldStatus(Field::kPart, known);
 }
 
 }  // namespace
@@ -273,6 +289,7 @@ absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const v1
   if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
     return status;
   }
+  if (absl::Status known = CheckAllKnown(message); !known.ok()) return known;
   absl::Status version = CheckNumericsVersion(message.required_numerics_version());
   if (!version.ok()) return version;
   const v1::TensorSpec* tensor = values.has_tensor() ? &values.tensor() : nullptr;

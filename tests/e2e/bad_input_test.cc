@@ -107,7 +107,7 @@ TEST_F(BadInputTest, NoOpsNameOps) {
 TEST_F(BadInputTest, AnOpThatComesTwiceNamesOps) {
   v1::ReduceRequest request = F32Ones(4);
   request.add_ops()->set_op(v1::OP_SUM);
-  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops: ");
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "ops[1]: sum is listed twice");
 }
 
 TEST_F(BadInputTest, AnAxisThatComesTwiceNamesAxes) {
@@ -127,7 +127,7 @@ TEST_F(BadInputTest, AnAxisOutOfRangeNamesAxes) {
 
 TEST_F(BadInputTest, MinOfNothingNamesOps) {
   for (const v1::Op op : {v1::OP_MIN, v1::OP_MAX, v1::OP_ARGMIN, v1::OP_ARGMAX, v1::OP_PTP}) {
-    ExpectRefused(F32Request({0}, op), StatusCode::INVALID_ARGUMENT, "ops: ");
+    ExpectRefused(F32Request({0}, op), StatusCode::INVALID_ARGUMENT, "ops[0]: ");
   }
 }
 
@@ -138,7 +138,7 @@ TEST_F(BadInputTest, ALongRequestIdNamesItself) {
 }
 
 // Of a newer client, for which they change what is read.
-TEST_F(BadInputTest, UnknownFieldsOfASourceNameIt) {
+TEST_F(BadInputTest, UnknownFieldsNameWhatTheyAreOf) {
   const auto add_to = [](google::protobuf::Message& message) {
     message.GetReflection()->MutableUnknownFields(&message)->AddVarint(15, 1);
   };
@@ -147,7 +147,17 @@ TEST_F(BadInputTest, UnknownFieldsOfASourceNameIt) {
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[0]: field 15 is unknown");
   request = F32Ones(4);
   add_to(*request.mutable_sources(0)->mutable_tensor());
-  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[0].tensor: field 15 is unknown");
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "tensor: field 15 is unknown");
+  request = F32Ones(4);
+  request.clear_data();
+  add_to(*request.mutable_sources(0)->mutable_memory());
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "sources[0].memory: field 15 is unknown");
+  request = F32Ones(4);
+  request.GetReflection()->MutableUnknownFields(&request)->AddVarint(100, 1);
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "message: field 100 is unknown");
+  request = F32Ones(4);
+  add_to(*request.mutable_part());
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "part: field 15 is unknown");
 }
 
 TEST_F(BadInputTest, ParametersNameTheirOp) {

@@ -134,11 +134,11 @@ TEST_F(KServeBadInputTest, UnknownOrDoubleOutputsNameThem) {
   ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "outputs.name: sum has no output 'MEAN'");
   request.mutable_outputs(0)->set_name("SUM");
   request.add_outputs()->set_name("SUM");
-  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "outputs: ");
+  ExpectRefused(request, StatusCode::INVALID_ARGUMENT, "outputs[1]: sum is listed twice");
 }
 
 TEST_F(KServeBadInputTest, OpsWithoutAnAnswerNameTheOutputs) {
-  ExpectRefused(Raw("max", "FP32", {0}, ""), StatusCode::INVALID_ARGUMENT, "outputs: ");
+  ExpectRefused(Raw("max", "FP32", {0}, ""), StatusCode::INVALID_ARGUMENT, "outputs[0]: ");
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::string bytes(16, '\0');
   std::memcpy(bytes.data(), &most, 8);

@@ -59,6 +59,7 @@ REQUESTS = {
     "part_of_a_negative_offset": SUM + part([4, 2], [-1, 0]),
     "part_of_an_uncountable_run": sum_of(tensor("DTYPE_F32", 1 << 62, 4)) + part([4, 2], [0, 0]),
     "part_without_an_offset": SUM + part([4, 2]),
+    "part_without_a_whole": SUM + "return_state: true part {}",
     "part_of_a_kept_dimension_that_begins_later": SUM + "axes: 0 " + part([4, 2], [0, 1]),
     "part_of_another_rank": SUM + part(4, [0]),
     "region_beyond_its_end": sum_in(in_region(offset_bytes=65528)),

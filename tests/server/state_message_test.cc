@@ -129,7 +129,7 @@ TEST_F(StateMessageTest, NamesTheFieldThatIsWrong) {
           [](State& s) { s.mutable_tensor()->set_shape(0, 51); });
   refused(2, "states[2].tensor.dtype: is not that",
           [](State& s) { s.mutable_tensor()->set_dtype(v1::DTYPE_F64); });
-  refused(0, "states[0].ops: ", [](State& s) { s.add_ops()->set_op(v1::OP_SUM); });
+  refused(0, "states[0].ops[4]: ", [](State& s) { s.add_ops()->set_op(v1::OP_SUM); });
   refused(1, "states[1].ops: is not that", [](State& s) { s.mutable_ops()->RemoveLast(); });
   refused(0, "states[0].axes: ", [](State& s) { s.set_axes(0, 2); });
   refused(1, "states[1].axes: is not that", [](State& s) { s.set_axes(0, 1); });
