@@ -42,8 +42,8 @@ CallScope::~CallScope() {
   bool ok = false;
   // The transport moves only while somebody polls, and after the call's end that is nobody but us.
   while (!loan_.Returned()) queue_->AsyncNext(&tag, &ok, system_clock::now() + milliseconds(5));
-  if (pool_ != nullptr && is_empty_) {
-    pool_->Put(std::move(queue_));
+  if (heir_ != nullptr) {
+    heir_->Put(std::move(queue_));
     return;
   }
   queue_->Shutdown();

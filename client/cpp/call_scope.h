@@ -19,6 +19,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "client/cpp/connection.h"
 #include "client/cpp/payload_loan.h"
@@ -34,9 +35,8 @@ inline void* AsTag(Tag tag) { return reinterpret_cast<void*>(static_cast<std::in
 // objects, so that it dies last: its destructor polls until gRPC has given the payload back.
 class CallScope {
  public:
-  CallScope() : queue_(std::make_unique<grpc::CompletionQueue>()) {}
-  // With a queue of `pool`, which gets it back after EndOfOperations and must outlive this.
-  explicit CallScope(QueuePool& pool) : queue_(pool.Take()), pool_(&pool) {}
+  CallScope() : CallScope(std::make_unique<grpc::CompletionQueue>()) {}
+  explicit CallScope(std::unique_ptr<grpc::CompletionQueue> queue) : queue_(std::move(queue)) {}
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
   ~CallScope();
@@ -51,14 +51,13 @@ class CallScope {
   // The same, without sleeping; nullopt too when another thread of the process looks already.
   std::optional<Tag> LookFor(std::chrono::microseconds span, bool& ok);
 
-  // Says that every operation has come out of the queue.
-  void EndOfOperations() { is_empty_ = true; }
+  // Leaves the queue to `pool`, which must outlive this. REQUIRES: every operation has come out.
+  void LeaveQueueTo(QueuePool& pool) { heir_ = &pool; }
 
  private:
   PayloadLoan loan_;
   std::unique_ptr<grpc::CompletionQueue> queue_;
-  QueuePool* pool_ = nullptr;
-  bool is_empty_ = false;
+  QueuePool* heir_ = nullptr;
 };
 
 // The context of one attempt; a stop request cancels it.

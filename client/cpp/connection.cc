@@ -84,7 +84,7 @@ Connection::Connection(const std::string& target, const ConnectionOptions& optio
 
 CallReply Connection::Unary(const char* method, const std::string& head,
                             std::span<const std::byte> payload, const CallLimits& limits) {
-  CallScope scope(queues_);
+  CallScope scope(queues_.Take());
   CallContext context(limits);
   CallReply reply;
   const auto call = stub_.PrepareUnaryCall(context.get(), method, JoinMessage(scope, head, payload),
@@ -93,7 +93,7 @@ CallReply Connection::Unary(const char* method, const std::string& head,
   call->Finish(&reply.response, &reply.status, AsTag(kFinished));
   bool ok = false;
   if (!scope.LookFor(limits.look_max, ok).has_value()) scope.Next(ok);
-  scope.EndOfOperations();
+  scope.LeaveQueueTo(queues_);
   reply.pushback_ms = context.PushbackTrailer();
   return reply;
 }
