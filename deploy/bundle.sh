@@ -36,6 +36,8 @@ deploy/stage.sh "$destination" \
   "$build/client/cpp/warpfold" \
   "$build/tests/gpu/warpfold_gpu_test" \
   "$build/tests/gpu/warpfold_gpu_reduction_test" \
+  "$build/tests/gpu/warpfold_gpu_instructions_this_test" \
+  "$build/tests/gpu/warpfold_gpu_instructions_oldest_test" \
   "$build/tests/gpu/warpfold_gpu_peer_test" \
   "$build/tests/e2e/warpfold_e2e_test" \
   "$build/bench/kernels/warpfold_bench_kernels" \

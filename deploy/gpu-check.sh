@@ -150,6 +150,8 @@ fi
 if has_part kernels; then
   run_tests warpfold_gpu_test yes "$filter"
   run_tests warpfold_gpu_reduction_test yes
+  run_tests warpfold_gpu_instructions_this_test yes
+  run_tests warpfold_gpu_instructions_oldest_test yes
 fi
 if has_part serial; then
   WARPFOLD_TEST_OVERLAPS_PASSES=0 run_tests warpfold_gpu_test yes "$filter"

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "kernels/dtypes/element.h"
-#include "kernels/extreme.h"
 
 namespace warpfold::cuda {
 
@@ -29,24 +28,52 @@ __device__ __forceinline__ std::uint32_t LiftE4M3Pair(std::uint32_t pair) {
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(pair)));
   return halves;
 #else
-  const auto half = [&](int i) {
-    return std::uint32_t{Lift(F8E4M3{static_cast<std::uint8_t>(pair >> (8 * i))}).bits};
-  };
-  return half(0) | half(1) << 16;
+  // As Lift does it: exponents and mantissas in halves' places, times 2^8; then NaN, the only one
+  // whose magnitude carries into the sign's place, gets all bits of the exponent.
+  const std::uint32_t bytes = Permute<0x1404>(pair);
+  const std::uint32_t magnitudes = bytes & 0x7f007f00u;
+  const std::uint32_t moved = (bytes & 0x80008000u) | magnitudes >> 1;
+  const std::uint32_t factors = 0x5c005c00u;
+  std::uint32_t halves;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(halves) : "r"(moved), "r"(factors));
+  const std::uint32_t is_nan = (magnitudes + 0x01000100u) & 0x80008000u;
+  return halves | (is_nan - (is_nan >> 6));
 #endif
 }
 
 // min, max: -0.0 is below +0.0. kOmitsNan: the other of a NaN; otherwise NaN if either is. GPUs
-// before 8.0 do not have these instructions for every type, and take integers.
+// before 8.0 have them for float32 alone, and know no NaN there but the omitted: halves are
+// widened.
 #if __CUDA_ARCH__ < 800
-template <bool kIsMin, bool kOmitsNan, typename T>
-__device__ __forceinline__ T Extreme(T a, T b) {
-  return ExtremeByKey<kIsMin, kOmitsNan>(a, b);
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ float Extreme(float a, float b) {
+  float result;
+  if constexpr (kIsMin) asm("min.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  if constexpr (!kIsMin) asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  if (!kOmitsNan && (a != a || b != b)) return __int_as_float(0x7fffffff);
+  return result;
+}
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ Half Extreme(Half a, Half b) {
+  const float wide = Extreme<kIsMin, kOmitsNan>(Widen(a), Widen(b));
+  std::uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(wide));
+  return Half{bits};
+}
+template <bool kIsMin, bool kOmitsNan>
+__device__ __forceinline__ BFloat16 Extreme(BFloat16 a, BFloat16 b) {
+  const float wide = Extreme<kIsMin, kOmitsNan>(Widen(a), Widen(b));
+  return BFloat16{static_cast<std::uint16_t>(__float_as_uint(wide) >> 16)};
 }
 // Of two halves each.
 template <bool kIsMin, bool kOmitsNan>
 __device__ __forceinline__ std::uint32_t ExtremePair(std::uint32_t a, std::uint32_t b) {
-  return ExtremePairByKey<kIsMin, kOmitsNan>(a, b);
+  const auto extreme = [&](int shift) {
+    const Half of_a{static_cast<std::uint16_t>(a >> shift)};
+    const Half of_b{static_cast<std::uint16_t>(b >> shift)};
+    return std::uint32_t{Extreme<kIsMin, kOmitsNan>(of_a, of_b).bits} << shift;
+  };
+  return extreme(0) | extreme(16);
 }
 #else
 template <bool kIsMin, bool kOmitsNan>

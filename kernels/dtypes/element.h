@@ -112,6 +112,13 @@ WARPFOLD_HD Half Lift(F8E4M3 x) {
   std::uint32_t halves;
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(x.bits)));
   return Half{static_cast<std::uint16_t>(halves)};
+#elif defined(__CUDA_ARCH__)
+  // In half's places; the factor 2^8 moves the bias and makes subnormals normal.
+  const std::uint32_t magnitude = x.bits & 0x7fu;
+  const auto moved = static_cast<std::uint16_t>((x.bits & 0x80u) << 8 | magnitude << 7);
+  std::uint16_t half;
+  asm("mul.rn.f16 %0, %1, %2;" : "=h"(half) : "h"(moved), "h"(std::uint16_t{0x5c00}));
+  return Half{magnitude == 0x7f ? std::uint16_t{0x7e00} : half};
 #else
   // Exponent and mantissa in float's places, the exponent's bias moved. Subnormal numbers get the
   // hidden one that they do not have, and it is subtracted; none is subnormal among halves.
@@ -122,7 +129,6 @@ WARPFOLD_HD Half Lift(F8E4M3 x) {
   const std::uint32_t subnormal =
       BitCast<std::uint32_t>(BitCast<float>(in_place + kMovedSubnormal) - 0x1p-6f);
   const std::uint32_t number = magnitude < 8 ? subnormal : in_place + kMoved;
-  // The same number as a half.
   const std::uint32_t half = magnitude == 0 ? 0 : (number >> 13) - (std::uint32_t{127 - 15} << 10);
   const std::uint32_t sign = (x.bits & std::uint32_t{0x80}) << 8;
   return Half{static_cast<std::uint16_t>(sign | (magnitude == 0x7f ? 0x7e00 : half))};

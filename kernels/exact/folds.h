@@ -43,17 +43,23 @@ template <typename Stored, bool kIsOfFloats = kIsFloat<Stored>>
 struct Folds {
   using T = Lifted<Stored>;
   using Range = PlainFold<Stored, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
-  // Of floats of 8 bits the extrema say of a sum whether it is finite, too.
+  // Of floats of 8 bits the extrema say of a sum whether it is finite, too, and cost so little
+  // beside the sum that one fold serves all three.
+  template <class Alone>
+  using UnlessLifted = std::conditional_t<kIsLifted<Stored>, Exactly<Range>, Alone>;
   using SumAlone =
-      std::conditional_t<kIsLifted<Stored>, Range,
-                         PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>>;
+      UnlessLifted<Exactly<PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>>>;
+  using MinAlone = UnlessLifted<PlainFold<Stored, Min<T>>>;
+  using MaxAlone = UnlessLifted<PlainFold<Stored, Max<T>>>;
   using Statistics = BoundedStatistics<Stored, NanPolicy::kPropagate>;
   template <NanPolicy kNanPolicy>
   using Full = BoundedFull<Stored, kNanPolicy>;
 };
 template <typename T>
 struct Folds<T, false> {
-  using SumAlone = PlainFold<T, Sum<T>>;
+  using SumAlone = Exactly<PlainFold<T, Sum<T>>>;
+  using MinAlone = PlainFold<T, Min<T>>;
+  using MaxAlone = PlainFold<T, Max<T>>;
   using Range = PlainFold<T, Sum<T>, Min<T>, Max<T>>;
   using Squares = std::conditional_t<kHasWideSquares<T>, WideSquares<T>, SquareSum<T>>;
   template <class... More>
@@ -75,11 +81,11 @@ constexpr decltype(auto) VisitFold(Bundle bundle, Visitor&& visitor) {
   constexpr auto kOmit = kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate;
   switch (bundle) {
     case Bundle::kSum:
-      return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::SumAlone>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<typename Of::SumAlone>{});
     case Bundle::kMin:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, Min<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<typename Of::MinAlone>{});
     case Bundle::kMax:
-      return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, Max<T>>>{});
+      return std::forward<Visitor>(visitor)(TypeTag<typename Of::MaxAlone>{});
     case Bundle::kNonzero:
       return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, NonzeroCount<T>>>{});
     case Bundle::kRange:

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/dtypes/element.h"
-#include "kernels/extreme.h"
 #include "tests/emulator/device.h"
+#include "tests/kernels/extreme.h"
 
 namespace warpfold::cuda {
 

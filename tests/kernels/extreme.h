@@ -1,6 +1,6 @@
 // The smaller and the larger of two floats in integer arithmetic: the same bits on every processor.
-#ifndef WARPFOLD_KERNELS_EXTREME_H_
-#define WARPFOLD_KERNELS_EXTREME_H_
+#ifndef WARPFOLD_TESTS_KERNELS_EXTREME_H_
+#define WARPFOLD_TESTS_KERNELS_EXTREME_H_
 
 #include <cstdint>
 
@@ -36,4 +36,4 @@ WARPFOLD_HD std::uint32_t ExtremePairByKey(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_KERNELS_EXTREME_H_
+#endif  // WARPFOLD_TESTS_KERNELS_EXTREME_H_
