@@ -34,6 +34,8 @@ struct Config {
   std::string tls_key;
   std::string tls_client_ca;  // set: clients have to show a certificate that it signed
 
+  std::string callers_file;  // empty: nobody is asked who they are
+
   Compression compression = Compression::kRefused;
 
   // Connections.

@@ -19,10 +19,10 @@ constexpr Change kOnReload = Change::kOnReload;
 
 constexpr ConfigOption kOptions[] = {
     {"listen-address", &Config::listen_address, "host:port", kAtStart,
-     "The gRPC service, which asks nobody who they are; 0.0.0.0: on all addresses of this host; "
-     "port 0: any"},
+     "The gRPC service; 0.0.0.0: on all addresses of this host, for everyone who reaches them "
+     "unless --callers-file says who; port 0: any"},
     {"metrics-address", &Config::metrics_address, "host:port", kAtStart,
-     "The Prometheus page, likewise; none: no page"},
+     "The Prometheus page, which asks nobody; none: no page"},
     {"port-file", &Config::port_file, "path", kAtStart,
      "File that gets 'grpc_port metrics_port' once the server is ready"},
     {"tls-cert", &Config::tls_cert, "path", kAtStart,
@@ -30,6 +30,9 @@ constexpr ConfigOption kOptions[] = {
     {"tls-key", &Config::tls_key, "path", kAtStart, "PEM private key of that certificate"},
     {"tls-client-ca", &Config::tls_client_ca, "path", kAtStart,
      "PEM certificates of which one has to have signed each client's (mutual TLS)"},
+    {"callers-file", &Config::callers_file, "path", kOnReload,
+     "Who may call, by which token or certificate, and do what (docs/callers.md), read again at "
+     "each SIGHUP; none: nobody is asked"},
     {"compression", &Config::compression, "", kAtStart,
      "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
      "of it, up to a thousand times what was sent, before its size is known"},

@@ -2,12 +2,17 @@
 
 #include <cstddef>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace warpfold {
 
 bool HostPort::is_every_address() const { return host == "0.0.0.0" || host == "::"; }
+
+bool HostPort::is_loopback() const {
+  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
 
 std::optional<HostPort> ParseHostPort(const std::string& text) {
   constexpr int kPortMax = 65535;

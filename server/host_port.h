@@ -13,6 +13,8 @@ struct HostPort {
 
   // 0.0.0.0 or [::].
   bool is_every_address() const;
+  // Reached from this host alone: localhost, 127.0.0.0/8 or [::1].
+  bool is_loopback() const;
 };
 
 // None: no number of 0 to 65535 behind the last ':', or an IPv6 address without brackets. The host

@@ -20,6 +20,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -27,6 +29,7 @@
 #include "server/check/report.h"
 #include "server/config.h"
 #include "server/config_flags.h"
+#include "server/core/caller_table.h"
 #include "server/frontend/library_log.h"
 #include "server/observe/log.h"
 #include "server/open_files.h"
@@ -184,6 +187,7 @@ struct Printing {
   bool check = false;
   bool json = false;
   bool report = false;
+  bool hash_token = false;
 };
 
 void AddPrinting(CLI::App& app, Printing& printing) {
@@ -210,6 +214,13 @@ void AddPrinting(CLI::App& app, Printing& printing) {
       ->configurable(false)
       ->needs(check)
       ->excludes(json);
+  app.add_flag("--hash-token", printing.hash_token,
+               "Read a token from stdin, print its SHA-256 as the file of --callers-file has it, "
+               "and exit")
+      ->configurable(false)
+      ->excludes(check)
+      ->excludes(config)
+      ->excludes(checks_config);
   app.add_flag("--print-options", printing.options,
                "Print every option as the table of docs/configuration.md, and exit")
       ->configurable(false)
@@ -230,6 +241,20 @@ int Check(const Config& config, const Printing& printing) {
     std::cout << ToText(report);
   }
   return report.ok() ? 0 : kExitFailure;
+}
+
+int HashToken() {
+  if (isatty(STDIN_FILENO) == 1) std::cerr << "token: ";
+  std::string token;
+  std::getline(std::cin, token);
+  if (const absl::Status status = CheckToken(token); !status.ok()) {
+    std::cerr << "warpfold-server: hash-token: " << status.message() << '\n';
+    return kExitBadConfig;
+  }
+  const TokenHash hash = HashOf(token);
+  const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
+  std::cout << absl::BytesToHexString(bytes) << '\n';
+  return 0;
 }
 
 // `status`, or a failure where what was printed did not arrive: the disk is full, say.
@@ -268,6 +293,8 @@ int Main(int argc, char** argv) {
     std::cout << OptionsPage();
   } else if (printing.config) {
     std::cout << ToFile(config);
+  } else if (printing.hash_token) {
+    return EndOfStdout(HashToken());
   } else if (printing.check) {
     return EndOfStdout(Check(config, printing));
   } else if (!printing.checks_config) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "server/callers_file.h"
 #include "server/config_options.h"
 #include "server/device/host_bytes.h"
 #include "server/end_connections.h"
@@ -146,11 +147,14 @@ absl::Status Server::StartParts() {
   const int lanes = static_cast<int>(devices_.executors.size()) * config_.lanes(devices_.backend);
   if (absl::Status status = TryThreads(ThreadsNeeded(lanes)); !status.ok()) return status;
   if (absl::Status status = LoadTls(); !status.ok()) return status;
+  absl::StatusOr<CallerTable> callers = ReadCallers(config_.callers_file);
+  if (!callers.ok()) return callers.status();
+  SayWhoMayCall(config_, *callers, log_);
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
   if (absl::Status status = StartMetrics(); !status.ok()) return status;
   // Until MakeReady: no client ever meets a device that has not given the known bits.
   admission_.HoldBack("loading kernels");
-  if (absl::Status status = StartGrpc(); !status.ok()) return status;
+  if (absl::Status status = StartGrpc(*std::move(callers)); !status.ok()) return status;
   log_.Write(LogLevel::kInfo, "starting",
              {{"version", kVersion}, {"grpc_port", grpc_port()}, {"metrics_port", metrics_port()}});
   return absl::OkStatus();
@@ -239,7 +243,7 @@ absl::Status Server::LoadTls() {
   return absl::OkStatus();
 }
 
-absl::Status Server::StartGrpc() {
+absl::Status Server::StartGrpc(CallerTable callers) {
   GrpcServerOptions options{.listen_address = config_.listen_address,
                             .tls = tls_.get(),
                             .takes_compressed = config_.compression == Compression::kTaken,
@@ -257,8 +261,9 @@ absl::Status Server::StartGrpc() {
   if (absl::Status free = CheckFree("listen-address", config_.listen_address); !free.ok()) {
     return free;
   }
-  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(
-      options, admission_, *scheduler_, tensors_, regions_, metrics_, access_log_);
+  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
+      GrpcServer::Start(options, std::move(callers), admission_, *scheduler_, tensors_, regions_,
+                        metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   return absl::OkStatus();
@@ -316,6 +321,9 @@ bool Server::has_device() const { return devices_left_ > 0; }
 
 void Server::Reload(const absl::StatusOr<Config>& next) {
   absl::Status status = next.ok() ? PlanOf(*next).Fits(memory_limit_) : next.status();
+  absl::StatusOr<CallerTable> callers;
+  if (status.ok()) callers = ReadCallers(next->callers_file);
+  if (status.ok()) status = callers.status();
   if (status.ok() && tls_ != nullptr) status = tls_->Reload();
   metrics_.CountReload(status.ok());
   if (!status.ok()) {
@@ -327,6 +335,8 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
   const std::string fixed = absl::StrJoin(Differing(config_, *next, Change::kAtStart), ", ");
   TakeReloadable(*next, config_);
   TakeLimits();
+  SayWhoMayCall(config_, *callers, log_);
+  grpc_->SetCallers(*std::move(callers));
   access_log_.SetOptions(config_.access_log_options());
   log_.SetLevel(config_.log_level);
   log_.Write(LogLevel::kInfo, "configuration reloaded", {{"changed", changed}});

@@ -83,7 +83,7 @@ class Server {
   absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
-  absl::Status StartGrpc();
+  absl::Status StartGrpc(CallerTable callers);
   void TakeLimits();
   absl::Status StartSelfProbe();
   void OnSelfProbe(const absl::Status& probed, const Reach& reach,

@@ -28,6 +28,7 @@ CheckReport CheckAll(const Config& config) {
   CheckOpenFiles(OpenFilesLimit().hard, report);
   CheckPorts(config, report);
   CheckTls(config, report);
+  CheckCallers(config, report);
   CheckPortFile(config, report);
   const absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
   if (!devices.ok()) {

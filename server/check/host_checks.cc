@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/callers_file.h"
 #include "server/check/port_check.h"
 #include "server/frontend/tls.h"
 #include "server/host_port.h"
@@ -111,6 +112,22 @@ void CheckTls(const Config& config, CheckReport& report) {
     report.Ok(kHost, "TLS", text);
   } else {
     report.Warn(kHost, "TLS", text, "renew it: the server reads the files again on SIGHUP");
+  }
+}
+
+void CheckCallers(const Config& config, CheckReport& report) {
+  const absl::StatusOr<CallerTable> callers = ReadCallers(config.callers_file);
+  if (!callers.ok()) {
+    report.Fail(kHost, "callers", std::string(callers.status().message()),
+                "give --callers-file a file as docs/callers.md has it, which this user may read");
+  } else if (callers->asks_nobody()) {
+    report.Ok(kHost, "callers", "nobody is asked who they are");
+  } else if (callers->has_tokens() && !config.uses_tls() &&
+             !ParseHostPort(config.listen_address)->is_loopback()) {
+    report.Warn(kHost, "callers", absl::StrCat(callers->count(), "; tokens come in the clear"),
+                "give --tls-cert and --tls-key");
+  } else {
+    report.Ok(kHost, "callers", absl::StrCat(callers->count()));
   }
 }
 

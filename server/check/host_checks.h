@@ -25,6 +25,7 @@ void CheckThreads(int count, CheckReport& report);
 void CheckPorts(const Config& config, CheckReport& report);
 
 void CheckTls(const Config& config, CheckReport& report);
+void CheckCallers(const Config& config, CheckReport& report);
 
 // Whether --port-file, if there is one, can be written.
 void CheckPortFile(const Config& config, CheckReport& report);

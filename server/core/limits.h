@@ -1,19 +1,13 @@
 // What one request may ask for. Filled from the configuration, enforced by the front end before
-// memory is taken, reported by GetServerInfo. Limits are plain values; LimitsInForce holds those
-// that count now and is safe from any thread.
+// memory is taken, reported by GetServerInfo. Plain values.
 #ifndef WARPFOLD_SERVER_CORE_LIMITS_H_
 #define WARPFOLD_SERVER_CORE_LIMITS_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "kernels/plan.h"
 
 namespace warpfold {
@@ -65,27 +59,6 @@ struct Limits {
   std::int64_t min_bytes_per_s = std::int64_t{256} << 10;
   ResidentLimits resident;
   RegionLimits regions;
-};
-
-// Reading costs one load: every request does it. A reader may hold on to what it read, so old
-// limits stay until the end; there are as many as reloads, of some hundred bytes each.
-class LimitsInForce {
- public:
-  explicit LimitsInForce(const Limits& limits) { Set(limits); }
-
-  // Valid as long as this object.
-  const Limits& Get() const { return *current_.load(std::memory_order_acquire); }
-
-  void Set(const Limits& limits) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    all_.push_back(std::make_unique<const Limits>(limits));
-    current_.store(all_.back().get(), std::memory_order_release);
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::vector<std::unique_ptr<const Limits>> all_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<const Limits*> current_{nullptr};
 };
 
 }  // namespace warpfold

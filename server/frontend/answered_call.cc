@@ -33,7 +33,7 @@ void AnsweredCall::EndWait() {
 void AnsweredCall::OnOverdue() {
   if (!sending_) return OnWaitOverdue();
   if (const std::optional<std::string> peer = Abort(); peer.has_value()) {
-    CountWriteOverdue(services_, method_, *peer, write_timeout_, answer_bytes_);
+    CountWriteOverdue(services_, method_, PeerAt(*peer), write_timeout_, answer_bytes_);
   }
 }
 
@@ -54,7 +54,7 @@ bool AnsweredCall::GiveWay(Shortage& shortage) {
   if ((holds_bytes_ ? shortage.bytes : shortage.calls) <= 0) return false;
   const std::optional<std::string> peer = Abort();
   if (!peer.has_value()) return true;  // it is over
-  CountWritePressed(services_, method_, *peer, answer_bytes_);
+  CountWritePressed(services_, method_, PeerAt(*peer), answer_bytes_);
   if (holds_bytes_) {
     shortage.bytes -= static_cast<std::int64_t>(answer_bytes_) + call_bytes();
   } else {

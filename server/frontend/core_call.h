@@ -27,6 +27,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/callback_common.h"
+#include "server/core/caller.h"
 #include "server/frontend/status.h"
 
 namespace warpfold {
@@ -35,7 +36,8 @@ namespace warpfold {
 struct ArrivedCall {
   grpc::CallbackServerContext* context;
   grpc::internal::Call* call;
-  std::function<void()> release;  // lets gRPC forget it, and the context
+  std::function<void()> release;   // lets gRPC forget it, and the context
+  const Caller* caller = nullptr;  // null: refused
 };
 
 class CoreCall {
@@ -82,6 +84,7 @@ class CoreCall {
   // In OnMessage of null: the client is gone, and did not just end its stream.
   bool IsBroken() const;
   grpc::CallbackServerContext& context() const { return *arrived_.context; }
+  const Caller* caller() const { return arrived_.caller; }
 
  private:
   // gRPC runs it when the operations that it was given to are done.

@@ -125,26 +125,18 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
 
 class GrpcServerImpl final : public GrpcServer {
  public:
-  GrpcServerImpl(const GrpcServerOptions& options, AdmissionController& admission,
-                 Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
-                 AccessLog& access_log)
+  GrpcServerImpl(const GrpcServerOptions& options, CallerTable callers,
+                 AdmissionController& admission, Scheduler& scheduler, TensorTable& tensors,
+                 RegionTable& regions, Metrics& metrics, AccessLog& access_log)
       : limits_(options.limits),
+        callers_(std::move(callers)),
         health_board_(options.health_watches_max),
         checks_(kChecksMax),
         reflection_places_(options.reflection_streams_max),
         watchdog_(kWatchdogTurn, [&admission] { return TakeShortage(admission); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
-        services_{limits_,
-                  admission,
-                  scheduler,
-                  tensors,
-                  regions,
-                  watchdog_,
-                  metrics,
-                  access_log,
-                  uploads_,
-                  drain_end_,
-                  options.piece_bytes},
+        services_{limits_,   callers_, admission,  scheduler, tensors,    regions,
+                  watchdog_, metrics,  access_log, uploads_,  drain_end_, options.piece_bytes},
         reductions_(services_, MakeInfo(options)),
         tensors_(services_),
         inference_(services_, options.version, health_board_.serving()),
@@ -194,6 +186,7 @@ class GrpcServerImpl final : public GrpcServer {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
+  void SetCallers(CallerTable callers) override { callers_.Set(std::move(callers)); }
   void StartServing() override { health_board_.SetServing(true); }
   void StopServing() override { health_board_.SetServing(false); }
 
@@ -208,7 +201,8 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
  private:
-  LimitsInForce limits_;
+  InForce<Limits> limits_;
+  InForce<CallerTable> callers_;
   grpc::ResourceQuota received_{"received"};
   // Calls, which the watchdog may hold for longer than gRPC, give their places back to these.
   HealthBoard health_board_;
@@ -238,10 +232,11 @@ std::size_t ReceivedBytesMax(const Limits& limits) {
 }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
-    const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
-    TensorTable& tensors, RegionTable& regions, Metrics& metrics, AccessLog& access_log) {
-  auto server = std::make_unique<GrpcServerImpl>(options, admission, scheduler, tensors, regions,
-                                                 metrics, access_log);
+    const GrpcServerOptions& options, CallerTable callers, AdmissionController& admission,
+    Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
+    AccessLog& access_log) {
+  auto server = std::make_unique<GrpcServerImpl>(options, std::move(callers), admission, scheduler,
+                                                 tensors, regions, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/core/admission.h"
+#include "server/core/caller_table.h"
 #include "server/core/limits.h"
 #include "server/core/region_table.h"
 #include "server/core/scheduler.h"
@@ -62,14 +63,18 @@ class GrpcServer {
   // `tensors`, `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming
   // the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
-      const GrpcServerOptions& options, AdmissionController& admission, Scheduler& scheduler,
-      TensorTable& tensors, RegionTable& regions, Metrics& metrics, AccessLog& access_log);
+      const GrpcServerOptions& options, CallerTable callers, AdmissionController& admission,
+      Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
+      AccessLog& access_log);
 
   virtual int port() const = 0;
 
   // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
   // it.
   virtual void SetLimits(const Limits& limits) = 0;
+
+  // For calls that begin from now on; streams that have begun go on.
+  virtual void SetCallers(CallerTable callers) = 0;
 
   // All names are SERVING from now on.
   virtual void StartServing() = 0;

@@ -178,7 +178,7 @@ void HealthBoard::Leave(WatchCall& call) {
 }
 
 HealthServiceImpl::HealthServiceImpl(Services services, HealthBoard& board, ProbePlaces& checks)
-    : services_(services) {
+    : RawService(services) {
   Serve(SmallCall::Probe<HealthCheckRequest, HealthCheckResponse>(
       services_, Method::kHealthCheck, checks, [&board](const auto& request, auto* response) {
         const HealthSubject subject = SubjectOf(request.service());

@@ -69,7 +69,6 @@ class HealthServiceImpl final : public RawService {
   HealthServiceImpl(Services services, HealthBoard& board, ProbePlaces& checks);
 
  private:
-  Services services_;
 };
 
 }  // namespace warpfold

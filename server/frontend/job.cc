@@ -167,7 +167,7 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
 
   AccessLog& access_log = services().access_log;
   if (!access_log.Takes(record.code, record.total, IsMalformed(status))) return;
-  access_log.Write(record, request_.request_id, Peer(), request_.plan.shape, status);
+  access_log.Write(record, request_.request_id, AskedBy(), request_.plan.shape, status);
 }
 
 }  // namespace warpfold

@@ -66,8 +66,7 @@ class Job : public Submission {
   // A reaction may still bring some later; it must drop them.
   virtual void DropPayload() = 0;
 
-  // The client's address, as gRPC writes it.
-  virtual std::string Peer() const = 0;
+  virtual Peer AskedBy() const = 0;
 
   bool is_in_region() const { return static_cast<bool>(region_); }
   // REQUIRES: is_in_region().

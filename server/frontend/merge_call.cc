@@ -77,7 +77,7 @@ void MergeCall::End(const absl::Status& status) {
   grpc::ByteBuffer answer;
   const absl::Status told = status.ok() ? Encode(response_, &answer) : status;
   LogCall(services().access_log, Method::kMerge, told, record().elapsed(), request_.request_id(),
-          PeerName());
+          peer());
   message_.Clear();
   response_.Clear();
   merging_ = {};

@@ -5,7 +5,7 @@
 namespace warpfold {
 
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
-             std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer) {
+             std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
   // Probes ask all the time.
   if (method == Method::kHealthCheck && status.ok()) return;
   if (!access_log.Takes(status.code(), took, IsMalformed(status))) return;

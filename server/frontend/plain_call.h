@@ -17,7 +17,7 @@ namespace warpfold {
 
 // Writes the access line of a call that took `took`, if it gets one.
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
-             std::chrono::nanoseconds took, std::string_view request_id, const std::string& peer);
+             std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
 
 // What clients ask, of Health or in the Open Inference Protocol, to learn whether there is a
 // server.

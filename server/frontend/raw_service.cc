@@ -6,22 +6,36 @@
 #include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "grpcpp/impl/rpc_method.h"
 #include "grpcpp/impl/rpc_service_method.h"
+#include "server/frontend/authentication.h"
+#include "server/frontend/refused_call.h"
 
 namespace warpfold {
 namespace {
 
 class CoreCallHandler final : public grpc::internal::MethodHandler {
  public:
-  explicit CoreCallHandler(RawService::BeginCall begin) : begin_(std::move(begin)) {}
+  // `services` outlives it.
+  CoreCallHandler(Services& services, RawService::Served served)
+      : services_(services), served_(std::move(served)) {}
 
   void RunHandler(const HandlerParameter& parameter) override {
-    begin_({.context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
-            .call = parameter.call,
-            .release = parameter.call_requester});
+    ArrivedCall arrived{
+        .context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
+        .call = parameter.call,
+        .release = parameter.call_requester};
+    const absl::StatusOr<const Caller*> caller =
+        Authenticate(services_.callers.Get(), served_.method, *arrived.context);
+    if (!caller.ok()) {
+      return AnsweredCall::Begin(std::make_shared<RefusedCall>(
+          services_, served_.method, std::move(arrived), caller.status()));
+    }
+    arrived.caller = *caller;
+    served_.begin(std::move(arrived));
   }
 
  private:
-  const RawService::BeginCall begin_;
+  Services& services_;
+  const RawService::Served served_;
 };
 
 }  // namespace
@@ -36,13 +50,19 @@ void RawService::Add(Method method, std::unique_ptr<grpc::internal::MethodHandle
 }
 
 void RawService::Serve(Served served) {
-  Add(served.method, std::make_unique<CoreCallHandler>(std::move(served.begin)));
+  const Method method = served.method;
+  Add(method, std::make_unique<CoreCallHandler>(services_, std::move(served)));
 }
 
 void RawService::ServeStream(Method method, BeginStream begin) {
   Add(method,
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
-          std::move(begin)));
+          [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
+            const absl::StatusOr<const Caller*> caller =
+                Authenticate(services_.callers.Get(), method, *context);
+            if (!caller.ok()) return RefuseStream(services_, method, *context, caller.status());
+            return begin({context, *caller});
+          }));
 }
 
 }  // namespace warpfold

@@ -5,7 +5,7 @@
 // could let go of a client that never sends the rest, nor refuse what is no message. On the wire
 // the methods are what the proto says.
 //
-// Step of a request: 1.
+// Step of a request: 1. Who may not call a method (authentication.h) is refused here.
 #ifndef WARPFOLD_SERVER_FRONTEND_RAW_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_RAW_SERVICE_H_
 
@@ -19,17 +19,24 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/frontend/core_call.h"
+#include "server/frontend/services.h"
 #include "server/observe/method.h"
 
 namespace warpfold {
 
 using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
+// As ArrivedCall, of a call that is a reactor of gRPC's.
+struct ArrivedStream {
+  grpc::CallbackServerContext* context;
+  const Caller* caller;
+};
+
 class RawService : public grpc::Service {
  public:
   // Begin to serve a call that has come; never wait.
   using BeginCall = std::function<void(ArrivedCall)>;
-  using BeginStream = std::function<RawReactor*(grpc::CallbackServerContext*)>;
+  using BeginStream = std::function<RawReactor*(ArrivedStream)>;
 
   // A method whose calls are CoreCalls.
   struct Served {
@@ -38,10 +45,14 @@ class RawService : public grpc::Service {
   };
 
  protected:
+  explicit RawService(const Services& services) : services_(services) {}
+
   // Before the service is registered; each method once.
   void Serve(Served served);
   // A method whose calls are gRPC's reactors.
   void ServeStream(Method method, BeginStream begin);
+
+  Services services_;
 
  private:
   void Add(Method method, std::unique_ptr<grpc::internal::MethodHandler> handler);

@@ -33,7 +33,7 @@ class ReduceCall final : public UnaryCall, private MessageJob {
   void Refuse(const absl::Status& status) override;
 
   bool may_run_inline() const override { return true; }
-  std::string Peer() const override { return PeerName(); }
+  Peer AskedBy() const override { return peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 };
 

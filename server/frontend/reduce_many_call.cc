@@ -30,7 +30,7 @@ class ReduceManyCall::Item final : public MessageJob {
  private:
   bool may_run_inline() const override { return true; }
   bool has_more_behind() const override { return true; }
-  std::string Peer() const override { return stream_.context_->peer(); }
+  Peer AskedBy() const override { return stream_.peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);
     ticket().Answered(static_cast<std::int64_t>(message.Length()), kUnwrittenItemBytes);
@@ -40,20 +40,19 @@ class ReduceManyCall::Item final : public MessageJob {
   ReduceManyCall& stream_;
 };
 
-ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol,
-                               grpc::CallbackServerContext* context)
+ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived)
     : services_(services),
       protocol_(std::move(protocol)),
-      context_(context),
-      connection_(services.admission.connections().Find(context->peer())),
+      context_(arrived.context),
+      caller_(*arrived.caller),
+      connection_(services.admission.connections().Find(context_->peer())),
       record_(services.metrics, protocol_.method) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
 
-RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
-                                  grpc::CallbackServerContext* context) {
+RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol, ArrivedStream arrived) {
   const std::shared_ptr<ReduceManyCall> call(
-      new ReduceManyCall(services, std::move(protocol), context));
+      new ReduceManyCall(services, std::move(protocol), arrived));
   call->self_ = call;
   services.watchdog.Add(*call);
   call->Take(call->FirstSteps());
@@ -188,8 +187,7 @@ void ReduceManyCall::OnOverdue() {
     absl::MutexLock lock(&mutex_);
     if (done_ || finished_) return;
     if (waits_ == Waits::kForWrite) {
-      CountWriteOverdue(services_, protocol_.method, context_->peer(), write_timeout_,
-                        writing_bytes_);
+      CountWriteOverdue(services_, protocol_.method, peer(), write_timeout_, writing_bytes_);
       context_->TryCancel();
     } else if (waits_ == Waits::kForMessage) {
       ending_ = MessageOverdue(services_);
@@ -206,7 +204,7 @@ bool ReduceManyCall::GiveWay(Shortage& shortage) {
     if (done_) return true;
     if (writing_ || (finished_ && shortage.calls > 0)) {
       // What it was told last is not read either.
-      CountWritePressed(services_, protocol_.method, context_->peer(), writing_bytes_);
+      CountWritePressed(services_, protocol_.method, peer(), writing_bytes_);
       context_->TryCancel();
       shortage.bytes -= HeldByAnswers();
     } else if (waits_ == Waits::kForMessage && shortage.calls > 0) {
@@ -305,8 +303,7 @@ void ReduceManyCall::Take(const Steps& steps) {
   record_.Handled(steps.status.code());
   // One line for a stream: its items have theirs.
   LogCall(services_.access_log, protocol_.method,
-          absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "",
-          context_->peer());
+          absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "", peer());
   Finish(ToGrpcStatus(steps.status, *context_));
 }
 

@@ -58,8 +58,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   };
 
   // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.
-  static RawReactor* Begin(Services& services, Protocol protocol,
-                           grpc::CallbackServerContext* context);
+  static RawReactor* Begin(Services& services, Protocol protocol, ArrivedStream arrived);
 
   ~ReduceManyCall() override;
   void OnReadDone(bool ok) override;
@@ -100,7 +99,8 @@ class ReduceManyCall final : public RawReactor, public Watched {
     absl::Status status;  // to finish with
   };
 
-  ReduceManyCall(Services& services, Protocol protocol, grpc::CallbackServerContext* context);
+  ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived);
+  Peer peer() const { return {context_->peer(), caller_.name}; }
 
   // Before all else: takes its place among the open calls, and begins to read.
   Steps FirstSteps() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -128,6 +128,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   Services& services_;
   const Protocol protocol_;
   grpc::CallbackServerContext* const context_;
+  const Caller& caller_;
   const std::shared_ptr<Connection> connection_;
   CallRecord record_;
   std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone

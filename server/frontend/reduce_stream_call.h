@@ -26,7 +26,7 @@ class ReduceStreamCall final : private Job, public ChunkStreamCall {
   PayloadSource& payload() override { return chunks(); }
   bool waits_for_client() const override { return true; }
   void DropPayload() override { CloseChunks(); }
-  std::string Peer() const override { return PeerName(); }
+  Peer AskedBy() const override { return peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 
   v1::ReduceRequest header_;

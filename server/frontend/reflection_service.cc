@@ -55,7 +55,7 @@ bool ReflectionPlaces::TryTake() {
 
 ReflectionServiceImpl::ReflectionServiceImpl(Services services, ReflectionPlaces& places,
                                              std::vector<std::string> names)
-    : services_(services), names_(std::move(names)) {
+    : RawService(services), names_(std::move(names)) {
   Serve({Method::kServerReflectionInfo, [this, &places](ArrivedCall arrived) {
            AnsweredCall::Begin(
                std::make_shared<ReflectionCall>(services_, places, names_, std::move(arrived)));

@@ -36,7 +36,6 @@ class ReflectionServiceImpl final : public RawService {
                         std::vector<std::string> names);
 
  private:
-  Services services_;
   const std::vector<std::string> names_;
 };
 

@@ -39,7 +39,7 @@ void Fill(const Limits& limits, v1::Limits* out) {
 }  // namespace
 
 ReductionServiceImpl::ReductionServiceImpl(Services services, v1::GetServerInfoResponse info)
-    : services_(services), info_(std::move(info)) {
+    : RawService(services), info_(std::move(info)) {
   Serve({Method::kReduce, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<ReduceCall>(
                services_, Method::kReduce, std::make_unique<ReduceExchange>(), std::move(arrived)));
@@ -47,12 +47,12 @@ ReductionServiceImpl::ReductionServiceImpl(Services services, v1::GetServerInfoR
   Serve({Method::kReduceStream, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<ReduceStreamCall>(services_, std::move(arrived)));
          }});
-  ServeStream(Method::kReduceMany, [this](grpc::CallbackServerContext* context) {
+  ServeStream(Method::kReduceMany, [this](ArrivedStream arrived) {
     return ReduceManyCall::Begin(services_,
                                  {.method = Method::kReduceMany,
                                   .order = ReduceManyCall::Order::kAsReady,
                                   .new_exchange = std::make_unique<ReduceExchange>},
-                                 context);
+                                 arrived);
   });
   Serve({Method::kMerge, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<MergeCall>(services_, std::move(arrived)));

@@ -20,7 +20,6 @@ class ReductionServiceImpl final : public RawService {
  private:
   v1::GetServerInfoResponse Info() const;
 
-  Services services_;
   const v1::GetServerInfoResponse info_;
 };
 

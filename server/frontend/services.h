@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "server/core/admission.h"
+#include "server/core/caller_table.h"
+#include "server/core/in_force.h"
 #include "server/core/limits.h"
 #include "server/core/region_table.h"
 #include "server/core/scheduler.h"
@@ -19,7 +21,8 @@ namespace warpfold {
 
 // All of it outlives every RPC.
 struct Services {
-  const LimitsInForce& limits;
+  const InForce<Limits>& limits;
+  const InForce<CallerTable>& callers;
   AdmissionController& admission;
   Scheduler& scheduler;
   TensorTable& tensors;

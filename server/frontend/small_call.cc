@@ -74,8 +74,7 @@ void SmallCall::End(absl::Status status) {
     status = ticket().TryHoldAnswer(static_cast<std::int64_t>(answer_.Length()));
     if (!status.ok()) answer_.Clear();
   }
-  LogCall(call_services().access_log, method(), status, record().elapsed(), request_.id,
-          PeerName());
+  LogCall(call_services().access_log, method(), status, record().elapsed(), request_.id, peer());
   Send(status, answer_, std::move(ticket()));
 }
 

@@ -78,14 +78,14 @@ void StreamedCall::OnWaitOverdue() {
   }
   const std::optional<std::string> peer = Abort();
   if (!peer.has_value() || is_hurried_) return;
-  CountWriteOverdue(call_services(), method(), *peer, write_timeout_, writing_bytes_);
+  CountWriteOverdue(call_services(), method(), PeerAt(*peer), write_timeout_, writing_bytes_);
 }
 
 void StreamedCall::EndCancelled() { End(call_services().drain_end.WhyCancelled()); }
 
 void StreamedCall::End(const absl::Status& status) {
   doing_ = Doing::kEnded;
-  LogCall(call_services().access_log, method(), status, record().elapsed(), "", PeerName());
+  LogCall(call_services().access_log, method(), status, record().elapsed(), "", peer());
   Send(status, {}, {});
 }
 

@@ -37,7 +37,7 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
 
 }  // namespace
 
-TensorServiceImpl::TensorServiceImpl(Services services) : services_(services) {
+TensorServiceImpl::TensorServiceImpl(Services services) : RawService(services) {
   ServeTensors();
   ServeRegions();
 }

@@ -21,8 +21,6 @@ class TensorServiceImpl final : public RawService {
   void ServeTensors();
   void ServeRegions();
   absl::Status Create(const v1::CreateTensorRequest& request, v1::CreateTensorResponse* response);
-
-  Services services_;
 };
 
 }  // namespace warpfold

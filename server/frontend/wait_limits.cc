@@ -22,8 +22,8 @@ std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes)
 constexpr std::chrono::milliseconds kPressedWriteIdle{1000};
 constexpr std::size_t kPressedBytesPerS = std::size_t{64} << 20;
 
-void LogUnread(Services& services, Method method, const std::string& peer,
-               std::chrono::milliseconds limit, const std::string& why) {
+void LogUnread(Services& services, Method method, const Peer& peer, std::chrono::milliseconds limit,
+               const std::string& why) {
   LogCall(services.access_log, method,
           absl::DeadlineExceededError(
               absl::StrCat("write: no progress for ", limit.count(), " ms", why)),
@@ -70,15 +70,14 @@ std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes) {
   return kPressedWriteIdle + std::chrono::milliseconds(bytes * 1000 / kPressedBytesPerS);
 }
 
-void CountWriteOverdue(Services& services, Method method, const std::string& peer,
+void CountWriteOverdue(Services& services, Method method, const Peer& peer,
                        std::chrono::milliseconds limit, std::size_t bytes) {
   services.metrics.CountTimeout(Timeout::kWrite);
   LogUnread(services, method, peer, limit,
             absl::StrCat(" (--write-idle-timeout-ms and ", bytes, " bytes at --min-bytes-per-s)"));
 }
 
-void CountWritePressed(Services& services, Method method, const std::string& peer,
-                       std::size_t bytes) {
+void CountWritePressed(Services& services, Method method, const Peer& peer, std::size_t bytes) {
   services.metrics.CountTimeout(Timeout::kWritePressed);
   LogUnread(services, method, peer, PressedWriteTimeout(bytes),
             absl::StrCat(" while others were refused (", kPressedWriteIdle.count(), " ms and ",

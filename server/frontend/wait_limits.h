@@ -36,13 +36,12 @@ std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);
 // The same while others are refused for want of bytes: a second, and the rate of a fast network.
 std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes);
 
-// Each counts, and writes to the log, that the client at `peer`, of `method`, did not read its
+// Each counts, and writes to the log, that the client `peer`, of `method`, did not read its
 // answer of `bytes` in time: in `limit`, a WriteTimeout, or in the time that it has while others
 // are refused.
-void CountWriteOverdue(Services& services, Method method, const std::string& peer,
+void CountWriteOverdue(Services& services, Method method, const Peer& peer,
                        std::chrono::milliseconds limit, std::size_t bytes);
-void CountWritePressed(Services& services, Method method, const std::string& peer,
-                       std::size_t bytes);
+void CountWritePressed(Services& services, Method method, const Peer& peer, std::size_t bytes);
 
 }  // namespace warpfold
 

@@ -42,7 +42,7 @@ void WriteTensorCall::RefuseWith(const absl::Status& status) {
 
 void WriteTensorCall::End(const absl::Status& status, const grpc::ByteBuffer& answer) {
   LogCall(services().access_log, Method::kWriteTensor, status, record().elapsed(), request_id_,
-          PeerName());
+          peer());
   Send(status, answer, std::move(ticket()));
 }
 

@@ -38,9 +38,8 @@ bool AccessLog::Takes(absl::StatusCode code, std::chrono::nanoseconds total, boo
          fast_.Takes(fast_per_s_.load(std::memory_order_relaxed));
 }
 
-void AccessLog::Write(const RequestRecord& record, std::string_view request_id,
-                      std::string_view peer, absl::Span<const std::int64_t> shape,
-                      const absl::Status& status) {
+void AccessLog::Write(const RequestRecord& record, std::string_view request_id, const Peer& peer,
+                      absl::Span<const std::int64_t> shape, const absl::Status& status) {
   const LogLevel level = LevelOf(record.code);
   request_id = request_id.substr(0, kRequestIdBytesMax);  // refused for its size, it has any
   const auto stage_ns = [&record](Stage stage) {
@@ -51,7 +50,8 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id,
                {{"method", Name(record.method)},
                 {"code", CodeName(record.code)},
                 {"request_id", request_id},
-                {"peer", peer},
+                {"peer", peer.address},
+                {"caller", peer.caller},
                 {"total_ns", Nanoseconds(record.total)},
                 {"status", status.message()}});
     return;
@@ -63,7 +63,8 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id,
              {{"method", Name(record.method)},
               {"code", CodeName(record.code)},
               {"request_id", request_id},
-              {"peer", peer},
+              {"peer", peer.address},
+              {"caller", peer.caller},
               {"ops", ops},
               {"dtype", Name(plan.dtype)},
               {"shape", absl::StrCat("[", absl::StrJoin(shape, ","), "]")},

@@ -30,6 +30,12 @@ struct AccessLogOptions {
   std::chrono::milliseconds slow{1000};  // a success that takes as long always has a line
 };
 
+// Who called.
+struct Peer {
+  std::string address;           // as gRPC writes it
+  std::string_view caller = {};  // its name, where the server asks for one; outlives the log
+};
+
 class AccessLog {
  public:
   // `log` must outlive this.
@@ -43,7 +49,7 @@ class AccessLog {
   bool Takes(absl::StatusCode code, std::chrono::nanoseconds total, bool malformed = false);
 
   // `record` without its plan is a request that could not be understood, or has no tensor.
-  void Write(const RequestRecord& record, std::string_view request_id, std::string_view peer,
+  void Write(const RequestRecord& record, std::string_view request_id, const Peer& peer,
              absl::Span<const std::int64_t> shape, const absl::Status& status);
 
  private:

@@ -114,6 +114,41 @@ TEST_F(ReloadTest, WhatNeedsARestartIsNamedAndTheRestIsTaken) {
             1);
 }
 
+// Hashes of "token-of-the-first-one" and "token-of-the-second-one".
+constexpr char kFirst[] =
+    "caller=first scopes=reduce token-sha256="
+    "90260173f2d4ac9ea6aee921c8ad8bba4429f84eb02d9c3ebac9abc133438ac2\n";
+constexpr char kSecond[] =
+    "caller=second scopes=reduce token-sha256="
+    "9bf45c6eb6b045c472a0532f03ed2c8ed7a39fba4af6bc96b2fd9a9b81a68c43\n";
+
+TEST_F(ReloadTest, CallersAreThoseOfTheFileAndAWrongOneChangesNothing) {
+  Configure("max-tensor-bytes = 1000\n");
+  Write("callers", kFirst);
+  Start({"--callers-file=" + Path("callers")});
+  EXPECT_TRUE(Logged("callers=1"));
+  Client client(*server_);
+  const auto code_of = [&client](const std::string& token) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::ReduceResponse response;
+    return client.stub().Reduce(&context, F32Ones(1), &response).error_code();
+  };
+  EXPECT_EQ(code_of("token-of-the-first-one"), grpc::StatusCode::OK);
+  EXPECT_EQ(code_of("token-of-the-second-one"), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code_of(""), grpc::StatusCode::UNAUTHENTICATED);
+  for (const std::string wrong : {"", "caller=first token-of-the-first-one"}) {
+    Write("callers", wrong);
+    Reload(kRefused);
+    EXPECT_EQ(code_of("token-of-the-first-one"), grpc::StatusCode::OK) << wrong;
+  }
+  EXPECT_TRUE(Logged("line 1: a word has no '='"));
+  Write("callers", kSecond);
+  Reload(kTaken);
+  EXPECT_EQ(code_of("token-of-the-first-one"), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code_of("token-of-the-second-one"), grpc::StatusCode::OK);
+}
+
 class TlsReloadTest : public ReloadTest {
  protected:
   void WriteServers(const KeyAndCertificate& issued) const {

@@ -80,8 +80,8 @@ TEST_F(AccessLogTest, OptionsAndLevelChangeWhileItRuns) {
 
 TEST_F(AccessLogTest, AnIdThatWasRefusedForItsSizeIsNotWrittenWhole) {
   Make({});
-  access_log_->Write({.code = StatusCode::kInvalidArgument}, std::string(1 << 20, '\x01'), "peer",
-                     {}, absl::InvalidArgumentError("request_id: too long"));
+  access_log_->Write({.code = StatusCode::kInvalidArgument}, std::string(1 << 20, '\x01'),
+                     {.address = "peer"}, {}, absl::InvalidArgumentError("request_id: too long"));
   EXPECT_EQ(Line().at("request_id").get<std::string>().size(), 256U);
 }
 
@@ -93,12 +93,14 @@ TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
   for (std::size_t s = 0; s < kStageCount; ++s) {
     record.stages[s] = nanoseconds(static_cast<int>(s) + 1);
   }
-  access_log_->Write(record, "id \"7\"", "ipv4:10.0.0.1:5", {3, 4}, absl::OkStatus());
+  access_log_->Write(record, "id \"7\"", {.address = "ipv4:10.0.0.1:5", .caller = "trainer"},
+                     {3, 4}, absl::OkStatus());
   nlohmann::json line = Line();
   line.erase("time");
   EXPECT_EQ(line, nlohmann::json::parse(R"({
       "level": "info", "message": "access", "method": "ReduceStream", "code": "OK",
-      "request_id": "id \"7\"", "peer": "ipv4:10.0.0.1:5", "ops": "sum,l1_norm", "dtype": "f64",
+      "request_id": "id \"7\"", "peer": "ipv4:10.0.0.1:5",
+      "caller": "trainer", "ops": "sum,l1_norm", "dtype": "f64",
       "shape": "[3,4]", "bytes": 96, "total_ns": 21, "receive_ns": 1, "queue_ns": 2,
       "host_to_device_ns": 3, "kernel_ns": 4, "device_to_host_ns": 5, "reply_ns": 6,
       "status": ""})"));
@@ -106,11 +108,12 @@ TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
 
 TEST_F(AccessLogTest, ARequestThatWasNotUnderstoodHasALineWithItsReason) {
   Make({});
-  access_log_->Write({.code = StatusCode::kInvalidArgument}, "7", "ipv4:10.0.0.1:5", {},
-                     absl::InvalidArgumentError("ops: none"));
+  access_log_->Write({.code = StatusCode::kInvalidArgument}, "7", {.address = "ipv4:10.0.0.1:5"},
+                     {}, absl::InvalidArgumentError("ops: none"));
   const nlohmann::json line = Line();
   EXPECT_EQ(line.at("code"), "InvalidArgument");
   EXPECT_EQ(line.at("status"), "ops: none");
+  EXPECT_EQ(line.at("caller"), "");
   EXPECT_FALSE(line.contains("dtype"));
 }
 

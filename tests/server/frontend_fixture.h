@@ -32,8 +32,8 @@ class FrontendFixture : public ::testing::Test {
     options_.version = "test";
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
     regions_ = std::make_unique<RegionTable>(devices_, options_.limits.regions);
-    auto server = GrpcServer::Start(options_, admission_, *scheduler_, *tensors_, *regions_,
-                                    metrics_, access_log_);
+    auto server = GrpcServer::Start(options_, std::move(callers_), admission_, *scheduler_,
+                                    *tensors_, *regions_, metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     server_->StartServing();
@@ -82,6 +82,7 @@ class FrontendFixture : public ::testing::Test {
 
   std::vector<std::unique_ptr<Executor>> devices_;
   AdmissionController admission_{{.max_requests_in_flight = 3}};
+  CallerTable callers_;  // before Serve
   Metrics metrics_{{}};
   Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   AccessLog access_log_{log_, {}};

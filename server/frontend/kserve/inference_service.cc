@@ -23,7 +23,7 @@ constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_dat
 
 InferenceServiceImpl::InferenceServiceImpl(Services services, std::string version,
                                            const std::atomic<bool>& serving)
-    : services_(services), version_(std::move(version)), serving_(serving) {
+    : RawService(services), version_(std::move(version)), serving_(serving) {
   ServeInference();
   ServeServer();
   ServeModels();
@@ -39,14 +39,13 @@ void InferenceServiceImpl::ServeInference() {
            AnsweredCall::Begin(std::make_shared<ReduceCall>(services_, Method::kModelInfer,
                                                             new_exchange(), std::move(arrived)));
          }});
-  ServeStream(Method::kModelStreamInfer,
-              [this, new_exchange](grpc::CallbackServerContext* context) {
-                return ReduceManyCall::Begin(services_,
-                                             {.method = Method::kModelStreamInfer,
-                                              .order = ReduceManyCall::Order::kAsAsked,
-                                              .new_exchange = new_exchange},
-                                             context);
-              });
+  ServeStream(Method::kModelStreamInfer, [this, new_exchange](ArrivedStream arrived) {
+    return ReduceManyCall::Begin(services_,
+                                 {.method = Method::kModelStreamInfer,
+                                  .order = ReduceManyCall::Order::kAsAsked,
+                                  .new_exchange = new_exchange},
+                                 arrived);
+  });
 }
 
 void InferenceServiceImpl::ServeServer() {

@@ -32,7 +32,6 @@ class InferenceServiceImpl final : public RawService {
   absl::Status FillStatistics(const inference::ModelStatisticsRequest& request,
                               inference::ModelStatisticsResponse* response) const;
 
-  Services services_;
   const std::string version_;
   const std::atomic<bool>& serving_;
   ModelCounts counts_;

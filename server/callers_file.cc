@@ -1,0 +1,39 @@
+#include "server/callers_file.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/host_port.h"
+#include "server/regular_file.h"
+
+namespace warpfold {
+
+absl::StatusOr<CallerTable> ReadCallers(const std::string& path) {
+  if (path.empty()) return CallerTable();
+  const absl::StatusOr<std::string> text = ReadRegularFile(path);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("callers-file: ", text.status().message()));
+  }
+  absl::StatusOr<CallerTable> callers = CallerTable::Parse(*text);
+  if (callers.ok()) return callers;
+  return absl::InvalidArgumentError(
+      absl::StrCat("callers-file: ", path, ": ", callers.status().message()));
+}
+
+void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log) {
+  const bool is_loopback = ParseHostPort(config.listen_address)->is_loopback();
+  if (callers.asks_nobody()) {
+    if (is_loopback || !config.tls_client_ca.empty()) return;
+    log.Write(LogLevel::kWarning,
+              "everyone who reaches the port may call: neither --callers-file nor --tls-client-ca "
+              "is given",
+              {{"listen_address", config.listen_address}});
+    return;
+  }
+  log.Write(LogLevel::kInfo, "callers",
+            {{"file", config.callers_file}, {"callers", static_cast<int>(callers.count())}});
+  if (callers.has_tokens() && !config.uses_tls() && !is_loopback) {
+    log.Write(LogLevel::kWarning, "tokens come in the clear: --tls-cert is not given",
+              {{"listen_address", config.listen_address}});
+  }
+}
+
+}  // namespace warpfold

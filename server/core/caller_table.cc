@@ -1,0 +1,195 @@
+#include "server/core/caller_table.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kAnonymous[] = "anonymous";
+constexpr std::size_t kNameBytesMax = 64;
+constexpr std::size_t kTokenBytesMin = 16;
+constexpr std::size_t kTokenBytesMax = 4096;
+
+absl::Status Bad(absl::string_view why) { return absl::InvalidArgumentError(why); }
+
+bool IsOfName(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
+
+absl::Status CheckName(absl::string_view name) {
+  if (!name.empty() && name.size() <= kNameBytesMax &&
+      std::all_of(name.begin(), name.end(), IsOfName)) {
+    return absl::OkStatus();
+  }
+  return Bad(absl::StrCat("caller: a name has 1 to ", kNameBytesMax,
+                          " letters, digits, '.', '_' and '-'"));
+}
+
+absl::StatusOr<TokenHash> ReadHash(absl::string_view hex) {
+  TokenHash hash{};
+  const bool is_hex =
+      hex.size() == 2 * hash.size() && std::all_of(hex.begin(), hex.end(), absl::ascii_isxdigit);
+  if (!is_hex) {
+    return Bad(
+        "token-sha256: is no SHA-256, 64 hexadecimal digits, as warpfold-server --hash-token "
+        "prints it");
+  }
+  const std::string bytes = absl::HexStringToBytes(hex);
+  std::copy(bytes.begin(), bytes.end(), hash.begin());
+  return hash;
+}
+
+absl::StatusOr<ScopeSet> ReadScopes(absl::string_view text) {
+  ScopeSet scopes;
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    const auto row = std::find_if(std::begin(kScopes), std::end(kScopes),
+                                  [&](const ScopeRow& known) { return name == known.name; });
+    if (row == std::end(kScopes)) {
+      const auto add_name = [](std::string* out, const ScopeRow& known) { *out += known.name; };
+      return Bad(absl::StrCat("scopes: one of them is unknown: there are ",
+                              absl::StrJoin(kScopes, ", ", add_name)));
+    }
+    if (scopes.Has(row->scope)) return Bad(absl::StrCat("scopes: ", row->name, " is there twice"));
+    scopes.Add(row->scope);
+  }
+  return scopes;
+}
+
+}  // namespace
+
+// What a line says; empty for what it does not.
+struct CallerTable::Line {
+  std::string name;
+  std::string scopes;
+  std::vector<std::string> token_hashes;
+  std::vector<std::string> certificates;
+
+  absl::Status Take(absl::string_view word) {
+    const std::size_t equals = word.find('=');
+    if (equals == absl::string_view::npos) return Bad("a word has no '=': a line is key=value ...");
+    const absl::string_view key = word.substr(0, equals);
+    const std::string value(word.substr(equals + 1));
+    const auto set = [&](std::string& out) -> absl::Status {
+      if (!out.empty()) return Bad(absl::StrCat(key, ": is there twice"));
+      if (value.empty()) return Bad(absl::StrCat(key, ": has no value"));
+      out = value;
+      return absl::OkStatus();
+    };
+    if (key == "caller") return set(name);
+    if (key == "scopes") return set(scopes);
+    if (key == "token-sha256") {
+      token_hashes = absl::StrSplit(value, ',');
+    } else if (key == "certificate") {
+      certificates.push_back(value);
+      if (value.empty()) return Bad("certificate: has no value");
+    } else {
+      return Bad("a key is unknown: there are caller, token-sha256, certificate and scopes");
+    }
+    return absl::OkStatus();
+  }
+};
+
+absl::Status CallerTable::Add(const Line& line) {
+  if (absl::Status status = CheckName(line.name); !status.ok()) return status;
+  const auto has_name = [&](const Caller& other) { return other.name == line.name; };
+  if (std::any_of(callers_.begin(), callers_.end(), has_name)) {
+    return Bad(
+        "caller: a line above has this one: tokens of one caller stand on one line, "
+        "token-sha256=A,B");
+  }
+  absl::StatusOr<ScopeSet> scopes = ReadScopes(line.scopes);
+  if (!scopes.ok()) return scopes.status();
+  const bool shows_nothing = line.token_hashes.empty() && line.certificates.empty();
+  if ((line.name == kAnonymous) != shows_nothing) {
+    return Bad(shows_nothing
+                   ? "caller: has neither token-sha256 nor certificate; who shows nothing "
+                     "is anonymous"
+                   : "caller: anonymous shows nothing");
+  }
+  const Caller& caller = callers_.emplace_back(Caller{line.name, *scopes});
+  if (shows_nothing) anonymous_ = &caller;
+  for (const std::string& hex : line.token_hashes) {
+    absl::StatusOr<TokenHash> hash = ReadHash(hex);
+    if (!hash.ok()) return hash.status();
+    if (!by_token_.emplace(*hash, &caller).second) {
+      return Bad("token-sha256: a token has one caller, and this one is there twice");
+    }
+  }
+  for (const std::string& name : line.certificates) {
+    if (!by_certificate_.emplace(name, &caller).second) {
+      return Bad("certificate: a name has one caller, and this one is there twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text) {
+  CallerTable table;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view words = absl::StripAsciiWhitespace(line);
+    if (words.empty() || words.front() == '#') continue;
+    Line read;
+    absl::Status status;
+    for (const absl::string_view word :
+         absl::StrSplit(words, absl::ByAnyChar(" \t\r"), absl::SkipEmpty())) {
+      status = read.Take(word);
+      if (!status.ok()) break;
+    }
+    if (status.ok()) status = table.Add(read);
+    if (!status.ok()) return Bad(absl::StrCat("line ", number, ": ", status.message()));
+  }
+  // It would open the server to everyone.
+  if (table.callers_.empty()) return Bad("no line names a caller");
+  return table;
+}
+
+const Caller* CallerTable::OfToken(absl::string_view token) const {
+  const TokenHash hash = HashOf(token);
+  const auto found = by_token_.find(hash);
+  // The table is searched by the hash, of which nobody can choose the first bytes; the rest of them
+  // is compared in a time that does not tell where they differ.
+  const TokenHash nobody{};
+  const TokenHash& known = found != by_token_.end() ? found->first : nobody;
+  const bool is_equal = CRYPTO_memcmp(known.data(), hash.data(), hash.size()) == 0;
+  return is_equal && found != by_token_.end() ? found->second : nullptr;
+}
+
+const Caller* CallerTable::OfCertificate(const std::string& name) const {
+  const auto found = by_certificate_.find(name);
+  return found != by_certificate_.end() ? found->second : nullptr;
+}
+
+TokenHash HashOf(absl::string_view token) {
+  TokenHash hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  return hash;
+}
+
+absl::Status CheckToken(absl::string_view token) {
+  const bool is_printable = std::all_of(token.begin(), token.end(), absl::ascii_isgraph);
+  if (is_printable && token.size() >= kTokenBytesMin && token.size() <= kTokenBytesMax) {
+    return absl::OkStatus();
+  }
+  return Bad(absl::StrCat("a token has ", kTokenBytesMin, " to ", kTokenBytesMax,
+                          " printable characters and no blank: `openssl rand -hex 32` makes one"));
+}
+
+const Caller& Everyone() {
+  static const Caller everyone{.name = "", .scopes = ScopeSet::All()};
+  return everyone;
+}
+
+}  // namespace warpfold

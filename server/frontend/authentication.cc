@@ -1,0 +1,140 @@
+#include "server/frontend/authentication.h"
+
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "grpc/grpc_security_constants.h"
+
+namespace warpfold {
+namespace {
+
+// What a method asks of its caller.
+enum class Asks { kNothing, kAnyCaller, kReduce, kResident, kMemory };
+
+Asks AsksOf(Method method) {
+  switch (method) {
+    case Method::kReduce:
+    case Method::kReduceStream:
+    case Method::kReduceMany:
+    case Method::kModelInfer:
+    case Method::kModelStreamInfer:
+    case Method::kMerge:
+      return Asks::kReduce;
+    case Method::kCreateTensor:
+    case Method::kWriteTensor:
+    case Method::kDeleteTensor:
+    case Method::kListTensors:
+      return Asks::kResident;
+    case Method::kRegisterSharedMemory:
+    case Method::kRegisterCudaMemory:
+    case Method::kUnregisterMemory:
+    case Method::kListMemory:
+    case Method::kSystemSharedMemoryStatus:
+    case Method::kSystemSharedMemoryRegister:
+    case Method::kSystemSharedMemoryUnregister:
+    case Method::kCudaSharedMemoryStatus:
+    case Method::kCudaSharedMemoryRegister:
+    case Method::kCudaSharedMemoryUnregister:
+      return Asks::kMemory;
+    // What load balancers and orchestrators ask, who have no token to give.
+    case Method::kServerLive:
+    case Method::kServerReady:
+    case Method::kHealthCheck:
+    case Method::kHealthWatch:
+      return Asks::kNothing;
+    case Method::kGetServerInfo:
+    case Method::kModelReady:
+    case Method::kServerMetadata:
+    case Method::kModelMetadata:
+    case Method::kModelConfig:
+    case Method::kModelStatistics:
+    case Method::kRepositoryIndex:
+    case Method::kServerReflectionInfo:
+      return Asks::kAnyCaller;
+  }
+  __builtin_unreachable();
+}
+
+std::optional<Scope> ScopeOf(Asks asks) {
+  switch (asks) {
+    case Asks::kReduce:
+      return Scope::kReduce;
+    case Asks::kResident:
+      return Scope::kResident;
+    case Asks::kMemory:
+      return Scope::kMemory;
+    case Asks::kNothing:
+    case Asks::kAnyCaller:
+      return std::nullopt;
+  }
+  __builtin_unreachable();
+}
+
+// Names of other kinds before the common one, which is the oldest and means the least.
+const Caller* OfCertificate(const CallerTable& callers, const grpc::AuthContext& connection) {
+  if (!connection.IsPeerAuthenticated()) return nullptr;
+  for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
+    for (const grpc::string_ref& name : connection.FindPropertyValues(property)) {
+      const Caller* caller = callers.OfCertificate(std::string(name.data(), name.size()));
+      if (caller != nullptr) return caller;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status Unauthenticated(absl::string_view why) {
+  return absl::UnauthenticatedError(absl::StrCat("authorization: ", why));
+}
+
+// What is behind 'Bearer '; empty: there is no such header.
+absl::StatusOr<absl::string_view> TokenOf(const grpc::CallbackServerContext& context) {
+  constexpr absl::string_view kScheme = "bearer ";
+  const auto [first, last] = context.client_metadata().equal_range("authorization");
+  if (first == last) return absl::string_view();
+  if (std::next(first) != last) return Unauthenticated("is there more than once");
+  const absl::string_view value(first->second.data(), first->second.size());
+  if (!absl::StartsWithIgnoreCase(value, kScheme)) {
+    return Unauthenticated("is no bearer token: 'Bearer TOKEN'");
+  }
+  return value.substr(kScheme.size());
+}
+
+absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
+                                       const grpc::CallbackServerContext& context) {
+  const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
+  if (connection != nullptr) {
+    if (const Caller* caller = OfCertificate(callers, *connection); caller != nullptr) {
+      return caller;
+    }
+  }
+  const absl::StatusOr<absl::string_view> token = TokenOf(context);
+  if (!token.ok()) return token.status();
+  if (!token->empty()) {
+    if (const Caller* caller = callers.OfToken(*token); caller != nullptr) return caller;
+    return Unauthenticated("the token is unknown");
+  }
+  if (callers.anonymous() != nullptr) return callers.anonymous();
+  return Unauthenticated("is missing: this server asks its callers for a token");
+}
+
+}  // namespace
+
+absl::StatusOr<const Caller*> Authenticate(const CallerTable& callers, Method method,
+                                           const grpc::CallbackServerContext& context) {
+  const Asks asks = AsksOf(method);
+  if (callers.asks_nobody() || asks == Asks::kNothing) return &Everyone();
+  absl::StatusOr<const Caller*> caller = Identify(callers, context);
+  if (!caller.ok()) return caller;
+  const std::optional<Scope> scope = ScopeOf(asks);
+  if (!scope.has_value() || (*caller)->scopes.Has(*scope)) return caller;
+  return absl::PermissionDeniedError(absl::StrCat("caller '", (*caller)->name, "' may not ",
+                                                  Name(method), ": it lacks the scope ",
+                                                  Name(*scope)));
+}
+
+}  // namespace warpfold

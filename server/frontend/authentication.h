@@ -1,0 +1,23 @@
+// Who calls, and whether they may call this method: before anything of the call is read.
+//
+// Step of a request: 1. Pure functions of a call's metadata and connection.
+#ifndef WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
+#define WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
+
+#include "absl/status/statusor.h"
+#include "grpcpp/server_context.h"
+#include "server/core/caller_table.h"
+#include "server/observe/method.h"
+
+namespace warpfold {
+
+// The caller by the name of its certificate, else by its bearer token, else the anonymous one;
+// Everyone() where nobody is asked, and for calls that probes make. Valid as long as `callers`.
+// UNAUTHENTICATED `authorization`: a token that is unknown, or none where one is needed.
+// PERMISSION_DENIED: the caller's scopes do not hold the method's.
+absl::StatusOr<const Caller*> Authenticate(const CallerTable& callers, Method method,
+                                           const grpc::CallbackServerContext& context);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_

@@ -1,0 +1,31 @@
+#include "server/frontend/refused_call.h"
+
+#include "server/frontend/call_record.h"
+#include "server/frontend/plain_call.h"
+#include "server/frontend/status.h"
+
+namespace warpfold {
+namespace {
+
+class RefusedStream final : public RawReactor {
+ public:
+  explicit RefusedStream(const grpc::Status& why) { Finish(why); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+void RefusedCall::BeginReading() {
+  LogCall(call_services().access_log, method(), why_, record().elapsed(), "", peer());
+  Send(why_, {}, {});
+}
+
+RawReactor* RefuseStream(Services& services, Method method, grpc::CallbackServerContext& context,
+                         const absl::Status& why) {
+  CallRecord record(services.metrics, method);
+  record.Handled(why.code());
+  LogCall(services.access_log, method, why, record.elapsed(), "", {.address = context.peer()});
+  return new RefusedStream(ToGrpcStatus(why, context));
+}
+
+}  // namespace warpfold

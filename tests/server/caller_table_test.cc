@@ -1,0 +1,150 @@
+// The file of callers: what it says, and what is refused with its line and never with its values.
+#include "server/core/caller_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/core/in_force.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kToken[] = "correct-horse-battery-staple";
+constexpr char kOther[] = "another-token-of-some-length";
+
+std::string HexOf(absl::string_view token) {
+  const TokenHash hash = HashOf(token);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+CallerTable Parsed(const std::string& text) {
+  absl::StatusOr<CallerTable> table = CallerTable::Parse(text);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return table.ok() ? *std::move(table) : CallerTable();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const absl::StatusOr<CallerTable> table = CallerTable::Parse(text);
+  EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(table.status().message());
+}
+
+TEST(CallerTableTest, HashesAsEverybodyDoes) {
+  // printf abc | sha256sum
+  EXPECT_EQ(HexOf("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(CallerTableTest, FindsCallersByTokenAndCertificate) {
+  const CallerTable table = Parsed(absl::StrCat(
+      "# who may call\n\n  caller=trainer\ttoken-sha256=", HexOf(kToken), ",", HexOf(kOther),
+      " scopes=reduce,resident\r\ncaller=monitor certificate=spiffe://example.org/monitor "
+      "certificate=monitor scopes=memory\n"));
+  ASSERT_NE(table.OfToken(kToken), nullptr);
+  EXPECT_EQ(table.OfToken(kToken)->name, "trainer");
+  EXPECT_EQ(table.OfToken(kOther), table.OfToken(kToken));
+  EXPECT_TRUE(table.OfToken(kToken)->scopes.Has(Scope::kReduce));
+  EXPECT_TRUE(table.OfToken(kToken)->scopes.Has(Scope::kResident));
+  EXPECT_FALSE(table.OfToken(kToken)->scopes.Has(Scope::kMemory));
+  EXPECT_EQ(table.OfToken(absl::StrCat(kToken, "x")), nullptr);
+  EXPECT_EQ(table.OfToken(""), nullptr);
+  ASSERT_NE(table.OfCertificate("monitor"), nullptr);
+  EXPECT_EQ(table.OfCertificate("monitor"), table.OfCertificate("spiffe://example.org/monitor"));
+  EXPECT_EQ(table.OfCertificate("Monitor"), nullptr);
+  EXPECT_EQ(table.anonymous(), nullptr);
+  EXPECT_EQ(table.count(), 2U);
+  EXPECT_TRUE(table.has_tokens());
+  EXPECT_FALSE(table.asks_nobody());
+}
+
+// A token whose hash is all zeros is not to be had, and the comparison with nobody's is no match.
+TEST(CallerTableTest, NobodyIsFoundInATableWithoutTokens) {
+  const CallerTable table = Parsed("caller=anonymous scopes=reduce");
+  EXPECT_EQ(table.OfToken(kToken), nullptr);
+  ASSERT_NE(table.anonymous(), nullptr);
+  EXPECT_FALSE(table.has_tokens());
+}
+
+TEST(CallerTableTest, AsksNobodyWithoutAFile) {
+  EXPECT_TRUE(CallerTable().asks_nobody());
+  for (const ScopeRow& row : kScopes) EXPECT_TRUE(Everyone().scopes.Has(row.scope)) << row.name;
+}
+
+TEST(CallerTableTest, KeepsItsCallersWhereTheyAre) {
+  InForce<CallerTable> in_force{CallerTable()};
+  in_force.Set(Parsed(absl::StrCat("caller=a token-sha256=", HexOf(kToken), " scopes=reduce")));
+  const Caller* before = in_force.Get().OfToken(kToken);
+  in_force.Set(Parsed(absl::StrCat("caller=b token-sha256=", HexOf(kOther), " scopes=reduce")));
+  EXPECT_EQ(in_force.Get().OfToken(kToken), nullptr);
+  EXPECT_EQ(before->name, "a");  // a call that has begun reads it
+}
+
+TEST(CallerTableTest, NamesTheLineThatIsWrong) {
+  const std::string hash = HexOf(kToken);
+  const std::string good = absl::StrCat("caller=a token-sha256=", hash, " scopes=reduce\n");
+  const struct {
+    std::string text;
+    const char* error;
+  } cases[] = {
+      {"", "no line names a caller"},
+      {"# nothing\n\n", "no line names a caller"},
+      {"caller=a scopes=reduce", "line 1: caller: has neither token-sha256 nor certificate"},
+      {absl::StrCat(good, "caller=a certificate=x scopes=reduce"), "line 2: caller: a line above"},
+      {absl::StrCat(good, "caller=b scopes=reduce token-sha256=", hash),
+       "line 2: token-sha256: a token has one caller"},
+      {absl::StrCat("caller=b scopes=reduce token-sha256=", hash, ",", hash),
+       "line 1: token-sha256: a token has one caller"},
+      {"caller=a certificate=x scopes=reduce\ncaller=b certificate=x scopes=reduce",
+       "line 2: certificate: a name has one caller"},
+      {"caller=a certificate=x",
+       "line 1: scopes: one of them is unknown: there are reduce, "
+       "resident, memory"},
+      {"caller=a certificate=x scopes=reduce,admin", "line 1: scopes: one of them is unknown"},
+      {"caller=a certificate=x scopes=reduce,reduce", "line 1: scopes: reduce is there twice"},
+      {"caller=a certificate=x scopes=reduce scopes=memory", "line 1: scopes: is there twice"},
+      {"caller=a certificate= scopes=reduce", "line 1: certificate: has no value"},
+      {"caller= certificate=x scopes=reduce", "line 1: caller: has no value"},
+      {"certificate=x scopes=reduce", "line 1: caller: a name has 1 to 64"},
+      {"caller=a:b certificate=x scopes=reduce", "line 1: caller: a name has 1 to 64"},
+      {absl::StrCat("caller=", std::string(65, 'a'), " certificate=x scopes=reduce"),
+       "line 1: caller: a name has 1 to 64"},
+      {absl::StrCat("caller=anonymous scopes=reduce token-sha256=", hash),
+       "line 1: caller: anonymous shows nothing"},
+      {absl::StrCat("caller=a scopes=reduce token-sha256=", kToken),
+       "line 1: token-sha256: is no SHA-256"},
+      {absl::StrCat("caller=a scopes=reduce token-sha256=", hash, "0"),
+       "line 1: token-sha256: is no SHA-256"},
+      {absl::StrCat("caller=a scopes=reduce token-sha256=", hash, ","),
+       "line 1: token-sha256: is no SHA-256"},
+      {absl::StrCat("caller=a scopes=reduce ", kToken), "line 1: a word has no '='"},
+      {absl::StrCat("caller=a scopes=reduce ", kToken, "=1"),
+       "line 1: a key is unknown: there are"},
+  };
+  for (const auto& one : cases) {
+    const std::string error = ErrorOf(one.text);
+    EXPECT_EQ(error.substr(0, std::string(one.error).size()), one.error) << one.text;
+    // It may be a secret in the wrong place.
+    EXPECT_EQ(error.find(kToken), std::string::npos) << error;
+    EXPECT_EQ(error.find(hash), std::string::npos) << error;
+  }
+}
+
+TEST(CallerTableTest, ATokenIsLongAndPrintable) {
+  EXPECT_TRUE(CheckToken(kToken).ok());
+  EXPECT_TRUE(CheckToken(std::string(4096, '~')).ok());
+  for (const std::string& bad :
+       {std::string(), std::string(15, 'a'), std::string(4097, 'a'), std::string(16, ' '),
+        std::string("has a blank in it, yes"), std::string("ends with a tab\tor"),
+        std::string("\xc3\xa4 is no ASCII......")}) {
+    const absl::Status status = CheckToken(bad);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_TRUE(bad.empty() || status.message().find(bad) == absl::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace warpfold
