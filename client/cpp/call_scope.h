@@ -63,8 +63,10 @@ class CallScope {
 // The context of one attempt; a stop request cancels it.
 class CallContext {
  public:
-  explicit CallContext(const CallLimits& limits)
+  // `authorization`: of Connection.
+  CallContext(const CallLimits& limits, const std::string& authorization)
       : on_stop_(limits.stop, [this] { context_.TryCancel(); }) {
+    if (!authorization.empty()) context_.AddMetadata("authorization", authorization);
     if (limits.silence == nullptr) context_.set_deadline(limits.deadline);
   }
 

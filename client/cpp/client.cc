@@ -12,6 +12,7 @@
 #include "client/cpp/small_call.h"
 #include "client/cpp/stripes.h"
 #include "client/cpp/target.h"
+#include "client/cpp/token.h"
 
 namespace warpfold::client {
 
@@ -27,6 +28,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& targe
                                                         const ClientOptions& options) {
   if (absl::Status checked = CheckTarget(target); !checked.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("target: ", checked.message()));
+  }
+  if (absl::Status checked = CheckToken(options.connection.token); !checked.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("token: ", checked.message()));
   }
   if (options.chunk_bytes == 0) return absl::InvalidArgumentError("chunk_bytes: is 0");
   if (options.connections < 1) return absl::InvalidArgumentError("connections: is less than 1");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/call_scope.h"
 #include "client/cpp/message.h"
 #include "client/cpp/stream_call.h"
@@ -75,7 +76,8 @@ grpc::ChannelArguments ArgumentsFor(const ConnectionOptions& options, Connection
 
 Connection::Connection(const std::string& target, const ConnectionOptions& options,
                        ConnectionUse use)
-    : stub_(grpc::CreateCustomChannel(
+    : authorization_(options.token.empty() ? "" : absl::StrCat("Bearer ", options.token)),
+      stub_(grpc::CreateCustomChannel(
           WithDefaultPort(target),
           options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
           ArgumentsFor(options, use))) {
@@ -85,7 +87,7 @@ Connection::Connection(const std::string& target, const ConnectionOptions& optio
 CallReply Connection::Unary(const char* method, const std::string& head,
                             std::span<const std::byte> payload, const CallLimits& limits) {
   CallScope scope(queues_.Take());
-  CallContext context(limits);
+  CallContext context(limits, authorization_);
   CallReply reply;
   const auto call = stub_.PrepareUnaryCall(context.get(), method, JoinMessage(scope, head, payload),
                                            scope.queue());
@@ -101,7 +103,7 @@ CallReply Connection::Unary(const char* method, const std::string& head,
 CallReply Connection::Stream(const char* method, const std::string& header,
                              std::span<const std::byte> payload, std::size_t chunk_bytes,
                              const CallLimits& limits, const ProgressCallback& progress) {
-  StreamCall call(stub_, method, limits);
+  StreamCall call(*this, method, limits);
   const auto write = [&call](const std::string& head, std::span<const std::byte> bytes,
                              const grpc::WriteOptions& options) {
     return call.Write(JoinMessage(call.scope(), head, bytes), options) && !call.has_answer();

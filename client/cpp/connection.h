@@ -54,6 +54,9 @@ struct ConnectionOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   // The name that the server's certificate has to hold; empty: the host of the target. TLS only.
   std::string tls_server_name;
+  // By which the server knows its caller (token.h); empty: none is sent. Without TLS whoever sees
+  // the network can use it.
+  std::string token;
   // The largest answer that is accepted; a larger one is RESOURCE_EXHAUSTED. gRPC's own default is
   // 4 MiB.
   int response_bytes_max = 1 << 30;
@@ -118,11 +121,14 @@ class Connection {
                    std::span<const std::byte> payload, std::size_t chunk_bytes,
                    const CallLimits& limits, const ProgressCallback& progress);
 
-  // For calls of other shapes.
+  // For calls of other shapes, each with authorization() among its metadata.
   grpc::GenericStub& stub() { return stub_; }
+  // "Bearer TOKEN"; empty: none is sent.
+  const std::string& authorization() const { return authorization_; }
 
  private:
   QueuePool queues_;  // of unary calls
+  const std::string authorization_;
   grpc::GenericStub stub_;
 };
 

@@ -48,7 +48,7 @@ ManyStream::ManyStream(std::shared_ptr<Connection> connection, std::chrono::mill
                        std::uint32_t required_numerics_version)
     : connection_(std::move(connection)),
       silence_(timeout),
-      call_(std::make_unique<StreamCall>(connection_->stub(), kReduceManyMethod,
+      call_(std::make_unique<StreamCall>(*connection_, kReduceManyMethod,
                                          CallLimits{{}, stop, {}, &silence_})),
       target_(std::move(target)),
       required_numerics_version_(required_numerics_version) {

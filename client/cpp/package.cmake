@@ -3,7 +3,7 @@
 # <warpfold/client.h> is the way in.
 # What client.h and many_stream.h include.
 set(warpfold_headers client.h connection.h connection_pool.h many_stream.h remote_tensor.h retry.h shared_tensor.h
-  queue_pool.h silence.h tensor.h)
+  queue_pool.h silence.h tensor.h token.h)
 install(FILES ${warpfold_headers} DESTINATION ${WARPFOLD_INCLUDE}/client/cpp COMPONENT client)
 install(FILES package/client.h DESTINATION ${WARPFOLD_INCLUDE}/warpfold COMPONENT client)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/warpfold ${CMAKE_BINARY_DIR}/proto/google

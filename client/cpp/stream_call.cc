@@ -10,10 +10,10 @@ namespace warpfold::client {
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
-StreamCall::StreamCall(grpc::GenericStub& stub, const char* method, const CallLimits& limits)
-    : context_(limits), silence_(limits.silence) {
+StreamCall::StreamCall(Connection& connection, const char* method, const CallLimits& limits)
+    : context_(limits, connection.authorization()), silence_(limits.silence) {
   context_.get()->set_initial_metadata_corked(true);  // travels with the first message
-  stream_ = stub.PrepareCall(context_.get(), method, scope_.queue());
+  stream_ = connection.stub().PrepareCall(context_.get(), method, scope_.queue());
   stream_->StartCall(AsTag(kStarted));  // corked: no event
   stream_->Read(&incoming_, AsTag(kRead));
 }

@@ -26,7 +26,8 @@ namespace warpfold::client {
 
 class StreamCall {
  public:
-  StreamCall(grpc::GenericStub& stub, const char* method, const CallLimits& limits);
+  // `connection` outlives it.
+  StreamCall(Connection& connection, const char* method, const CallLimits& limits);
   ~StreamCall();  // cancels what has not ended
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;

@@ -1,6 +1,7 @@
 // The program `warpfold` as its user meets it: exit codes, stdout, stderr; against the fake
 // service.
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,27 @@ TEST_F(CliTest, ReduceWritesItsResultAsNpy) {
   ExpectFailure("reduce " + file + " --op sum,min --output x.npy", 2,
                 "--output: takes exactly one");
   ExpectFailure("reduce " + file + " --op sum --output /nowhere/x.npy", 2, "cannot write /nowhere");
+}
+
+TEST_F(CliTest, TheTokenOfAFileGoesWithItsCalls) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  std::ofstream(Path("token")) << "token-of-a-caller\n";
+  EXPECT_EQ(Run("reduce " + file + " --op sum --token-file " + Path("token")).out, "3.0\n");
+  EXPECT_EQ(server_.service().authorizations().back(), "Bearer token-of-a-caller");
+  EXPECT_EQ(Run("reduce " + file + " --op sum").out, "3.0\n");
+  EXPECT_EQ(server_.service().authorizations().back(), "");
+  const std::string environment =
+      "WARPFOLD_TARGET=" + server_.address() + " WARPFOLD_TOKEN_FILE=" + Path("token");
+  EXPECT_EQ(RunAt(environment, "reduce " + file + " --op sum").out, "3.0\n");
+  EXPECT_EQ(server_.service().authorizations().back(), "Bearer token-of-a-caller");
+  ExpectFailure("reduce " + file + " --op sum --token-file " + Path("none"), 2,
+                "--token-file: " + Path("none") + ": cannot be read");
+  std::ofstream(Path("empty")) << "\n";
+  ExpectFailure("reduce " + file + " --op sum --token-file " + Path("empty"), 2,
+                "--token-file: " + Path("empty") + ": holds no token");
+  std::ofstream(Path("words")) << "two words\n";
+  ExpectFailure("reduce " + file + " --op sum --token-file " + Path("words"), 2,
+                "--token-file: " + Path("words") + ": a token is printable");
 }
 
 TEST_F(CliTest, LargeFilesAreStreamedWithoutBeingAsked) {

@@ -239,6 +239,19 @@ std::optional<v1::ReduceResponse> FakeService::Lie() const {
   return lie_;
 }
 
+void FakeService::NoteAuthorization(const grpc::ServerContext& context) {
+  std::string all;
+  const auto [first, last] = context.client_metadata().equal_range("authorization");
+  for (auto one = first; one != last; ++one) all.append(one->second.data(), one->second.size());
+  const std::lock_guard lock(mutex_);
+  authorizations_.push_back(std::move(all));
+}
+
+std::vector<std::string> FakeService::authorizations() const {
+  const std::lock_guard lock(mutex_);
+  return authorizations_;
+}
+
 grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
   const std::lock_guard lock(mutex_);
   if (failures_left_ == 0 || passed_left_-- > 0) return grpc::Status::OK;
@@ -263,6 +276,7 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
 grpc::Status FakeService::Reduce(grpc::ServerContext* context, const v1::ReduceRequest* request,
                                  v1::ReduceResponse* response) {
   const int number = ++unary_calls_;
+  NoteAuthorization(*context);
   {
     const std::lock_guard lock(mutex_);
     request_ = *request;
@@ -281,6 +295,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
                                        grpc::ServerReader<v1::ReduceStreamRequest>* reader,
                                        v1::ReduceResponse* response) {
   ++stream_calls_;
+  NoteAuthorization(*context);
   if (hangs_) released_.WaitForNotification();
   if (grpc::Status failure = NextFailure(*context); !failure.ok()) return failure;
   v1::ReduceStreamRequest part;
@@ -306,6 +321,7 @@ grpc::Status FakeService::ReduceStream(grpc::ServerContext* context,
 grpc::Status FakeService::ReduceMany(
     grpc::ServerContext* context,
     grpc::ServerReaderWriter<v1::ReduceManyResponse, v1::ReduceRequest>* stream) {
+  NoteAuthorization(*context);
   v1::ReduceRequest request;
   while (stream->Read(&request)) {
     if (hangs_) released_.WaitForNotification();
@@ -325,8 +341,10 @@ grpc::Status FakeService::ReduceMany(
   return grpc::Status::OK;
 }
 
-grpc::Status FakeService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
+grpc::Status FakeService::GetServerInfo(grpc::ServerContext* context,
+                                        const v1::GetServerInfoRequest*,
                                         v1::GetServerInfoResponse* response) {
+  NoteAuthorization(*context);
   *response = info_;
   return grpc::Status::OK;
 }

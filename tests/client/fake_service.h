@@ -59,6 +59,8 @@ class FakeService final : public v1::ReductionService::Service {
   int unary_calls() const { return unary_calls_; }
   int stream_calls() const { return stream_calls_; }
   std::vector<std::size_t> last_chunk_sizes() const;
+  // What its calls brought under "authorization", in the order they came; empty where nothing.
+  std::vector<std::string> authorizations() const;
   // Of Reduce, without its data.
   v1::ReduceRequest last_request() const;
 
@@ -75,6 +77,7 @@ class FakeService final : public v1::ReductionService::Service {
                              v1::GetServerInfoResponse* response) override;
 
  private:
+  void NoteAuthorization(const grpc::ServerContext& context);
   // The planned failure of this call, or OK.
   grpc::Status NextFailure(grpc::ServerContext& context);
   std::optional<v1::ReduceResponse> Lie() const;
@@ -87,6 +90,7 @@ class FakeService final : public v1::ReductionService::Service {
   int failures_left_ = 0;
   Failure failure_;
   std::vector<std::size_t> chunk_sizes_;
+  std::vector<std::string> authorizations_;
   v1::ReduceRequest request_;
   std::atomic<bool> hangs_ = false;
   std::atomic<int> hangs_at_ = 0;

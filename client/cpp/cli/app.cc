@@ -74,6 +74,11 @@ void AddServerFlags(CLI::App& app, ServerFlags& flags) {
       ->type_name(kPathType);
   app.add_option("--tls-server-name", flags.tls_server_name,
                  "Name in the server's certificate, when it is not the host of --server");
+  app.add_option("--token-file", flags.token_file,
+                 "File with the token by which the server knows its caller; send it by TLS, or "
+                 "within this host")
+      ->type_name(kPathType)
+      ->envname("WARPFOLD_TOKEN_FILE");
   app.add_flag("--json", flags.json, "Print JSON instead of text");
   app.add_option("--color", flags.color, "Colour the text; auto: on a terminal, without NO_COLOR")
       ->check(CLI::IsMember({"auto", "always", "never"}))

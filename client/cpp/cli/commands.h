@@ -32,6 +32,7 @@ struct ServerFlags {
   std::string tls_cert;         // ours, when the server asks for one
   std::string tls_key;          // of ours
   std::string tls_server_name;  // in the server's certificate; empty: the host that is connected to
+  std::string token_file;       // empty: the server is told no caller
   bool json = false;
   std::string color = "auto";  // color.h
 };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/token.h"
 
 namespace warpfold::client {
 namespace {
@@ -23,6 +24,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags) {
   ConnectionOptions options;
+  if (!flags.token_file.empty()) {
+    absl::StatusOr<std::string> token = ReadToken(flags.token_file);
+    if (!token.ok()) {
+      return absl::Status(token.status().code(),
+                          absl::StrCat("--token-file: ", token.status().message()));
+    }
+    options.token = *std::move(token);
+  }
   if (!flags.tls && flags.tls_ca.empty() && flags.tls_cert.empty() && flags.tls_key.empty() &&
       flags.tls_server_name.empty()) {
     return options;

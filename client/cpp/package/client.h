@@ -5,5 +5,6 @@
 
 #include "client/cpp/client.h"       // IWYU pragma: export
 #include "client/cpp/many_stream.h"  // IWYU pragma: export
+#include "client/cpp/token.h"        // IWYU pragma: export
 
 #endif  // WARPFOLD_CLIENT_CPP_PACKAGE_CLIENT_H_

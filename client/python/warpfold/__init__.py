@@ -24,7 +24,7 @@ The modules are layers. Each imports from those below it, and within one imports
 * messages: _answer, _request
 * arrays: _arrays, _foreign, _tables, _parts
 * memory and dtypes: _cuda_array, _cuda_driver, _dlpack, _shaped, _forms, _dtypes
-* connections and attempts: _channel, _heap, _attempts, _retry, _target
+* connections and attempts: _channel, _heap, _attempts, _retry, _target, _token
 * words: _info, _errors, _progress, _contract, _catalogue
 """
 

@@ -62,6 +62,20 @@ class Pings(NamedTuple):
         ]
 
 
+class _Authorized:
+    """A method of gRPC's whose calls carry the token."""
+
+    def __init__(self, method: Any, token: str) -> None:
+        self._method = method
+        self._metadata = (("authorization", f"Bearer {token}"),)
+
+    def __call__(self, request: Any, timeout: float | None = None) -> Any:
+        return self._method(request, timeout=timeout, metadata=self._metadata)
+
+    def future(self, request: Any, timeout: float | None = None) -> Any:
+        return self._method.future(request, timeout=timeout, metadata=self._metadata)
+
+
 class Channel:
     """One connection, or one to each server. Any number of threads may use one at a time."""
 
@@ -70,13 +84,23 @@ class Channel:
         target: str,
         credentials: grpc.ChannelCredentials | None,
         arguments: Sequence[tuple[str, Any]],
+        token: str | None,
     ) -> None:
         if credentials is None:
             self._grpc = grpc.insecure_channel(target, [*_ARGUMENTS, *arguments])
         else:
             self._grpc = grpc.secure_channel(target, credentials, [*_ARGUMENTS, *arguments])
+
         # No serialisers: messages are bytes here.
-        unary, stream = self._grpc.unary_unary, self._grpc.stream_unary
+        def unary(method: str) -> Any:
+            return authorized(self._grpc.unary_unary(method))
+
+        def stream(method: str) -> Any:
+            return authorized(self._grpc.stream_unary(method))
+
+        def authorized(method: Any) -> Any:
+            return method if token is None else _Authorized(method, token)
+
         self.get_info: Any = unary(_contract.GET_SERVER_INFO_METHOD)
         self.reduce: Any = unary(_contract.REDUCE_METHOD)
         self.reduce_stream: Any = stream(_contract.REDUCE_STREAM_METHOD)
@@ -105,12 +129,17 @@ class Channels:
     """
 
     def __init__(
-        self, target: str, credentials: grpc.ChannelCredentials | None, pings: Pings | None
+        self,
+        target: str,
+        credentials: grpc.ChannelCredentials | None,
+        pings: Pings | None,
+        token: str | None = None,
     ) -> None:
         keep_freed_memory()
         self._pid = os.getpid()
         self._target = target
         self._credentials = credentials
+        self._token = token
         self._lock = threading.Lock()
         self.closed = False
         self._pings = pings
@@ -181,7 +210,7 @@ class Channels:
         self.small = self._channel([*arguments, *_TURNS])
 
     def _channel(self, arguments: Sequence[tuple[str, Any]]) -> Channel:
-        made = Channel(self._target, self._credentials, arguments)
+        made = Channel(self._target, self._credentials, arguments, self._token)
         self._living.add(made)
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -31,6 +32,7 @@ from ._remote import Remote, Shared
 from ._request import Offset, plan, plan_part
 from ._retry import RetryPolicy
 from ._target import chosen_target
+from ._token import chosen_token_file
 from ._words import check_words
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def connect(
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
     required_numerics_version: int | None = None,
+    token_file: str | os.PathLike[str] | None = None,
 ) -> Client:
     """Connects to the server at `target`, "host:port" or "host", and asks what it is.
 
@@ -74,7 +77,10 @@ def connect(
     again, on another server where the target is several. None: never.
     `required_numerics_version` names the rules for numbers by which every answer has to come about:
     a server whose `info().numerics_version` is another refuses reductions with
-    FailedPreconditionError. None: any.
+    FailedPreconditionError. None: any. `token_file` holds the token by which a server that asks
+    for one knows its caller; without one the environment's WARPFOLD_TOKEN_FILE says where. Without
+    TLS whoever sees the network can use it. It is read when the client is made, here and where a
+    pickled one arrives.
 
     Raises UnavailableError when nothing answers, WrongServerError when it is not warpfold.
     """
@@ -88,6 +94,7 @@ def connect(
         ping_after,
         ping_timeout,
         required_numerics_version,
+        chosen_token_file(token_file),
     )
     client = Client(chosen_target(target), credentials, options)
     try:

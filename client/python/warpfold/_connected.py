@@ -11,6 +11,7 @@ from ._flows import Flows
 from ._info import ServerInfo
 from ._io import Io
 from ._options import Options
+from ._token import read_token
 
 __all__ = ["Connected"]
 
@@ -29,7 +30,8 @@ class Connected:
         self.target = target
         self._options = options
         self._has_credentials = credentials is not None
-        channels = Channels(target, credentials, options.pings())
+        token = None if options.token_file is None else read_token(options.token_file)
+        channels = Channels(target, credentials, options.pings(), token)
         self._flows = Flows(target, options, channels, io)
 
     def __repr__(self) -> str:

@@ -89,6 +89,7 @@ class Options:
     ping_after: float | None = DEFAULT_PING_AFTER_S
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S
     required_numerics_version: int | None = None  # None, as 0, is any
+    token_file: str | None = None
 
     def __post_init__(self) -> None:
         self.required_version()

@@ -14,6 +14,7 @@ What `connect` returns is awaited, too, for a client without a block: `client = 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Coroutine, Generator, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -44,6 +45,7 @@ from ._remote import Remote, Shared
 from ._request import Offset, plan, plan_part
 from ._retry import RetryPolicy
 from ._target import chosen_target
+from ._token import chosen_token_file
 from ._words import check_words
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def connect(
     ping_after: float | None = DEFAULT_PING_AFTER_S,
     ping_timeout: float = DEFAULT_PING_TIMEOUT_S,
     required_numerics_version: int | None = None,
+    token_file: str | os.PathLike[str] | None = None,
 ) -> Connecting:
     """warpfold.connect, for the running event loop.
 
@@ -88,6 +91,7 @@ def connect(
             ping_after,
             ping_timeout,
             required_numerics_version,
+            chosen_token_file(token_file),
         )
         client = Client(chosen_target(target), credentials, options)
         try:

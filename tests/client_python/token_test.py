@@ -1,0 +1,86 @@
+"""Clients that show who they are, at the real server."""
+
+import hashlib
+import pickle
+
+import grpc
+import numpy as np
+import pytest
+import warpfold
+from running_server import running_server
+
+TOKEN = "token-of-the-trainer"
+OTHER = "token-of-the-monitor"
+
+
+def line(name, token, scopes):
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    return f"caller={name} token-sha256={digest} scopes={scopes}\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("callers")
+    lines = line("trainer", TOKEN, "reduce,resident") + line("monitor", OTHER, "resident")
+    (folder / "callers").write_text(lines)
+    for name, token in (("trainer", TOKEN), ("monitor", OTHER)):
+        (folder / name).write_text(f"{token}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asking_server(folder):
+    with running_server(f"--callers-file={folder / 'callers'}") as target:
+        yield target
+
+
+def test_every_call_of_a_caller_is_served(asking_server, folder, either_client):
+    client = either_client(
+        asking_server, token_file=folder / "trainer", stream_threshold_bytes=4000
+    )
+    for count in (3, 5000):  # in one message, and streamed
+        assert client.sum(np.ones(count, np.float32)) == count
+
+
+def test_the_variable_names_the_file(asking_server, folder, monkeypatch):
+    monkeypatch.setenv("WARPFOLD_TOKEN_FILE", str(folder / "trainer"))
+    with warpfold.connect(asking_server) as client:
+        assert client.sum([1.0, 2.0]) == 3.0
+        with client.put(np.arange(4, dtype=np.int32)) as tensor:
+            assert tensor.sum() == 6
+
+
+def test_who_shows_no_token_is_refused(asking_server, either_client):
+    with pytest.raises(warpfold.WarpfoldError, match="authorization: is missing") as refused:
+        either_client(asking_server)
+    assert refused.value.code is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_missing_scope_is_named(asking_server, folder, either_client):
+    client = either_client(asking_server, token_file=folder / "monitor")
+    with pytest.raises(warpfold.WarpfoldError, match="lacks the scope reduce") as refused:
+        client.sum([1.0])
+    assert refused.value.code is grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_a_pickled_client_has_the_files_name_and_not_the_token(asking_server, folder):
+    with warpfold.connect(asking_server, token_file=folder / "trainer") as client:
+        pickled = pickle.dumps(client)
+        assert TOKEN.encode() not in pickled
+        assert TOKEN not in repr(client) + repr(client._options)
+    with pickle.loads(pickled) as there:
+        assert there.sum([1.0, 2.0]) == 3.0
+
+
+@pytest.mark.parametrize("content", ["", "\n", "two words", "\u00e4"])
+def test_what_is_no_token_is_said_and_not_shown(tmp_path, content):
+    path = tmp_path / "token"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="token_file is ") as wrong:
+        warpfold.connect("localhost:1", token_file=path)
+    assert not content.strip() or content not in str(wrong.value).replace(str(path), "")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        warpfold.connect("localhost:1", token_file=tmp_path / "nowhere")
