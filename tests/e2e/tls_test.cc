@@ -74,6 +74,24 @@ TEST_F(TlsTest, MutualTlsServesOnlyClientsWithACertificateOfTheirAuthority) {
   EXPECT_EQ(Ask(*server, Trusting(servers_, clients_.Issue(-1))), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(TlsTest, ACertificatesNameIsACaller) {
+  const auto asked_by = [this](const std::string& line) {
+    Write("callers", line);
+    std::vector<std::string> flags = Flags(/*mutual=*/true);
+    flags.push_back("--callers-file=" + Path("callers"));
+    const auto server = ServerProcess::Start(flags);
+    return server == nullptr ? grpc::StatusCode::UNKNOWN
+                             : Ask(*server, Trusting(servers_, clients_.Issue()));
+  };
+  EXPECT_EQ(asked_by("caller=a certificate=localhost scopes=reduce"), grpc::StatusCode::OK);
+  EXPECT_EQ(asked_by("caller=a certificate=localhost scopes=memory"),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(asked_by("caller=a certificate=Localhost scopes=reduce"),
+            grpc::StatusCode::UNAUTHENTICATED);
+  // One that is signed and has no line is nobody's, or anonymous.
+  EXPECT_EQ(asked_by("caller=anonymous scopes=reduce"), grpc::StatusCode::OK);
+}
+
 TEST_F(TlsTest, FilesThatDoNotFitEndTheStartWithTheNameOfTheOption) {
   const auto refused = [this](const std::string& option, const std::string& what) {
     std::vector<std::string> flags = Flags(/*mutual=*/true);
