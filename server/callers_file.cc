@@ -18,10 +18,21 @@ absl::StatusOr<CallerTable> ReadCallers(const std::string& path) {
       absl::StrCat("callers-file: ", path, ": ", callers.status().message()));
 }
 
+namespace {
+
+bool IsForThisHostAlone(const Config& config) {
+  return ParseHostPort(config.listen_address)->is_loopback();
+}
+
+}  // namespace
+
+bool TokensComeInTheClear(const Config& config, const CallerTable& callers) {
+  return callers.has_tokens() && !config.uses_tls() && !IsForThisHostAlone(config);
+}
+
 void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log) {
-  const bool is_loopback = ParseHostPort(config.listen_address)->is_loopback();
   if (callers.asks_nobody()) {
-    if (is_loopback || !config.tls_client_ca.empty()) return;
+    if (IsForThisHostAlone(config) || !config.tls_client_ca.empty()) return;
     log.Write(LogLevel::kWarning,
               "everyone who reaches the port may call: neither --callers-file nor --tls-client-ca "
               "is given",
@@ -30,7 +41,7 @@ void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log) {
   }
   log.Write(LogLevel::kInfo, "callers",
             {{"file", config.callers_file}, {"callers", static_cast<int>(callers.count())}});
-  if (callers.has_tokens() && !config.uses_tls() && !is_loopback) {
+  if (TokensComeInTheClear(config, callers)) {
     log.Write(LogLevel::kWarning, "tokens come in the clear: --tls-cert is not given",
               {{"listen_address", config.listen_address}});
   }

@@ -15,6 +15,9 @@ namespace warpfold {
 // "callers-file: PATH: line 3: ...".
 absl::StatusOr<CallerTable> ReadCallers(const std::string& path);
 
+// Whether other hosts send their tokens without TLS.
+bool TokensComeInTheClear(const Config& config, const CallerTable& callers);
+
 // Warns of what an operator would not want, had they thought of it: a port of other hosts at which
 // everyone may call, or tokens come in the clear.
 void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log);

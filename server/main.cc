@@ -20,8 +20,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -251,9 +249,7 @@ int HashToken() {
     std::cerr << "warpfold-server: hash-token: " << status.message() << '\n';
     return kExitBadConfig;
   }
-  const TokenHash hash = HashOf(token);
-  const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
-  std::cout << absl::BytesToHexString(bytes) << '\n';
+  std::cout << ToHex(HashOf(token)) << '\n';
   return 0;
 }
 

@@ -122,8 +122,7 @@ void CheckCallers(const Config& config, CheckReport& report) {
                 "give --callers-file a file as docs/callers.md has it, which this user may read");
   } else if (callers->asks_nobody()) {
     report.Ok(kHost, "callers", "nobody is asked who they are");
-  } else if (callers->has_tokens() && !config.uses_tls() &&
-             !ParseHostPort(config.listen_address)->is_loopback()) {
+  } else if (TokensComeInTheClear(config, *callers)) {
     report.Warn(kHost, "callers", absl::StrCat(callers->count(), "; tokens come in the clear"),
                 "give --tls-cert and --tls-key");
   } else {

@@ -13,15 +13,14 @@ enum class Scope : std::uint8_t { kReduce, kResident, kMemory };
 
 struct ScopeRow {
   Scope scope;
-  const char* name;
-  const char* allows;
+  const char* name;  // in the file of callers; docs/callers.md says what it allows
 };
 
 // In the order of the enum.
 inline constexpr ScopeRow kScopes[] = {
-    {Scope::kReduce, "reduce", "reduce tensors and merge states"},
-    {Scope::kResident, "resident", "create, write, list and delete resident tensors"},
-    {Scope::kMemory, "memory", "register, list and unregister memory"},
+    {Scope::kReduce, "reduce"},
+    {Scope::kResident, "resident"},
+    {Scope::kMemory, "memory"},
 };
 
 constexpr const char* Name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)].name; }

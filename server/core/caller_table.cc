@@ -178,6 +178,11 @@ TokenHash HashOf(absl::string_view token) {
   return hash;
 }
 
+std::string ToHex(const TokenHash& hash) {
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
 absl::Status CheckToken(absl::string_view token) {
   const bool is_printable = std::all_of(token.begin(), token.end(), absl::ascii_isgraph);
   if (is_printable && token.size() >= kTokenBytesMin && token.size() <= kTokenBytesMax) {

@@ -23,6 +23,8 @@ using TokenHash = std::array<std::uint8_t, 32>;
 
 // SHA-256. A token is long and random, so that nothing slower is needed.
 TokenHash HashOf(absl::string_view token);
+// 64 hexadecimal digits, as the file of callers has it.
+std::string ToHex(const TokenHash& hash);
 
 // INVALID_ARGUMENT, without the token: not 16 to 4096 printable characters of ASCII without a
 // blank.
@@ -42,6 +44,7 @@ class CallerTable {
   bool asks_nobody() const { return callers_.empty(); }
   std::size_t count() const { return callers_.size(); }
   bool has_tokens() const { return !by_token_.empty(); }
+  bool has_certificates() const { return !by_certificate_.empty(); }
 
   // Null: nobody's. Valid as long as the table.
   const Caller* OfToken(absl::string_view token) const;

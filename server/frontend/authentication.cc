@@ -14,7 +14,10 @@ namespace warpfold {
 namespace {
 
 // What a method asks of its caller.
-enum class Asks { kNothing, kAnyCaller, kReduce, kResident, kMemory };
+struct Asks {
+  bool for_a_caller = true;
+  std::optional<Scope> scope = std::nullopt;
+};
 
 Asks AsksOf(Method method) {
   switch (method) {
@@ -24,12 +27,12 @@ Asks AsksOf(Method method) {
     case Method::kModelInfer:
     case Method::kModelStreamInfer:
     case Method::kMerge:
-      return Asks::kReduce;
+      return {.scope = Scope::kReduce};
     case Method::kCreateTensor:
     case Method::kWriteTensor:
     case Method::kDeleteTensor:
     case Method::kListTensors:
-      return Asks::kResident;
+      return {.scope = Scope::kResident};
     case Method::kRegisterSharedMemory:
     case Method::kRegisterCudaMemory:
     case Method::kUnregisterMemory:
@@ -40,13 +43,13 @@ Asks AsksOf(Method method) {
     case Method::kCudaSharedMemoryStatus:
     case Method::kCudaSharedMemoryRegister:
     case Method::kCudaSharedMemoryUnregister:
-      return Asks::kMemory;
+      return {.scope = Scope::kMemory};
     // What load balancers and orchestrators ask, who have no token to give.
     case Method::kServerLive:
     case Method::kServerReady:
     case Method::kHealthCheck:
     case Method::kHealthWatch:
-      return Asks::kNothing;
+      return {.for_a_caller = false};
     case Method::kGetServerInfo:
     case Method::kModelReady:
     case Method::kServerMetadata:
@@ -55,31 +58,20 @@ Asks AsksOf(Method method) {
     case Method::kModelStatistics:
     case Method::kRepositoryIndex:
     case Method::kServerReflectionInfo:
-      return Asks::kAnyCaller;
-  }
-  __builtin_unreachable();
-}
-
-std::optional<Scope> ScopeOf(Asks asks) {
-  switch (asks) {
-    case Asks::kReduce:
-      return Scope::kReduce;
-    case Asks::kResident:
-      return Scope::kResident;
-    case Asks::kMemory:
-      return Scope::kMemory;
-    case Asks::kNothing:
-    case Asks::kAnyCaller:
-      return std::nullopt;
+      return {};
   }
   __builtin_unreachable();
 }
 
 // Names of other kinds before the common one, which is the oldest and means the least.
-const Caller* OfCertificate(const CallerTable& callers, const grpc::AuthContext& connection) {
-  if (!connection.IsPeerAuthenticated()) return nullptr;
+const Caller* OfCertificate(const CallerTable& callers,
+                            const grpc::CallbackServerContext& context) {
+  // gRPC makes the connection's properties anew for each call that asks.
+  if (!callers.has_certificates()) return nullptr;
+  const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
+  if (connection == nullptr || !connection->IsPeerAuthenticated()) return nullptr;
   for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
-    for (const grpc::string_ref& name : connection.FindPropertyValues(property)) {
+    for (const grpc::string_ref& name : connection->FindPropertyValues(property)) {
       const Caller* caller = callers.OfCertificate(std::string(name.data(), name.size()));
       if (caller != nullptr) return caller;
     }
@@ -106,12 +98,7 @@ absl::StatusOr<absl::string_view> TokenOf(const grpc::CallbackServerContext& con
 
 absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
                                        const grpc::CallbackServerContext& context) {
-  const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
-  if (connection != nullptr) {
-    if (const Caller* caller = OfCertificate(callers, *connection); caller != nullptr) {
-      return caller;
-    }
-  }
+  if (const Caller* caller = OfCertificate(callers, context); caller != nullptr) return caller;
   const absl::StatusOr<absl::string_view> token = TokenOf(context);
   if (!token.ok()) return token.status();
   if (!token->empty()) {
@@ -127,14 +114,13 @@ absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
 absl::StatusOr<const Caller*> Authenticate(const CallerTable& callers, Method method,
                                            const grpc::CallbackServerContext& context) {
   const Asks asks = AsksOf(method);
-  if (callers.asks_nobody() || asks == Asks::kNothing) return &Everyone();
+  if (callers.asks_nobody() || !asks.for_a_caller) return &Everyone();
   absl::StatusOr<const Caller*> caller = Identify(callers, context);
   if (!caller.ok()) return caller;
-  const std::optional<Scope> scope = ScopeOf(asks);
-  if (!scope.has_value() || (*caller)->scopes.Has(*scope)) return caller;
+  if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) return caller;
   return absl::PermissionDeniedError(absl::StrCat("caller '", (*caller)->name, "' may not ",
                                                   Name(method), ": it lacks the scope ",
-                                                  Name(*scope)));
+                                                  Name(*asks.scope)));
 }
 
 }  // namespace warpfold

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "server/core/caller_table.h"
@@ -23,10 +22,8 @@ constexpr char kSharer[] = "token-of-the-sharer";
 constexpr char kStranger[] = "token-of-a-stranger";
 
 std::string Line(const char* name, const char* token, const char* scopes) {
-  const TokenHash hash = HashOf(token);
-  const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
-  return absl::StrCat("caller=", name, " token-sha256=", absl::BytesToHexString(bytes),
-                      " scopes=", scopes, "\n");
+  return absl::StrCat("caller=", name, " token-sha256=", ToHex(HashOf(token)), " scopes=", scopes,
+                      "\n");
 }
 
 class AuthenticationTest : public FrontendFixture {

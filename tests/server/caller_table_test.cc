@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/in_force.h"
 
@@ -16,11 +15,7 @@ namespace {
 constexpr char kToken[] = "correct-horse-battery-staple";
 constexpr char kOther[] = "another-token-of-some-length";
 
-std::string HexOf(absl::string_view token) {
-  const TokenHash hash = HashOf(token);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
-}
+std::string HexOf(absl::string_view token) { return ToHex(HashOf(token)); }
 
 CallerTable Parsed(const std::string& text) {
   absl::StatusOr<CallerTable> table = CallerTable::Parse(text);
