@@ -82,3 +82,14 @@ function(warpfold_split_architectures architectures code ptx)
   set(${code} "${code_list}" PARENT_SCOPE)
   set(${ptx} "${ptx_list}" PARENT_SCOPE)
 endfunction()
+
+# Compiles the kernels of `target` for 10.0 from the PTX of 9.0 where machine code of both is asked for: nothing in them is
+# chosen by that difference (__CUDA_ARCH__), and PTX is half of the compiler's time.
+function(warpfold_share_ptx target)
+  set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+  if(90 IN_LIST WARPFOLD_CUDA_CODE AND 100-real IN_LIST architectures)
+    list(REMOVE_ITEM architectures 100-real)
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--generate-code=arch=compute_90,code=[sm_100]>)
+  endif()
+endfunction()
