@@ -83,6 +83,8 @@ const char* Name(Field field) {
       return "offset";
     case Field::kLength:
       return "length";
+    case Field::kReaders:
+      return "readers";
     case Field::kTtl:
       return "ttl_ms";
     case Field::kName:

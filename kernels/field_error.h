@@ -57,8 +57,9 @@ enum class Field : std::uint8_t {
   kDeviceOrdinal,
   kOffsetBytes,
   kSizeBytes,
+  kReaders,
 };
-inline constexpr int kFieldCount = static_cast<int>(Field::kSizeBytes) + 1;
+inline constexpr int kFieldCount = static_cast<int>(Field::kReaders) + 1;
 
 // As warpfold.v1 spells it: "tensor.shape".
 const char* Name(Field field);

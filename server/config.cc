@@ -114,6 +114,7 @@ Limits Config::limits() const {
   limits.regions.shared_prefix = shared_memory_prefix;
   limits.regions.shared_bytes_max = max_shared_memory_bytes;
   limits.regions.cuda_bytes_max = max_cuda_memory_bytes;
+  limits.regions.cuda_takes_results = cuda_memory_results == Switch::kOn;
   limits.regions.regions_max = max_memory_regions;
   return limits;
 }

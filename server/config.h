@@ -85,6 +85,7 @@ struct Config {
   std::string shared_memory_prefix;  // of segments' names; empty: none is registered
   std::int64_t max_shared_memory_bytes = std::int64_t{64} << 30;
   std::int64_t max_cuda_memory_bytes = 0;  // 0: none is registered
+  Switch cuda_memory_results = Switch::kOff;
   std::int64_t max_memory_regions = 1024;
 
   // Time.

@@ -131,6 +131,9 @@ constexpr ConfigOption kOptions[] = {
      "Registered shared memory, which is locked in memory where a GPU reads it", 0, kMaxBytes},
     {"max-cuda-memory-bytes", &Config::max_cuda_memory_bytes, "bytes", kOnReload,
      "Memory on GPUs that clients' processes may register (CUDA IPC); 0: none", 0, kMaxBytes},
+    {"cuda-memory-results", &Config::cuda_memory_results, "", kOnReload,
+     "Results that ModelInfer writes into such memory; whoever has a handle may then have it "
+     "written over, and not just read"},
     {"max-memory-regions", &Config::max_memory_regions, "regions", kOnReload,
      "Registered regions of clients' memory", 0, 1 << 16},
     {"queue-timeout-ms", &Config::queue_timeout_ms, "ms", kOnReload,

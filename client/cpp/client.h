@@ -146,6 +146,8 @@ struct PutOptions {
   // Time without a use after which the server lets the tensor go; the server's default if not
   // given. Of more than that the rest is kept while nobody else needs the room.
   std::optional<std::chrono::milliseconds> ttl = {};
+  // The callers who may reduce it, too, by their names on the server, or "any".
+  std::vector<std::string> readers = {};
   std::optional<std::chrono::milliseconds> timeout = {};  // as in ReduceOptions, as are the others
   std::string request_id = {};
   ProgressCallback progress = {};

@@ -42,6 +42,7 @@ absl::StatusOr<RemoteTensor> Client::Put(const TensorView& tensor, const PutOpti
   request.set_request_id(options.request_id);
   *request.mutable_tensor() = SpecOf(tensor);
   if (options.ttl.has_value()) request.set_ttl_ms(options.ttl->count());
+  request.mutable_readers()->Add(options.readers.begin(), options.readers.end());
   v1::CreateTensorResponse created;
   absl::Status status =
       CallPlain(kCreateTensorMethod, request, options.timeout, options.stop, &created);

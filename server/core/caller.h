@@ -6,10 +6,14 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace warpfold {
 
-enum class Scope : std::uint8_t { kReduce, kResident, kMemory };
+enum class Scope : std::uint8_t { kReduce, kResident, kMemory, kAdmin };
 
 struct ScopeRow {
   Scope scope;
@@ -21,6 +25,7 @@ inline constexpr ScopeRow kScopes[] = {
     {Scope::kReduce, "reduce"},
     {Scope::kResident, "resident"},
     {Scope::kMemory, "memory"},
+    {Scope::kAdmin, "admin"},
 };
 
 constexpr const char* Name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)].name; }
@@ -49,6 +54,30 @@ class ScopeSet {
 struct Caller {
   std::string name;  // empty: one of all, on a server that asks nobody
   ScopeSet scopes;
+};
+
+// Whose requests are served where nobody is asked: may do all.
+const Caller& Everyone();
+// Whose calls are refused: may do nothing.
+const Caller& Nobody();
+
+// Every caller, where a name of one is asked for. No caller has it.
+inline constexpr char kAnyCaller[] = "any";
+
+// INVALID_ARGUMENT: not 1 to 64 letters, digits, '.', '_' and '-'.
+absl::Status CheckCallerName(absl::string_view name);
+
+// Who may use what a caller made and left on the server.
+struct Access {
+  std::string owner;                   // the name of who made it
+  std::vector<std::string> readers{};  // and of who else may read it
+
+  bool MayWrite(const Caller& caller) const { return caller.name == owner; }
+  bool MayRead(const Caller& caller) const;
+  // And see that it is there.
+  bool MayEnd(const Caller& caller) const {
+    return caller.name == owner || caller.scopes.Has(Scope::kAdmin);
+  }
 };
 
 }  // namespace warpfold

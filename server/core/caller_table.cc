@@ -19,21 +19,15 @@ namespace warpfold {
 namespace {
 
 constexpr char kAnonymous[] = "anonymous";
-constexpr std::size_t kNameBytesMax = 64;
 constexpr std::size_t kTokenBytesMin = 16;
 constexpr std::size_t kTokenBytesMax = 4096;
 
 absl::Status Bad(absl::string_view why) { return absl::InvalidArgumentError(why); }
 
-bool IsOfName(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
-
 absl::Status CheckName(absl::string_view name) {
-  if (!name.empty() && name.size() <= kNameBytesMax &&
-      std::all_of(name.begin(), name.end(), IsOfName)) {
-    return absl::OkStatus();
-  }
-  return Bad(absl::StrCat("caller: a name has 1 to ", kNameBytesMax,
-                          " letters, digits, '.', '_' and '-'"));
+  if (name == kAnyCaller) return Bad("caller: 'any' is no name: it means all of them");
+  const absl::Status status = CheckCallerName(name);
+  return status.ok() ? status : Bad(absl::StrCat("caller: ", status.message()));
 }
 
 absl::StatusOr<TokenHash> ReadHash(absl::string_view hex) {
@@ -89,6 +83,7 @@ struct CallerTable::Line {
     if (key == "caller") return set(name);
     if (key == "scopes") return set(scopes);
     if (key == "token-sha256") {
+      if (!token_hashes.empty()) return Bad("token-sha256: is there twice: it is A,B of two");
       token_hashes = absl::StrSplit(value, ',');
     } else if (key == "certificate") {
       certificates.push_back(value);
@@ -190,11 +185,6 @@ absl::Status CheckToken(absl::string_view token) {
   }
   return Bad(absl::StrCat("a token has ", kTokenBytesMin, " to ", kTokenBytesMax,
                           " printable characters and no blank: `openssl rand -hex 32` makes one"));
-}
-
-const Caller& Everyone() {
-  static const Caller everyone{.name = "", .scopes = ScopeSet::All()};
-  return everyone;
 }
 
 }  // namespace warpfold

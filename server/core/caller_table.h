@@ -62,9 +62,6 @@ class CallerTable {
   const Caller* anonymous_ = nullptr;
 };
 
-// Whose requests are served where nobody is asked: may do all.
-const Caller& Everyone();
-
 }  // namespace warpfold
 
 #endif  // WARPFOLD_SERVER_CORE_CALLER_TABLE_H_

@@ -36,6 +36,8 @@ struct RegionLimits {
   std::int64_t regions_max = 1024;
   std::int64_t shared_bytes_max = std::int64_t{64} << 30;  // in shared memory together
   std::int64_t cuda_bytes_max = 0;  // on GPUs together; 0: none is registered
+  // Clients open what they hand out to read, and to write it as well: nothing tells the two apart.
+  bool cuda_takes_results = false;
   // As in ResidentLimits.
   std::chrono::milliseconds retry_delay{1000};
 };

@@ -7,6 +7,7 @@
 #ifndef WARPFOLD_SERVER_CORE_REGION_H_
 #define WARPFOLD_SERVER_CORE_REGION_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,9 +28,16 @@ namespace warpfold {
 enum class RegionKind { kSystem, kCuda };
 inline constexpr std::size_t kRegionKindCount = 2;
 
+// What callers name a region by: each has names of its own.
+struct RegionName {
+  std::string owner;  // the caller's name
+  std::string name;
+
+  friend auto operator<=>(const RegionName&, const RegionName&) = default;
+};
+
 // Unchanged from its registration to its end.
 struct Region {
-  std::string name;
   RegionKind kind = RegionKind::kSystem;
   std::int64_t size_bytes = 0;
   // kSystem

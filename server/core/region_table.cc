@@ -26,7 +26,7 @@ RegionTable::RegionTable(const std::vector<std::unique_ptr<Executor>>& executors
   for (const std::unique_ptr<Executor>& executor : executors) executors_.push_back(executor.get());
 }
 
-absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
+absl::Status RegionTable::CheckOffer(const RegionName& name, RegionKind kind,
                                      std::int64_t size_bytes) {
   const bool is_system = kind == RegionKind::kSystem;
   if (is_system ? limits_.shared_prefix.empty() : limits_.cuda_bytes_max == 0) {
@@ -34,7 +34,7 @@ absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
                        absl::UnimplementedError(
                            "this server registers no such memory; its operator may allow it"));
   }
-  if (absl::Status status = CheckName(name); !status.ok()) return status;
+  if (absl::Status status = CheckName(name.name); !status.ok()) return status;
   if (size_bytes < 1) {
     return InvalidField(Field::kSizeBytes, absl::StrCat(size_bytes, " is below 1"));
   }
@@ -59,11 +59,10 @@ absl::Status RegionTable::CheckOffer(const std::string& name, RegionKind kind,
                                     " regions, ", bytes, " of ", bytes_max, " bytes"));
 }
 
-absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const std::string& name,
+absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const RegionName& name,
                                                              RegionKind kind,
                                                              std::int64_t size_bytes) {
   auto region = std::make_unique<Region>();
-  region->name = name;
   region->kind = kind;
   region->size_bytes = size_bytes;
   absl::MutexLock lock(&mutex_);
@@ -99,7 +98,7 @@ absl::Status RegionTable::OpenShared(Region& region, const std::string& key,
   return absl::OkStatus();
 }
 
-absl::Status RegionTable::Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
+absl::Status RegionTable::Add(const RegionName& name, RegionKind kind, std::int64_t size_bytes,
                               const std::function<absl::Status(Region&)>& open) {
   absl::StatusOr<std::unique_ptr<Region>> region = Reserve(name, kind, size_bytes);
   if (!region.ok()) return region.status();
@@ -115,7 +114,7 @@ absl::Status RegionTable::Add(const std::string& name, RegionKind kind, std::int
   return absl::OkStatus();
 }
 
-absl::Status RegionTable::RegisterShared(const std::string& name, const std::string& key,
+absl::Status RegionTable::RegisterShared(const RegionName& name, const std::string& key,
                                          std::int64_t offset_bytes, std::int64_t size_bytes) {
   std::string prefix;
   {
@@ -126,7 +125,7 @@ absl::Status RegionTable::RegisterShared(const std::string& name, const std::str
              [&](Region& region) { return OpenShared(region, key, prefix, offset_bytes); });
 }
 
-absl::Status RegionTable::RegisterCuda(const std::string& name, const std::string& handle,
+absl::Status RegionTable::RegisterCuda(const RegionName& name, const std::string& handle,
                                        std::int64_t device_ordinal, std::int64_t size_bytes) {
   return Add(name, RegionKind::kCuda, size_bytes, [&](Region& region) -> absl::Status {
     // Not its place among the executors: GPUs may have been left out.
@@ -148,7 +147,7 @@ absl::Status RegionTable::RegisterCuda(const std::string& name, const std::strin
   });
 }
 
-absl::StatusOr<RegionLease> RegionTable::Use(const std::string& name, std::int64_t offset_bytes,
+absl::StatusOr<RegionLease> RegionTable::Use(const RegionName& name, std::int64_t offset_bytes,
                                              std::int64_t size_bytes) {
   SharedRegion region;
   {
@@ -176,7 +175,19 @@ absl::StatusOr<RegionLease> RegionTable::Use(const std::string& name, std::int64
   return RegionLease(std::move(region), offset_bytes, size_bytes);
 }
 
-RegionTable::SharedRegion RegionTable::Remove(const std::string& name) {
+absl::StatusOr<RegionLease> RegionTable::UseForResults(const RegionName& name,
+                                                       std::int64_t offset_bytes,
+                                                       std::int64_t size_bytes) {
+  absl::StatusOr<RegionLease> lease = Use(name, offset_bytes, size_bytes);
+  if (!lease.ok() || lease->device() == nullptr) return lease;
+  absl::MutexLock lock(&mutex_);
+  if (limits_.cuda_takes_results) return lease;
+  return FieldStatus(Field::kMemoryName,
+                     absl::UnimplementedError("this server writes no results into memory on GPUs; "
+                                              "its operator may allow it"));
+}
+
+RegionTable::SharedRegion RegionTable::Remove(const RegionName& name) {
   absl::MutexLock lock(&mutex_);
   const auto found = regions_.find(name);
   if (found == regions_.end() || found->second == nullptr) return nullptr;
@@ -185,8 +196,8 @@ RegionTable::SharedRegion RegionTable::Remove(const std::string& name) {
   return region;
 }
 
-void RegionTable::Unregister(const std::string& name, Unregistered done) {
-  SharedRegion region = Remove(name);
+void RegionTable::Unregister(const Caller& caller, const RegionName& name, Unregistered done) {
+  SharedRegion region = Access{name.owner}.MayEnd(caller) ? Remove(name) : nullptr;
   if (region == nullptr) {
     return done(FieldStatus(Field::kName, absl::NotFoundError("there is no such region")));
   }
@@ -194,9 +205,9 @@ void RegionTable::Unregister(const std::string& name, Unregistered done) {
   closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
 }
 
-void RegionTable::UnregisterAll(RegionKind kind, const std::string& name, Unregistered done) {
-  for (const RegionReport& region : List()) {
-    if (region.kind == kind && (name.empty() || region.name == name)) Remove(region.name);
+void RegionTable::UnregisterAll(RegionKind kind, const RegionName& name, Unregistered done) {
+  for (const RegionReport& region : List({.name = name.owner, .scopes = {}})) {
+    if (region.kind == kind && (name.name.empty() || region.name == name)) Remove(region.name);
   }
   closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
 }
@@ -206,11 +217,11 @@ void RegionTable::SetLimits(const RegionLimits& limits) {
   limits_ = limits;
 }
 
-std::vector<RegionReport> RegionTable::List() const {
+std::vector<RegionReport> RegionTable::List(const Caller& caller) const {
   absl::MutexLock lock(&mutex_);
   std::vector<RegionReport> reports;
   for (const auto& [name, region] : regions_) {
-    if (region == nullptr) continue;
+    if (region == nullptr || !Access{name.owner}.MayEnd(caller)) continue;
     reports.push_back({.name = name,
                        .kind = region->kind,
                        .size_bytes = region->size_bytes,

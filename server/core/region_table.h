@@ -1,4 +1,4 @@
-// The memory that clients have registered, by the names that they gave it.
+// The memory that clients have registered, by the names that they gave it, each its own.
 //
 // Step of a request: 2, decide. A region is counted, then opened, then there; unregistering takes
 // its name away, and the memory goes with the last lease: a thread of the table's closes it, and
@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/caller.h"
 #include "server/core/closing_thread.h"
 #include "server/core/limits.h"
 #include "server/core/region.h"
@@ -45,7 +46,7 @@ struct RegionTableState {
 
 // A region as ListMemory tells of it.
 struct RegionReport {
-  std::string name;
+  RegionName name;
   RegionKind kind = RegionKind::kSystem;
   std::int64_t size_bytes = 0;
   std::int64_t uses = 0;
@@ -66,51 +67,56 @@ class RegionTable {
   // devices' lanes. Waits until its pages are there. UNIMPLEMENTED `key`: off; INVALID_ARGUMENT
   // `name`; ALREADY_EXISTS; RESOURCE_EXHAUSTED, with a delay or never fitting; and as
   // SharedSegment::Open and Executor::MapShared.
-  absl::Status RegisterShared(const std::string& name, const std::string& key,
+  absl::Status RegisterShared(const RegionName& name, const std::string& key,
                               std::int64_t offset_bytes, std::int64_t size_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Opens another process's memory on device number `device_ordinal`. UNIMPLEMENTED `handle`: off;
   // INVALID_ARGUMENT `device_ordinal`; and as RegisterShared and Executor::OpenPeer.
-  absl::Status RegisterCuda(const std::string& name, const std::string& handle,
+  absl::Status RegisterCuda(const RegionName& name, const std::string& handle,
                             std::int64_t device_ordinal, std::int64_t size_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION of `memory`.
-  absl::StatusOr<RegionLease> Use(const std::string& name, std::int64_t offset_bytes,
+  absl::StatusOr<RegionLease> Use(const RegionName& name, std::int64_t offset_bytes,
                                   std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For results. UNIMPLEMENTED, too: it lies on a GPU, where none is written.
+  absl::StatusOr<RegionLease> UseForResults(const RegionName& name, std::int64_t offset_bytes,
+                                            std::int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What is told how an Unregister ended: once what nobody uses is closed, on the table's thread,
   // or of an error in the call itself. Must not wait.
   using Unregistered = std::function<void(absl::Status)>;
-  // NOT_FOUND `name`.
-  void Unregister(const std::string& name, Unregistered done) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of one kind; with a name that one, if it is there. OK.
-  void UnregisterAll(RegionKind kind, const std::string& name, Unregistered done)
+  // NOT_FOUND `name`, too, of what the caller may not end.
+  void Unregister(const Caller& caller, const RegionName& name, Unregistered done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The owner's of one kind; with a name that one, if it is there. OK.
+  void UnregisterAll(RegionKind kind, const RegionName& name, Unregistered done)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For regions registered from now on.
   void SetLimits(const RegionLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::vector<RegionReport> List() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that the caller may end, by owner and name.
+  std::vector<RegionReport> List(const Caller& caller) const ABSL_LOCKS_EXCLUDED(mutex_);
   RegionTableState state() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using SharedRegion = std::shared_ptr<Region>;
 
   // A region that `open` opens, under its name once that is done.
-  absl::Status Add(const std::string& name, RegionKind kind, std::int64_t size_bytes,
+  absl::Status Add(const RegionName& name, RegionKind kind, std::int64_t size_bytes,
                    const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CheckOffer(const std::string& name, RegionKind kind, std::int64_t size_bytes)
+  absl::Status CheckOffer(const RegionName& name, RegionKind kind, std::int64_t size_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One that is counted until it is closed; its name is taken, and nobody finds it yet.
-  absl::StatusOr<std::unique_ptr<Region>> Reserve(const std::string& name, RegionKind kind,
+  absl::StatusOr<std::unique_ptr<Region>> Reserve(const RegionName& name, RegionKind kind,
                                                   std::int64_t size_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OpenShared(Region& region, const std::string& key, const std::string& prefix,
                           std::int64_t offset_bytes) const;
   // Without its name, which nobody finds any more; null: there is none.
-  SharedRegion Remove(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  SharedRegion Remove(const RegionName& name) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the system and the device.
   void Close(Region* region) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -119,7 +125,7 @@ class RegionTable {
   RegionLimits limits_ ABSL_GUARDED_BY(mutex_);
   RegionTableState counts_ ABSL_GUARDED_BY(mutex_);
   ClosingThread closing_;  // after what it uses, before what it closes
-  std::map<std::string, SharedRegion> regions_ ABSL_GUARDED_BY(mutex_);  // null: being registered
+  std::map<RegionName, SharedRegion> regions_ ABSL_GUARDED_BY(mutex_);  // null: being registered
 };
 
 }  // namespace warpfold

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/core/byte_ranges.h"
+#include "server/core/caller.h"
 #include "server/core/cancel_token.h"
 #include "server/core/shard.h"
 #include "server/core/tensor_homes.h"
@@ -21,6 +22,7 @@ namespace warpfold {
 struct ResidentTensor {
   // Unchanged from its making; `memory` until nobody uses the tensor any more.
   std::string id;
+  Access access;
   TensorShape shape;
   std::chrono::milliseconds ttl{0};
   std::vector<TensorPlace> places;                    // at least one

@@ -155,7 +155,8 @@ absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
                        absl::StrCat("resident memory is full: ", made.message()));
 }
 
-absl::StatusOr<TensorTable::Created> TensorTable::Create(TensorShape shape, milliseconds ttl) {
+absl::StatusOr<TensorTable::Created> TensorTable::Create(Access access, TensorShape shape,
+                                                         milliseconds ttl) {
   Sweep();
   {
     absl::MutexLock lock(&mutex_);
@@ -170,6 +171,7 @@ absl::StatusOr<TensorTable::Created> TensorTable::Create(TensorShape shape, mill
   if (!made.ok()) return made.status();
   ResidentTensor& tensor = **made;
   tensor.id = *id;
+  tensor.access = std::move(access);
   tensor.ttl = ttl;
   tensor.last_use = clock_();
   absl::MutexLock lock(&mutex_);
@@ -185,18 +187,25 @@ bool TensorTable::IsExpired(const ResidentTensor& tensor) const {
   return !tensor.in_use() && clock_() - tensor.last_use >= tensor.ttl;
 }
 
-absl::StatusOr<TensorTable::SharedTensor> TensorTable::Find(const std::string& id) const {
+absl::StatusOr<TensorTable::SharedTensor> TensorTable::Find(const std::string& id,
+                                                            const Caller& caller, May may) const {
   const auto found = tensors_.find(id);
-  if (found == tensors_.end() || IsExpired(*found->second)) {
+  if (found == tensors_.end() || IsExpired(*found->second) ||
+      !(found->second->access.*may)(caller)) {
     return FieldStatus(Field::kTensorId, absl::NotFoundError("there is no such tensor"));
   }
   return found->second;
 }
 
-absl::StatusOr<TensorReadLease> TensorTable::Read(const std::string& id) {
+absl::StatusOr<TensorReadLease> TensorTable::Read(const Caller& caller, const std::string& id,
+                                                  bool consume) {
   absl::MutexLock lock(&mutex_);
-  absl::StatusOr<SharedTensor> tensor = Find(id);
+  absl::StatusOr<SharedTensor> tensor = Find(id, caller, &Access::MayRead);
   if (!tensor.ok()) return tensor.status();
+  if (consume && !(*tensor)->access.MayEnd(caller)) {
+    return FieldStatus(Field::kConsume,
+                       absl::PermissionDeniedError("the tensor is another caller's"));
+  }
   if ((*tensor)->missing_bytes() > 0) {
     return FieldStatus(Field::kTensorId,
                        absl::FailedPreconditionError(
@@ -208,11 +217,11 @@ absl::StatusOr<TensorReadLease> TensorTable::Read(const std::string& id) {
   return TensorReadLease(this, *std::move(tensor));
 }
 
-absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
+absl::StatusOr<TensorWriteLease> TensorTable::Write(const Caller& caller, const std::string& id,
                                                     std::int64_t offset_bytes,
                                                     std::int64_t size_bytes, CancelToken* writer) {
   absl::MutexLock lock(&mutex_);
-  absl::StatusOr<SharedTensor> found = Find(id);
+  absl::StatusOr<SharedTensor> found = Find(id, caller, &Access::MayWrite);
   if (!found.ok()) return found.status();
   ResidentTensor& tensor = **found;
   absl::Status fits = CheckRange(offset_bytes, size_bytes, tensor.shape.size_bytes);
@@ -239,11 +248,11 @@ absl::StatusOr<TensorWriteLease> TensorTable::Write(const std::string& id,
   return TensorWriteLease(this, *std::move(found), range, writer);
 }
 
-absl::Status TensorTable::Delete(const std::string& id) {
+absl::Status TensorTable::Delete(const Caller& caller, const std::string& id) {
   SharedTensor tensor;
   {
     absl::MutexLock lock(&mutex_);
-    absl::StatusOr<SharedTensor> found = Find(id);
+    absl::StatusOr<SharedTensor> found = Find(id, caller, &Access::MayEnd);
     if (!found.ok()) return found.status();
     tensor = *std::move(found);
     tensors_.erase(id);
@@ -342,13 +351,14 @@ absl::StatusOr<std::int64_t> TensorTable::EndWrite(const SharedTensor& tensor,
   return EndedError();
 }
 
-std::vector<TensorReport> TensorTable::List() const {
+std::vector<TensorReport> TensorTable::List(const Caller& caller) const {
   absl::MutexLock lock(&mutex_);
   std::vector<TensorReport> reports;
   for (const auto& [id, tensor] : tensors_) {
-    if (IsExpired(*tensor)) continue;
+    if (IsExpired(*tensor) || !tensor->access.MayEnd(caller)) continue;
     TensorReport report;
     report.id = id;
+    report.access = tensor->access;
     report.shape = tensor->shape;
     report.missing_bytes = tensor->missing_bytes();
     report.device = tensor->devices.name;

@@ -4,7 +4,8 @@
 // Step of a request: 2, decide. A tensor is made with its memory counted, then taken; a lease keeps
 // it while a reduction reads it or a write fills it; deleting it, consuming it, its time to live,
 // its device's loss, or another tensor's need of room end it, and its memory goes with the last
-// lease. The statuses are those of proto/warpfold/v1/tensor.proto.
+// lease. To a caller who may not do something with it (caller.h) it is not there. The statuses are
+// those of proto/warpfold/v1/tensor.proto.
 //
 // Safe from any thread. Nothing waits, but Create for the device's memory. Leases must not outlive
 // the table, nor the table the executors.
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/caller.h"
 #include "server/core/cancel_token.h"
 #include "server/core/limits.h"
 #include "server/core/tensor_homes.h"
@@ -55,6 +57,7 @@ struct TensorTableState {
 // A tensor as ListTensors tells of it.
 struct TensorReport {
   std::string id;
+  Access access;
   TensorShape shape;
   std::int64_t missing_bytes = 0;
   std::string device;
@@ -81,22 +84,24 @@ class TensorTable {
   // has, tensors that nobody has used for the default ttl end, the longest unused first, if that
   // makes room. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED,
   // with a delay or never fitting; UNAVAILABLE: no device is left.
-  absl::StatusOr<Created> Create(TensorShape shape, std::chrono::milliseconds ttl)
+  absl::StatusOr<Created> Create(Access access, TensorShape shape, std::chrono::milliseconds ttl)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // For a reduction. NOT_FOUND, FAILED_PRECONDITION.
-  absl::StatusOr<TensorReadLease> Read(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For a reduction, which ends the tensor if it is to `consume` it. NOT_FOUND,
+  // FAILED_PRECONDITION; PERMISSION_DENIED `consume`.
+  absl::StatusOr<TensorReadLease> Read(const Caller& caller, const std::string& id, bool consume)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a write of `size_bytes` from `offset_bytes` on, which count as not written from here on.
   // `writer`, if there is one, outlives the lease and is cancelled with NOT_FOUND where the tensor
   // ends meanwhile. NOT_FOUND, ABORTED, INVALID_ARGUMENT `offset_bytes`, `size_bytes`,
   // RESOURCE_EXHAUSTED that never fits.
-  absl::StatusOr<TensorWriteLease> Write(const std::string& id, std::int64_t offset_bytes,
-                                         std::int64_t size_bytes, CancelToken* writer = nullptr)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<TensorWriteLease> Write(const Caller& caller, const std::string& id,
+                                         std::int64_t offset_bytes, std::int64_t size_bytes,
+                                         CancelToken* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND.
-  absl::Status Delete(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Delete(const Caller& caller, const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends what lies on a lost device, and puts nothing there any more.
   void DropDevice(const DeviceInfo& device) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -107,7 +112,8 @@ class TensorTable {
   // For tensors made from now on.
   void SetLimits(const ResidentLimits& limits) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::vector<TensorReport> List() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that the caller may end.
+  std::vector<TensorReport> List(const Caller& caller) const ABSL_LOCKS_EXCLUDED(mutex_);
   TensorTableState state() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -126,7 +132,10 @@ class TensorTable {
   // On the devices of its places.
   absl::Status TakeMemory(ResidentTensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<SharedTensor> Make(TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<SharedTensor> Find(const std::string& id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // NOT_FOUND, too, of what the caller may not do with it.
+  using May = bool (Access::*)(const Caller& caller) const;
+  absl::StatusOr<SharedTensor> Find(const std::string& id, const Caller& caller, May may) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool IsExpired(const ResidentTensor& tensor) const;
   // Ends what `which` says, and frees what of that is not in use.
   template <typename Predicate>

@@ -64,9 +64,7 @@ class AnsweredCall : public CoreCall, public Watched {
   // The client's address, as gRPC writes it; and with its name.
   std::string PeerName() const { return context().peer(); }
   Peer peer() const { return PeerAt(PeerName()); }
-  Peer PeerAt(std::string address) const {
-    return {std::move(address), caller() != nullptr ? caller()->name : std::string_view()};
-  }
+  Peer PeerAt(std::string address) const { return {std::move(address), caller().name}; }
   // What the call is charged while its answer is unread, beside that.
   std::int64_t call_bytes() const { return services_.admission.open_calls().call_bytes(); }
 

@@ -36,8 +36,8 @@ namespace warpfold {
 struct ArrivedCall {
   grpc::CallbackServerContext* context;
   grpc::internal::Call* call;
-  std::function<void()> release;   // lets gRPC forget it, and the context
-  const Caller* caller = nullptr;  // null: refused
+  std::function<void()> release;  // lets gRPC forget it, and the context
+  const Caller* caller = &Nobody();
 };
 
 class CoreCall {
@@ -84,7 +84,7 @@ class CoreCall {
   // In OnMessage of null: the client is gone, and did not just end its stream.
   bool IsBroken() const;
   grpc::CallbackServerContext& context() const { return *arrived_.context; }
-  const Caller* caller() const { return arrived_.caller; }
+  const Caller& caller() const { return *arrived_.caller; }
 
  private:
   // gRPC runs it when the operations that it was given to are done.

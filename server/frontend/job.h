@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/core/caller.h"
 #include "server/core/region.h"
 #include "server/core/tensor_lease.h"
 #include "server/core/work.h"
@@ -27,11 +28,13 @@ class Job : public Submission {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Job(Services& services, Method method, std::chrono::system_clock::time_point deadline)
-      : Submission(services, deadline), method_(method), arrival_(Clock::now()) {}
+  // `caller` outlives it.
+  Job(Services& services, Method method, const Caller& caller,
+      std::chrono::system_clock::time_point deadline)
+      : Submission(services, deadline), method_(method), caller_(caller), arrival_(Clock::now()) {}
 
   // Decodes and plans; errors as DecodeRequest's. A resident tensor or a region is held from here
-  // on until the answer: NOT_FOUND, FAILED_PRECONDITION. Call once, then Start.
+  // on until the answer: NOT_FOUND, FAILED_PRECONDITION, PERMISSION_DENIED. Call once, then Start.
   absl::Status Accept(const v1::ReduceRequest& header);
 
   // For a request that is refused before Accept: the name under which it is logged.
@@ -66,7 +69,8 @@ class Job : public Submission {
   // A reaction may still bring some later; it must drop them.
   virtual void DropPayload() = 0;
 
-  virtual Peer AskedBy() const = 0;
+  // The client's address, as gRPC writes it.
+  virtual std::string AskedFrom() const = 0;
 
   bool is_in_region() const { return static_cast<bool>(region_); }
   // REQUIRES: is_in_region().
@@ -80,6 +84,7 @@ class Job : public Submission {
   void Record(const absl::Status& status, const WorkReport& report, Clock::time_point reply_start);
 
   const Method method_;
+  const Caller& caller_;
   const Clock::time_point arrival_;
   Request request_;
   bool accepted_ = false;

@@ -18,9 +18,9 @@ namespace warpfold {
 
 class MessageJob : public Job {
  public:
-  MessageJob(Services& services, Method method, std::chrono::system_clock::time_point deadline,
-             std::unique_ptr<Exchange> exchange)
-      : Job(services, method, deadline), exchange_(std::move(exchange)) {}
+  MessageJob(Services& services, Method method, const Caller& caller,
+             std::chrono::system_clock::time_point deadline, std::unique_ptr<Exchange> exchange)
+      : Job(services, method, caller, deadline), exchange_(std::move(exchange)) {}
 
   // Reads, accepts and checks the request; empties `request`. INVALID_ARGUMENT `data`: not exactly
   // payload_bytes(). Errors are in the protocol's terms.

@@ -23,7 +23,7 @@ class ReduceCall final : public UnaryCall, private MessageJob {
   ReduceCall(Services& services, Method method, std::unique_ptr<Exchange> exchange,
              ArrivedCall arrived)
       : UnaryCall(services, method, std::move(arrived)),
-        MessageJob(services, method, DeadlineOf(context()), std::move(exchange)) {}
+        MessageJob(services, method, caller(), DeadlineOf(context()), std::move(exchange)) {}
 
  private:
   bool IsReadInLine() const override { return true; }
@@ -33,7 +33,7 @@ class ReduceCall final : public UnaryCall, private MessageJob {
   void Refuse(const absl::Status& status) override;
 
   bool may_run_inline() const override { return true; }
-  Peer AskedBy() const override { return peer(); }
+  std::string AskedFrom() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 };
 

@@ -16,8 +16,8 @@ namespace warpfold {
 class ReduceManyCall::Item final : public MessageJob {
  public:
   explicit Item(ReduceManyCall& stream)
-      : MessageJob(stream.services_, stream.protocol_.method, DeadlineOf(*stream.context_),
-                   stream.protocol_.new_exchange()),
+      : MessageJob(stream.services_, stream.protocol_.method, stream.caller_,
+                   DeadlineOf(*stream.context_), stream.protocol_.new_exchange(stream.caller_)),
         stream_(stream) {}
 
   grpc::ByteBuffer Written(const absl::Status& status, v1::ReduceResponse* response) {
@@ -30,7 +30,7 @@ class ReduceManyCall::Item final : public MessageJob {
  private:
   bool may_run_inline() const override { return true; }
   bool has_more_behind() const override { return true; }
-  Peer AskedBy() const override { return stream_.peer(); }
+  std::string AskedFrom() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);
     ticket().Answered(static_cast<std::int64_t>(message.Length()), kUnwrittenItemBytes);

@@ -54,7 +54,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   struct Protocol {
     Method method;
     Order order;
-    std::function<std::unique_ptr<Exchange>()> new_exchange;  // of one item
+    std::function<std::unique_ptr<Exchange>(const Caller&)> new_exchange;  // of one item
   };
 
   // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.

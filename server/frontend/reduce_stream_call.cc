@@ -11,7 +11,7 @@
 namespace warpfold {
 
 ReduceStreamCall::ReduceStreamCall(Services& services, ArrivedCall arrived)
-    : Job(services, Method::kReduceStream, DeadlineOf(*arrived.context)),
+    : Job(services, Method::kReduceStream, *arrived.caller, DeadlineOf(*arrived.context)),
       ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, std::move(arrived)) {}
 
 absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {

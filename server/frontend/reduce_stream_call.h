@@ -26,7 +26,7 @@ class ReduceStreamCall final : private Job, public ChunkStreamCall {
   PayloadSource& payload() override { return chunks(); }
   bool waits_for_client() const override { return true; }
   void DropPayload() override { CloseChunks(); }
-  Peer AskedBy() const override { return peer(); }
+  std::string AskedFrom() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 
   v1::ReduceRequest header_;

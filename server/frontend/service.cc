@@ -48,11 +48,13 @@ ReductionServiceImpl::ReductionServiceImpl(Services services, v1::GetServerInfoR
            AnsweredCall::Begin(std::make_shared<ReduceStreamCall>(services_, std::move(arrived)));
          }});
   ServeStream(Method::kReduceMany, [this](ArrivedStream arrived) {
-    return ReduceManyCall::Begin(services_,
-                                 {.method = Method::kReduceMany,
-                                  .order = ReduceManyCall::Order::kAsReady,
-                                  .new_exchange = std::make_unique<ReduceExchange>},
-                                 arrived);
+    return ReduceManyCall::Begin(
+        services_,
+        {.method = Method::kReduceMany,
+         .order = ReduceManyCall::Order::kAsReady,
+         .new_exchange =
+             [](const Caller& /*caller*/) { return std::make_unique<ReduceExchange>(); }},
+        arrived);
   });
   Serve({Method::kMerge, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<MergeCall>(services_, std::move(arrived)));

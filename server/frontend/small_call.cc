@@ -49,7 +49,7 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
   }
   // It has the request, which a client that does not read its answer is not to hold.
   const auto run = std::exchange(request_.run, nullptr);
-  run(&answer_, [this](const absl::Status& ended) {
+  run(caller(), &answer_, [this](const absl::Status& ended) {
     const bool is_refused = ended.ok() && !AnswersWhileStarting(method());
     End(is_refused ? call_services().admission.CheckStarted() : ended);
   });
@@ -58,7 +58,7 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
 LaneTask SmallCall::task() {
   return RunOnHost{[this]() -> absl::StatusOr<Outcome> {
     absl::Status status;
-    request_.run(&answer_, [&status](const absl::Status& ended) { status = ended; });
+    request_.run(caller(), &answer_, [&status](const absl::Status& ended) { status = ended; });
     if (!status.ok()) return status;
     return Outcome{};
   }};

@@ -29,7 +29,8 @@ class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
  public:
   // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
   // answer that never waits, or on a lane's thread; or by `answer(request, &response, done)`, which
-  // never waits and has `done(status)` called later. `services` outlives it.
+  // never waits and has `done(status)` called later. Either may take the caller first
+  // (small_message.h). `services` outlives it.
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Here(Services& services, Method method, Answer answer) {
     return ServedBy(services, method, Where::kHere, ParserOf<Request, Response>(std::move(answer)));

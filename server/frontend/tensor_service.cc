@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/small_call.h"
@@ -12,6 +14,8 @@
 
 namespace warpfold {
 namespace {
+
+constexpr int kReadersMax = 64;
 
 void Fill(const TensorReport& report, v1::ResidentTensor* out) {
   out->set_tensor_id(report.id);
@@ -23,10 +27,25 @@ void Fill(const TensorReport& report, v1::ResidentTensor* out) {
   out->set_writes(report.writes);
   out->set_ttl_ms(report.ttl.count());
   out->set_idle_ms(report.idle.count());
+  out->set_owner(report.access.owner);
+  out->mutable_readers()->Add(report.access.readers.begin(), report.access.readers.end());
+}
+
+absl::Status CheckReaders(const v1::CreateTensorRequest& request) {
+  if (request.readers_size() > kReadersMax) {
+    return InvalidField(Field::kReaders,
+                        absl::StrCat("are ", request.readers_size(), ", above ", kReadersMax));
+  }
+  for (int i = 0; i < request.readers_size(); ++i) {
+    const absl::Status status = CheckCallerName(request.readers(i));
+    if (!status.ok()) return FieldStatus(Field::kReaders, i, status);
+  }
+  return absl::OkStatus();
 }
 
 void Fill(const RegionReport& report, v1::MemoryRegion* out) {
-  out->set_name(report.name);
+  out->set_name(report.name.name);
+  out->set_owner(report.name.owner);
   out->set_size_bytes(report.size_bytes);
   out->set_uses(report.uses);
   out->set_key(report.key);
@@ -45,30 +64,36 @@ TensorServiceImpl::TensorServiceImpl(Services services) : RawService(services) {
 void TensorServiceImpl::ServeTensors() {
   Serve(SmallCall::OnLane<v1::CreateTensorRequest, v1::CreateTensorResponse>(
       services_, Method::kCreateTensor,
-      [this](const auto& request, auto* response) { return Create(request, response); }));
+      [this](const Caller& caller, const auto& request, auto* response) {
+        return Create(caller, request, response);
+      }));
   Serve({Method::kWriteTensor, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<WriteTensorCall>(services_, std::move(arrived)));
          }});
   Serve(SmallCall::Here<v1::DeleteTensorRequest, v1::DeleteTensorResponse>(
-      services_, Method::kDeleteTensor, [this](const auto& request, auto* /*response*/) {
-        return services_.tensors.Delete(request.tensor_id());
+      services_, Method::kDeleteTensor,
+      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+        return services_.tensors.Delete(caller, request.tensor_id());
       }));
   Serve(SmallCall::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
-      services_, Method::kListTensors, [this](const auto& /*request*/, auto* response) {
-        for (const TensorReport& report : services_.tensors.List()) {
+      services_, Method::kListTensors,
+      [this](const Caller& caller, const auto& /*request*/, auto* response) {
+        for (const TensorReport& report : services_.tensors.List(caller)) {
           Fill(report, response->add_tensors());
         }
         return absl::OkStatus();
       }));
 }
 
-absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
+absl::Status TensorServiceImpl::Create(const Caller& caller, const v1::CreateTensorRequest& request,
                                        v1::CreateTensorResponse* response) {
   if (!request.has_tensor()) return InvalidField(Field::kTensor, "is not given");
   absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), services_.limits.Get());
   if (!shape.ok()) return shape.status();
-  absl::StatusOr<TensorTable::Created> created =
-      services_.tensors.Create(*std::move(shape), std::chrono::milliseconds(request.ttl_ms()));
+  if (absl::Status status = CheckReaders(request); !status.ok()) return status;
+  Access access{caller.name, {request.readers().begin(), request.readers().end()}};
+  absl::StatusOr<TensorTable::Created> created = services_.tensors.Create(
+      std::move(access), *std::move(shape), std::chrono::milliseconds(request.ttl_ms()));
   if (!created.ok()) return created.status();
   response->set_tensor_id(created->id);
   response->set_ttl_ms(created->ttl.count());
@@ -77,23 +102,27 @@ absl::Status TensorServiceImpl::Create(const v1::CreateTensorRequest& request,
 
 void TensorServiceImpl::ServeRegions() {
   Serve(SmallCall::OnLane<v1::RegisterSharedMemoryRequest, v1::RegisterSharedMemoryResponse>(
-      services_, Method::kRegisterSharedMemory, [this](const auto& request, auto* /*response*/) {
-        return services_.regions.RegisterShared(request.name(), request.key(),
+      services_, Method::kRegisterSharedMemory,
+      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+        return services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
                                                 request.offset_bytes(), request.size_bytes());
       }));
   Serve(SmallCall::OnLane<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
-      services_, Method::kRegisterCudaMemory, [this](const auto& request, auto* /*response*/) {
-        return services_.regions.RegisterCuda(request.name(), request.handle(),
+      services_, Method::kRegisterCudaMemory,
+      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+        return services_.regions.RegisterCuda({caller.name, request.name()}, request.handle(),
                                               request.device_ordinal(), request.size_bytes());
       }));
   Serve(SmallCall::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
       services_, Method::kUnregisterMemory,
-      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
-        services_.regions.Unregister(request.name(), done);
+      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
+        const std::string& owner = request.owner().empty() ? caller.name : request.owner();
+        services_.regions.Unregister(caller, {owner, request.name()}, done);
       }));
   Serve(SmallCall::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
-      services_, Method::kListMemory, [this](const auto& /*request*/, auto* response) {
-        for (const RegionReport& report : services_.regions.List()) {
+      services_, Method::kListMemory,
+      [this](const Caller& caller, const auto& /*request*/, auto* response) {
+        for (const RegionReport& report : services_.regions.List(caller)) {
           Fill(report, response->add_regions());
         }
         return absl::OkStatus();

@@ -20,7 +20,8 @@ class TensorServiceImpl final : public RawService {
  private:
   void ServeTensors();
   void ServeRegions();
-  absl::Status Create(const v1::CreateTensorRequest& request, v1::CreateTensorResponse* response);
+  absl::Status Create(const Caller& caller, const v1::CreateTensorRequest& request,
+                      v1::CreateTensorResponse* response);
 };
 
 }  // namespace warpfold

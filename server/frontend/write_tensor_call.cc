@@ -27,7 +27,7 @@ absl::StatusOr<std::int64_t> WriteTensorCall::AcceptHeader() {
   if (!id.ok()) return id;
   request_id_ = header_.request_id();
   absl::StatusOr<TensorWriteLease> tensor = services().tensors.Write(
-      header_.tensor_id(), header_.offset_bytes(), header_.size_bytes(), &token());
+      caller(), header_.tensor_id(), header_.offset_bytes(), header_.size_bytes(), &token());
   if (!tensor.ok()) return tensor.status();
   tensor_ = *std::move(tensor);
   if (absl::Status expected = Expect({}); !expected.ok()) return expected;

@@ -21,9 +21,14 @@ def line(name, token, scopes):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("callers")
-    lines = line("trainer", TOKEN, "reduce,resident") + line("monitor", OTHER, "resident")
+    callers = {
+        "trainer": (TOKEN, "reduce,resident"),
+        "monitor": (OTHER, "resident"),
+        "reader": ("token-of-the-reader", "reduce"),
+    }
+    lines = "".join(line(name, *caller) for name, caller in callers.items())
     (folder / "callers").write_text(lines)
-    for name, token in (("trainer", TOKEN), ("monitor", OTHER)):
+    for name, (token, _) in callers.items():
         (folder / name).write_text(f"{token}\n")
     return folder
 
@@ -70,6 +75,30 @@ def test_a_pickled_client_has_the_files_name_and_not_the_token(asking_server, fo
         assert TOKEN not in repr(client) + repr(client._options)
     with pickle.loads(pickled) as there:
         assert there.sum([1.0, 2.0]) == 3.0
+
+
+@pytest.mark.parametrize("readers", ["reader", ("somebody", "reader"), ["any"]])
+def test_a_tensor_is_its_owners_and_its_readers(asking_server, folder, readers):
+    with (
+        warpfold.connect(asking_server, token_file=folder / "trainer") as owner,
+        warpfold.connect(asking_server, token_file=folder / "reader") as reader,
+        owner.put(np.arange(4, dtype=np.int32)) as own,
+        owner.put(np.arange(4, dtype=np.int32), readers=readers) as shown,
+    ):
+
+        def as_reader(tensor):
+            return warpfold.RemoteTensor(reader, tensor.shape, tensor.dtype, tensor.id, tensor.ttl)
+
+        assert as_reader(shown).sum() == 6
+        with pytest.raises(warpfold.NotFoundError):
+            as_reader(own).sum()
+        assert own.sum() == shown.sum() == 6
+
+
+def test_readers_that_are_none_are_named(asking_server, folder, either_client):
+    client = either_client(asking_server, token_file=folder / "trainer")
+    with pytest.raises(ValueError, match=r"readers\[1\]: a name has 1 to 64 letters"):
+        client.put([1.0], readers=["monitor", "two words"])
 
 
 @pytest.mark.parametrize("content", ["", "\n", "two words", "\u00e4"])

@@ -116,13 +116,13 @@ class SplitDevices {
   std::string Create(DType dtype, std::vector<std::int64_t> lengths) {
     std::int64_t bytes = static_cast<std::int64_t>(ElementBytes(dtype));
     for (const std::int64_t length : lengths) bytes *= length;
-    const auto created = table.Create({dtype, std::move(lengths), bytes}, {});
+    const auto created = table.Create({}, {dtype, std::move(lengths), bytes}, {});
     EXPECT_TRUE(created.ok()) << created.status();
     return created->id;
   }
   absl::Status Write(const std::string& id, std::int64_t offset,
                      absl::Span<const std::byte> bytes) {
-    auto range = table.Write(id, offset, static_cast<std::int64_t>(bytes.size()));
+    auto range = table.Write(Everyone(), id, offset, static_cast<std::int64_t>(bytes.size()));
     if (!range.ok()) return range.status();
     ResidentWork work(*std::move(range), bytes);
     if (absl::Status queued = scheduler->Submit(&work); !queued.ok()) return queued;
@@ -145,7 +145,7 @@ class SplitDevices {
   }
   // Also of a tensor that has no bytes yet.
   std::size_t ShardCount(const std::string& id) {
-    const std::vector<TensorReport> reports = table.List();
+    const std::vector<TensorReport> reports = table.List(Everyone());
     const auto found = std::find_if(reports.begin(), reports.end(),
                                     [&id](const TensorReport& report) { return report.id == id; });
     if (found == reports.end()) return 0;
@@ -153,7 +153,7 @@ class SplitDevices {
            static_cast<std::size_t>(std::count(found->device.begin(), found->device.end(), ','));
   }
   absl::StatusOr<Outcome> Reduce(const std::string& id, const Plan& plan) {
-    auto tensor = table.Read(id);
+    auto tensor = table.Read(Everyone(), id, false);
     if (!tensor.ok()) return tensor.status();
     ResidentWork work(*std::move(tensor), plan);
     if (absl::Status queued = scheduler->Submit(&work); !queued.ok()) return queued;
@@ -203,7 +203,7 @@ inline void SplitTensorsReduceToTheBitsOfOneDevice(
       }
     }
     EXPECT_GT(compared, 0) << "every case was refused";
-    EXPECT_TRUE(devices.table.Delete(id).ok());
+    EXPECT_TRUE(devices.table.Delete(Everyone(), id).ok());
   };
   for (const DType dtype : DTypesToTest()) {
     VisitDType(dtype, [&](auto tag) {
@@ -247,7 +247,7 @@ inline void SplitSumsThatDoNotFitAreNamedAsOnOneDevice(
     for (int round = 0; round < 20; ++round) {
       ASSERT_EQ(devices.Reduce(id, plan).status(), expected);
     }
-    EXPECT_TRUE(devices.table.Delete(id).ok());
+    EXPECT_TRUE(devices.table.Delete(Everyone(), id).ok());
   }
 }
 

@@ -135,6 +135,8 @@ CREATES = {
     "too_much_in_the_message": f"request_id: '{'x' * 65536}'",
     "ttl_negative": "tensor { dtype: DTYPE_F32 } ttl_ms: -1",
     "ttl_too_long": "tensor { dtype: DTYPE_F32 } ttl_ms: 86400001",
+    "reader_nameless": "tensor { dtype: DTYPE_F32 } readers: 'monitor' readers: ''",
+    "readers_too_many": "tensor { dtype: DTYPE_F32 }" + " readers: 'monitor'" * 65,
 }
 DELETES = {
     "no_tensor_id": "",

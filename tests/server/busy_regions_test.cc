@@ -26,11 +26,12 @@ class BusyRegionsTest : public FrontendFixture {
     if (batches) device->fake_batches().BatchUpTo(64, {.tensors = 2, .bytes = 64});
     options_.limits.regions.regions_max = kCalls;
     options_.limits.regions.cuda_bytes_max = 1024;
+    options_.limits.regions.cuda_takes_results = true;
     admission_.SetLimits(2 * kCalls, 1 << 20);
     FrontendFixture::Serve(std::move(device), {.lanes = kCalls, .queue_depth_max = kCalls});
     inference_ = inference::GRPCInferenceService::NewStub(channel_);
     for (int i = 0; i < kCalls; ++i) {
-      ASSERT_TRUE(regions_->RegisterCuda(Name(i), "8 bytes.", 0, 8).ok());
+      ASSERT_TRUE(regions_->RegisterCuda({"", Name(i)}, "8 bytes.", 0, 8).ok());
     }
     device_->HoldPeers(&gate_);
   }
@@ -106,7 +107,7 @@ TEST_F(BusyRegionsTest, OthersAreAnsweredWhileRegionsClose) {
     call.request.set_name(Name(i));
     tensors->async()->UnregisterMemory(&call.context, &call.request, &call.response, call.Ending());
   }
-  while (!regions_->List().empty()) std::this_thread::yield();
+  while (!regions_->List(Everyone()).empty()) std::this_thread::yield();
   OthersAreAnswered();
   for (const Unregistration& call : calls) EXPECT_FALSE(call.done.HasBeenNotified());
   EXPECT_EQ(regions_->state().of(RegionKind::kCuda).regions, kCalls) << "still open";

@@ -54,8 +54,8 @@ class GoneClientTest : public FrontendTest, public testing::WithParamInterface<W
   }
 
   std::string CreateWhole() {
-    const std::string id = tensors_->Create({DType::kI64, {1}, 8}, {})->id;
-    EXPECT_EQ(*tensors_->Write(id, 0, 8)->Commit(), 0);
+    const std::string id = tensors_->Create({}, {DType::kI64, {1}, 8}, {})->id;
+    EXPECT_EQ(*tensors_->Write(Everyone(), id, 0, 8)->Commit(), 0);
     return id;
   }
 };

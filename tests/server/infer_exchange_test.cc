@@ -43,7 +43,7 @@ absl::Status Read(const std::string& bytes, std::size_t slice_bytes = 1 << 14) {
   ModelCounts counts;
   RegionTable regions({}, {});
   TensorMessage message;
-  return InferExchange(counts, regions).Read(&buffer, &message);
+  return InferExchange(counts, regions, Everyone()).Read(&buffer, &message);
 }
 
 // A field of type bytes.
@@ -81,7 +81,7 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
     }
     grpc::ByteBuffer buffer = Sliced(bytes, 1 + random() % 40);
     TensorMessage ours;
-    if (!InferExchange(counts, regions).Read(&buffer, &ours).ok()) continue;
+    if (!InferExchange(counts, regions, Everyone()).Read(&buffer, &ours).ok()) continue;
     ++accepted;
     inference::ModelInferRequest theirs;
     ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
@@ -179,7 +179,7 @@ TEST(InferExchangeTest, ARefusedRequestKeepsItsIdForTheLog) {
   ModelCounts counts;
   RegionTable regions({}, {});
   TensorMessage message;
-  EXPECT_EQ(InferExchange(counts, regions).Read(&buffer, &message).code(),
+  EXPECT_EQ(InferExchange(counts, regions, Everyone()).Read(&buffer, &message).code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(message.header.request_id(), "an id");
 }

@@ -42,7 +42,8 @@ class RegionTableTest : public ::testing::Test {
     table_ = std::make_unique<RegionTable>(devices_, limits_);
   }
   ~RegionTableTest() override {
-    for (const RegionReport& region : table_->List()) EXPECT_TRUE(Unregister(region.name).ok());
+    for (const RegionReport& region : table_->List(Everyone()))
+      EXPECT_TRUE(Unregister(region.name.name).ok());
     AwaitClosed();
     EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
     EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
@@ -55,7 +56,7 @@ class RegionTableTest : public ::testing::Test {
   absl::Status Unregister(const std::string& name) {
     absl::Status status;
     absl::Notification done;
-    table_->Unregister(name, [&](absl::Status ended) {
+    table_->Unregister(Everyone(), {"", name}, [&](absl::Status ended) {
       status = std::move(ended);
       done.Notify();
     });
@@ -64,7 +65,7 @@ class RegionTableTest : public ::testing::Test {
   }
   void UnregisterAll(RegionKind kind, const std::string& name) {
     absl::Notification done;
-    table_->UnregisterAll(kind, name, [&](const absl::Status& status) {
+    table_->UnregisterAll(kind, {"", name}, [&](const absl::Status& status) {
       EXPECT_TRUE(status.ok()) << status;
       done.Notify();
     });
@@ -86,15 +87,15 @@ class RegionTableTest : public ::testing::Test {
 };
 
 TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
-  ASSERT_TRUE(table_->RegisterShared("r", segment_.key(), 80, 720).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 80, 720).ok());
   segment_.Unlink();
-  absl::StatusOr<RegionLease> lease = table_->Use("r", 8, 16);
+  absl::StatusOr<RegionLease> lease = table_->Use({"", "r"}, 8, 16);
   ASSERT_TRUE(lease.ok()) << lease.status();
   EXPECT_EQ(lease->mapped(), nullptr);
-  EXPECT_EQ(table_->List()[0].uses, 1);
+  EXPECT_EQ(table_->List(Everyone())[0].uses, 1);
   EXPECT_TRUE(Unregister("r").ok());
   ExpectStatus(Unregister("r"), StatusCode::kNotFound, "name: ");
-  ExpectStatus(table_->Use("r", 0, 8).status(), StatusCode::kNotFound, "memory.name: ");
+  ExpectStatus(table_->Use({"", "r"}, 0, 8).status(), StatusCode::kNotFound, "memory.name: ");
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 1) << "still in use";
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 720);
   std::string two(16, '\0');
@@ -107,39 +108,44 @@ TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
 }
 
 TEST_F(RegionTableTest, NamesAndKeysThatAreNone) {
-  ExpectStatus(table_->RegisterShared("", segment_.key(), 0, 8), StatusCode::kInvalidArgument,
+  ExpectStatus(table_->RegisterShared({"", ""}, segment_.key(), 0, 8), StatusCode::kInvalidArgument,
                "name: ");
-  ExpectStatus(table_->RegisterShared(std::string(257, 'n'), segment_.key(), 0, 8),
+  ExpectStatus(table_->RegisterShared({"", std::string(257, 'n')}, segment_.key(), 0, 8),
                StatusCode::kInvalidArgument, "name: ");
   for (const std::string& key :
        {std::string(), std::string("/"), std::string("/.."), segment_.key() + "/x",
         "/../dev/shm" + segment_.key(), "/" + segment_.key(), std::string(256, 'k'),
         segment_.key() + std::string(1, '\0')}) {
-    ExpectStatus(table_->RegisterShared("r", key, 0, 8), StatusCode::kInvalidArgument, "key: ");
+    ExpectStatus(table_->RegisterShared({"", "r"}, key, 0, 8), StatusCode::kInvalidArgument,
+                 "key: ");
   }
-  ExpectStatus(table_->RegisterShared("r", "/other", 0, 8), StatusCode::kPermissionDenied, "key: ");
-  ExpectStatus(table_->RegisterShared("r", "/warpfold-test", 0, 8), StatusCode::kPermissionDenied,
+  ExpectStatus(table_->RegisterShared({"", "r"}, "/other", 0, 8), StatusCode::kPermissionDenied,
                "key: ");
-  ExpectStatus(table_->RegisterShared("r", "/warpfold-test-none", 0, 8), StatusCode::kNotFound,
-               "key: ");
-  EXPECT_TRUE(table_->RegisterShared("r", segment_.key().substr(1), 0, 8).ok()) << "without '/'";
+  ExpectStatus(table_->RegisterShared({"", "r"}, "/warpfold-test", 0, 8),
+               StatusCode::kPermissionDenied, "key: ");
+  ExpectStatus(table_->RegisterShared({"", "r"}, "/warpfold-test-none", 0, 8),
+               StatusCode::kNotFound, "key: ");
+  EXPECT_TRUE(table_->RegisterShared({"", "r"}, segment_.key().substr(1), 0, 8).ok())
+      << "without '/'";
 }
 
 TEST_F(RegionTableTest, APrefixOfASlashTakesEveryName) {
   const ShmSegment other("12345678", "/other-warpfold-test-");
   limits_.shared_prefix = "/";
   table_->SetLimits(limits_);
-  EXPECT_TRUE(table_->RegisterShared("r", other.key(), 0, 8).ok());
+  EXPECT_TRUE(table_->RegisterShared({"", "r"}, other.key(), 0, 8).ok());
 }
 
 TEST_F(RegionTableTest, WhatIsNoSegmentIsNotOpened) {
   const std::string name = std::string(ShmSegment::kPrefix) + "special";
   const std::string path = "/dev/shm" + name;
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  ExpectStatus(table_->RegisterShared("r", name, 0, 8), StatusCode::kPermissionDenied, "key: ");
+  ExpectStatus(table_->RegisterShared({"", "r"}, name, 0, 8), StatusCode::kPermissionDenied,
+               "key: ");
   unlink(path.c_str());
   ASSERT_EQ(symlink("/etc/passwd", path.c_str()), 0);
-  ExpectStatus(table_->RegisterShared("r", name, 0, 8), StatusCode::kPermissionDenied, "key: ");
+  ExpectStatus(table_->RegisterShared({"", "r"}, name, 0, 8), StatusCode::kPermissionDenied,
+               "key: ");
   unlink(path.c_str());
 }
 
@@ -152,7 +158,7 @@ TEST_F(RegionTableTest, APipeThatMayOnlyBeReadHoldsUpNobody) {
   constexpr uid_t kNobody = 65534;
   const bool is_root = geteuid() == 0;  // who may write all the same
   ASSERT_TRUE(!is_root || seteuid(kNobody) == 0);
-  const absl::Status refused = table_->RegisterShared("r", name, 0, 8);
+  const absl::Status refused = table_->RegisterShared({"", "r"}, name, 0, 8);
   ASSERT_TRUE(!is_root || seteuid(0) == 0);
   ExpectStatus(refused, StatusCode::kPermissionDenied, "key: is no shared memory segment");
   unlink(path.c_str());
@@ -161,7 +167,7 @@ TEST_F(RegionTableTest, APipeThatMayOnlyBeReadHoldsUpNobody) {
 TEST_F(RegionTableTest, RangesOutsideTheSegmentOrTheRegion) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const auto offered = [this](std::int64_t offset, std::int64_t size) {
-    return table_->RegisterShared("r", segment_.key(), offset, size);
+    return table_->RegisterShared({"", "r"}, segment_.key(), offset, size);
   };
   ExpectStatus(offered(-1, 8), StatusCode::kInvalidArgument, "offset_bytes: ");
   ExpectStatus(offered(801, 8), StatusCode::kInvalidArgument, "offset_bytes: ");
@@ -172,7 +178,7 @@ TEST_F(RegionTableTest, RangesOutsideTheSegmentOrTheRegion) {
   ExpectStatus(offered(8, 800), StatusCode::kInvalidArgument, "size_bytes: ");
   ASSERT_TRUE(offered(0, 800).ok());
   const auto used = [this](std::int64_t offset, std::int64_t size) {
-    return table_->Use("r", offset, size).status();
+    return table_->Use({"", "r"}, offset, size).status();
   };
   ExpectStatus(used(-1, 8), StatusCode::kInvalidArgument, "memory.offset_bytes: ");
   ExpectStatus(used(801, 0), StatusCode::kInvalidArgument, "memory.offset_bytes: ");
@@ -185,34 +191,35 @@ TEST_F(RegionTableTest, RangesOutsideTheSegmentOrTheRegion) {
 }
 
 TEST_F(RegionTableTest, ATakenNameAndAFullTableAreRefused) {
-  ASSERT_TRUE(table_->RegisterShared("a", segment_.key(), 0, 8).ok());
-  ExpectStatus(table_->RegisterShared("a", segment_.key(), 0, 8), StatusCode::kAlreadyExists,
+  ASSERT_TRUE(table_->RegisterShared({"", "a"}, segment_.key(), 0, 8).ok());
+  ExpectStatus(table_->RegisterShared({"", "a"}, segment_.key(), 0, 8), StatusCode::kAlreadyExists,
                "name: ");
-  ASSERT_TRUE(table_->RegisterShared("b", segment_.key(), 0, 8).ok());
-  ASSERT_TRUE(table_->RegisterShared("c", segment_.key(), 0, 8).ok());
-  absl::Status full = table_->RegisterShared("d", segment_.key(), 0, 8);
+  ASSERT_TRUE(table_->RegisterShared({"", "b"}, segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "c"}, segment_.key(), 0, 8).ok());
+  absl::Status full = table_->RegisterShared({"", "d"}, segment_.key(), 0, 8);
   EXPECT_TRUE(std::holds_alternative<RetryLater>(RefusalOf(full).value())) << full;
   EXPECT_TRUE(Unregister("c").ok());
   segment_.Truncate(20'000);
-  full = table_->RegisterShared("d", segment_.key(), 0, 9'985);
+  full = table_->RegisterShared({"", "d"}, segment_.key(), 0, 9'985);
   EXPECT_TRUE(std::holds_alternative<RetryLater>(RefusalOf(full).value())) << full;
-  full = table_->RegisterShared("d", segment_.key(), 0, 10'001);
+  full = table_->RegisterShared({"", "d"}, segment_.key(), 0, 10'001);
   EXPECT_TRUE(std::holds_alternative<NeverFits>(RefusalOf(full).value())) << full;
   EXPECT_EQ(table_->state().refused, 2);
-  EXPECT_TRUE(table_->RegisterShared("d", segment_.key(), 0, 9'984).ok());
+  EXPECT_TRUE(table_->RegisterShared({"", "d"}, segment_.key(), 0, 9'984).ok());
 }
 
 TEST_F(RegionTableTest, OffUntilThereIsAPrefix) {
   RegionTable off(devices_, {});
-  ExpectStatus(off.RegisterShared("r", segment_.key(), 0, 8), StatusCode::kUnimplemented, "key: ");
+  ExpectStatus(off.RegisterShared({"", "r"}, segment_.key(), 0, 8), StatusCode::kUnimplemented,
+               "key: ");
   off.SetLimits(limits_);
-  EXPECT_TRUE(off.RegisterShared("r", segment_.key(), 0, 8).ok());
+  EXPECT_TRUE(off.RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
 }
 
 TEST_F(RegionTableTest, ATruncatedSegmentIsAnErrorBeforeAndInTheMiddleOfAUse) {
-  ASSERT_TRUE(table_->RegisterShared("r", segment_.key(), 0, 800).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 0, 800).ok());
   RegionPayload payload;
-  payload.Set(*table_->Use("r", 0, 800));
+  payload.Set(*table_->Use({"", "r"}, 0, 800));
   std::vector<std::byte> half(400);
   EXPECT_TRUE(payload.ReadInto(absl::MakeSpan(half)).ok());
   segment_.Truncate(0);  // a page that is gone: SIGBUS for whoever reads it in a mapping
@@ -221,17 +228,18 @@ TEST_F(RegionTableTest, ATruncatedSegmentIsAnErrorBeforeAndInTheMiddleOfAUse) {
   segment_.Truncate(796);
   ExpectStatus(payload.ReadInto(absl::MakeSpan(half)), StatusCode::kFailedPrecondition,
                "memory.name: ");
-  ExpectStatus(table_->Use("r", 0, 8).status(), StatusCode::kFailedPrecondition, "memory.name: ");
+  ExpectStatus(table_->Use({"", "r"}, 0, 8).status(), StatusCode::kFailedPrecondition,
+               "memory.name: ");
   segment_.Truncate(800);
-  EXPECT_TRUE(table_->Use("r", 0, 800).ok());
+  EXPECT_TRUE(table_->Use({"", "r"}, 0, 800).ok());
 }
 
 TEST_F(RegionTableTest, ADeviceThatMapsReadsInPlace) {
   device().MapsShared();
-  ASSERT_TRUE(table_->RegisterShared("r", segment_.key(), 80, 720).ok());
-  EXPECT_TRUE(table_->List()[0].in_place);
+  ASSERT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 80, 720).ok());
+  EXPECT_TRUE(table_->List(Everyone())[0].in_place);
   EXPECT_EQ(device().mapped_bytes(), 720);
-  RegionLease lease = *table_->Use("r", 8, 8);
+  RegionLease lease = *table_->Use({"", "r"}, 8, 8);
   std::int64_t number = 0;
   std::memcpy(&number, lease.mapped(), sizeof(number));
   EXPECT_EQ(number, 12);
@@ -241,20 +249,20 @@ TEST_F(RegionTableTest, ADeviceThatMapsReadsInPlace) {
 
 TEST_F(RegionTableTest, ADeviceThatCannotMapLeavesNothing) {
   device().FailMap(absl::ResourceExhaustedError("key: no pages"));
-  ExpectStatus(table_->RegisterShared("r", segment_.key(), 0, 8), StatusCode::kResourceExhausted,
-               "key: ");
+  ExpectStatus(table_->RegisterShared({"", "r"}, segment_.key(), 0, 8),
+               StatusCode::kResourceExhausted, "key: ");
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
-  EXPECT_TRUE(table_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  EXPECT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
 }
 
 TEST_F(RegionTableTest, CudaMemoryIsOpenUntilItsLastLeaseGoes) {
-  ASSERT_TRUE(table_->RegisterCuda("r", Numbers(10), 0, 80).ok());
-  const std::vector<RegionReport> listed = table_->List();
+  ASSERT_TRUE(table_->RegisterCuda({"", "r"}, Numbers(10), 0, 80).ok());
+  const std::vector<RegionReport> listed = table_->List(Everyone());
   EXPECT_EQ(listed[0].kind, RegionKind::kCuda);
   EXPECT_EQ(listed[0].device, "fake:0");
   EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 80);
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
-  RegionLease lease = *table_->Use("r", 16, 8);
+  RegionLease lease = *table_->Use({"", "r"}, 16, 8);
   EXPECT_EQ(lease.device(), &device().info());
   EXPECT_EQ(*lease.device_data(), std::byte{3});
   EXPECT_TRUE(lease.Write("changed.").ok());
@@ -267,21 +275,21 @@ TEST_F(RegionTableTest, CudaMemoryIsOpenUntilItsLastLeaseGoes) {
 }
 
 TEST_F(RegionTableTest, ClosingHoldsUpNobody) {
-  ASSERT_TRUE(table_->RegisterCuda("r", Numbers(10), 0, 80).ok());
-  ASSERT_TRUE(table_->RegisterCuda("used", Numbers(10), 0, 80).ok());
-  RegionLease lease = *table_->Use("used", 0, 8);
+  ASSERT_TRUE(table_->RegisterCuda({"", "r"}, Numbers(10), 0, 80).ok());
+  ASSERT_TRUE(table_->RegisterCuda({"", "used"}, Numbers(10), 0, 80).ok());
+  RegionLease lease = *table_->Use({"", "used"}, 0, 8);
   absl::Notification gate;
   device().HoldPeers(&gate);
   absl::Notification ended;
-  table_->Unregister("r", [&](const absl::Status& status) {
+  table_->Unregister(Everyone(), {"", "r"}, [&](const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(device().peer_bytes(), 80) << "told before it was closed";
     ended.Notify();
   });
-  table_->Unregister("used",
+  table_->Unregister(Everyone(), {"", "used"},
                      [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
   lease.Release();
-  EXPECT_TRUE(table_->List().empty());
+  EXPECT_TRUE(table_->List(Everyone()).empty());
   EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 160);
   EXPECT_FALSE(ended.HasBeenNotified());
   gate.Notify();
@@ -290,7 +298,7 @@ TEST_F(RegionTableTest, ClosingHoldsUpNobody) {
 
 TEST_F(RegionTableTest, CudaMemoryThatIsRefused) {
   const auto offered = [this](const std::string& handle, std::int64_t ordinal, std::int64_t size) {
-    return table_->RegisterCuda("r", handle, ordinal, size);
+    return table_->RegisterCuda({"", "r"}, handle, ordinal, size);
   };
   ExpectStatus(offered("", 0, 8), StatusCode::kInvalidArgument, "handle: ");
   ExpectStatus(offered("8 bytes.", 0, 9), StatusCode::kInvalidArgument, "size_bytes: ");
@@ -298,21 +306,35 @@ TEST_F(RegionTableTest, CudaMemoryThatIsRefused) {
   ExpectStatus(offered("8 bytes.", 1, 8), StatusCode::kInvalidArgument, "device_ordinal: ");
   ExpectStatus(offered("8 bytes.", -1, 8), StatusCode::kInvalidArgument, "device_ordinal: ");
   ExpectStatus(offered("8 bytes.", 0, 1'001), StatusCode::kResourceExhausted, "size_bytes: ");
-  ASSERT_TRUE(table_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
   ExpectStatus(offered("8 bytes.", 0, 8), StatusCode::kAlreadyExists, "name: ");
   RegionTable off(devices_, {});
-  ExpectStatus(off.RegisterCuda("r", "8 bytes.", 0, 8), StatusCode::kUnimplemented, "handle: ");
+  ExpectStatus(off.RegisterCuda({"", "r"}, "8 bytes.", 0, 8), StatusCode::kUnimplemented,
+               "handle: ");
 }
 
 TEST_F(RegionTableTest, AllOfOneKindEndAtOnce) {
-  ASSERT_TRUE(table_->RegisterCuda("a", "8 bytes.", 0, 8).ok());
-  ASSERT_TRUE(table_->RegisterShared("b", segment_.key(), 0, 8).ok());
-  ASSERT_TRUE(table_->RegisterShared("c", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterCuda({"", "a"}, "8 bytes.", 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "b"}, segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "c"}, segment_.key(), 0, 8).ok());
   UnregisterAll(RegionKind::kCuda, "b");
-  EXPECT_EQ(table_->List().size(), 3) << "another kind";
+  EXPECT_EQ(table_->List(Everyone()).size(), 3) << "another kind";
   UnregisterAll(RegionKind::kSystem, "");
-  ASSERT_EQ(table_->List().size(), 1);
-  EXPECT_EQ(table_->List()[0].name, "a");
+  ASSERT_EQ(table_->List(Everyone()).size(), 1);
+  EXPECT_EQ(table_->List(Everyone())[0].name.name, "a");
+}
+
+TEST_F(RegionTableTest, ResultsGoToMemoryOnGpusWhereTheOperatorSaysSo) {
+  ASSERT_TRUE(table_->RegisterCuda({"", "on a GPU"}, "8 bytes.", 0, 8).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "on the host"}, segment_.key(), 0, 8).ok());
+  EXPECT_TRUE(table_->UseForResults({"", "on the host"}, 0, 8).ok());
+  ExpectStatus(table_->UseForResults({"", "on a GPU"}, 0, 8).status(), StatusCode::kUnimplemented,
+               "memory.name: ");
+  ExpectStatus(table_->UseForResults({"", "none"}, 0, 8).status(), StatusCode::kNotFound,
+               "memory.name: ");
+  limits_.cuda_takes_results = true;
+  table_->SetLimits(limits_);
+  EXPECT_TRUE(table_->UseForResults({"", "on a GPU"}, 0, 8).ok());
 }
 
 // A reduction whose bytes are in a region.
@@ -347,11 +369,11 @@ class RegionWork final : public Work {
 
 TEST_F(RegionTableTest, LanesSumWhatIsStagedAndWhatTheyReadInPlace) {
   const auto scheduler = *Scheduler::Create(devices_, {.lanes = 1});
-  ASSERT_TRUE(table_->RegisterShared("staged", segment_.key(), 0, 800).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "staged"}, segment_.key(), 0, 800).ok());
   device().MapsShared();
-  ASSERT_TRUE(table_->RegisterShared("mapped", segment_.key(), 0, 800).ok());
+  ASSERT_TRUE(table_->RegisterShared({"", "mapped"}, segment_.key(), 0, 800).ok());
   for (const char* name : {"staged", "mapped"}) {
-    RegionWork work(*table_->Use(name, 80, 720), 90);
+    RegionWork work(*table_->Use({"", name}, 80, 720), 90);
     ASSERT_TRUE(scheduler->Submit(&work).ok());
     EXPECT_EQ(work.Await(), 5050 - 55) << name;
   }

@@ -25,7 +25,7 @@ class RegionTest : public FrontendTest {
   // Until what nobody uses any more is closed.
   void AwaitClosed() {
     absl::Notification done;
-    regions_->UnregisterAll(RegionKind::kSystem, "no such name",
+    regions_->UnregisterAll(RegionKind::kSystem, {"", "no such name"},
                             [&done](const absl::Status& /*status*/) { done.Notify(); });
     done.WaitForNotification();
   }
@@ -58,14 +58,14 @@ class RegionTest : public FrontendTest {
 };
 
 TEST_F(RegionTest, OneThatIsUnregisteredWhileItIsReducedGoesWithTheAnswer) {
-  ASSERT_TRUE(regions_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(regions_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
   Call running;
   Begin(running);
   device_->AwaitBegun();
   EXPECT_EQ(Unregister(), StatusCode::OK);
   EXPECT_EQ(Unregister(), StatusCode::NOT_FOUND);
   EXPECT_EQ(open().bytes, 8);
-  EXPECT_TRUE(regions_->RegisterShared("r", segment_.key(), 0, 8).ok()) << "the name is free";
+  EXPECT_TRUE(regions_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok()) << "the name is free";
   EXPECT_EQ(open().regions, 2);
   device_->Open();
   running.done.WaitForNotification();
@@ -76,7 +76,7 @@ TEST_F(RegionTest, OneThatIsUnregisteredWhileItIsReducedGoesWithTheAnswer) {
 }
 
 TEST_F(RegionTest, QueuedReductionsThatAreCancelledOrRefusedLetGo) {
-  ASSERT_TRUE(regions_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(regions_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 3; ++i) {
     calls.push_back(std::make_unique<Call>());
@@ -91,7 +91,7 @@ TEST_F(RegionTest, QueuedReductionsThatAreCancelledOrRefusedLetGo) {
   calls[1]->context.TryCancel();
   calls[2]->context.TryCancel();
   AwaitInFlight(1);
-  EXPECT_EQ(regions_->List()[0].uses, 1);
+  EXPECT_EQ(regions_->List(Everyone())[0].uses, 1);
   EXPECT_EQ(Unregister(), StatusCode::OK);
   device_->Open();
   for (const auto& call : calls) call->done.WaitForNotification();
@@ -118,11 +118,11 @@ TEST_F(RegionTest, ARegistrationThatIsCancelledInTheQueueRegistersNothing) {
   AwaitInFlight(1);
   device_->Open();
   running.done.WaitForNotification();
-  EXPECT_TRUE(regions_->List().empty());
+  EXPECT_TRUE(regions_->List(Everyone()).empty());
 }
 
 TEST_F(RegionTest, ADrainingServerTakesNoRegionAndLetsGoOfThoseItHas) {
-  ASSERT_TRUE(regions_->RegisterShared("r", segment_.key(), 0, 8).ok());
+  ASSERT_TRUE(regions_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
   admission_.Close();
   grpc::ClientContext context;
   v1::RegisterSharedMemoryResponse response;

@@ -25,8 +25,8 @@ class ResidentTest : public FrontendTest {
 
   // A complete tensor of one i64. The gated lane lets writes through.
   std::string CreateWhole() {
-    const std::string id = tensors_->Create({DType::kI64, {1}, 8}, {})->id;
-    EXPECT_EQ(*tensors_->Write(id, 0, 8)->Commit(), 0);
+    const std::string id = tensors_->Create({}, {DType::kI64, {1}, 8}, {})->id;
+    EXPECT_EQ(*tensors_->Write(Everyone(), id, 0, 8)->Commit(), 0);
     return id;
   }
   static v1::ReduceRequest Resident(const std::string& id, bool consume = false) {
@@ -88,7 +88,7 @@ TEST_F(ResidentTest, AQueuedWriteWhoseTensorEndsNeverBegins) {
   running.request = Request();
   Begin(running);
   device_->AwaitBegun();
-  const std::string id = tensors_->Create({DType::kI64, {1}, 8}, {})->id;
+  const std::string id = tensors_->Create({}, {DType::kI64, {1}, 8}, {})->id;
   grpc::ClientContext context;
   v1::WriteTensorResponse response;
   const auto writer = tensor_stub_->WriteTensor(&context, &response);

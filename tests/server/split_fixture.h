@@ -60,7 +60,7 @@ class SplitFixture : public ::testing::Test {
     return id;
   }
   std::unique_ptr<testing::ResidentWork> Sum(const std::string& id) {
-    return std::make_unique<testing::ResidentWork>(*table().Read(id), plan_);
+    return std::make_unique<testing::ResidentWork>(*table().Read(Everyone(), id, false), plan_);
   }
   // One that is under way, its shard on `device` held.
   std::unique_ptr<testing::ResidentWork> SumHeldOn(std::size_t device, const std::string& id) {
@@ -75,12 +75,13 @@ class SplitFixture : public ::testing::Test {
     while (true) {
       std::string id = devices_->Create(DType::kI32, {1});
       EXPECT_TRUE(devices_->Write(id, 0, Bytes({1})).ok());
-      if (table().Read(id)->devices().name == name) return id;
+      if (table().Read(Everyone(), id, false)->devices().name == name) return id;
     }
   }
   std::unique_ptr<testing::ResidentWork> SumSmall(const std::string& id) {
     return std::make_unique<testing::ResidentWork>(
-        *table().Read(id), *MakePlan({.dtype = DType::kI32, .shape = {1}, .ops = {Op::kSum}}));
+        *table().Read(Everyone(), id, false),
+        *MakePlan({.dtype = DType::kI32, .shape = {1}, .ops = {Op::kSum}}));
   }
   // Fills the lane, and the queue, of `device`.
   std::array<std::unique_ptr<testing::ResidentWork>, 2> Fill(std::size_t device) {

@@ -79,7 +79,7 @@ TEST_F(SplitTest, ALostDeviceEndsWhatLiesOnItAndTheOthersGoOn) {
   const std::string elsewhere = PutSmallOn("cuda:2");
   faulty_[1]->Lose();
   EXPECT_EQ(devices_->Reduce(id, plan_).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(table().Read(Everyone(), id, false).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(scheduler().state().devices_lost, 1);
   const auto small = SumSmall(elsewhere);
   ASSERT_TRUE(scheduler().Submit(small.get()).ok());
@@ -226,7 +226,7 @@ TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
 TEST_F(SplitTest, ATensorDeletedWhileItIsReducedIsReducedFirst) {
   const std::string id = PutOnes();
   const auto work = SumHeldOn(1, id);
-  EXPECT_TRUE(table().Delete(id).ok());
+  EXPECT_TRUE(table().Delete(Everyone(), id).ok());
   EXPECT_EQ(table().state().ending.bytes, kElements * 4);
   faulty_[1]->Release();
   EXPECT_TRUE(work->Await().outcome.ok());

@@ -28,11 +28,12 @@ TEST_F(SplitWriteTest, AWriteOverACutFillsBothSides) {
 TEST_F(SplitWriteTest, AWriteThatBreaksOffLeavesItsRangeNotWritten) {
   const std::string id = PutOnes();
   for (const std::size_t after : {std::size_t{100}, static_cast<std::size_t>(kThird) + 100}) {
-    ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+    ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
     write.FailAfter(after);
     ASSERT_TRUE(scheduler().Submit(&write).ok());
     EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(table().Read(Everyone(), id, false).status().code(),
+              absl::StatusCode::kFailedPrecondition);
   }
   EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
   ExpectSumOfOnes(id);
@@ -53,7 +54,7 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
   const auto second = Fill(1);
   ASSERT_TRUE(scheduler().Withdraw(second[1].get()));
   second[1]->Release();
-  ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+  ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
   ASSERT_TRUE(scheduler().Submit(&write).ok());
   while (scheduler().state().queued != 1) std::this_thread::yield();
   EXPECT_TRUE(scheduler().Withdraw(&write));
@@ -66,7 +67,7 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
 TEST_F(SplitWriteTest, AWriteThatIsNotWantedStopsBeforeTheNextDevice) {
   const std::string id = PutOnes();
   const auto blocking = FillLane(1);
-  ResidentWork write(*table().Write(id, 0, kElements * 4), Bytes(ones_));
+  ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
   ASSERT_TRUE(scheduler().Submit(&write).ok());
   while (scheduler().state().queued != 1) std::this_thread::yield();
   write.Cancel();
@@ -80,7 +81,7 @@ TEST_F(SplitWriteTest, AWriteToALostDeviceFailsAndGoesNoFurther) {
   faulty_[0]->Lose();
   EXPECT_EQ(devices_->Write(id, 0, Bytes(ones_)).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(scheduler().state().devices_lost, 1);
-  EXPECT_EQ(table().Read(id).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(table().Read(Everyone(), id, false).status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -46,12 +46,12 @@ class SplitTableTest : public TwoDevicesTest {
 TEST_F(SplitTableTest, ALargeTensorLiesOnBothDevices) {
   Create(2 * kHalf - 40000);
   EXPECT_EQ(second_->tensor_bytes(), 0) << "a smaller one does not";
-  EXPECT_TRUE(table_->Delete(table_->List()[0].id).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), table_->List(Everyone())[0].id).ok());
   const std::string id = CreateWhole(2 * kHalf);
   EXPECT_EQ(device_->tensor_bytes(), kHalf);
   EXPECT_EQ(second_->tensor_bytes(), kHalf);
-  EXPECT_EQ(table_->List()[0].device, "fake:0,fake:1");
-  const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  EXPECT_EQ(table_->List(Everyone())[0].device, "fake:0,fake:1");
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), id, false);
   const absl::Span<const Shard> shards = lease->shards();
   ASSERT_EQ(shards.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -65,22 +65,22 @@ TEST_F(SplitTableTest, ALargeTensorLiesOnBothDevices) {
 
 TEST_F(SplitTableTest, AWriteHasTheShardsOfItsRange) {
   const std::string id = Create(2 * kHalf);
-  const absl::StatusOr<TensorWriteLease> before = table_->Write(id, 100, 200);
+  const absl::StatusOr<TensorWriteLease> before = table_->Write(Everyone(), id, 100, 200);
   ASSERT_EQ(before->shards().size(), 1U);
-  const absl::StatusOr<TensorWriteLease> over = table_->Write(id, kHalf - 10, 30);
+  const absl::StatusOr<TensorWriteLease> over = table_->Write(Everyone(), id, kHalf - 10, 30);
   ASSERT_EQ(over->shards().size(), 2U);
   EXPECT_EQ(over->shards()[0].size_bytes, 10);
   EXPECT_EQ(over->shards()[0].data - before->shards()[0].data, kHalf - 10 - 100);
   EXPECT_EQ(over->shards()[1].size_bytes, 20);
   EXPECT_EQ(over->shards()[1].device, &second_->info());
-  const absl::StatusOr<TensorWriteLease> after = table_->Write(id, kHalf + 20, 1);
+  const absl::StatusOr<TensorWriteLease> after = table_->Write(Everyone(), id, kHalf + 20, 1);
   ASSERT_EQ(after->shards().size(), 1U);
   EXPECT_EQ(after->shards()[0].data - over->shards()[1].data, 20);
 }
 
 TEST_F(SplitTableTest, WhatOneDeviceHasNoMemoryForIsGivenBackOnAll) {
   second_->FailAllocation(absl::ResourceExhaustedError("out of memory"));
-  const absl::Status status = table_->Create(Bytes(2 * kHalf), milliseconds(0)).status();
+  const absl::Status status = table_->Create({}, Bytes(2 * kHalf), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
   EXPECT_EQ(device_->tensor_bytes(), 0);
   Create(2 * kHalf);
@@ -88,10 +88,10 @@ TEST_F(SplitTableTest, WhatOneDeviceHasNoMemoryForIsGivenBackOnAll) {
 
 TEST_F(SplitTableTest, ItFitsWhereEachDeviceHasRoomForItsPart) {
   const std::string small = Create(20000);
-  absl::Status status = table_->Create(Bytes(2 * kHalf), milliseconds(0)).status();
+  absl::Status status = table_->Create({}, Bytes(2 * kHalf), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
-  EXPECT_TRUE(table_->Delete(small).ok());
-  EXPECT_TRUE(table_->Delete(Create(2 * kHalf)).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), small).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), Create(2 * kHalf)).ok());
   // Over the limit of both together.
   for (const std::int64_t bytes : {std::int64_t{90001}, 2 * kHalf + 3 * 4096}) {
     ResidentLimits limits = kLimits;
@@ -99,7 +99,7 @@ TEST_F(SplitTableTest, ItFitsWhereEachDeviceHasRoomForItsPart) {
     limits.tensor_bytes_max = 94000;
     limits.split_bytes_min = kHalf;
     table_->SetLimits(limits);
-    status = table_->Create(Bytes(bytes), milliseconds(0)).status();
+    status = table_->Create({}, Bytes(bytes), milliseconds(0)).status();
     EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
   }
 }
@@ -110,7 +110,7 @@ TEST_F(SplitTableTest, ALostDeviceEndsWhatHasAPartThere) {
   EXPECT_FALSE(Exists(id));
   EXPECT_EQ(device_->tensor_bytes(), 0);
   EXPECT_EQ(table_->state().ended[static_cast<std::size_t>(TensorEnd::kDeviceLost)], 1U);
-  const absl::Status status = table_->Create(Bytes(2 * kHalf), milliseconds(0)).status();
+  const absl::Status status = table_->Create({}, Bytes(2 * kHalf), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
   Remake();
 }
@@ -126,7 +126,8 @@ TEST_F(TwoDevicesTest, TheTensorsOfALostDeviceEndAndNewOnesGoElsewhere) {
   EXPECT_EQ(device_->tensor_bytes(), 0);
   EXPECT_EQ(second_->tensor_bytes(), 50);
   table_->DropDevice(second_->info());
-  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(0)).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(table_->Create({}, Bytes(1), milliseconds(0)).status().code(),
+            StatusCode::kUnavailable);
   Remake();
 }
 

@@ -49,7 +49,7 @@ class TensorTableTest : public testing::Test {
     }
     // All of the room is there again.
     table_->SetLimits(kLimits);
-    EXPECT_TRUE(table_->Create(Bytes(80), milliseconds(0)).ok());
+    EXPECT_TRUE(table_->Create({}, Bytes(80), milliseconds(0)).ok());
   }
 
   void Remake() {
@@ -57,13 +57,13 @@ class TensorTableTest : public testing::Test {
   }
 
   std::string Create(std::int64_t bytes, milliseconds ttl = milliseconds(0)) {
-    const absl::StatusOr<TensorTable::Created> created = table_->Create(Bytes(bytes), ttl);
+    const absl::StatusOr<TensorTable::Created> created = table_->Create({}, Bytes(bytes), ttl);
     EXPECT_TRUE(created.ok()) << created.status();
     return created.ok() ? created->id : "";
   }
   absl::StatusOr<std::int64_t> Write(const std::string& id, std::int64_t offset,
                                      std::int64_t size) {
-    absl::StatusOr<TensorWriteLease> lease = table_->Write(id, offset, size);
+    absl::StatusOr<TensorWriteLease> lease = table_->Write(Everyone(), id, offset, size);
     if (!lease.ok()) return lease.status();
     for (const Shard& shard : lease->shards()) {
       std::memset(shard.data, 7, static_cast<std::size_t>(shard.size_bytes));
@@ -76,7 +76,7 @@ class TensorTableTest : public testing::Test {
     return id;
   }
   bool Exists(const std::string& id) {
-    return table_->Read(id).status().code() != StatusCode::kNotFound;
+    return table_->Read(Everyone(), id, false).status().code() != StatusCode::kNotFound;
   }
 
   std::chrono::steady_clock::time_point now_{};

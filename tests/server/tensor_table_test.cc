@@ -18,13 +18,13 @@ namespace {
 
 TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
   const std::string id = Create(10);
-  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(table_->Read(Everyone(), id, false).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(*Write(id, 6, 4), 6);
   EXPECT_EQ(*Write(id, 0, 5), 1);
-  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(table_->Read(Everyone(), id, false).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(table_->state().incomplete.bytes, 10);
   EXPECT_EQ(*Write(id, 5, 1), 0);
-  const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), id, false);
   ASSERT_TRUE(lease.ok()) << lease.status();
   EXPECT_EQ(lease->shape(), Bytes(10));
   EXPECT_EQ(lease->shards()[0].data[9], std::byte{7});
@@ -36,7 +36,7 @@ TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
 
 TEST_F(TensorTableTest, ATensorWithoutBytesIsCompleteAtOnce) {
   const std::string id = Create(0);
-  const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), id, false);
   ASSERT_TRUE(lease.ok()) << lease.status();
   EXPECT_EQ(lease->shards()[0].data, nullptr);
 }
@@ -44,24 +44,24 @@ TEST_F(TensorTableTest, ATensorWithoutBytesIsCompleteAtOnce) {
 TEST_F(TensorTableTest, AWriteThatFailsLeavesItsBytesNotWritten) {
   const std::string id = CreateWhole(10);
   {
-    const absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 2, 3);
+    const absl::StatusOr<TensorWriteLease> lease = table_->Write(Everyone(), id, 2, 3);
     ASSERT_TRUE(lease.ok()) << lease.status();
-    EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_EQ(table_->Read(Everyone(), id, false).status().code(), StatusCode::kFailedPrecondition);
   }
-  EXPECT_EQ(table_->Read(id).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(table_->Read(Everyone(), id, false).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(*Write(id, 2, 3), 0);
-  EXPECT_TRUE(table_->Read(id).ok());
+  EXPECT_TRUE(table_->Read(Everyone(), id, false).ok());
 }
 
 TEST_F(TensorTableTest, TwoWritersOnOneByteExcludeEachOther) {
   const std::string id = Create(10);
-  absl::StatusOr<TensorWriteLease> first = table_->Write(id, 0, 5);
+  absl::StatusOr<TensorWriteLease> first = table_->Write(Everyone(), id, 0, 5);
   ASSERT_TRUE(first.ok());
-  EXPECT_EQ(table_->Write(id, 4, 2).status().code(), StatusCode::kAborted);
-  absl::StatusOr<TensorWriteLease> second = table_->Write(id, 5, 5);
+  EXPECT_EQ(table_->Write(Everyone(), id, 4, 2).status().code(), StatusCode::kAborted);
+  absl::StatusOr<TensorWriteLease> second = table_->Write(Everyone(), id, 5, 5);
   ASSERT_TRUE(second.ok()) << "neighbours do not overlap: " << second.status();
   EXPECT_EQ(*first->Commit(), 5);
-  EXPECT_EQ(table_->Write(id, 5, 1).status().code(), StatusCode::kAborted);
+  EXPECT_EQ(table_->Write(Everyone(), id, 5, 1).status().code(), StatusCode::kAborted);
   EXPECT_EQ(*second->Commit(), 0);
   EXPECT_EQ(*Write(id, 4, 2), 0);
 }
@@ -69,9 +69,9 @@ TEST_F(TensorTableTest, TwoWritersOnOneByteExcludeEachOther) {
 TEST_F(TensorTableTest, ATensorThatIsReducedIsNotWritten) {
   const std::string id = CreateWhole(10);
   {
-    const absl::StatusOr<TensorReadLease> lease = table_->Read(id);
-    EXPECT_EQ(table_->Write(id, 0, 1).status().code(), StatusCode::kAborted);
-    EXPECT_TRUE(table_->Read(id).ok()) << "reductions do not exclude each other";
+    const absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), id, false);
+    EXPECT_EQ(table_->Write(Everyone(), id, 0, 1).status().code(), StatusCode::kAborted);
+    EXPECT_TRUE(table_->Read(Everyone(), id, false).ok()) << "reductions do not exclude each other";
   }
   EXPECT_EQ(*Write(id, 0, 1), 0);
 }
@@ -87,7 +87,7 @@ TEST_F(TensorTableTest, ARangeOutsideTheTensorNamesItsField) {
                                                                         {0, -1, "size_bytes"},
                                                                         {0, 11, "size_bytes"},
                                                                         {5, kMax, "size_bytes"}}) {
-    const absl::Status status = table_->Write(id, offset, size).status();
+    const absl::Status status = table_->Write(Everyone(), id, offset, size).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << offset << ' ' << size;
     EXPECT_EQ(std::string(status.message()).rfind(field, 0), 0U) << status;
   }
@@ -104,7 +104,7 @@ TEST_F(TensorTableTest, AnUploadInTooManyPiecesIsRefused) {
   const absl::Status status = Write(id, 2 * kTensorPiecesMax, 1).status();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status)));
-  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
 }
 
 TEST_F(TensorTableTest, AnUploadInAsManyPiecesAsMayBeCanBeCompleted) {
@@ -118,20 +118,21 @@ TEST_F(TensorTableTest, AnUploadInAsManyPiecesAsMayBeCanBeCompleted) {
   EXPECT_TRUE(Write(id, 2, 1).ok()) << "a gap";
   // Calls that fail leave a piece less, or cut it: that is bounded, too.
   std::size_t begun = 0;
-  for (std::int64_t at = 6; at < kBytes && table_->Write(id, at + 1, 1).ok(); at += 3) ++begun;
+  for (std::int64_t at = 6; at < kBytes && table_->Write(Everyone(), id, at + 1, 1).ok(); at += 3)
+    ++begun;
   EXPECT_LT(begun, kTensorPiecesMax);
   EXPECT_EQ(*Write(id, 0, kBytes), 0) << "all of it";
-  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
 }
 
 TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
   const std::string id = CreateWhole(10);
-  absl::StatusOr<TensorReadLease> first = table_->Read(id);
-  absl::StatusOr<TensorReadLease> second = table_->Read(id);
-  EXPECT_TRUE(table_->Delete(id).ok());
+  absl::StatusOr<TensorReadLease> first = table_->Read(Everyone(), id, false);
+  absl::StatusOr<TensorReadLease> second = table_->Read(Everyone(), id, false);
+  EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
   EXPECT_FALSE(Exists(id));
-  EXPECT_EQ(table_->Delete(id).code(), StatusCode::kNotFound);
-  EXPECT_EQ(table_->Write(id, 0, 1).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(table_->Delete(Everyone(), id).code(), StatusCode::kNotFound);
+  EXPECT_EQ(table_->Write(Everyone(), id, 0, 1).status().code(), StatusCode::kNotFound);
   first->Release();
   EXPECT_EQ(table_->state().ending.bytes, 10);
   EXPECT_EQ(second->shards()[0].data[0], std::byte{7});
@@ -145,10 +146,10 @@ TEST_F(TensorTableTest, AWriterHearsThatItsTensorHasEnded) {
   const std::string id = Create(10);
   CancelToken writer;
   CancelToken before;
-  table_->Write(id, 0, 10, &before)->Release();
-  absl::StatusOr<TensorWriteLease> lease = table_->Write(id, 0, 10, &writer);
+  table_->Write(Everyone(), id, 0, 10, &before)->Release();
+  absl::StatusOr<TensorWriteLease> lease = table_->Write(Everyone(), id, 0, 10, &writer);
   EXPECT_TRUE(writer.CheckCancelled().ok());
-  EXPECT_TRUE(table_->Delete(id).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
   EXPECT_EQ(writer.CheckCancelled(),
             FieldStatus(Field::kTensorId, absl::NotFoundError("the tensor has ended")));
   EXPECT_TRUE(before.CheckCancelled().ok()) << "its lease had been given back";
@@ -159,8 +160,8 @@ TEST_F(TensorTableTest, AWriterHearsThatItsTensorHasEnded) {
 
 TEST_F(TensorTableTest, ConsumingEndsATensorOnceHoweverManyDo) {
   const std::string id = CreateWhole(10);
-  absl::StatusOr<TensorReadLease> first = table_->Read(id);
-  absl::StatusOr<TensorReadLease> second = table_->Read(id);
+  absl::StatusOr<TensorReadLease> first = table_->Read(Everyone(), id, false);
+  absl::StatusOr<TensorReadLease> second = table_->Read(Everyone(), id, false);
   first->Release(/*consume=*/true);
   EXPECT_FALSE(Exists(id));
   second->Release(/*consume=*/true);
@@ -173,16 +174,16 @@ TEST_F(TensorTableTest, TheTimeToLiveStartsAnewWithEachUse) {
   now_ += milliseconds(900);
   EXPECT_TRUE(Exists(id));
   now_ += milliseconds(900);
-  absl::StatusOr<TensorReadLease> lease = table_->Read(id);
+  absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), id, false);
   ASSERT_TRUE(lease.ok()) << lease.status();
   now_ += milliseconds(2000);
   table_->Sweep();
   EXPECT_TRUE(Exists(id)) << "a tensor in use does not expire";
   lease->Release();
-  EXPECT_EQ(table_->List().size(), 2U);
+  EXPECT_EQ(table_->List(Everyone()).size(), 2U);
   now_ += milliseconds(1000);
   EXPECT_FALSE(Exists(id)) << "before anybody sweeps";
-  EXPECT_TRUE(table_->List().empty()) << "both";
+  EXPECT_TRUE(table_->List(Everyone()).empty()) << "both";
   EXPECT_EQ(device_->tensor_bytes(), 20);
   table_->Sweep();
   EXPECT_EQ(device_->tensor_bytes(), 0);
@@ -192,38 +193,38 @@ TEST_F(TensorTableTest, TheTimeToLiveStartsAnewWithEachUse) {
 
 TEST_F(TensorTableTest, ATimeToLiveOutOfRangeNamesItsField) {
   for (const int ttl_ms : {-1, 5001}) {
-    const absl::Status status = table_->Create(Bytes(1), milliseconds(ttl_ms)).status();
+    const absl::Status status = table_->Create({}, Bytes(1), milliseconds(ttl_ms)).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_EQ(std::string(status.message()).rfind("ttl_ms: ", 0), 0U) << status;
   }
-  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(0))->ttl, milliseconds(1000));
-  EXPECT_EQ(table_->Create(Bytes(1), milliseconds(5000))->ttl, milliseconds(5000));
+  EXPECT_EQ(table_->Create({}, Bytes(1), milliseconds(0))->ttl, milliseconds(1000));
+  EXPECT_EQ(table_->Create({}, Bytes(1), milliseconds(5000))->ttl, milliseconds(5000));
 }
 
 TEST_F(TensorTableTest, WhatIsFullMayBeTriedAgainAndWhatNeverFitsNot) {
   const std::string id = Create(60);
-  absl::Status status = table_->Create(Bytes(41), milliseconds(0)).status();
+  absl::Status status = table_->Create({}, Bytes(41), milliseconds(0)).status();
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status)));
   EXPECT_EQ(device_->tensor_bytes(), 60) << "memory was taken before the quota was asked";
   Create(20);
   Create(20);
-  status = table_->Create(Bytes(0), milliseconds(0)).status();
+  status = table_->Create({}, Bytes(0), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << "tensors: " << status;
   EXPECT_EQ(table_->state().refused, 2U);
-  EXPECT_TRUE(table_->Delete(id).ok());
-  EXPECT_TRUE(table_->Create(Bytes(60), milliseconds(0)).ok());
+  EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
+  EXPECT_TRUE(table_->Create({}, Bytes(60), milliseconds(0)).ok());
 
-  status = table_->Create(Bytes(81), milliseconds(0)).status();
+  status = table_->Create({}, Bytes(81), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
   table_->SetLimits({.bytes_max = 50});
-  status = table_->Create(Bytes(51), milliseconds(0)).status();
+  status = table_->Create({}, Bytes(51), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status))) << status;
 }
 
 TEST_F(TensorTableTest, ADeviceWithoutMemoryGivesTheReservationBack) {
   device_->FailAllocation(absl::ResourceExhaustedError("out of memory"));
-  const absl::Status status = table_->Create(Bytes(80), milliseconds(0)).status();
+  const absl::Status status = table_->Create({}, Bytes(80), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
   EXPECT_EQ(table_->state().refused, 1U);
   Create(80);
@@ -246,12 +247,12 @@ TEST_F(TensorTableTest, ALongTimeToLiveHoldsWhileThereIsRoom) {
   now_ += milliseconds(1);
   const std::string third = Create(0, milliseconds(5000));
   now_ += milliseconds(997);
-  EXPECT_EQ(table_->Create(Bytes(0), milliseconds(0)).status().code(),
+  EXPECT_EQ(table_->Create({}, Bytes(0), milliseconds(0)).status().code(),
             StatusCode::kResourceExhausted)
       << "the first was used 999 ms ago";
   now_ += milliseconds(1);
   EXPECT_TRUE(Exists(first));  // a use
-  EXPECT_EQ(table_->Create(Bytes(0), milliseconds(0)).status().code(),
+  EXPECT_EQ(table_->Create({}, Bytes(0), milliseconds(0)).status().code(),
             StatusCode::kResourceExhausted);
   EXPECT_TRUE(Exists(second) && Exists(third) &&
               table_->state().ended == decltype(TensorTableState::ended){})
@@ -266,7 +267,7 @@ TEST_F(TensorTableTest, ALongTimeToLiveHoldsWhileThereIsRoom) {
 
 TEST_F(TensorTableTest, TheLongestUnusedMakeRoomAndNoMoreThanItTakes) {
   const std::string in_use = CreateWhole(20, milliseconds(5000));
-  const absl::StatusOr<TensorReadLease> lease = table_->Read(in_use);
+  const absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), in_use, false);
   now_ += milliseconds(1);
   const std::string longest = CreateWhole(50, milliseconds(5000));
   now_ += milliseconds(1);
@@ -281,10 +282,10 @@ TEST_F(TensorTableTest, TheLongestUnusedMakeRoomAndNoMoreThanItTakes) {
 
 TEST_F(TensorTableTest, NobodyMakesRoomInVain) {
   const std::string in_use = CreateWhole(30, milliseconds(5000));
-  absl::StatusOr<TensorReadLease> lease = table_->Read(in_use);
+  absl::StatusOr<TensorReadLease> lease = table_->Read(Everyone(), in_use, false);
   const std::string unused = CreateWhole(50, milliseconds(5000));
   now_ += milliseconds(2000);
-  const absl::Status status = table_->Create(Bytes(80), milliseconds(0)).status();
+  const absl::Status status = table_->Create({}, Bytes(80), milliseconds(0)).status();
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status))) << status;
   EXPECT_TRUE(Exists(unused));
   EXPECT_EQ(MadeRoom(*table_), 0U);
@@ -300,7 +301,7 @@ TEST_F(TensorTableTest, IdsDoNotRepeat) {
   for (int i = 0; i < 100; ++i) {
     const std::string id = Create(1);
     ids.insert(id);
-    EXPECT_TRUE(table_->Delete(id).ok());
+    EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
   }
   EXPECT_EQ(ids.size(), 100U);
   for (const std::string& id : ids) EXPECT_EQ(id.size(), 32U);
@@ -317,10 +318,10 @@ TEST_F(TensorTableTest, ThreadsThatCreateWriteReadAndDeleteLeaveNothing) {
     threads.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {
         const std::string id = CreateWhole(64);
-        { const absl::StatusOr<TensorReadLease> read = table_->Read(shared); }
-        absl::StatusOr<TensorReadLease> own = table_->Read(id);
+        { const absl::StatusOr<TensorReadLease> read = table_->Read(Everyone(), shared, false); }
+        absl::StatusOr<TensorReadLease> own = table_->Read(Everyone(), id, false);
         if (i % 2 == 0) {
-          EXPECT_TRUE(table_->Delete(id).ok());
+          EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
           own->Release();
         } else {
           own->Release(/*consume=*/true);

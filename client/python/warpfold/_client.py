@@ -134,6 +134,7 @@ class Client(
         x: Any,
         *,
         ttl: float | None = None,
+        readers: str | Iterable[str] = (),
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> RemoteTensor:
@@ -148,10 +149,13 @@ class Client(
         while nobody else needs the room. While the server has no room, the call waits for other
         tensors to end, by `delete`, the end of their `with` block or their `ttl`, and the log
         `warpfold` warns of it; after its `timeout`, ResourceExhaustedError.
+
+        `readers`: on a server that asks who calls, the callers who may reduce the tensor, too, by
+        the name or names that they have there, or "any".
         """
         check_words("put", call)
         array = as_tensor(x)
-        placed = run(self._flows.put(array, ttl, request_id, **call))
+        placed = run(self._flows.put(array, ttl, readers, request_id, **call))
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
 
     def share(self, x: Any, *, timeout: float | None = None) -> SharedTensor:

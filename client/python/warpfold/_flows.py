@@ -203,6 +203,7 @@ class Flows:
         self,
         array: np.ndarray[Any, Any],
         ttl: float | None,
+        readers: str | Iterable[str],
         request_id: str,
         *,
         timeout: float | None = None,
@@ -214,6 +215,7 @@ class Flows:
         request.tensor.dtype = dtype_number(array.dtype)
         request.tensor.shape.extend(array.shape)
         request.ttl_ms = 0 if ttl is None else ttl_ms(ttl)
+        request.readers.extend([readers] if isinstance(readers, str) else readers)
         data, _ = await self._rpcs.plain("create_tensor", request.SerializeToString(), deadline)
         created = parse_message(_contract.CreateTensorResponse, data)
         header = _contract.WriteTensorHeader(request_id=request_id, tensor_id=created.tensor_id)

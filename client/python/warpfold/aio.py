@@ -169,13 +169,14 @@ class Client(
         x: Any,
         *,
         ttl: float | None = None,
+        readers: str | Iterable[str] = (),
         request_id: str = "",
         **call: Unpack[CallOptions],
     ) -> RemoteTensor:
         """warpfold.Client.put."""
         check_words("put", call)
         array = as_tensor(x)
-        placed = await self._flows.put(array, ttl, request_id, **call)
+        placed = await self._flows.put(array, ttl, readers, request_id, **call)
         return RemoteTensor(self, array.shape, array.dtype.newbyteorder("="), *placed)
 
     async def share(self, x: Any, *, timeout: float | None = None) -> SharedTensor:

@@ -63,6 +63,7 @@ const char* NameHere(Field field, Bytes bytes) {
     case Field::kOffset:
     case Field::kLength:
     case Field::kTtl:
+    case Field::kReaders:
       return nullptr;
   }
   __builtin_unreachable();

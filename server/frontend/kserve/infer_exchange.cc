@@ -73,8 +73,8 @@ absl::Status InferExchange::TakePlaces(OutputPlaces places) {
   for (std::optional<v1::MemoryRef>& place : places) {
     Output& output = outputs_.emplace_back();
     if (!place.has_value()) continue;
-    absl::StatusOr<RegionLease> lease =
-        regions_.Use(place->name(), place->offset_bytes(), place->size_bytes());
+    absl::StatusOr<RegionLease> lease = regions_.UseForResults(
+        {caller_.name, place->name()}, place->offset_bytes(), place->size_bytes());
     if (!lease.ok()) return Renamed(lease.status(), Bytes::kOutput);
     output = {std::move(place), *std::move(lease)};
   }

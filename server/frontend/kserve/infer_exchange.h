@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "inference/grpc_service.pb.h"
+#include "server/core/caller.h"
 #include "server/core/region_table.h"
 #include "server/frontend/exchange.h"
 #include "server/frontend/kserve/infer_request.h"
@@ -26,8 +27,9 @@ inline constexpr PayloadField kRawInputField{
 
 class InferExchange final : public Exchange {
  public:
-  // Both outlive this.
-  InferExchange(ModelCounts& counts, RegionTable& regions) : counts_(counts), regions_(regions) {}
+  // All of them outlive this.
+  InferExchange(ModelCounts& counts, RegionTable& regions, const Caller& caller)
+      : counts_(counts), regions_(regions), caller_(caller) {}
 
   // Regions that outputs go to are held from here on until the answer. INVALID_ARGUMENT, NOT_FOUND,
   // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits.
@@ -55,6 +57,7 @@ class InferExchange final : public Exchange {
 
   ModelCounts& counts_;
   RegionTable& regions_;
+  const Caller& caller_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const Model* model_ = nullptr;  // null until it is known
   std::string id_;

@@ -32,12 +32,13 @@ InferenceServiceImpl::InferenceServiceImpl(Services services, std::string versio
 }
 
 void InferenceServiceImpl::ServeInference() {
-  const auto new_exchange = [this] {
-    return std::make_unique<InferExchange>(counts_, services_.regions);
+  const auto new_exchange = [this](const Caller& caller) {
+    return std::make_unique<InferExchange>(counts_, services_.regions, caller);
   };
   Serve({Method::kModelInfer, [this, new_exchange](ArrivedCall arrived) {
-           AnsweredCall::Begin(std::make_shared<ReduceCall>(services_, Method::kModelInfer,
-                                                            new_exchange(), std::move(arrived)));
+           auto exchange = new_exchange(*arrived.caller);
+           AnsweredCall::Begin(std::make_shared<ReduceCall>(
+               services_, Method::kModelInfer, std::move(exchange), std::move(arrived)));
          }});
   ServeStream(Method::kModelStreamInfer, [this, new_exchange](ArrivedStream arrived) {
     return ReduceManyCall::Begin(services_,

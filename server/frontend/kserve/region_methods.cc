@@ -13,14 +13,15 @@
 namespace warpfold::kserve {
 namespace {
 
-// Calls `add` with the regions of `kind`, or with the one of that name. NOT_FOUND: a name, and
-// there is none.
+// Calls `add` with the caller's regions of `kind`, or with the one of that name. NOT_FOUND: a name,
+// and there is none. The protocol has no owners: of an administrator, too, only its own.
 template <typename Add>
-absl::Status ForEach(const RegionTable& regions, RegionKind kind, const std::string& name,
-                     const Add& add) {
+absl::Status ForEach(const RegionTable& regions, const Caller& caller, RegionKind kind,
+                     const std::string& name, const Add& add) {
   bool is_there = name.empty();
-  for (const RegionReport& region : regions.List()) {
-    if (region.kind != kind || !(name.empty() || region.name == name)) continue;
+  for (const RegionReport& region : regions.List(caller)) {
+    if (region.kind != kind || region.name.owner != caller.name) continue;
+    if (!name.empty() && region.name.name != name) continue;
     add(region);
     is_there = true;
   }
@@ -36,29 +37,31 @@ void InferenceServiceImpl::ServeSystemMemory() {
       inference::SystemSharedMemoryUnregisterRequest,
       inference::SystemSharedMemoryUnregisterResponse;
   Serve(SmallCall::Here<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
-      services_, Method::kSystemSharedMemoryStatus, [this](const auto& request, auto* response) {
+      services_, Method::kSystemSharedMemoryStatus,
+      [this](const Caller& caller, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
-          auto& status = (*response->mutable_regions())[region.name];
-          status.set_name(region.name);
+          auto& status = (*response->mutable_regions())[region.name.name];
+          status.set_name(region.name.name);
           status.set_key(region.key);
           status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
           status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
         };
-        return ForEach(services_.regions, RegionKind::kSystem, request.name(), add);
+        return ForEach(services_.regions, caller, RegionKind::kSystem, request.name(), add);
       }));
   // Sizes above 2^63 become negative, and are refused as such.
   Serve(SmallCall::OnLane<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       services_, Method::kSystemSharedMemoryRegister,
-      [this](const auto& request, auto* /*response*/) {
-        return Renamed(services_.regions.RegisterShared(
-            request.name(), request.key(), static_cast<std::int64_t>(request.offset()),
-            static_cast<std::int64_t>(request.byte_size())));
+      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+        return Renamed(
+            services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
+                                             static_cast<std::int64_t>(request.offset()),
+                                             static_cast<std::int64_t>(request.byte_size())));
       }));
   // As in Triton, a name that is not there is no error.
   Serve(SmallCall::Later<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       services_, Method::kSystemSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
-        services_.regions.UnregisterAll(RegionKind::kSystem, request.name(), done);
+      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
+        services_.regions.UnregisterAll(RegionKind::kSystem, {caller.name, request.name()}, done);
       }));
 }
 
@@ -67,26 +70,27 @@ void InferenceServiceImpl::ServeCudaMemory() {
       inference::CudaSharedMemoryRegisterRequest, inference::CudaSharedMemoryRegisterResponse,
       inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse;
   Serve(SmallCall::Here<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
-      services_, Method::kCudaSharedMemoryStatus, [this](const auto& request, auto* response) {
+      services_, Method::kCudaSharedMemoryStatus,
+      [this](const Caller& caller, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
-          auto& status = (*response->mutable_regions())[region.name];
-          status.set_name(region.name);
+          auto& status = (*response->mutable_regions())[region.name.name];
+          status.set_name(region.name.name);
           status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
           status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
         };
-        return ForEach(services_.regions, RegionKind::kCuda, request.name(), add);
+        return ForEach(services_.regions, caller, RegionKind::kCuda, request.name(), add);
       }));
   Serve(SmallCall::OnLane<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       services_, Method::kCudaSharedMemoryRegister,
-      [this](const auto& request, auto* /*response*/) {
+      [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return Renamed(services_.regions.RegisterCuda(
-            request.name(), request.raw_handle(), request.device_id(),
+            {caller.name, request.name()}, request.raw_handle(), request.device_id(),
             static_cast<std::int64_t>(request.byte_size())));
       }));
   Serve(SmallCall::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
-      [this](const auto& request, auto* /*response*/, const SmallDone& done) {
-        services_.regions.UnregisterAll(RegionKind::kCuda, request.name(), done);
+      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
+        services_.regions.UnregisterAll(RegionKind::kCuda, {caller.name, request.name()}, done);
       }));
 }
 
