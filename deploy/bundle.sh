@@ -58,7 +58,7 @@ for file in bench/{kernels,quote,service,peers}/*.py client/python/warpfold/*.{p
   examples/gradient_monitor.py; do
   install -D -m 644 "$file" "$destination/$file"
 done
-chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload,beside}.py \
+chmod 755 "$destination"/bench/service/{run,clients,gpus,cuda_export,overload,beside,shares}.py \
   "$destination/bench/peers/exact_sums.py" \
   "$destination"/bench/kernels/{accuracy,cpu,cpu_sums,hard_data,torch_shapes}.py \
   "$destination/tests/deploy/record.py" "$destination/tests/gpu/python_peer_test.py" \

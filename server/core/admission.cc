@@ -32,90 +32,42 @@ absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
   return absl::OkStatus();
 }
 
+// Whether a caller that holds `held` of `max` would, with `more`, hold more than is left then: so
+// there is always room for another. What is its only one it may have.
+//
+// Source: dynamic queue thresholds (A. Choudhury, E. Hahne, IEEE/ACM Transactions on Networking 6,
+// 1998).
+bool IsBeyondShare(std::int64_t held, std::int64_t more, std::int64_t max,
+                   std::int64_t held_by_all) {
+  return held > 0 && held + more > max - held_by_all - more;
+}
+
 }  // namespace
 
-AdmissionTicket& AdmissionTicket::operator=(AdmissionTicket&& other) noexcept {
-  if (this != &other) {
-    Release();
-    has_ = std::exchange(other.has_, {});
-  }
-  return *this;
-}
-
-AdmissionTicket::~AdmissionTicket() { Release(); }
-
-absl::Status AdmissionTicket::TryHold(const HeldBytes& held) {
-  if (has_.controller == nullptr) return absl::OkStatus();
-  absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckBytes(held);
-  if (room.ok()) has_.controller->Hold(held, this);
-  return room;
-}
-
-absl::Status AdmissionTicket::TryHoldAnswer(std::int64_t answer_bytes) {
-  if (has_.controller == nullptr || answer_bytes <= kTinyAnswerBytes) return absl::OkStatus();
-  absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckAnswer(has_.bytes, answer_bytes);
-  if (room.ok()) has_.controller->Hold({.results = answer_bytes}, this);
-  return room;
-}
-
-void AdmissionTicket::Drop(std::int64_t bytes) {
-  if (has_.controller == nullptr) return;
-  has_.bytes -= bytes;
-  absl::MutexLock lock(&has_.controller->mutex_);
-  has_.controller->state_.bytes_in_flight -= bytes;
-}
-
-void AdmissionTicket::Answered(std::int64_t answer_bytes, std::int64_t call_bytes) {
-  if (has_.controller != nullptr) has_.controller->Answered(this, answer_bytes, call_bytes);
-}
-
-absl::Status AdmissionTicket::RefuseBeyond(std::int64_t bytes_max) {
-  // Without one whoever holds it is being refused already.
-  return has_.controller == nullptr ? absl::OkStatus() : has_.controller->RefuseBeyond(bytes_max);
-}
-
-absl::Status AdmissionTicket::TakeLane() {
-  if (has_.controller == nullptr) return absl::OkStatus();
-  absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckLanesLocked();
-  if (room.ok()) {
-    has_.needs_lane = true;
-    ++has_.controller->state_.lane_requests;
-  }
-  return room;
-}
-
-void AdmissionTicket::Release() {
-  if (has_.controller == nullptr) return;
-  has_.controller->Return(this);
-  has_ = {};
-}
-
-absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held) {
+absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held, CallerUse* use) {
   absl::MutexLock lock(&mutex_);
-  absl::StatusOr<AdmissionTicket> ticket = ExpectLocked(held);
+  absl::StatusOr<AdmissionTicket> ticket = ExpectLocked(held, use);
   if (ticket.ok()) Take(held, &*ticket);
   return ticket;
 }
 
-absl::StatusOr<AdmissionTicket> AdmissionController::Expect(const HeldBytes& held) {
+absl::StatusOr<AdmissionTicket> AdmissionController::Expect(const HeldBytes& held, CallerUse* use) {
   absl::MutexLock lock(&mutex_);
-  return ExpectLocked(held);
+  return ExpectLocked(held, use);
 }
 
-absl::StatusOr<AdmissionTicket> AdmissionController::ExpectLocked(const HeldBytes& held) {
+absl::StatusOr<AdmissionTicket> AdmissionController::ExpectLocked(const HeldBytes& held,
+                                                                  CallerUse* use) {
   absl::Status room = CheckOpen();
-  if (room.ok()) room = CheckRoom(held);
+  if (room.ok()) room = CheckRoom(held, use);
   if (!room.ok()) return room;
   ++state_.requests_expected;
-  return AdmissionTicket(this);
+  return AdmissionTicket(this, use);
 }
 
 absl::Status AdmissionController::Admit(const HeldBytes& held, AdmissionTicket* expected) {
   absl::MutexLock lock(&mutex_);
-  absl::Status room = CheckRoom(held);
+  absl::Status room = CheckRoom(held, expected->has_.use);
   if (room.ok()) Take(held, expected);
   return room;
 }
@@ -166,7 +118,7 @@ absl::Status AdmissionController::CheckOpen() {
   return absl::OkStatus();
 }
 
-absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
+absl::Status AdmissionController::CheckRoom(const HeldBytes& held, const CallerUse* use) {
   if (absl::Status fits = CheckFits(held, options_.max_bytes_in_flight); !fits.ok()) {
     ++state_.refused_too_large;
     return fits;
@@ -177,7 +129,25 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held) {
     return RefusalStatus(Later(), absl::StrCat("the limit of ", options_.max_requests_in_flight,
                                                " requests in flight is reached"));
   }
-  return CheckBytes(held);
+  absl::Status room = CheckBytes(held);
+  return room.ok() ? CheckShare(held, use) : room;
+}
+
+absl::Status AdmissionController::CheckShare(const HeldBytes& held, const CallerUse* use) {
+  if (use == nullptr) return absl::OkStatus();
+  if (IsBeyondShare(use->requests, 1, options_.max_requests_in_flight, state_.requests_in_flight)) {
+    return RefuseShare("requests in flight (--max-requests-in-flight)");
+  }
+  if (IsBeyondShare(use->bytes, held.payload + held.results, options_.max_bytes_in_flight,
+                    state_.bytes_in_flight)) {
+    return RefuseShare("bytes in flight (--max-bytes-in-flight)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionController::RefuseShare(const char* of) {
+  ++state_.refused_share;
+  return RefusalStatus(Later(), absl::StrCat("the caller holds its share of ", of));
 }
 
 absl::Status AdmissionController::CheckPressure(const HeldBytes& held) {
@@ -240,15 +210,19 @@ absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
                                              " payload bytes in flight is reached"));
 }
 
-absl::Status AdmissionController::CheckLanes() {
+absl::Status AdmissionController::CheckLanes(const CallerUse* use) {
   absl::MutexLock lock(&mutex_);
-  return CheckLanesLocked();
+  return CheckLanesLocked(use);
 }
 
-absl::Status AdmissionController::CheckLanesLocked() {
+absl::Status AdmissionController::CheckLanesLocked(const CallerUse* use) {
   const std::int64_t requests_max = options_.max_requests_in_flight;
   const std::int64_t lane_requests_max = requests_max - requests_max / 4;
-  if (state_.lane_requests < lane_requests_max) return absl::OkStatus();
+  if (state_.lane_requests < lane_requests_max) {
+    const bool is_beyond = use != nullptr && IsBeyondShare(use->lane_requests, 1, lane_requests_max,
+                                                           state_.lane_requests);
+    return is_beyond ? RefuseShare("requests in flight that need a lane") : absl::OkStatus();
+  }
   ++state_.refused_lanes;
   return RefusalStatus(Later(),
                        absl::StrCat("the limit of ", lane_requests_max,
@@ -278,17 +252,23 @@ absl::Status AdmissionController::RefuseBeyond(std::int64_t bytes_max) {
 void AdmissionController::Hold(const HeldBytes& held, AdmissionTicket* ticket) {
   const std::int64_t bytes = held.payload + held.results;
   const std::int64_t large_bytes = LargeAnswerBytes(held.results);
-  state_.bytes_in_flight += bytes;
   state_.answer_bytes += held.results;
   state_.large_answer_bytes += large_bytes;
-  ticket->has_.bytes += bytes;
+  HoldMore(bytes, ticket);
   ticket->has_.answer_bytes += held.results;
   ticket->has_.large_answer_bytes += large_bytes;
+}
+
+void AdmissionController::HoldMore(std::int64_t bytes, AdmissionTicket* ticket) {
+  state_.bytes_in_flight += bytes;
+  ticket->has_.bytes += bytes;
+  if (ticket->has_.use != nullptr) ticket->has_.use->bytes += bytes;
 }
 
 void AdmissionController::Take(const HeldBytes& held, AdmissionTicket* ticket) {
   --state_.requests_expected;
   ++state_.requests_in_flight;
+  if (ticket->has_.use != nullptr) ++ticket->has_.use->requests;
   ticket->has_.stage = AdmissionTicket::Stage::kAdmitted;
   if (admitted_++ % kSampleOf == 0) ticket->has_.admitted_at = std::chrono::steady_clock::now();
   Hold(held, ticket);
@@ -348,13 +328,18 @@ AdmissionState AdmissionController::state() const {
 }
 
 void AdmissionController::LeavePlace(AdmissionTicket* ticket) {
-  if (std::exchange(ticket->has_.needs_lane, false)) --state_.lane_requests;
+  CallerUse* const use = ticket->has_.use;
+  if (std::exchange(ticket->has_.needs_lane, false)) {
+    --state_.lane_requests;
+    if (use != nullptr) --use->lane_requests;
+  }
   switch (ticket->has_.stage) {
     case AdmissionTicket::Stage::kExpected:
       --state_.requests_expected;
       break;
     case AdmissionTicket::Stage::kAdmitted:
       --state_.requests_in_flight;
+      if (use != nullptr) --use->requests;
       break;
     case AdmissionTicket::Stage::kAnswered:
       --state_.answers_unwritten;
@@ -378,10 +363,10 @@ void AdmissionController::Answered(AdmissionTicket* ticket, std::int64_t answer_
   LeavePlace(ticket);
   has.stage = AdmissionTicket::Stage::kAnswered;
   ++state_.answers_unwritten;
-  state_.bytes_in_flight += bytes - has.bytes;
   state_.answer_bytes += bytes - has.answer_bytes;
   state_.large_answer_bytes += large_bytes - has.large_answer_bytes;
-  has.bytes = has.answer_bytes = bytes;
+  HoldMore(bytes - has.bytes, ticket);
+  has.answer_bytes = bytes;
   has.large_answer_bytes = large_bytes;
 }
 
@@ -390,7 +375,7 @@ void AdmissionController::Return(AdmissionTicket* ticket) {
   absl::MutexLock lock(&mutex_);
   LeavePlace(ticket);
   if (ticket->has_.is_without_tensor) --state_.calls_without_tensor;
-  state_.bytes_in_flight -= ticket->has_.bytes;
+  HoldMore(-ticket->has_.bytes, ticket);
   state_.answer_bytes -= ticket->has_.answer_bytes;
   state_.large_answer_bytes -= ticket->has_.large_answer_bytes;
 }

@@ -16,6 +16,10 @@
 // only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
 // retried after the delay it names, the second never fits.
 //
+// Where callers are told apart, each holds no more places, lanes and bytes than are left: a caller
+// alone half of each, and with two that ask for all a third is left for others. CallerUse counts
+// what it holds, and outlives the tickets.
+//
 // Safe from any thread. Tickets give back what they hold in their destructor and must not outlive
 // the controller.
 #ifndef WARPFOLD_SERVER_CORE_ADMISSION_H_
@@ -31,6 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/caller.h"
 #include "server/core/connections.h"
 #include "server/core/refusal.h"
 #include "server/core/sojourn.h"
@@ -94,6 +99,7 @@ class AdmissionTicket {
   enum class Stage { kExpected, kAdmitted, kAnswered };
   struct Holding {
     AdmissionController* controller = nullptr;
+    CallerUse* use = nullptr;  // null: everyone's
     Stage stage = Stage::kExpected;
     // Of one in kSampleOf, whose stay is measured.
     std::optional<std::chrono::steady_clock::time_point> admitted_at = {};
@@ -104,7 +110,8 @@ class AdmissionTicket {
     bool needs_lane = false;
   };
 
-  explicit AdmissionTicket(AdmissionController* controller) : has_{.controller = controller} {}
+  explicit AdmissionTicket(AdmissionController* controller, CallerUse* use = nullptr)
+      : has_{.controller = controller, .use = use} {}
 
   Holding has_;
 };
@@ -138,6 +145,7 @@ struct AdmissionState {
   std::uint64_t refused_lanes = 0;      // too many of them need a lane
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_answers = 0;    // too many of them of answers
+  std::uint64_t refused_share = 0;      // a caller's share of any of these
   std::uint64_t refused_too_large = 0;  // one request above max_bytes_in_flight
   std::uint64_t refused_closed = 0;     // draining
   std::uint64_t refused_starting = 0;
@@ -154,14 +162,17 @@ class AdmissionController {
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
-  // Admits a request that holds `held`, whose numbers are not negative. RESOURCE_EXHAUSTED with
+  // Admits a request of the caller's whose `use` is, null: everyone's, that holds `held`, whose
+  // numbers are not negative. RESOURCE_EXHAUSTED with
   // RetryLater: full, or short of memory; with NeverFits: larger than the whole budget.
   // UNAVAILABLE: closed, or as CheckStarted.
-  absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<AdmissionTicket> Admit(const HeldBytes& held, CallerUse* use = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request whose bytes are still to come: a ticket that holds nothing, so that a client that
   // sends nothing takes no other's place. Refused as Admit(held) would be.
-  absl::StatusOr<AdmissionTicket> Expect(const HeldBytes& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<AdmissionTicket> Expect(const HeldBytes& held, CallerUse* use = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes an expected request one in flight that holds `held` beside what its ticket holds. Refused
   // as above, but not for Close.
   absl::Status Admit(const HeldBytes& held, AdmissionTicket* expected) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -185,7 +196,7 @@ class AdmissionController {
 
   // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
   // many as may be.
-  absl::Status CheckLanes() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckLanes(const CallerUse* use = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -217,10 +228,15 @@ class AdmissionController {
 
  private:
   friend class AdmissionTicket;
-  absl::StatusOr<AdmissionTicket> ExpectLocked(const HeldBytes& held)
+  absl::StatusOr<AdmissionTicket> ExpectLocked(const HeldBytes& held, CallerUse* use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a request that holds `held` more has room; counts it if it is refused.
-  absl::Status CheckRoom(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(const HeldBytes& held, const CallerUse* use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a caller stays within its share with another request that holds `held`.
+  absl::Status CheckShare(const HeldBytes& held, const CallerUse* use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefuseShare(const char* of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPressure(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -235,9 +251,11 @@ class AdmissionController {
   std::int64_t AllAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return options_.max_bytes_in_flight - options_.max_bytes_in_flight / 4;
   }
-  absl::Status CheckLanesLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckLanesLocked(const CallerUse* use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   AdmissionTicket HoldUnwritten(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fewer, if `bytes` is negative.
+  void HoldMore(std::int64_t bytes, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The place in the counts that it has, which ends or becomes another.
   void LeavePlace(AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

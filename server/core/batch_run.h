@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/core/work.h"
-#include "server/core/work_fifo.h"
+#include "server/core/work_queue.h"
 #include "server/device/executor.h"
 
 namespace warpfold {

@@ -1,8 +1,15 @@
 #include "server/core/batcher.h"
 
+#include <cstdint>
 #include <utility>
 
 namespace warpfold {
+namespace {
+
+// What a work takes of a batch beside its bytes, in bytes.
+constexpr std::int64_t kWorkBytes = std::int64_t{32} << 10;
+
+}  // namespace
 
 Batcher::Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchLane>> lanes)
     : limits_(limits), lanes_(std::move(lanes)) {
@@ -10,13 +17,18 @@ Batcher::Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchLan
 }
 
 std::unique_ptr<BatchRun> Batcher::Form() {
-  if (fifo_.empty() || free_.empty()) return nullptr;
+  if (queue_.empty() || free_.empty()) return nullptr;
   std::vector<QueuedWork> works;
   std::size_t bytes = 0;
-  while (!fifo_.empty() && works.size() < static_cast<std::size_t>(limits_.tensors)) {
-    bytes += static_cast<std::size_t>(fifo_.front().work->plan().input_bytes);
+  while (!queue_.empty() && works.size() < static_cast<std::size_t>(limits_.tensors)) {
+    const QueuedWork& next = queue_.front();
+    const std::int64_t next_bytes = next.work->plan().input_bytes;
+    bytes += static_cast<std::size_t>(next_bytes);
     if (!works.empty() && bytes > limits_.bytes) break;
-    works.push_back(fifo_.Pop());
+    if (queue_.is_shared()) {
+      shares_.Charge(next.work->line(), static_cast<double>(next_bytes + kWorkBytes));
+    }
+    works.push_back(queue_.Pop());
   }
   BatchLane& lane = *free_.back();
   free_.pop_back();

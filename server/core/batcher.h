@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "server/core/batch_run.h"
-#include "server/core/work_fifo.h"
+#include "server/core/lane_shares.h"
+#include "server/core/work_queue.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -27,16 +28,16 @@ class Batcher {
   bool has_free_lane() const { return !free_.empty(); }
   // No batch is under way.
   bool is_idle() const { return free_.size() == lanes_.size(); }
-  std::size_t waiting() const { return fifo_.size(); }
+  std::size_t waiting() const { return queue_.size(); }
   // Form has something to give.
-  bool has_next() const { return !fifo_.empty() && !free_.empty(); }
+  bool has_next() const { return !queue_.empty() && !free_.empty(); }
 
   // REQUIRES: as BatchRun, of its work.
-  void Push(const QueuedWork& queued) { fifo_.Push(queued); }
+  void Push(const QueuedWork& queued) { queue_.Push(queued); }
   // Takes `work` back if it still waits.
-  bool Remove(const Work* work) { return fifo_.Remove(work); }
+  bool Remove(const Work* work) { return queue_.Remove(work); }
   // Moves all that wait to the end of `taken`.
-  void TakeAll(std::vector<QueuedWork>& taken) { fifo_.TakeAll(taken); }
+  void TakeAll(std::vector<QueuedWork>& taken) { queue_.TakeAll(taken); }
 
   // The next batch, on a free lane, which is the run's until GiveBack; null where nothing waits or
   // no lane is free.
@@ -47,7 +48,8 @@ class Batcher {
   const BatchLimits limits_;
   const std::vector<std::unique_ptr<BatchLane>> lanes_;
   std::vector<BatchLane*> free_;
-  WorkFifo fifo_;
+  LaneShares shares_;
+  WorkQueue queue_{shares_};
 };
 
 }  // namespace warpfold

@@ -2,9 +2,11 @@
 #ifndef WARPFOLD_SERVER_CORE_CALLER_H_
 #define WARPFOLD_SERVER_CORE_CALLER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,9 +53,21 @@ class ScopeSet {
   unsigned bits_ = 0;
 };
 
+// What one caller holds of what all share. Its address tells the caller's works from those of
+// others.
+struct CallerUse {
+  // Of admission.h, under its lock.
+  std::int64_t requests = 0;       // in flight
+  std::int64_t lane_requests = 0;  // of them, those that need a lane
+  std::int64_t bytes = 0;          // in flight
+
+  std::atomic<std::int64_t> streams{0};  // of many items each, that are open
+};
+
 struct Caller {
   std::string name;  // empty: one of all, on a server that asks nobody
   ScopeSet scopes;
+  std::shared_ptr<CallerUse> use = nullptr;  // null: everyone's, who share with nobody
 };
 
 // Whose requests are served where nobody is asked: may do all.
@@ -61,6 +75,8 @@ const Caller& Everyone();
 // Whose calls are refused: may do nothing.
 const Caller& Nobody();
 
+// Whoever shows nothing.
+inline constexpr char kAnonymousCaller[] = "anonymous";
 // Every caller, where a name of one is asked for. No caller has it.
 inline constexpr char kAnyCaller[] = "any";
 

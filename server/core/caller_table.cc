@@ -18,7 +18,6 @@
 namespace warpfold {
 namespace {
 
-constexpr char kAnonymous[] = "anonymous";
 constexpr std::size_t kTokenBytesMin = 16;
 constexpr std::size_t kTokenBytesMax = 4096;
 
@@ -106,13 +105,14 @@ absl::Status CallerTable::Add(const Line& line) {
   absl::StatusOr<ScopeSet> scopes = ReadScopes(line.scopes);
   if (!scopes.ok()) return scopes.status();
   const bool shows_nothing = line.token_hashes.empty() && line.certificates.empty();
-  if ((line.name == kAnonymous) != shows_nothing) {
+  if ((line.name == kAnonymousCaller) != shows_nothing) {
     return Bad(shows_nothing
                    ? "caller: has neither token-sha256 nor certificate; who shows nothing "
                      "is anonymous"
                    : "caller: anonymous shows nothing");
   }
-  const Caller& caller = callers_.emplace_back(Caller{line.name, *scopes});
+  const Caller& caller =
+      callers_.emplace_back(Caller{line.name, *scopes, std::make_shared<CallerUse>()});
   if (shows_nothing) anonymous_ = &caller;
   for (const std::string& hex : line.token_hashes) {
     absl::StatusOr<TokenHash> hash = ReadHash(hex);
@@ -149,6 +149,14 @@ absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text) {
   // It would open the server to everyone.
   if (table.callers_.empty()) return Bad("no line names a caller");
   return table;
+}
+
+void CallerTable::KeepUse(const CallerTable& before) {
+  for (Caller& caller : callers_) {
+    for (const Caller& known : before.callers_) {
+      if (known.name == caller.name) caller.use = known.use;
+    }
+  }
 }
 
 const Caller* CallerTable::OfToken(absl::string_view token) const {

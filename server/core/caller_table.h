@@ -41,6 +41,9 @@ class CallerTable {
   // be a secret in the wrong place.
   static absl::StatusOr<CallerTable> Parse(absl::string_view text);
 
+  // Callers who are in `before`, too, hold here what they hold there.
+  void KeepUse(const CallerTable& before);
+
   bool asks_nobody() const { return callers_.empty(); }
   std::size_t count() const { return callers_.size(); }
   bool has_tokens() const { return !by_token_.empty(); }

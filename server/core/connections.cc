@@ -4,11 +4,13 @@
 
 namespace warpfold {
 
-std::shared_ptr<Connection> Connections::Find(const std::string& peer) {
-  Shard& shard = shards_[absl::HashOf(peer) % shards_.size()];
+std::shared_ptr<Connection> Connections::Find(const Caller& caller, const std::string& peer) {
+  const bool is_known = !caller.name.empty() && caller.name != kAnonymousCaller;
+  const std::string& key = is_known ? caller.name : peer;
+  Shard& shard = shards_[absl::HashOf(key) % shards_.size()];
   absl::MutexLock lock(&shard.mutex);
-  std::shared_ptr<Connection>& connection = shard.known[peer].connection;
-  if (connection == nullptr) connection = std::make_shared<Connection>();
+  std::shared_ptr<Connection>& connection = shard.known[key].connection;
+  if (connection == nullptr) connection = std::make_shared<Connection>(is_known);
   return connection;
 }
 

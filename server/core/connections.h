@@ -1,4 +1,5 @@
-// The clients' connections: what the calls of each hold of what all share.
+// The clients' connections: what the calls of each hold of what all share. Those of a caller who
+// shows a name are one, however many it opens.
 //
 // Step of a request: 1. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_CONNECTIONS_H_
@@ -12,12 +13,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "server/core/caller.h"
 #include "server/core/open_calls.h"
 #include "server/core/read_line.h"
 
 namespace warpfold {
 
 struct Connection {
+  explicit Connection(bool is_callers) : line(is_callers) {}
+
   OpenCalls::Share open_calls;
   ReadLine::Client line;
 };
@@ -28,9 +32,9 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // That of the client at `peer`, an address with its port: the same for all its calls while one of
-  // them has it, and for a while after.
-  std::shared_ptr<Connection> Find(const std::string& peer);
+  // That of `caller`, who is at `peer`, an address with its port: the same for all its calls while
+  // one of them has it, and for a while after.
+  std::shared_ptr<Connection> Find(const Caller& caller, const std::string& peer);
 
   // Forgets those without a call that were so when it was last called: gRPC does not tell when a
   // connection ends.
@@ -47,6 +51,7 @@ class Connections {
   // Each with some of them, as every call asks.
   struct Shard {
     mutable absl::Mutex mutex;
+    // By peer, or by a caller's name, which has no ':'.
     absl::flat_hash_map<std::string, Known> known ABSL_GUARDED_BY(mutex);
   };
 

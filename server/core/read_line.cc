@@ -27,8 +27,9 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
+    See(client);
     const std::int64_t own = std::ssize(client.line_);
-    if (waiting_ == 0 && turns_.Count(era_) < kTurns) {
+    if (waiting_ == 0 && turns_.Count(era_) < TurnsMax()) {
       BeginTurn(*member);
       turns.push_back(member);
     } else if (const std::int64_t limit = LimitFor(own, waiting_max_); waiting_ < limit) {
@@ -46,6 +47,16 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
   }
   Begin(turns);
   return absl::OkStatus();
+}
+
+void ReadLine::See(Client& client) {
+  if (!client.is_caller_ || client.seen_ == era_) return;
+  client.seen_ = era_;
+  ++callers_[static_cast<std::size_t>(era_ % 2)];
+}
+
+std::int64_t ReadLine::TurnsMax() const {
+  return std::max(callers_[0], callers_[1]) > 1 ? kSharedTurns : kTurns;
 }
 
 void ReadLine::Wait(Client& client) {
@@ -89,6 +100,7 @@ void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds 
     if (era_age_ >= kTurnMax + 2 * std::min(lag, kLagMax)) {
       era_age_ = std::chrono::milliseconds(0);
       ++era_;
+      callers_[static_cast<std::size_t>(era_ % 2)] = 0;
       for (auto next = with_turns_.begin(); next != with_turns_.end();) {
         Client& client = **next++;
         if (client.turns_.Count(era_) == 0) Wait(client);
@@ -102,7 +114,7 @@ void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds 
 ReadLine::Client* ReadLine::NextClient() {
   const std::int64_t turns = turns_.Count(era_);
   if (!without_turn_.empty() && turns < kTurns + kOnlyTurns) return without_turn_.front();
-  if (!with_turns_.empty() && turns < kTurns) return with_turns_.front();
+  if (!with_turns_.empty() && turns < TurnsMax()) return with_turns_.front();
   return nullptr;
 }
 

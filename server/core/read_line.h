@@ -35,6 +35,9 @@ class ReadLine {
   static constexpr std::int64_t kTurns = 1024;
   // And so many beside them that are the only ones of their connections.
   static constexpr std::int64_t kOnlyTurns = 1024;
+  // While several callers who show their names have calls: so few that most of theirs are in line,
+  // where their turns go round.
+  static constexpr std::int64_t kSharedTurns = 64;
   static constexpr std::chrono::milliseconds kTurnMax{100};
   // Clients can make the server seem to lag.
   static constexpr std::chrono::milliseconds kLagMax{250};
@@ -88,9 +91,15 @@ class ReadLine {
   };
 
  public:
-  // The calls of one connection. It outlives its members.
+  // The calls of one connection, or of a caller who shows a name. It outlives its members.
   class Client {
+   public:
+    explicit Client(bool is_caller = false) : is_caller_(is_caller) {}
+
+   private:
     friend class ReadLine;
+    const bool is_caller_;
+    std::int64_t seen_ = -1;  // the era of its last call
     std::list<std::shared_ptr<Member>> line_;
     Turns turns_;
     Clients* among_ = nullptr;  // of those that wait; none: nobody of it is in line
@@ -123,6 +132,9 @@ class ReadLine {
  private:
   using Members = absl::InlinedVector<std::shared_ptr<Member>, 2>;
 
+  // Counts its caller, once an era.
+  void See(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t TurnsMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next client that is due, out of those that wait; null: none.
   Client* NextClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Behind those that wait like it, if any of it are in line.
@@ -142,6 +154,7 @@ class ReadLine {
   std::int64_t era_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::milliseconds era_age_ ABSL_GUARDED_BY(mutex_){0};
   Turns turns_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::int64_t, 2> callers_ ABSL_GUARDED_BY(mutex_) = {};  // seen in even, in odd eras
   std::int64_t waiting_max_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
 };

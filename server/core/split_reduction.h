@@ -45,6 +45,7 @@ class SplitReduction final : public SplitWork {
     }
     const Plan& plan() const override { return all_.work_.plan(); }
     PayloadSource& payload() override { return all_.work_.payload(); }
+    Line line() const override { return all_.work_.line(); }
     bool waits_for_client() const override { return false; }
     absl::Status MayRun(std::chrono::nanoseconds waited) override {
       return all_.work_.MayRun(waited);

@@ -109,6 +109,10 @@ class Work {
   virtual const Plan& plan() const = 0;
   virtual PayloadSource& payload() = 0;
 
+  // Works of one line wait in order, and lines take turns (lane_shares.h): a caller's.
+  using Line = const void*;
+  virtual Line line() const { return nullptr; }
+
   // The one device that can do it, where its tensor lies; null: any.
   virtual const DeviceInfo* device() const { return nullptr; }
 

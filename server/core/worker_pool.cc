@@ -63,10 +63,16 @@ WorkerPool::State WorkerPool::state() const {
           .threads = static_cast<std::int64_t>(lanes_.size())};
 }
 
+bool WorkerPool::IsBefore(const QueuedWork& a, const QueuedWork& b) const {
+  const double had_a = shares_.had(a.work->line());
+  const double had_b = shares_.had(b.work->line());
+  return had_a != had_b ? had_a < had_b : a.since < b.since;
+}
+
 std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
-  WorkFifo* next = here_.empty() ? nullptr : &here_;
+  WorkQueue* next = here_.empty() ? nullptr : &here_;
   if (client_threads_ < client_threads_max_) {
-    if (!clients_.empty() && (next == nullptr || clients_.front().since < next->front().since)) {
+    if (!clients_.empty() && (next == nullptr || IsBefore(clients_.front(), next->front()))) {
       next = &clients_;
     }
     if (!resumed_.empty() && (next == nullptr || !last_was_resumed_)) next = &resumed_;
@@ -74,7 +80,8 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
   if (next == nullptr) return std::nullopt;
   const QueuedWork queued = next->Pop();
   ++running_;
-  Taken taken{.work = queued.work};
+  Taken taken{.work = queued.work, .line = queued.work->line()};
+  taken.charged = shares_.Begin(taken.line);
   if (next != &here_) {
     ++client_threads_;
     if (!has_clients()) taken.patience = Patience::kNobodyWaits;
@@ -102,16 +109,17 @@ bool WorkerPool::has_drained() const {
   return here_.empty() && !has_clients() && begun_.empty() && client_threads_ == 0;
 }
 
-void WorkerPool::GiveBack(bool waits_for_client) {
+void WorkerPool::GiveBack(const Taken& taken, Clock::duration took, bool waits_for_client) {
+  shares_.End(taken.line, taken.charged, std::chrono::duration<double>(took).count());
   --running_;
   if (waits_for_client) --client_threads_;
   // The others wait for works that this one might have parked.
   if (draining_ && has_drained()) idle_.WakeAll();
 }
 
-void WorkerPool::Park(Taken taken) {
+void WorkerPool::Park(Taken taken, Clock::duration took) {
   absl::MutexLock lock(&mutex_);
-  GiveBack(/*waits_for_client=*/true);
+  GiveBack(taken, took, /*waits_for_client=*/true);
   Work* const work = taken.work;
   const std::size_t bytes = taken.run->awaited_bytes();
   begun_.emplace(work, std::move(taken.run));
@@ -136,16 +144,17 @@ void WorkerPool::Serve(Lane& lane) {
     const Clock::time_point begin = Clock::now();
     Work* const work = taken->work;
     std::optional<WorkReport> report = turn_(lane, *taken->run, taken->patience);
+    const Clock::duration took = Clock::now() - begin;
     if (report.has_value()) {
       taken->run.reset();
       {
         // Before Done: a client that has its answer finds the thread free.
         absl::MutexLock lock(&mutex_);
-        GiveBack(work->waits_for_client());
+        GiveBack(*taken, took, work->waits_for_client());
       }
       work->Done(*std::move(report));
     } else {
-      Park(*std::move(taken));
+      Park(*std::move(taken), took);
     }
     const Clock::time_point end = Clock::now();
     spin_until = end + std::min<Clock::duration>(spin_max_, end - begin);

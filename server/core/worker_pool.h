@@ -1,10 +1,11 @@
 // The threads of one device, each with a Lane of its own, and the works that wait for them.
 //
-// Step of a request: 2, decide, and the thread on which step 3 runs. Works are taken in the order
-// in which they came, except that those whose clients are still sending hold some of the threads
-// only. One whose next bytes are not here leaves its thread, and comes back when they are: slow
-// senders cost no thread, however many they are. One that comes back goes before those that have
-// not begun, but never two of them in a row while another waits: neither kind starves.
+// Step of a request: 2, decide, and the thread on which step 3 runs. Callers take turns
+// (work_queue.h), and of each the works are taken in the order in which they came, except that
+// those whose clients are still sending hold some of the threads only. One whose next bytes are not
+// here leaves its thread, and comes back when they are: slow senders cost no thread, however many
+// they are. One that comes back goes before those that have not begun, but never two of them in a
+// row while another waits: neither kind starves.
 //
 // Safe from any thread. Whoever pushes a work lends it until Done, which a thread of the pool
 // calls, once.
@@ -23,9 +24,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/lane_run.h"
+#include "server/core/lane_shares.h"
 #include "server/core/spin_then_park.h"
 #include "server/core/work.h"
-#include "server/core/work_fifo.h"
+#include "server/core/work_queue.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -75,6 +77,8 @@ class WorkerPool {
     Work* work = nullptr;
     std::unique_ptr<LaneRun> run;
     Patience patience = Patience::kOthersWait;
+    Work::Line line = nullptr;  // for when the work is gone
+    double charged = 0;         // for the turn
   };
 
   void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -82,16 +86,20 @@ class WorkerPool {
   std::optional<Taken> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
   // The next work that may run now.
   std::optional<Taken> TakeRunnable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsBefore(const QueuedWork& a, const QueuedWork& b) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool has_clients() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !clients_.empty() || !resumed_.empty();
   }
   // Nothing waits, and nothing that runs can come to wait.
   bool has_drained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The work leaves its thread until its client has sent what it needs.
-  void Park(Taken taken) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Park(Taken taken, Clock::duration took) ABSL_LOCKS_EXCLUDED(mutex_);
   // What a parked work needs is here.
   void Wake(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveBack(bool waits_for_client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its turn took so long.
+  void GiveBack(const Taken& taken, Clock::duration took, bool waits_for_client)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::microseconds spin_max_;
   const Turn turn_;
@@ -101,9 +109,10 @@ class WorkerPool {
 
   mutable absl::Mutex mutex_;
   SpinThenPark idle_;                                      // under mutex_
-  WorkFifo here_ ABSL_GUARDED_BY(mutex_);                  // all bytes are here
-  WorkFifo clients_ ABSL_GUARDED_BY(mutex_);               // their clients are sending
-  WorkFifo resumed_ ABSL_GUARDED_BY(mutex_);               // that have begun and come back
+  LaneShares shares_ ABSL_GUARDED_BY(mutex_);              // in seconds
+  WorkQueue here_ ABSL_GUARDED_BY(mutex_){shares_};        // all bytes are here
+  WorkQueue clients_ ABSL_GUARDED_BY(mutex_){shares_};     // their clients are sending
+  WorkQueue resumed_ ABSL_GUARDED_BY(mutex_){shares_};     // that have begun and come back
   bool last_was_resumed_ ABSL_GUARDED_BY(mutex_) = false;  // of the works that threads took
   // That have begun and no thread has: they wait for their clients, or are in resumed_.
   std::unordered_map<Work*, std::unique_ptr<LaneRun>> begun_ ABSL_GUARDED_BY(mutex_);

@@ -186,7 +186,10 @@ class GrpcServerImpl final : public GrpcServer {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
-  void SetCallers(CallerTable callers) override { callers_.Set(std::move(callers)); }
+  void SetCallers(CallerTable callers) override {
+    callers.KeepUse(callers_.Get());
+    callers_.Set(std::move(callers));
+  }
   void StartServing() override { health_board_.SetServing(true); }
   void StopServing() override { health_board_.SetServing(false); }
 

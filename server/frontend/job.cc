@@ -62,7 +62,7 @@ absl::StatusOr<Request> Job::Decode(const v1::ReduceRequest& header) {
   if ((*values)->has_memory()) return DecodeInRegion(header, **values);
   if (!(*values)->has_tensor_id()) return DecodeRequest(header, **values, limits);
   absl::StatusOr<TensorReadLease> tensor =
-      services().tensors.Read(caller_, (*values)->tensor_id(), header.consume());
+      services().tensors.Read(requester(), (*values)->tensor_id(), header.consume());
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<Request> request = DecodeResident(header, tensor->shape(), limits);
   if (request.ok()) tensor_ = *std::move(tensor);
@@ -75,7 +75,7 @@ absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header,
   if (!request.ok()) return request;
   const v1::MemoryRef& memory = values.memory();
   absl::StatusOr<RegionLease> range = services().regions.Use(
-      {caller_.name, memory.name()}, memory.offset_bytes(), memory.size_bytes());
+      {requester().name, memory.name()}, memory.offset_bytes(), memory.size_bytes());
   if (!range.ok()) return range.status();
   if (range->size_bytes() != request->plan.input_bytes) {
     return InvalidField(Field::kMemorySizeBytes,
@@ -168,8 +168,8 @@ void Job::Record(const absl::Status& status, const WorkReport& report,
 
   AccessLog& access_log = services().access_log;
   if (!access_log.Takes(record.code, record.total, IsMalformed(status))) return;
-  access_log.Write(record, request_.request_id, {AskedFrom(), caller_.name}, request_.plan.shape,
-                   status);
+  access_log.Write(record, request_.request_id, {AskedFrom(), requester().name},
+                   request_.plan.shape, status);
 }
 
 }  // namespace warpfold

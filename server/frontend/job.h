@@ -31,7 +31,7 @@ class Job : public Submission {
   // `caller` outlives it.
   Job(Services& services, Method method, const Caller& caller,
       std::chrono::system_clock::time_point deadline)
-      : Submission(services, deadline), method_(method), caller_(caller), arrival_(Clock::now()) {}
+      : Submission(services, caller, deadline), method_(method), arrival_(Clock::now()) {}
 
   // Decodes and plans; errors as DecodeRequest's. A resident tensor or a region is held from here
   // on until the answer: NOT_FOUND, FAILED_PRECONDITION, PERMISSION_DENIED. Call once, then Start.
@@ -84,7 +84,6 @@ class Job : public Submission {
   void Record(const absl::Status& status, const WorkReport& report, Clock::time_point reply_start);
 
   const Method method_;
-  const Caller& caller_;
   const Clock::time_point arrival_;
   Request request_;
   bool accepted_ = false;

@@ -24,7 +24,7 @@ absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
   if (!outline.ok()) return outline.status();
   outline_ = *outline;
   absl::StatusOr<AdmissionTicket> admitted =
-      services().admission.Admit({.payload = outline_.message_bytes});
+      services().admission.Admit({.payload = outline_.message_bytes}, requester().use.get());
   if (!admitted.ok()) return admitted.status();
   ticket() = *std::move(admitted);
   if (outline_.broken_state.has_value()) return BrokenState(*outline_.broken_state);

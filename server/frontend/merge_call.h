@@ -25,7 +25,7 @@ class MergeCall final : public UnaryCall, private Submission {
  public:
   MergeCall(Services& services, ArrivedCall arrived)
       : UnaryCall(services, Method::kMerge, std::move(arrived)),
-        Submission(services, DeadlineOf(context())) {}
+        Submission(services, caller(), DeadlineOf(context())) {}
 
  private:
   void OnCancel() override { Cancel(); }

@@ -1,5 +1,6 @@
 #include "server/frontend/reduce_many_call.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStr
       protocol_(std::move(protocol)),
       context_(arrived.context),
       caller_(*arrived.caller),
-      connection_(services.admission.connections().Find(context_->peer())),
+      connection_(services.admission.connections().Find(caller_, context_->peer())),
       record_(services.metrics, protocol_.method) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
@@ -54,6 +55,7 @@ RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol, Arrived
   const std::shared_ptr<ReduceManyCall> call(
       new ReduceManyCall(services, std::move(protocol), arrived));
   call->self_ = call;
+  if (call->caller_.use != nullptr) ++call->caller_.use->streams;
   services.watchdog.Add(*call);
   call->Take(call->FirstSteps());
   return call.get();
@@ -67,6 +69,7 @@ ReduceManyCall::Steps ReduceManyCall::FirstSteps() {
 
 void ReduceManyCall::OnDone() {
   services_.watchdog.Remove(*this);
+  if (caller_.use != nullptr) --caller_.use->streams;
   services_.admission.open_calls().Leave(open_);
   const std::shared_ptr<ReduceManyCall> self = std::move(self_);
   absl::MutexLock lock(&mutex_);
@@ -241,6 +244,14 @@ void ReduceManyCall::NextWrite(Steps& steps) {
   steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
 }
 
+std::size_t ReduceManyCall::ItemsMax() const {
+  if (caller_.use == nullptr) return kItemsInFlightMax;
+  // Fewer than the caller's share (admission.h): what is not read is not refused either.
+  const std::int64_t of_all = services_.limits.Get().max_requests_in_flight / 4;
+  const std::int64_t of_this = of_all / std::max<std::int64_t>(caller_.use->streams, 1);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(of_this), 1, kItemsInFlightMax);
+}
+
 ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   Steps steps;
   if (finished_) return steps;
@@ -253,7 +264,7 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
   if (ending_.ok() && !reading_ && !ended_ && !cancelled_ && !held_back_ &&
-      in_flight < kItemsInFlightMax && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
+      in_flight < ItemsMax() && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
     reading_ = steps.read = true;
   }
   Watch(in_flight);

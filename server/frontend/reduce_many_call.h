@@ -2,7 +2,8 @@
 // the order the answers are ready or in the order the requests came.
 //
 // Step of a request: 1. Reactions parse, admit and queue items; lanes' threads hand the answers to
-// an outbox that is written one message at a time. At most kItemsInFlightMax items are on their
+// an outbox that is written one message at a time. At most kItemsInFlightMax items, and of callers
+// who are told apart a quarter of what the server takes in all their streams, are on their
 // way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
 // that does not read its answers is not read from either, and is let go when one has waited too
 // long, sooner while others are refused for want of bytes. An item's place among the requests in
@@ -111,6 +112,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   void PutAnswer(const Item& item, Answer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The answer of the item at `position`, which goes.
   void ItemAnswered(Items::iterator position, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::size_t ItemsMax() const;
   // Decides, and notes the reads and writes as under way.
   Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NextWrite(Steps& steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

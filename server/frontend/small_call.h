@@ -59,7 +59,7 @@ class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
   SmallCall(Services& services, Method method, ArrivedCall arrived, Where where,
             const ParseRequest& parse, ProbePlaces* probes)
       : UnaryCall(services, method, std::move(arrived)),
-        Submission(services, DeadlineOf(context())),
+        Submission(services, caller(), DeadlineOf(context())),
         where_(where),
         parse_(parse),
         probes_(probes) {}

@@ -16,17 +16,17 @@ absl::Status Submission::Start(const HeldBytes& held) {
 
 absl::Status Submission::Admit(const HeldBytes& held) {
   if (ticket_.is_expected()) return services_.admission.Admit(held, &ticket_);
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held);
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Admit(held, requester_.use.get());
   if (!ticket.ok()) return ticket.status();
   ticket_ = *std::move(ticket);
   return absl::OkStatus();
 }
 
 absl::Status Submission::Expect(const HeldBytes& held) {
-  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held);
+  absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held, requester_.use.get());
   if (!ticket.ok()) return ticket.status();
   absl::Status room = services_.scheduler.CheckRoom(*this);
-  if (room.ok()) room = services_.admission.CheckLanes();
+  if (room.ok()) room = services_.admission.CheckLanes(requester_.use.get());
   if (!room.ok()) return room;
   ticket_ = *std::move(ticket);
   return absl::OkStatus();

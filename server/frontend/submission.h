@@ -19,8 +19,10 @@ namespace warpfold {
 
 class Submission : public Work {
  public:
-  Submission(Services& services, std::chrono::system_clock::time_point deadline)
-      : Work(deadline), services_(services) {}
+  // `requester`, whose work it is, outlives it.
+  Submission(Services& services, const Caller& requester,
+             std::chrono::system_clock::time_point deadline)
+      : Work(deadline), services_(services), requester_(requester) {}
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
@@ -45,10 +47,12 @@ class Submission : public Work {
   // Before Start: it has waited for its turn already.
   void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
 
+  Line line() const final { return requester_.use.get(); }
   absl::Status MayQueue() override { return ticket_.TakeLane(); }
   absl::Status MayRun(std::chrono::nanoseconds waited) override;
 
   Services& services() { return services_; }
+  const Caller& requester() const { return requester_; }
   AdmissionTicket& ticket() { return ticket_; }
   std::chrono::nanoseconds queued_before() const { return queued_before_; }
 
@@ -56,6 +60,7 @@ class Submission : public Work {
   absl::Status Admit(const HeldBytes& held);
 
   Services& services_;
+  const Caller& requester_;
   AdmissionTicket ticket_;
   std::chrono::nanoseconds queued_before_{0};
 };

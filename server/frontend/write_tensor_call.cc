@@ -11,7 +11,7 @@
 namespace warpfold {
 
 WriteTensorCall::WriteTensorCall(Services& services, ArrivedCall arrived)
-    : Submission(services, DeadlineOf(*arrived.context)),
+    : Submission(services, *arrived.caller, DeadlineOf(*arrived.context)),
       ChunkStreamCall(static_cast<Submission&>(*this), Method::kWriteTensor, std::move(arrived)) {}
 
 absl::StatusOr<bool> WriteTensorCall::TakeHeader(const WireMessage& wire) {

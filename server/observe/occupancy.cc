@@ -112,6 +112,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
                "Requests refused for load or size, by what was full.", "reason",
                {{"requests", now.refusals_requests},
                 {"lanes", now.refusals_lanes},
+                {"caller_share", now.refusals_caller_share},
                 {"bytes", now.refusals_bytes},
                 {"answers", now.refusals_answers},
                 {"open_calls", now.refusals_open_calls},

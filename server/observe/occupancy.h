@@ -76,6 +76,7 @@ struct Occupancy {
   double log_lines_dropped_write = 0;
   double refusals_requests = 0;
   double refusals_lanes = 0;
+  double refusals_caller_share = 0;
   double refusals_bytes = 0;
   double refusals_answers = 0;
   double refusals_open_calls = 0;

@@ -78,6 +78,18 @@ TEST(CallerTableTest, KeepsItsCallersWhereTheyAre) {
   EXPECT_EQ(before->name, "a");  // a call that has begun reads it
 }
 
+TEST(CallerTableTest, ACallersUseOutlivesItsLine) {
+  const std::string a = absl::StrCat("caller=a token-sha256=", HexOf(kToken), " scopes=reduce\n");
+  const std::string b = absl::StrCat("caller=b token-sha256=", HexOf(kOther), " scopes=reduce\n");
+  const CallerTable before = Parsed(a + b);
+  CallerTable after =
+      Parsed(absl::StrCat("caller=b token-sha256=", HexOf(kToken), " scopes=memory\n"));
+  after.KeepUse(before);
+  ASSERT_NE(before.OfToken(kOther)->use, nullptr);
+  EXPECT_NE(before.OfToken(kOther)->use, before.OfToken(kToken)->use);
+  EXPECT_EQ(after.OfToken(kToken)->use, before.OfToken(kOther)->use) << "b's, by another token";
+}
+
 TEST(CallerTableTest, NamesTheLineThatIsWrong) {
   const std::string hash = HexOf(kToken);
   const std::string good = absl::StrCat("caller=a token-sha256=", hash, " scopes=reduce\n");

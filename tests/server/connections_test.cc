@@ -12,29 +12,42 @@ namespace {
 
 TEST(ConnectionsTest, AllCallsOfAConnectionHaveTheSame) {
   Connections connections;
-  const std::shared_ptr<Connection> first = connections.Find("ipv4:10.0.0.1:5000");
-  EXPECT_EQ(connections.Find("ipv4:10.0.0.1:5000"), first);
-  EXPECT_NE(connections.Find("ipv4:10.0.0.1:5001"), first) << "another port, another connection";
+  const std::shared_ptr<Connection> first = connections.Find(Everyone(), "ipv4:10.0.0.1:5000");
+  EXPECT_EQ(connections.Find(Everyone(), "ipv4:10.0.0.1:5000"), first);
+  EXPECT_NE(connections.Find(Everyone(), "ipv4:10.0.0.1:5001"), first)
+      << "another port, another connection";
+}
+
+TEST(ConnectionsTest, ThoseOfACallerWithANameAreOne) {
+  Connections connections;
+  const Caller trainer{.name = "trainer", .scopes = {}};
+  const Caller other{.name = "other", .scopes = {}};
+  const Caller anonymous{.name = kAnonymousCaller, .scopes = {}};
+  const std::shared_ptr<Connection> first = connections.Find(trainer, "ipv4:10.0.0.1:5000");
+  EXPECT_EQ(connections.Find(trainer, "ipv4:10.0.0.2:5001"), first);
+  EXPECT_NE(connections.Find(other, "ipv4:10.0.0.1:5000"), first);
+  EXPECT_NE(connections.Find(anonymous, "ipv4:10.0.0.1:5000"),
+            connections.Find(anonymous, "ipv4:10.0.0.1:5001"));
 }
 
 TEST(ConnectionsTest, IsForgottenAWhileAfterItsLastCall) {
   Connections connections;
-  std::shared_ptr<Connection> call = connections.Find("peer");
+  std::shared_ptr<Connection> call = connections.Find(Everyone(), "peer");
   const std::weak_ptr<Connection> before = call;
-  connections.Find("another");
+  connections.Find(Everyone(), "another");
   connections.ForgetIdle();
   EXPECT_EQ(connections.count(), 2) << "may have a call soon";
   connections.ForgetIdle();
   EXPECT_EQ(connections.count(), 1);
-  EXPECT_EQ(connections.Find("peer"), call) << "has a call";
+  EXPECT_EQ(connections.Find(Everyone(), "peer"), call) << "has a call";
   call.reset();
   connections.ForgetIdle();
-  connections.Find("peer");
+  connections.Find(Everyone(), "peer");
   EXPECT_FALSE(before.expired());
   connections.ForgetIdle();
   EXPECT_TRUE(before.expired());
   EXPECT_EQ(connections.count(), 0);
-  EXPECT_NE(connections.Find("peer"), nullptr);
+  EXPECT_NE(connections.Find(Everyone(), "peer"), nullptr);
 }
 
 TEST(ConnectionsTest, IsOneWhileManyThreadsComeAndGo) {
@@ -48,8 +61,8 @@ TEST(ConnectionsTest, IsOneWhileManyThreadsComeAndGo) {
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 20'000; ++i) {
-          const std::shared_ptr<Connection> first = connections.Find("peer");
-          ASSERT_EQ(connections.Find("peer"), first);
+          const std::shared_ptr<Connection> first = connections.Find(Everyone(), "peer");
+          ASSERT_EQ(connections.Find(Everyone(), "peer"), first);
         }
       });
     }

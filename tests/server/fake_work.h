@@ -17,7 +17,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/core/work.h"
-#include "server/core/work_fifo.h"
+#include "server/core/work_queue.h"
 
 namespace warpfold {
 

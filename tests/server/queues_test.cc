@@ -14,7 +14,7 @@
 #include "server/core/batch_completer.h"
 #include "server/core/batcher.h"
 #include "server/core/device_scheduler.h"
-#include "server/core/work_fifo.h"
+#include "server/core/work_queue.h"
 #include "server/device/device_error.h"
 #include "tests/kernels/effort.h"
 #include "tests/server/fake_device.h"
@@ -25,12 +25,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(WorkFifoTest, IsAModelsDequeUnderAnySchedule) {
+TEST(WorkQueueTest, IsAModelsDequeUnderAnySchedule) {
   constexpr unsigned kSeed = 1;
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
   std::deque<FakeWork> works(64);
-  WorkFifo fifo;
+  LaneShares shares;
+  WorkQueue queue(shares);
   std::deque<Work*> model;
   for (int step = 0; step < 1'000'000; ++step) {
     FakeWork& work = works[random() % works.size()];
@@ -40,31 +41,31 @@ TEST(WorkFifoTest, IsAModelsDequeUnderAnySchedule) {
       case 1:
       case 2:
         if (place != model.end()) break;
-        fifo.Push({&work, {}});
+        queue.Push({&work, {}});
         model.push_back(&work);
         break;
       case 3:
       case 4:
         if (model.empty()) break;
-        ASSERT_EQ(fifo.front().work, model.front());
-        ASSERT_EQ(fifo.Pop().work, model.front());
+        ASSERT_EQ(queue.front().work, model.front());
+        ASSERT_EQ(queue.Pop().work, model.front());
         model.pop_front();
         break;
       case 5:
       case 6:
-        ASSERT_EQ(fifo.Remove(&work), place != model.end());
+        ASSERT_EQ(queue.Remove(&work), place != model.end());
         if (place != model.end()) model.erase(place);
         break;
       default:
         if (random() % 1000 != 0) break;
         std::vector<QueuedWork> taken;
-        fifo.TakeAll(taken);
+        queue.TakeAll(taken);
         ASSERT_EQ(taken.size(), model.size());
         for (std::size_t i = 0; i < taken.size(); ++i) ASSERT_EQ(taken[i].work, model[i]);
         model.clear();
     }
-    ASSERT_EQ(fifo.size(), model.size());
-    ASSERT_EQ(fifo.empty(), model.empty());
+    ASSERT_EQ(queue.size(), model.size());
+    ASSERT_EQ(queue.empty(), model.empty());
   }
 }
 

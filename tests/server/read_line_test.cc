@@ -61,6 +61,32 @@ class ReadLineTest : public ::testing::Test {
   ReadLine::Client client_;
 };
 
+TEST_F(ReadLineTest, CallersWhoShowNamesTakeTurns) {
+  ReadLine::Client greedy(/*is_caller=*/true);
+  ReadLine::Client modest(/*is_caller=*/true);
+  const auto before = Enter(greedy, 200);
+  EXPECT_EQ(Turns(before), 200) << "alone";
+  const auto first = Enter(modest, 3);
+  EXPECT_EQ(Turns(first), 1) << "its only one";
+  for (const auto& call : before) line_.Leave(*call);
+  EXPECT_EQ(Turns(first), 3);
+  const auto many = Enter(greedy, 200);
+  const auto few = Enter(modest, 50);
+  EXPECT_EQ(Turns(many), ReadLine::kSharedTurns - 3);
+  EXPECT_EQ(Turns(few), 0);
+  for (int i = 0; i < 20; ++i) line_.Leave(*many[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(Turns(many), ReadLine::kSharedTurns - 3 + 10);
+  EXPECT_EQ(Turns(few), 10);
+  // Once one of them has gone the other has all turns again.
+  for (const auto& call : first) line_.Leave(*call);
+  for (const auto& call : few) line_.Leave(*call);
+  NextEra();
+  NextEra();
+  const auto alone = Enter(greedy, 1);
+  EXPECT_EQ(Turns(many), 200);
+  EXPECT_EQ(Turns(alone), 1);
+}
+
 TEST_F(ReadLineTest, SoManyHaveTheirTurnAndTheNextWhenOneLeaves) {
   const auto first = Enter(kTurns);
   EXPECT_EQ(Turns(first), kTurns);
