@@ -66,7 +66,7 @@ def greed(program, server, case, run_by, options):
              "--warmup=0", "--give-up-after=60"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as load:
         try:
-            time.sleep(options.seconds)  # until all of its clients are there
+            time.sleep(3 * options.seconds)  # until all of its clients are there
             if load.poll() is not None:
                 raise SystemExit(f"the greedy caller ended: {load.stderr.read()}")
             yield

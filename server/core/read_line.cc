@@ -1,6 +1,7 @@
 #include "server/core/read_line.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,8 +56,14 @@ void ReadLine::See(Client& client) {
   ++callers_[static_cast<std::size_t>(era_ % 2)];
 }
 
+std::int64_t ReadLine::SharedTurns() {
+  static const std::int64_t turns =
+      2 * std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+  return turns;
+}
+
 std::int64_t ReadLine::TurnsMax() const {
-  return std::max(callers_[0], callers_[1]) > 1 ? kSharedTurns : kTurns;
+  return std::max(callers_[0], callers_[1]) > 1 ? SharedTurns() : kTurns;
 }
 
 void ReadLine::Wait(Client& client) {

@@ -35,9 +35,9 @@ class ReadLine {
   static constexpr std::int64_t kTurns = 1024;
   // And so many beside them that are the only ones of their connections.
   static constexpr std::int64_t kOnlyTurns = 1024;
-  // While several callers who show their names have calls: so few that most of theirs are in line,
-  // where their turns go round.
-  static constexpr std::int64_t kSharedTurns = 64;
+  // While several callers who show their names have calls: twice as many as processors, so few that
+  // most of their calls are in line, where turns go round.
+  static std::int64_t SharedTurns();
   static constexpr std::chrono::milliseconds kTurnMax{100};
   // Clients can make the server seem to lag.
   static constexpr std::chrono::milliseconds kLagMax{250};
