@@ -149,12 +149,10 @@ requires kIsLifted<T> WARPFOLD_HD constexpr T Lower(Half x) {
     if (magnitude >= 0x7c00) return T{0x7f};
     // Normal from 2^-6 on. Below, a multiple of 2^-9: the mantissa with its hidden one, moved.
     constexpr std::uint32_t kNormal = std::uint32_t{15 - 6} << 10;
-    const std::uint32_t exponent = magnitude >> 10;
     if (magnitude >= kNormal) {
       return T{static_cast<std::uint8_t>(sign | ((magnitude >> 7) - (8 << 3)))};
     }
-    const std::uint32_t subnormal =
-        magnitude == 0 ? 0 : ((magnitude & 0x3ff) | 0x400) >> (16 - exponent);
+    const std::uint32_t subnormal = ((magnitude & 0x3ff) | 0x400) >> (16 - (magnitude >> 10));
     return T{static_cast<std::uint8_t>(sign | subnormal)};
   }
 }
