@@ -95,7 +95,9 @@ def test_what_may_succeed_later_is_tried_again(fake, either_client, failure, thr
         (Failure(CODE.NOT_FOUND), warpfold.NotFoundError),
         (Failure(CODE.DATA_LOSS, pushback_ms=1), warpfold.DataLossError),
         (Failure(CODE.FAILED_PRECONDITION), warpfold.FailedPreconditionError),
-        (Failure(CODE.PERMISSION_DENIED), warpfold.WarpfoldError),
+        (Failure(CODE.PERMISSION_DENIED), warpfold.PermissionDeniedError),
+        (Failure(CODE.UNAUTHENTICATED), warpfold.UnauthenticatedError),
+        (Failure(CODE.ALREADY_EXISTS), warpfold.WarpfoldError),
     ],
 )
 def test_what_is_final_is_raised_with_code_and_message(fake, either_client, failure, error):
@@ -116,6 +118,8 @@ def test_what_is_final_is_raised_with_code_and_message(fake, either_client, fail
         (warpfold.UnimplementedError, NotImplementedError),
         (warpfold.NotFoundError, LookupError),
         (warpfold.DataLossError, ArithmeticError),
+        (warpfold.UnauthenticatedError, PermissionError),
+        (warpfold.PermissionDeniedError, PermissionError),
         (warpfold.UnavailableError, ConnectionError),
         (warpfold.DeadlineExceededError, TimeoutError),
     ],

@@ -56,14 +56,14 @@ def test_the_variable_names_the_file(asking_server, folder, monkeypatch):
 
 
 def test_who_shows_no_token_is_refused(asking_server, either_client):
-    with pytest.raises(warpfold.WarpfoldError, match="authorization: is missing") as refused:
+    with pytest.raises(warpfold.UnauthenticatedError, match="is missing.*token_file=") as refused:
         either_client(asking_server)
     assert refused.value.code is grpc.StatusCode.UNAUTHENTICATED
 
 
 def test_a_missing_scope_is_named(asking_server, folder, either_client):
     client = either_client(asking_server, token_file=folder / "monitor")
-    with pytest.raises(warpfold.WarpfoldError, match="lacks the scope reduce") as refused:
+    with pytest.raises(warpfold.PermissionDeniedError, match="lacks the scope reduce") as refused:
         client.sum([1.0])
     assert refused.value.code is grpc.StatusCode.PERMISSION_DENIED
 

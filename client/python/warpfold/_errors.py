@@ -18,7 +18,9 @@ __all__ = [
     "InvalidArgumentError",
     "NotFoundError",
     "OutOfRangeError",
+    "PermissionDeniedError",
     "ResourceExhaustedError",
+    "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
     "WarpfoldError",
@@ -87,6 +89,18 @@ class ResourceExhaustedError(WarpfoldError):
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+class UnauthenticatedError(WarpfoldError, PermissionError):
+    """The server asks who calls, and knows no caller of this token or certificate."""
+
+    code = grpc.StatusCode.UNAUTHENTICATED
+
+
+class PermissionDeniedError(WarpfoldError, PermissionError):
+    """The caller may not do that. The message names the scope that it lacks, or the field."""
+
+    code = grpc.StatusCode.PERMISSION_DENIED
+
+
 class UnavailableError(WarpfoldError, ConnectionError):
     """Nothing answered through every attempt, or the server is shutting down."""
 
@@ -130,6 +144,8 @@ _CLASSES: dict[grpc.StatusCode, type[WarpfoldError]] = {
         UnimplementedError,
         NotFoundError,
         ResourceExhaustedError,
+        UnauthenticatedError,
+        PermissionDeniedError,
         UnavailableError,
         DeadlineExceededError,
         InternalError,
@@ -165,6 +181,8 @@ def error_of(
         message += f" (after {attempts} attempts)"
     if was_refused(failure):
         message += f"; is warpfold-server running at {target}?"
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        message += "; connect(token_file=) or WARPFOLD_TOKEN_FILE names the file of a token"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and _OUR_LIMIT in message:
         message += "; timeout= sets another limit"
     return _CLASSES.get(code, WarpfoldError)(message, code=code, attempts=attempts)
