@@ -26,6 +26,10 @@ bool IsForThisHostAlone(const Config& config) {
 
 }  // namespace
 
+bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers) {
+  return callers.has_certificates() && config.tls_client_ca.empty();
+}
+
 bool TokensComeInTheClear(const Config& config, const CallerTable& callers) {
   return callers.has_tokens() && !config.uses_tls() && !IsForThisHostAlone(config);
 }
@@ -41,6 +45,10 @@ void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log) {
   }
   log.Write(LogLevel::kInfo, "callers",
             {{"file", config.callers_file}, {"callers", static_cast<int>(callers.count())}});
+  if (CertificatesAreNotAsked(config, callers)) {
+    log.Write(LogLevel::kWarning,
+              "callers have certificates that nobody asks for: --tls-client-ca is not given");
+  }
   if (TokensComeInTheClear(config, callers)) {
     log.Write(LogLevel::kWarning, "tokens come in the clear: --tls-cert is not given",
               {{"listen_address", config.listen_address}});

@@ -125,6 +125,10 @@ void CheckCallers(const Config& config, CheckReport& report) {
   } else if (TokensComeInTheClear(config, *callers)) {
     report.Warn(kHost, "callers", absl::StrCat(callers->count(), "; tokens come in the clear"),
                 "give --tls-cert and --tls-key");
+  } else if (CertificatesAreNotAsked(config, *callers)) {
+    report.Warn(kHost, "callers",
+                absl::StrCat(callers->count(), "; their certificates are not asked for"),
+                "give --tls-client-ca");
   } else {
     report.Ok(kHost, "callers", absl::StrCat(callers->count()));
   }

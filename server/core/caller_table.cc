@@ -44,6 +44,7 @@ absl::StatusOr<TokenHash> ReadHash(absl::string_view hex) {
 }
 
 absl::StatusOr<ScopeSet> ReadScopes(absl::string_view text) {
+  if (text.empty()) return Bad("scopes: is missing");
   ScopeSet scopes;
   for (const absl::string_view name : absl::StrSplit(text, ',')) {
     const auto row = std::find_if(std::begin(kScopes), std::end(kScopes),
@@ -55,6 +56,9 @@ absl::StatusOr<ScopeSet> ReadScopes(absl::string_view text) {
     }
     if (scopes.Has(row->scope)) return Bad(absl::StrCat("scopes: ", row->name, " is there twice"));
     scopes.Add(row->scope);
+  }
+  if (scopes.Has(Scope::kAdmin) && !scopes.Has(Scope::kResident) && !scopes.Has(Scope::kMemory)) {
+    return Bad("scopes: admin goes with resident or memory, which hold its methods");
   }
   return scopes;
 }
@@ -70,7 +74,8 @@ struct CallerTable::Line {
 
   absl::Status Take(absl::string_view word) {
     const std::size_t equals = word.find('=');
-    if (equals == absl::string_view::npos) return Bad("a word has no '=': a line is key=value ...");
+    if (equals == absl::string_view::npos)
+      return Bad("a word has no '=': a line is key=value ..., no blank in a value");
     const absl::string_view key = word.substr(0, equals);
     const std::string value(word.substr(equals + 1));
     const auto set = [&](std::string& out) -> absl::Status {

@@ -54,9 +54,10 @@ absl::Status RegionTable::CheckOffer(const RegionName& name, RegionKind kind,
   const std::int64_t bytes = counts_.of(kind).bytes;
   if (regions < limits_.regions_max && size_bytes <= bytes_max - bytes) return absl::OkStatus();
   ++counts_.refused;
+  // Not how many are held: other callers hold them.
   return RefusalStatus(RetryLater{limits_.retry_delay},
-                       absl::StrCat("no room for a region: ", regions, " of ", limits_.regions_max,
-                                    " regions, ", bytes, " of ", bytes_max, " bytes"));
+                       absl::StrCat("no room for a region: too few of the ", limits_.regions_max,
+                                    " regions and ", bytes_max, " bytes are left"));
 }
 
 absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const RegionName& name,

@@ -69,8 +69,9 @@ absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape&
   };
   std::vector<TensorPlace> places = FirstThat(fits, left, shape, limits);
   if (places.empty()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        homes_[left.front()].bytes, " of ", limits.bytes_max, " bytes on the emptiest device"));
+    // Not how many are held: other callers hold them.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too few of the ", limits.bytes_max, " bytes on each device are left"));
   }
   for (const TensorPlace& place : places) homes_[place.home].bytes += place.size_bytes;
   return places;

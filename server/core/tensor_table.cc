@@ -202,7 +202,7 @@ absl::StatusOr<TensorReadLease> TensorTable::Read(const Caller& caller, const st
   absl::MutexLock lock(&mutex_);
   absl::StatusOr<SharedTensor> tensor = Find(id, caller, &Access::MayRead);
   if (!tensor.ok()) return tensor.status();
-  if (consume && !(*tensor)->access.MayEnd(caller)) {
+  if (consume && !(*tensor)->access.MayWrite(caller)) {
     return FieldStatus(Field::kConsume,
                        absl::PermissionDeniedError("the tensor is another caller's"));
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -83,11 +84,12 @@ absl::Status Unauthenticated(absl::string_view why) {
   return absl::UnauthenticatedError(absl::StrCat("authorization: ", why));
 }
 
-// What is behind 'Bearer '; empty: there is no such header.
-absl::StatusOr<absl::string_view> TokenOf(const grpc::CallbackServerContext& context) {
+// What is behind 'Bearer '; none: there is no such header.
+absl::StatusOr<std::optional<absl::string_view>> TokenOf(
+    const grpc::CallbackServerContext& context) {
   constexpr absl::string_view kScheme = "bearer ";
   const auto [first, last] = context.client_metadata().equal_range("authorization");
-  if (first == last) return absl::string_view();
+  if (first == last) return std::nullopt;
   if (std::next(first) != last) return Unauthenticated("is there more than once");
   const absl::string_view value(first->second.data(), first->second.size());
   if (!absl::StartsWithIgnoreCase(value, kScheme)) {
@@ -99,10 +101,10 @@ absl::StatusOr<absl::string_view> TokenOf(const grpc::CallbackServerContext& con
 absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
                                        const grpc::CallbackServerContext& context) {
   if (const Caller* caller = OfCertificate(callers, context); caller != nullptr) return caller;
-  const absl::StatusOr<absl::string_view> token = TokenOf(context);
+  const absl::StatusOr<std::optional<absl::string_view>> token = TokenOf(context);
   if (!token.ok()) return token.status();
-  if (!token->empty()) {
-    if (const Caller* caller = callers.OfToken(*token); caller != nullptr) return caller;
+  if (token->has_value()) {
+    if (const Caller* caller = callers.OfToken(**token); caller != nullptr) return caller;
     return Unauthenticated("the token is unknown");
   }
   if (callers.anonymous() != nullptr) return callers.anonymous();
@@ -111,16 +113,18 @@ absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
 
 }  // namespace
 
-absl::StatusOr<const Caller*> Authenticate(const CallerTable& callers, Method method,
-                                           const grpc::CallbackServerContext& context) {
+Authenticated Authenticate(const CallerTable& callers, Method method,
+                           const grpc::CallbackServerContext& context) {
   const Asks asks = AsksOf(method);
-  if (callers.asks_nobody() || !asks.for_a_caller) return &Everyone();
-  absl::StatusOr<const Caller*> caller = Identify(callers, context);
-  if (!caller.ok()) return caller;
-  if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) return caller;
-  return absl::PermissionDeniedError(absl::StrCat("caller '", (*caller)->name, "' may not ",
-                                                  Name(method), ": it lacks the scope ",
-                                                  Name(*asks.scope)));
+  if (callers.asks_nobody() || !asks.for_a_caller) return {&Everyone(), absl::OkStatus()};
+  const absl::StatusOr<const Caller*> caller = Identify(callers, context);
+  if (!caller.ok()) return {&Nobody(), caller.status()};
+  if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) {
+    return {*caller, absl::OkStatus()};
+  }
+  return {*caller, absl::PermissionDeniedError(
+                       absl::StrCat("caller '", (*caller)->name, "' may not ", Name(method),
+                                    ": it lacks the scope ", Name(*asks.scope)))};
 }
 
 }  // namespace warpfold

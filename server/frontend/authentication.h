@@ -4,19 +4,25 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
 #define WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "server/core/caller_table.h"
 #include "server/observe/method.h"
 
 namespace warpfold {
 
+// Who calls, and whether that may be.
+struct Authenticated {
+  const Caller* caller;  // Nobody(), if it is not known who it is
+  absl::Status status;
+};
+
 // The caller by the name of its certificate, else by its bearer token, else the anonymous one;
 // Everyone() where nobody is asked, and for calls that probes make. Valid as long as `callers`.
 // UNAUTHENTICATED `authorization`: a token that is unknown, or none where one is needed.
 // PERMISSION_DENIED: the caller's scopes do not hold the method's.
-absl::StatusOr<const Caller*> Authenticate(const CallerTable& callers, Method method,
-                                           const grpc::CallbackServerContext& context);
+Authenticated Authenticate(const CallerTable& callers, Method method,
+                           const grpc::CallbackServerContext& context);
 
 }  // namespace warpfold
 

@@ -23,14 +23,12 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
         .context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
         .call = parameter.call,
         .release = parameter.call_requester};
-    const absl::StatusOr<const Caller*> caller =
+    const auto [caller, status] =
         Authenticate(services_.callers.Get(), served_.method, *arrived.context);
-    if (!caller.ok()) {
-      return AnsweredCall::Begin(std::make_shared<RefusedCall>(
-          services_, served_.method, std::move(arrived), caller.status()));
-    }
-    arrived.caller = *caller;
-    served_.begin(std::move(arrived));
+    arrived.caller = caller;
+    if (status.ok()) return served_.begin(std::move(arrived));
+    AnsweredCall::Begin(
+        std::make_shared<RefusedCall>(services_, served_.method, std::move(arrived), status));
   }
 
  private:
@@ -58,10 +56,9 @@ void RawService::ServeStream(Method method, BeginStream begin) {
   Add(method,
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
           [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
-            const absl::StatusOr<const Caller*> caller =
-                Authenticate(services_.callers.Get(), method, *context);
-            if (!caller.ok()) return RefuseStream(services_, method, *context, caller.status());
-            return begin({context, *caller});
+            const auto [caller, status] = Authenticate(services_.callers.Get(), method, *context);
+            const ArrivedStream arrived{context, caller};
+            return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
           }));
 }
 

@@ -20,12 +20,13 @@ void RefusedCall::BeginReading() {
   Send(why_, {}, {});
 }
 
-RawReactor* RefuseStream(Services& services, Method method, grpc::CallbackServerContext& context,
+RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream& arrived,
                          const absl::Status& why) {
   CallRecord record(services.metrics, method);
   record.Handled(why.code());
-  LogCall(services.access_log, method, why, record.elapsed(), "", {.address = context.peer()});
-  return new RefusedStream(ToGrpcStatus(why, context));
+  LogCall(services.access_log, method, why, record.elapsed(), "",
+          {arrived.context->peer(), arrived.caller->name});
+  return new RefusedStream(ToGrpcStatus(why, *arrived.context));
 }
 
 }  // namespace warpfold

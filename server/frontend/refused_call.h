@@ -29,7 +29,7 @@ class RefusedCall final : public AnsweredCall {
 };
 
 // The same of a call that is a reactor of gRPC's.
-RawReactor* RefuseStream(Services& services, Method method, grpc::CallbackServerContext& context,
+RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream& arrived,
                          const absl::Status& why);
 
 }  // namespace warpfold

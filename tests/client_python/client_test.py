@@ -110,25 +110,6 @@ def test_what_is_final_is_raised_with_code_and_message(fake, either_client, fail
     assert len(fake.calls) == 1
 
 
-@pytest.mark.parametrize(
-    "error, standard",
-    [
-        (warpfold.InvalidArgumentError, ValueError),
-        (warpfold.OutOfRangeError, OverflowError),
-        (warpfold.UnimplementedError, NotImplementedError),
-        (warpfold.NotFoundError, LookupError),
-        (warpfold.DataLossError, ArithmeticError),
-        (warpfold.UnauthenticatedError, PermissionError),
-        (warpfold.PermissionDeniedError, PermissionError),
-        (warpfold.UnavailableError, ConnectionError),
-        (warpfold.DeadlineExceededError, TimeoutError),
-    ],
-)
-def test_errors_are_pythons_own_too(error, standard):
-    assert issubclass(error, warpfold.WarpfoldError)
-    assert issubclass(error, standard)
-
-
 def test_attempts_are_bounded_and_the_error_says_how_many(fake, either_client):
     retry = warpfold.RetryPolicy(attempts_max=5, backoff_first_s=0.001)
     client = either_client(fake.target, retry=retry)

@@ -136,6 +136,7 @@ TEST_F(AuthenticationTest, AnAnonymousCallerShowsNothing) {
   EXPECT_FALSE(IsRefused(Call(Method::kReduce, {})));
   EXPECT_EQ(Call(Method::kListTensors, {}).error_message(),
             "caller 'anonymous' may not ListTensors: it lacks the scope resident");
+  EXPECT_EQ(CallAs(Method::kReduce, "").error_message(), "authorization: the token is unknown");
   // Who shows a token is its caller, or nobody.
   EXPECT_EQ(CallAs(Method::kReduce, kStranger).error_message(),
             "authorization: the token is unknown");

@@ -174,6 +174,9 @@ TEST_F(OwnershipTest, AnAdministratorSeesAndEndsWhatOthersMadeAndNoMore) {
   ASSERT_EQ(ListTensors("chief").size(), 1U);
   EXPECT_EQ(ListTensors("chief")[0].owner(), "owner");
   EXPECT_EQ(ReduceTensor("chief", id).error_code(), StatusCode::NOT_FOUND);
+  const std::string shown = Create("owner", {"any"});
+  EXPECT_EQ(ReduceTensor("chief", shown, true).error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Delete("chief", shown), StatusCode::OK);
   EXPECT_EQ(Write("chief", id).error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Delete("chief", id), StatusCode::OK);
   EXPECT_EQ(ReduceTensor("owner", id).error_code(), StatusCode::NOT_FOUND);

@@ -2,13 +2,14 @@
 
 A region outlives its client, and a killed process ends none. So each client holds a lock on a file
 beside its segments, which the system lets go with the process, and its regions' names begin with
-the file's: whoever finds the lock free may end them.
+the file's: whoever finds the lock free may end them, as far as the server knows both as one caller.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -23,9 +24,9 @@ _SUFFIX = ".lock"
 class Owner:
     """A client, by its file. Not for several threads at a time."""
 
-    def __init__(self, prefix: str, name: str | None = None) -> None:
+    def __init__(self, prefix: str, token_file: str | None, name: str | None = None) -> None:
         """A new one, or the one of that name. OSError when it lives, or its file is another's."""
-        self.name = name or f"warpfold-{secrets.token_hex(16)}"
+        self.name = name or _stem(token_file) + secrets.token_hex(12)
         self._path = FOLDER + key_of(prefix, self.name + _SUFFIX)
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
         if name is None:
@@ -47,14 +48,21 @@ class Owner:
         os.close(self._descriptor)
 
 
-def dead_owners(prefix: str) -> list[Owner]:
-    """Those on this host whose processes are gone; for the caller to `end`."""
+def _stem(token_file: str | None) -> str:
+    """How the names of one caller's begin: to the server the regions of others are not there."""
+    caller = hashlib.blake2b((token_file or "").encode(), digest_size=4).hexdigest()
+    return f"warpfold-{caller}"
+
+
+def dead_owners(prefix: str, token_file: str | None) -> list[Owner]:
+    """The caller's on this host whose processes are gone; to `end`."""
     key = key_of(prefix, "")
-    pattern = re.compile(re.escape(key[1:]) + r"(warpfold-[0-9a-f]{32})" + re.escape(_SUFFIX))
+    name = f"({_stem(token_file)}[0-9a-f]{{24}})"
+    pattern = re.compile(re.escape(key[1:]) + name + re.escape(_SUFFIX))
     found = []
     for file in os.listdir(FOLDER):
         match = pattern.fullmatch(file)
         if match:
             with contextlib.suppress(OSError):
-                found.append(Owner(prefix, match.group(1)))
+                found.append(Owner(prefix, token_file, match.group(1)))
     return found

@@ -20,7 +20,12 @@ import grpc
 from . import _contract
 from ._answer import parse_message
 from ._attempts import Deadline
-from ._errors import InvalidArgumentError, WarpfoldError
+from ._errors import (
+    InvalidArgumentError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    WarpfoldError,
+)
 from ._owners import Owner, dead_owners
 from ._retry import RetryPolicy
 from ._rpcs import ONCE, Rpcs
@@ -28,6 +33,7 @@ from ._rpcs import ONCE, Rpcs
 __all__ = ["Regions", "is_passing"]
 
 _END_TIMEOUT_S = 2.0
+_REFUSALS = (InvalidArgumentError, PermissionDeniedError, UnauthenticatedError)
 _PASSING = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.CANCELLED,
@@ -59,15 +65,16 @@ class Regions:
 
         OSError when the system has no such files.
         """
+        token_file = self._rpcs.options.token_file
         with self._lock:
             self._check()
             if self._owner is not None:
                 return self._owner.name
-            self._owner = own = Owner(prefix)
+            self._owner = own = Owner(prefix, token_file)
         dead: list[Owner] = []  # a task that is cancelled meanwhile gets none returned
         gone = False
         try:
-            await self._rpcs.io.work(lambda: dead.extend(dead_owners(prefix)))
+            await self._rpcs.io.work(lambda: dead.extend(dead_owners(prefix, token_file)))
             if dead:
                 with contextlib.suppress(WarpfoldError):
                     gone = await self._end_those_of({owner.name for owner in dead}, deadline)
@@ -97,7 +104,7 @@ class Regions:
         try:
             await self._rpcs.plain(method, message.SerializeToString(), deadline, retry)
             self._check()
-        except InvalidArgumentError:  # so there is none, and the name may be registered again
+        except _REFUSALS:  # so there is none, and the name may be registered again
             with self._lock:
                 self._names.discard(message.name)
             raise
