@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import warpfold
 from running_server import running_server
+from warpfold._owners import Owner, dead_owners
 
 TOKEN = "token-of-the-trainer"
 OTHER = "token-of-the-monitor"
@@ -113,3 +114,15 @@ def test_what_is_no_token_is_said_and_not_shown(tmp_path, content):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         warpfold.connect("localhost:1", token_file=tmp_path / "nowhere")
+
+
+def test_what_another_caller_left_is_not_taken_for_ones_own():
+    prefix = "/warpfold-test-"
+    dead = Owner(prefix, "token-file-of-a")
+    dead.leave()
+    for other in ("token-file-of-b", None):
+        assert dead_owners(prefix, other) == []
+    found = dead_owners(prefix, "token-file-of-a")
+    assert dead.name in [owner.name for owner in found]
+    for owner in found:
+        owner.end()
