@@ -5,6 +5,13 @@
 #include "server/regular_file.h"
 
 namespace warpfold {
+namespace {
+
+bool IsForThisHostAlone(const Config& config) {
+  return ParseHostPort(config.listen_address)->is_loopback();
+}
+
+}  // namespace
 
 absl::StatusOr<CallerTable> ReadCallers(const std::string& path) {
   if (path.empty()) return CallerTable();
@@ -17,14 +24,6 @@ absl::StatusOr<CallerTable> ReadCallers(const std::string& path) {
   return absl::InvalidArgumentError(
       absl::StrCat("callers-file: ", path, ": ", callers.status().message()));
 }
-
-namespace {
-
-bool IsForThisHostAlone(const Config& config) {
-  return ParseHostPort(config.listen_address)->is_loopback();
-}
-
-}  // namespace
 
 bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers) {
   return callers.has_certificates() && config.tls_client_ca.empty();
