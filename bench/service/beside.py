@@ -78,8 +78,7 @@ def main():
                                        "of_rounds": statistics.median(ratios), "ratios": ratios}
         print(f"{case.name:26} {of_medians:.3f} of medians, {statistics.median(ratios):.3f} of "
               f"rounds {[round(ratio, 2) for ratio in ratios]}")
-    if options.output:
-        write_results(options.output, results)
+    write_results(options.output, results)
 
 
 if __name__ == "__main__":

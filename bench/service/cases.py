@@ -87,7 +87,9 @@ def unit_text(metric, value):
 
 
 def write_results(path, results):
-    """As JSON, in a folder that is made where it is missing."""
+    """As JSON, in a folder that is made where it is missing; without a path nowhere."""
+    if path is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(f"\nwritten: {path}")

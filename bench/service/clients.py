@@ -236,8 +236,7 @@ def main():
         with Server("warpfold", command, folder) as server:
             clients = Clients(arguments, Bench(load_program), server, folder)
             results["cases"] = measure(clients, server, arguments)
-    if arguments.output:
-        write_results(arguments.output, results)
+    write_results(arguments.output, results)
 
 
 if __name__ == "__main__":

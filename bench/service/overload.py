@@ -150,8 +150,7 @@ def main():
               f"{one['ok_rps']:.0f} ({one['goodput']:.2f}), failed {one['failures']}, p99 in the "
               f"server at most {one['admitted_p99_s_at_most']:g} s")
     print(f"goodput {results['goodput']:.2f} (median)")
-    if options.output:
-        write_results(options.output, results)
+    write_results(options.output, results)
 
 
 if __name__ == "__main__":

@@ -212,16 +212,15 @@ def main():
         for size in arguments.sizes:
             rows += measure_size(host, size, arguments.rounds, left_out)
     print_rows(rows, arguments.sizes)
-    if arguments.output:
-        write_results(arguments.output, {
-            "date": datetime.date.today().isoformat(), "commit": arguments.commit,
-            "command": shlex.join(sys.argv), "gpu": nvidia_smi("name"),
-            "driver": nvidia_smi("driver_version"), "device": host.device,
-            "processor": cpu.processor_name(), "processors": len(os.sched_getaffinity(0)),
-            "simd": host.kernels.simd if host.kernels else None, "numpy": np.__version__,
-            "torch": host.torch.__version__ if host.torch else None, "seed": SEED,
-            "rounds": arguments.rounds, "seconds": arguments.seconds,
-            "left_out": left_out, "results": rows})
+    write_results(arguments.output, {
+        "date": datetime.date.today().isoformat(), "commit": arguments.commit,
+        "command": shlex.join(sys.argv), "gpu": nvidia_smi("name"),
+        "driver": nvidia_smi("driver_version"), "device": host.device,
+        "processor": cpu.processor_name(), "processors": len(os.sched_getaffinity(0)),
+        "simd": host.kernels.simd if host.kernels else None, "numpy": np.__version__,
+        "torch": host.torch.__version__ if host.torch else None, "seed": SEED,
+        "rounds": arguments.rounds, "seconds": arguments.seconds,
+        "left_out": left_out, "results": rows})
 
 
 if __name__ == "__main__":

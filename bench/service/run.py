@@ -208,8 +208,7 @@ def main():
         if arguments.sweep:
             results["sweep"] = sweep(bench, (wire, warpfold), arguments)
     results["runs"] = bench.runs
-    if arguments.output:
-        write_results(arguments.output, results)
+    write_results(arguments.output, results)
 
 
 if __name__ == "__main__":

@@ -121,8 +121,7 @@ def main():
             "share": apart / alone, "share_as_one": as_one / alone, "rounds": rounds}
         print(f"{case.name:28} alone {alone:10,.0f}/s, beside another caller {apart / alone:.2f}, "
               f"beside more of itself {as_one / alone:.2f}")
-    if options.output:
-        write_results(options.output, results)
+    write_results(options.output, results)
 
 
 if __name__ == "__main__":
