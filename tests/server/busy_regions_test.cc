@@ -33,7 +33,7 @@ class BusyRegionsTest : public FrontendFixture {
     for (int i = 0; i < kCalls; ++i) {
       ASSERT_TRUE(regions_->RegisterCuda({"", Name(i)}, "8 bytes.", 0, 8).ok());
     }
-    device_->HoldPeers(&gate_);
+    device_->HoldPeers(gate_);
   }
   void TearDown() override {
     OpenGate();
@@ -42,7 +42,7 @@ class BusyRegionsTest : public FrontendFixture {
 
   static std::string Name(int i) { return absl::StrCat("r", i); }
   void OpenGate() {
-    if (!gate_.HasBeenNotified()) gate_.Notify();
+    if (!gate_->HasBeenNotified()) gate_->Notify();
   }
   void OthersAreAnswered() {
     for (int i = 0; i < 50; ++i) {
@@ -83,7 +83,7 @@ class BusyRegionsTest : public FrontendFixture {
   }
 
   FakeDevice* device_ = nullptr;
-  absl::Notification gate_;
+  const std::shared_ptr<absl::Notification> gate_ = std::make_shared<absl::Notification>();
   std::unique_ptr<inference::GRPCInferenceService::Stub> inference_;
 };
 

@@ -72,9 +72,9 @@ class FakeDevice final : public Executor {
     return std::make_unique<FakePeer>(*this, handle);
   }
   // From now on writing to it and closing it wait for `gate`.
-  void HoldPeers(absl::Notification* gate) {
+  void HoldPeers(std::shared_ptr<const absl::Notification> gate) {
     absl::MutexLock lock(&mutex_);
-    peer_gate_ = gate;
+    peer_gate_ = std::move(gate);
   }
   // Of what is open now.
   std::int64_t peer_bytes() const {
@@ -123,7 +123,7 @@ class FakeDevice final : public Executor {
 
  private:
   void AwaitPeerGate() const {
-    const absl::Notification* gate = nullptr;
+    std::shared_ptr<const absl::Notification> gate;
     {
       absl::MutexLock lock(&mutex_);
       gate = peer_gate_;
@@ -298,7 +298,7 @@ class FakeDevice final : public Executor {
   absl::Status map_status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t mapped_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t peer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Notification* peer_gate_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<const absl::Notification> peer_gate_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace warpfold

@@ -278,8 +278,8 @@ TEST_F(RegionTableTest, ClosingHoldsUpNobody) {
   ASSERT_TRUE(table_->RegisterCuda({"", "r"}, Numbers(10), 0, 80).ok());
   ASSERT_TRUE(table_->RegisterCuda({"", "used"}, Numbers(10), 0, 80).ok());
   RegionLease lease = *table_->Use({"", "used"}, 0, 8);
-  absl::Notification gate;
-  device().HoldPeers(&gate);
+  const auto gate = std::make_shared<absl::Notification>();
+  device().HoldPeers(gate);
   absl::Notification ended;
   table_->Unregister(Everyone(), {"", "r"}, [&](const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
@@ -292,7 +292,7 @@ TEST_F(RegionTableTest, ClosingHoldsUpNobody) {
   EXPECT_TRUE(table_->List(Everyone()).empty());
   EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 160);
   EXPECT_FALSE(ended.HasBeenNotified());
-  gate.Notify();
+  gate->Notify();
   ended.WaitForNotification();
 }
 
