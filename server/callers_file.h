@@ -3,25 +3,31 @@
 #define WARPFOLD_SERVER_CALLERS_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/config.h"
 #include "server/core/caller_table.h"
+#include "server/listen_address.h"
 #include "server/observe/log.h"
 
 namespace warpfold {
 
-// An empty path: the table of a server that asks nobody. INVALID_ARGUMENT
-// "callers-file: PATH: line 3: ...".
-absl::StatusOr<CallerTable> ReadCallers(const std::string& path);
+// Of a server that listens at `addresses`. An empty path: the table of one that asks nobody.
+// INVALID_ARGUMENT "callers-file: PATH: line 3: ...".
+absl::StatusOr<CallerTable> ReadCallers(const std::string& path,
+                                        const std::vector<ListenAddress>& addresses);
 
 // Whether callers have certificates, and the server asks for none.
 bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers);
 // Whether other hosts send their tokens without TLS.
 bool TokensComeInTheClear(const Config& config, const CallerTable& callers);
 
-// Warns of what an operator would not want, had they thought of it: a port of other hosts at which
-// everyone may call, or tokens come in the clear; certificates that nobody asks for.
+// What an operator would not want, had they thought of it: addresses at which everyone of another
+// host may call, or tokens come in the clear; certificates that nobody asks for.
+std::vector<std::string> SecurityWarnings(const Config& config, const CallerTable& callers);
+
+// Logs how many callers there are, and the warnings.
 void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log);
 
 }  // namespace warpfold

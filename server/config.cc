@@ -1,17 +1,18 @@
 #include "server/config.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_options.h"
 #include "server/host_port.h"
+#include "server/listen_address.h"
 
 namespace warpfold {
 namespace {
@@ -31,30 +32,24 @@ absl::Status InRange(const ConfigOption& option, const Config& config) {
       option.field);
 }
 
-// gRPC takes what is above 16 bits off a port, and 443 for one that is not there.
-absl::StatusOr<HostPort> ReadAddress(const char* name, const std::string& address) {
-  const std::optional<HostPort> read = ParseHostPort(address);
-  if (!read.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": '", address, "' is no host:port with a port of 0 to 65535"));
-  }
-  if (read->host.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": '", address, "' has no host: 0.0.0.0:",
-                                                   read->port, " is every address of this one"));
-  }
-  return *read;
+absl::Status Named(const char* option, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(option, ": ", status.message()));
 }
 
 absl::Status CheckAddresses(const Config& config) {
-  const absl::StatusOr<HostPort> listen = ReadAddress("listen-address", config.listen_address);
-  if (!listen.ok() || !config.serves_metrics()) return listen.status();
-  const absl::StatusOr<HostPort> metrics = ReadAddress("metrics-address", config.metrics_address);
-  if (!metrics.ok()) return metrics.status();
-  const bool meet =
-      metrics->host == listen->host || metrics->is_every_address() || listen->is_every_address();
-  if (meet && metrics->port == listen->port && metrics->port != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("metrics-address: '", config.metrics_address,
-                                                   "' is the port of listen-address"));
+  const absl::StatusOr<std::vector<ListenAddress>> listen =
+      ParseListenAddresses(config.listen_address);
+  if (!listen.ok()) return Named("listen-address", listen.status());
+  if (!config.serves_metrics()) return absl::OkStatus();
+  const absl::StatusOr<HostPort> metrics = ParseOwnAddress(config.metrics_address);
+  if (!metrics.ok()) return Named("metrics-address", metrics.status());
+  for (const ListenAddress& address : *listen) {
+    const HostPort* tcp = address.tcp();
+    if (tcp == nullptr || tcp->port != metrics->port || tcp->port == 0) continue;
+    if (metrics->host == tcp->host || metrics->is_every_address() || tcp->is_every_address()) {
+      return absl::InvalidArgumentError(absl::StrCat("metrics-address: '", config.metrics_address,
+                                                     "' is the port of listen-address"));
+    }
   }
   return absl::OkStatus();
 }
@@ -73,6 +68,12 @@ absl::Status Config::Validate() const {
   if (!tls_client_ca.empty() && tls_cert.empty()) {
     return absl::InvalidArgumentError("tls-client-ca: needs tls-cert and tls-key");
   }
+  if (metrics_tls == Switch::kOn && tls_cert.empty()) {
+    return absl::InvalidArgumentError("metrics-tls: needs tls-cert and tls-key");
+  }
+  if (metrics_auth == Switch::kOn && callers_file.empty()) {
+    return absl::InvalidArgumentError("metrics-auth: needs callers-file");
+  }
   if (resident_ttl_ms > max_resident_ttl_ms) {
     return absl::InvalidArgumentError(absl::StrCat("resident-ttl-ms: ", resident_ttl_ms,
                                                    " is above max-resident-ttl-ms, ",
@@ -82,6 +83,10 @@ absl::Status Config::Validate() const {
     if (absl::Status status = InRange(option, *this); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+std::vector<ListenAddress> Config::listen_addresses() const {
+  return *ParseListenAddresses(listen_address);
 }
 
 int Config::lanes(Backend served_by) const {

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/core/limits.h"
 #include "server/device/backend.h"
+#include "server/listen_address.h"
 #include "server/observe/access_log.h"
 #include "server/observe/log.h"
 
@@ -23,10 +25,12 @@ enum class Switch { kOff, kOn };
 
 // The flag of each field is its name with dashes.
 struct Config {
-  // Where to listen. Port 0 takes any free port. Not on every address unless the operator says so:
-  // nobody is asked who they are.
+  // Where to listen (listen_address.h). Port 0 takes any free port. Not on every address unless the
+  // operator says so: nobody is asked who they are.
   std::string listen_address = "127.0.0.1:50051";
   std::string metrics_address = "127.0.0.1:9464";  // "none" or empty: no metrics page
+  Switch metrics_tls = Switch::kOff;               // with the certificate of the gRPC service
+  Switch metrics_auth = Switch::kOff;              // on: for callers with the scope `metrics` alone
   std::string port_file;                           // empty: none written
 
   // TLS: PEM files. Without a certificate there is none.
@@ -110,6 +114,7 @@ struct Config {
   // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
   absl::Status Validate() const;
 
+  std::vector<ListenAddress> listen_addresses() const;  // REQUIRES: Validate() is OK
   bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   // Streams of a device: `streams`, or what 0 comes to on kCuda or kCpu.

@@ -18,11 +18,18 @@ constexpr Change kAtStart = Change::kAtStart;
 constexpr Change kOnReload = Change::kOnReload;
 
 constexpr ConfigOption kOptions[] = {
-    {"listen-address", &Config::listen_address, "host:port", kAtStart,
-     "The gRPC service; 0.0.0.0: on all addresses of this host, for everyone who reaches them "
-     "unless --callers-file says who; port 0: any"},
+    {"listen-address", &Config::listen_address, "address", kAtStart,
+     "The gRPC service: host:port or unix:/PATH mode=0660 group=NAME, commas between several; "
+     "0.0.0.0: on all addresses of this host, for everyone who reaches them unless --callers-file "
+     "says who; port 0: any"},
     {"metrics-address", &Config::metrics_address, "host:port", kAtStart,
-     "The Prometheus page, which asks nobody; none: no page"},
+     "The Prometheus page; none: no page"},
+    {"metrics-tls", &Config::metrics_tls, "", kAtStart,
+     "TLS of that page, by --tls-cert; clients have to show a certificate where --tls-client-ca is "
+     "given"},
+    {"metrics-auth", &Config::metrics_auth, "", kAtStart,
+     "on: for callers of --callers-file with the scope metrics alone, who show their token or "
+     "certificate; off: for everyone who reaches it"},
     {"port-file", &Config::port_file, "path", kAtStart,
      "File that gets 'grpc_port metrics_port' once the server is ready"},
     {"tls-cert", &Config::tls_cert, "path", kAtStart,

@@ -32,6 +32,20 @@ std::optional<HostPort> ParseHostPort(const std::string& text) {
   return out;
 }
 
+// gRPC takes what is above 16 bits off a port, and 443 for one that is not there.
+absl::StatusOr<HostPort> ParseOwnAddress(const std::string& text) {
+  std::optional<HostPort> read = ParseHostPort(text);
+  if (!read.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no host:port with a port of 0 to 65535"));
+  }
+  if (read->host.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' has no host: 0.0.0.0:", read->port,
+                                                   " is every address of this one"));
+  }
+  return *std::move(read);
+}
+
 HostPort Reachable(HostPort address) {
   if (address.is_every_address()) address.host = address.host == "::" ? "::1" : "127.0.0.1";
   return address;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
+
 namespace warpfold {
 
 struct HostPort {
@@ -20,6 +22,9 @@ struct HostPort {
 // None: no number of 0 to 65535 behind the last ':', or an IPv6 address without brackets. The host
 // may be empty.
 std::optional<HostPort> ParseHostPort(const std::string& text);
+
+// Where a server is to listen. INVALID_ARGUMENT: it is none, or has no host.
+absl::StatusOr<HostPort> ParseOwnAddress(const std::string& text);
 
 // Where this host reaches who listens at `address`: the loopback address in place of every address.
 HostPort Reachable(HostPort address);

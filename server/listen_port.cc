@@ -111,16 +111,16 @@ int ListenError(const HostPort& address) {
   return error;
 }
 
-absl::Status CheckFree(const std::string& option, const std::string& address) {
-  const std::optional<HostPort> at = ParseHostPort(address);
-  const int error = at.has_value() ? ListenError(*at) : EADDRNOTAVAIL;
+absl::Status CheckFree(const std::string& option, const HostPort& address) {
+  const int error = ListenError(address);
   if (error == 0) return absl::OkStatus();
   std::string why = std::strerror(error);
-  const auto holder = error == EADDRINUSE ? FindPortHolder(at->port) : std::nullopt;
+  const auto holder = error == EADDRINUSE ? FindPortHolder(address.port) : std::nullopt;
   if (holder.has_value()) {
     why = absl::StrCat("held by ", holder->command, " (pid ", holder->pid, ")");
   }
-  return absl::UnavailableError(absl::StrCat(option, ": cannot listen on ", address, ": ", why));
+  return absl::UnavailableError(
+      absl::StrCat(option, ": cannot listen on ", ToString(address), ": ", why));
 }
 
 }  // namespace warpfold

@@ -24,7 +24,7 @@ int ListenError(const HostPort& address);
 
 // OK when a server can listen on `address`, of --`option`. UNAVAILABLE says why not, and who holds
 // the port: gRPC's words do not.
-absl::Status CheckFree(const std::string& option, const std::string& address);
+absl::Status CheckFree(const std::string& option, const HostPort& address);
 
 }  // namespace warpfold
 

@@ -8,7 +8,7 @@
 
 namespace warpfold {
 
-// Writes "grpc_port metrics_port" (0: no metrics) into `path`, whole or not at all. UNAVAILABLE:
+// Writes "grpc_port metrics_port" (0: no such port) into `path`, whole or not at all. UNAVAILABLE:
 // cannot be written.
 absl::Status WritePortFile(const std::string& path, int grpc_port, int metrics_port);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +34,7 @@ constexpr std::size_t kFrameHeaderBytes = 9;  // its fourth is the frame's type
 constexpr char kSettingsFrame = 4;
 constexpr char kTlsHandshake = 22;  // the first byte of a record
 
-struct ProbedAddress {
+struct SocketAddress {
   sockaddr_storage at{};
   socklen_t size = 0;
   // A name may have addresses at which the server does not listen. One that has answered has to
@@ -40,23 +42,50 @@ struct ProbedAddress {
   bool has_answered = false;
 };
 
-std::vector<ProbedAddress> AddressesOf(const std::string& listen_address, int port) {
-  const HostPort listen = Reachable(*ParseHostPort(listen_address));
+// One of the server's, which is several of the system's where it is a name.
+struct ProbedAddress {
+  std::vector<SocketAddress> sockets;
+  bool uses_tls = false;
+};
+
+SocketAddress AddressOf(const void* at, socklen_t size) {
+  SocketAddress address{.size = size};
+  std::memcpy(&address.at, at, size);
+  return address;
+}
+
+std::vector<SocketAddress> SocketsOf(const UnixSocket& socket) {
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  socket.path.copy(at.sun_path, sizeof(at.sun_path) - 1);
+  return {AddressOf(&at, sizeof(at))};
+}
+
+std::vector<SocketAddress> SocketsOf(const HostPort& address) {
+  const HostPort listen = Reachable(address);
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  std::vector<ProbedAddress> addresses;
-  if (getaddrinfo(listen.host.c_str(), absl::StrCat(port).c_str(), &hints, &found) != 0) {
+  std::vector<SocketAddress> addresses;
+  if (getaddrinfo(listen.host.c_str(), absl::StrCat(listen.port).c_str(), &hints, &found) != 0) {
     return addresses;
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    ProbedAddress& address = addresses.emplace_back();
-    std::memcpy(&address.at, one->ai_addr, one->ai_addrlen);
-    address.size = one->ai_addrlen;
+    addresses.push_back(AddressOf(one->ai_addr, one->ai_addrlen));
   }
   return addresses;
+}
+
+std::vector<ProbedAddress> Resolve(const SelfProbeOptions& options) {
+  std::vector<ProbedAddress> probed;
+  for (const ListenAddress& address : options.addresses) {
+    probed.push_back(
+        {.sockets = std::visit([](const auto& at) { return SocketsOf(at); }, address.at),
+         .uses_tls = options.uses_tls && address.tcp() != nullptr});
+  }
+  return probed;
 }
 
 // The first message of a TLS client; empty where the library cannot say it.
@@ -84,7 +113,7 @@ class Prober final : public SelfProbe {
       : options_(std::move(options)),
         wake_(std::move(wake)),
         tls_(options_.uses_tls ? SSL_CTX_new(TLS_client_method()) : nullptr, SSL_CTX_free),
-        addresses_(AddressesOf(options_.listen_address, options_.port)),
+        addresses_(Resolve(options_)),
         thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
   ~Prober() override {
@@ -109,26 +138,33 @@ class Prober final : public SelfProbe {
     }
   }
 
-  // Every address that has ever answered; at least one.
   absl::Status Probe() {
+    for (ProbedAddress& address : addresses_) {
+      if (absl::Status status = Probe(address); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Every socket of it that has ever answered; at least one.
+  absl::Status Probe(ProbedAddress& address) const {
     absl::Status failed;
     bool has_answered = false;
-    for (ProbedAddress& address : addresses_) {
-      const absl::Status status = Probe(address);
+    for (SocketAddress& socket : address.sockets) {
+      const absl::Status status = Probe(socket, address.uses_tls);
       if (status.ok()) {
-        address.has_answered = has_answered = true;
-      } else if (failed.ok() || address.has_answered) {
+        socket.has_answered = has_answered = true;
+      } else if (failed.ok() || socket.has_answered) {
         failed = status;
       }
-      if (!status.ok() && address.has_answered) return status;
+      if (!status.ok() && socket.has_answered) return status;
     }
     if (has_answered) return absl::OkStatus();
     return failed.ok() ? Unreached("resolve", "the name has no address") : failed;
   }
 
-  absl::Status Probe(const ProbedAddress& address) const {
+  absl::Status Probe(const SocketAddress& address, bool uses_tls) const {
     const std::string hello =
-        options_.uses_tls ? TlsHello(tls_.get()) : std::string(kPreface, sizeof(kPreface) - 1);
+        uses_tls ? TlsHello(tls_.get()) : std::string(kPreface, sizeof(kPreface) - 1);
     if (hello.empty()) return Unreached("TLS", "no hello");
     const ProbeClock::time_point end = ProbeClock::now() + options_.timeout;
     const OwnedDescriptor client(
@@ -147,11 +183,11 @@ class Prober final : public SelfProbe {
         static_cast<ssize_t>(hello.size())) {
       return Unreached("send", std::strerror(errno));
     }
-    return TakeAnswer(client.get(), end);
+    return TakeAnswer(client.get(), uses_tls, end);
   }
 
-  absl::Status TakeAnswer(int client, ProbeClock::time_point end) const {
-    const std::size_t wanted = options_.uses_tls ? 1 : kFrameHeaderBytes;
+  absl::Status TakeAnswer(int client, bool uses_tls, ProbeClock::time_point end) const {
+    const std::size_t wanted = uses_tls ? 1 : kFrameHeaderBytes;
     std::string answer;
     while (answer.size() < wanted) {
       if (!Await(pollfd{client, POLLIN, 0}, end)) {
@@ -163,8 +199,7 @@ class Prober final : public SelfProbe {
       if (count < 0) return Unreached("answer", std::strerror(errno));
       answer.append(buffer, static_cast<std::size_t>(count));
     }
-    const bool is_right =
-        options_.uses_tls ? answer[0] == kTlsHandshake : answer[3] == kSettingsFrame;
+    const bool is_right = uses_tls ? answer[0] == kTlsHandshake : answer[3] == kSettingsFrame;
     return is_right ? absl::OkStatus() : Unreached("answer", "is not what a server says first");
   }
 

@@ -1,7 +1,8 @@
-// Whether new clients reach the server: a thread that connects to its own port every second, as a
-// client would, and waits for the first words of gRPC's or of TLS'. A listener that no longer
-// accepts (gRPC's after its first EMFILE), event threads that hang, a machine without descriptors:
-// calls of clients that are connected see none of it, and new ones are lost in silence.
+// Whether new clients reach the server: a thread that connects to each of its addresses every
+// second, as a client would, and waits for the first words of gRPC's or of TLS'. A listener that no
+// longer accepts (gRPC's after its first EMFILE), event threads that hang, a machine without
+// descriptors: calls of clients that are connected see none of it, and new ones are lost in
+// silence.
 //
 // No client's certificate is needed: with TLS the probe ends at the server's answer to its hello.
 #ifndef WARPFOLD_SERVER_SELF_PROBE_H_
@@ -10,10 +11,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/listen_address.h"
 
 namespace warpfold {
 
@@ -38,9 +40,9 @@ class Reach {
 };
 
 struct SelfProbeOptions {
-  std::string listen_address;  // "0.0.0.0:50051" is probed by loopback
-  int port = 0;                // where the server really listens
-  bool uses_tls = false;
+  // Where the server listens, with the ports that it has; "0.0.0.0:50051" is probed by loopback.
+  std::vector<ListenAddress> addresses;
+  bool uses_tls = false;  // at those with a port
   std::chrono::milliseconds every{1000};
   std::chrono::milliseconds timeout{2000};
   // Told of every probe, by the probe's own thread. OK, or UNAVAILABLE and why.

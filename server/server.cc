@@ -14,14 +14,16 @@
 #include "server/config_options.h"
 #include "server/device/host_bytes.h"
 #include "server/end_connections.h"
+#include "server/grpc_options.h"
 #include "server/listen_port.h"
 #include "server/observe/gpu_metrics.h"
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
 #include "server/observe/process_metrics.h"
-#include "server/open_files.h"
+#include "server/page_access.h"
 #include "server/port_file.h"
 #include "server/probe.h"
+#include "server/socket_file.h"
 #include "server/startup.h"
 #include "server/thread_limit.h"
 #include "server/version.h"
@@ -29,41 +31,10 @@
 namespace warpfold {
 namespace {
 
-const char* Name(Backend backend) {
-  switch (backend) {
-    case Backend::kAuto:
-      return "auto";
-    case Backend::kCuda:
-      return "cuda";
-    case Backend::kCpu:
-      return "cpu";
-  }
-  __builtin_unreachable();
-}
-
 TlsFiles TlsFilesOf(const Config& config) {
   return {.certificate = config.tls_cert,
           .private_key = config.tls_key,
           .client_ca = config.tls_client_ca};
-}
-
-ConnectionLimits ConnectionLimitsOf(const Config& config) {
-  using Ms = std::chrono::milliseconds;
-  return {.streams_max = config.max_streams_per_connection,
-          .handshake_timeout = Ms(config.handshake_timeout_ms),
-          .idle_timeout = Ms(config.connection_idle_timeout_ms),
-          .age_max = Ms(config.max_connection_age_ms),
-          .age_grace = Ms(config.max_connection_age_grace_ms),
-          .keepalive = Ms(config.keepalive_ms),
-          .keepalive_timeout = Ms(config.keepalive_timeout_ms)};
-}
-
-// Of the configuration, and what the descriptors leave of it.
-Limits LimitsOf(const Config& config) {
-  Limits limits = config.limits();
-  limits.regions.regions_max =
-      std::min(limits.regions.regions_max, RegionsThatFit(OpenFilesLimit().soft));
-  return limits;
 }
 
 }  // namespace
@@ -147,18 +118,24 @@ absl::Status Server::StartParts() {
   const int lanes = static_cast<int>(devices_.executors.size()) * config_.lanes(devices_.backend);
   if (absl::Status status = TryThreads(ThreadsNeeded(lanes)); !status.ok()) return status;
   if (absl::Status status = LoadTls(); !status.ok()) return status;
-  absl::StatusOr<CallerTable> callers = ReadCallers(config_.callers_file);
+  absl::StatusOr<CallerTable> callers =
+      ReadCallers(config_.callers_file, config_.listen_addresses());
   if (!callers.ok()) return callers.status();
   SayWhoMayCall(config_, *callers, log_);
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
-  if (absl::Status status = StartMetrics(); !status.ok()) return status;
   // Until MakeReady: no client ever meets a device that has not given the known bits.
   admission_.HoldBack("loading kernels");
   if (absl::Status status = StartGrpc(*std::move(callers)); !status.ok()) return status;
+  if (absl::Status status = StartMetrics(); !status.ok()) return status;
   log_.Write(LogLevel::kInfo, "starting",
-             {{"version", kVersion}, {"grpc_port", grpc_port()}, {"metrics_port", metrics_port()}});
+             {{"version", kVersion},
+              {"listen", ListenText()},
+              {"grpc_port", grpc_port()},
+              {"metrics_port", metrics_port()}});
   return absl::OkStatus();
 }
+
+std::string Server::ListenText() const { return absl::StrJoin(NamesOf(grpc_->addresses()), ", "); }
 
 absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
   absl::Status status = MakeDevicesReady({.executors = devices_.executors,
@@ -176,6 +153,7 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
   grpc_->StartServing();
   log_.Write(LogLevel::kInfo, "serving",
              {{"version", kVersion},
+              {"listen", ListenText()},
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
               {"streams", config_.lanes(devices_.backend)}});
@@ -225,11 +203,17 @@ absl::Status Server::StartMetrics() {
   } else {
     log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
   }
-  if (absl::Status free = CheckFree("metrics-address", config_.metrics_address); !free.ok()) {
-    return free;
+  const HostPort address = *ParseHostPort(config_.metrics_address);
+  if (absl::Status free = CheckFree("metrics-address", address); !free.ok()) return free;
+  MetricsServerOptions options{.address = config_.metrics_address};
+  if (config_.metrics_tls == Switch::kOn) options.tls_context = [this] { return tls_->Context(); };
+  if (config_.metrics_auth == Switch::kOn) {
+    options.access = [this](const ShownIdentity& shown) {
+      return AccessOf(grpc_->callers(), shown);
+    };
   }
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =
-      MetricsServer::Start(config_.metrics_address, std::move(pages));
+      MetricsServer::Start(std::move(options), std::move(pages));
   if (!metrics_server.ok()) return metrics_server.status();
   metrics_server_ = *std::move(metrics_server);
   return absl::OkStatus();
@@ -243,27 +227,22 @@ absl::Status Server::LoadTls() {
   return absl::OkStatus();
 }
 
+Admitted Server::Admit(CallerTable callers) const {
+  std::vector<std::string> warnings = SecurityWarnings(config_, callers);
+  return {std::move(callers), std::move(warnings)};
+}
+
 absl::Status Server::StartGrpc(CallerTable callers) {
-  GrpcServerOptions options{.listen_address = config_.listen_address,
-                            .tls = tls_.get(),
-                            .takes_compressed = config_.compression == Compression::kTaken,
-                            .connections = ConnectionLimitsOf(config_),
-                            .health_watches_max = config_.max_health_watches,
-                            .reflection_streams_max = config_.reflection == Switch::kOn
-                                                          ? config_.max_reflection_streams
-                                                          : 0,
-                            .piece_bytes = config_.slab_bytes,
-                            .limits = LimitsOf(config_),
-                            .version = kVersion,
-                            .backend = Name(devices_.backend),
-                            .devices = {}};
-  for (const auto& executor : devices_.executors) options.devices.push_back(executor->info());
-  if (absl::Status free = CheckFree("listen-address", config_.listen_address); !free.ok()) {
-    return free;
+  const GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get());
+  for (const ListenAddress& address : options.listen) {
+    const UnixSocket* socket = address.unix_socket();
+    absl::Status free =
+        socket != nullptr ? CheckFree(*socket) : CheckFree("listen-address", *address.tcp());
+    if (!free.ok()) return free;
   }
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
-      GrpcServer::Start(options, std::move(callers), admission_, *scheduler_, tensors_, regions_,
-                        metrics_, access_log_);
+      GrpcServer::Start(options, Admit(std::move(callers)), admission_, *scheduler_, tensors_,
+                        regions_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   return absl::OkStatus();
@@ -272,8 +251,7 @@ absl::Status Server::StartGrpc(CallerTable callers) {
 absl::Status Server::StartSelfProbe() {
   const std::chrono::milliseconds patience(config_.exit_when_unready_ms);
   absl::StatusOr<std::unique_ptr<SelfProbe>> self_probe = SelfProbe::Start(
-      {.listen_address = config_.listen_address,
-       .port = grpc_port(),
+      {.addresses = grpc_->addresses(),
        .uses_tls = config_.uses_tls(),
        .on_probe = [this, patience](const absl::Status& probed, const Reach& reach) {
          OnSelfProbe(probed, reach, patience);
@@ -322,7 +300,7 @@ bool Server::has_device() const { return devices_left_ > 0; }
 void Server::Reload(const absl::StatusOr<Config>& next) {
   absl::Status status = next.ok() ? PlanOf(*next).Fits(memory_limit_) : next.status();
   absl::StatusOr<CallerTable> callers;
-  if (status.ok()) callers = ReadCallers(next->callers_file);
+  if (status.ok()) callers = ReadCallers(next->callers_file, config_.listen_addresses());
   if (status.ok()) status = callers.status();
   if (status.ok() && tls_ != nullptr) status = tls_->Reload();
   metrics_.CountReload(status.ok());
@@ -336,7 +314,7 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
   TakeReloadable(*next, config_);
   TakeLimits();
   SayWhoMayCall(config_, *callers, log_);
-  grpc_->SetCallers(*std::move(callers));
+  grpc_->SetAdmitted(Admit(*std::move(callers)));
   access_log_.SetOptions(config_.access_log_options());
   log_.SetLevel(config_.log_level);
   log_.Write(LogLevel::kInfo, "configuration reloaded", {{"changed", changed}});
@@ -368,7 +346,8 @@ void Server::EndConnectionsAfter(std::chrono::milliseconds timeout,
   constexpr absl::Duration kLastWords = absl::Milliseconds(500);  // for who reads its cancellation
   absl::Duration patience = absl::FromChrono(timeout) + kLastWords;
   while (!ended.WaitForNotificationWithTimeout(patience)) {
-    const int count = EndConnections(grpc_port());
+    int count = 0;
+    for (const ListenAddress& address : grpc_->addresses()) count += EndConnections(address);
     if (count > 0) {
       log_.Write(LogLevel::kWarning, "ended connections that outlasted the drain",
                  {{"connections", count}});

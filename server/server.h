@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -71,6 +72,7 @@ class Server {
   // New clients have not reached it for config.exit_when_unready_ms.
   bool is_deaf() const { return is_deaf_; }
   const Config& config() const { return config_; }
+  // Of the first address that has one; 0: there are UNIX sockets alone.
   int grpc_port() const { return grpc_->port(); }
   int metrics_port() const { return metrics_server_ != nullptr ? metrics_server_->port() : 0; }
 
@@ -83,7 +85,9 @@ class Server {
   absl::Status StartScheduler();
   absl::Status StartMetrics();
   absl::Status LoadTls();
+  Admitted Admit(CallerTable callers) const;
   absl::Status StartGrpc(CallerTable callers);
+  std::string ListenText() const;
   void TakeLimits();
   absl::Status StartSelfProbe();
   void OnSelfProbe(const absl::Status& probed, const Reach& reach,
@@ -111,9 +115,9 @@ class Server {
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
-  std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<GrpcServer> grpc_;
-  std::unique_ptr<SelfProbe> self_probe_;  // while it says that it is ready
+  std::unique_ptr<MetricsServer> metrics_server_;  // asks grpc_ who may read it
+  std::unique_ptr<SelfProbe> self_probe_;          // while it says that it is ready
 };
 
 }  // namespace warpfold

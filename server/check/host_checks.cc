@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -75,16 +76,26 @@ void CheckMemory(const Config& config, Backend backend, int device_count, const 
 }
 
 void CheckPorts(const Config& config, CheckReport& report) {
-  CheckPort("listen-address", config.listen_address, /*speaks_grpc=*/!config.uses_tls(), report);
+  for (const ListenAddress& address : config.listen_addresses()) {
+    if (const UnixSocket* socket = address.unix_socket(); socket != nullptr) {
+      CheckSocket(*socket, report);
+    } else {
+      CheckPort("listen-address", *address.tcp(), /*speaks_grpc=*/!config.uses_tls(), report);
+    }
+  }
   if (config.serves_metrics()) {
-    CheckPort("metrics-address", config.metrics_address, /*speaks_grpc=*/false, report);
+    CheckPort("metrics-address", *ParseHostPort(config.metrics_address), /*speaks_grpc=*/false,
+              report);
   }
 }
 
 void CheckTls(const Config& config, CheckReport& report) {
   if (!config.uses_tls()) {
-    const std::optional<HostPort> listen = ParseHostPort(config.listen_address);
-    const bool is_open = listen.has_value() && listen->is_every_address();
+    const std::vector<ListenAddress> listen = config.listen_addresses();
+    const bool is_open =
+        std::any_of(listen.begin(), listen.end(), [](const ListenAddress& address) {
+          return address.tcp() != nullptr && address.tcp()->is_every_address();
+        });
     // No warning: in a container it is what one wants.
     report.Ok(kHost, "TLS",
               is_open ? absl::StrCat("off, and ", config.listen_address,
@@ -116,7 +127,8 @@ void CheckTls(const Config& config, CheckReport& report) {
 }
 
 void CheckCallers(const Config& config, CheckReport& report) {
-  const absl::StatusOr<CallerTable> callers = ReadCallers(config.callers_file);
+  const absl::StatusOr<CallerTable> callers =
+      ReadCallers(config.callers_file, config.listen_addresses());
   if (!callers.ok()) {
     report.Fail(kHost, "callers", std::string(callers.status().message()),
                 "give --callers-file a file as docs/callers.md has it, which this user may read");

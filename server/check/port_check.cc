@@ -3,11 +3,14 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/frontend/running_server.h"
 #include "server/listen_port.h"
+#include "server/socket_file.h"
 
 namespace warpfold {
 namespace {
@@ -16,7 +19,7 @@ constexpr char kSubject[] = "host";
 constexpr char kServer[] = "warpfold-server";
 
 // "warpfold-server 0.1.0" when such a one listens at `address` and says so.
-std::optional<std::string> AskServer(const std::string& address, bool speaks_grpc) {
+std::optional<std::string> AskServer(const ListenAddress& address, bool speaks_grpc) {
   if (!speaks_grpc) return std::nullopt;
   const absl::StatusOr<std::string> version = AskServerVersion(address);
   if (!version.ok()) return std::nullopt;
@@ -31,7 +34,7 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
   const bool is_server = holder.has_value() && holder->command == kServer;
   // Also where the system does not tell this user who holds it.
   const std::optional<std::string> server =
-      is_server || !holder.has_value() ? AskServer(ToString(at), speaks_grpc) : std::nullopt;
+      is_server || !holder.has_value() ? AskServer({at}, speaks_grpc) : std::nullopt;
   if (!holder.has_value()) {
     if (server.has_value()) {
       report.Warn(kSubject, check, absl::StrCat("held by ", *server, ", of another user"), second);
@@ -54,18 +57,34 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
 
 }  // namespace
 
-void CheckPort(const std::string& option, const std::string& address, bool speaks_grpc,
+void CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
                CheckReport& report) {
-  const std::string check = absl::StrCat("port ", address);
-  const std::optional<HostPort> at = ParseHostPort(address);
-  const int error = at.has_value() ? ListenError(*at) : EADDRNOTAVAIL;
+  const std::string check = absl::StrCat("port ", ToString(address));
+  const int error = ListenError(address);
   if (error == 0) {
-    report.Ok(kSubject, check, at->port == 0 ? "any that is free" : "free");
+    report.Ok(kSubject, check, address.port == 0 ? "any that is free" : "free");
   } else if (error == EADDRINUSE) {
-    AddHeld(option, *at, speaks_grpc, check, report);
+    AddHeld(option, address, speaks_grpc, check, report);
   } else {
     report.Fail(kSubject, check, std::strerror(error),
                 absl::StrCat("give --", option, " an address of this host that this user may use"));
+  }
+}
+
+void CheckSocket(const UnixSocket& socket, CheckReport& report) {
+  const std::string check = ToString(ListenAddress{socket});
+  const absl::Status free = CheckFree(socket);
+  if (free.ok()) {
+    report.Ok(kSubject, check, "free");
+  } else if (const auto server = AskServer({socket}, /*speaks_grpc=*/true); server.has_value()) {
+    report.Warn(kSubject, check, absl::StrCat("held by ", *server),
+                "a second server needs another --listen-address");
+  } else {
+    // "listen-address: cannot listen on unix:/path: why"
+    const std::vector<std::string> parts =
+        absl::StrSplit(free.message(), absl::MaxSplits(absl::StrCat(check, ": "), 1));
+    report.Fail(kSubject, check, parts.back(),
+                "give --listen-address a socket that this user may make there");
   }
 }
 

@@ -1,17 +1,21 @@
-// What the port of an option can be used for.
+// What the address of an option can be used for.
 #ifndef WARPFOLD_SERVER_CHECK_PORT_CHECK_H_
 #define WARPFOLD_SERVER_CHECK_PORT_CHECK_H_
 
 #include <string>
 
 #include "server/check/report.h"
+#include "server/listen_address.h"
 
 namespace warpfold {
 
 // Adds whether `address`, of --`option`, is free, and who holds it. A server that holds it and
 // speaks gRPC is asked for its version.
-void CheckPort(const std::string& option, const std::string& address, bool speaks_grpc,
+void CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
                CheckReport& report);
+
+// The same of a UNIX socket of --listen-address.
+void CheckSocket(const UnixSocket& socket, CheckReport& report);
 
 }  // namespace warpfold
 

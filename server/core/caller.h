@@ -15,7 +15,7 @@
 
 namespace warpfold {
 
-enum class Scope : std::uint8_t { kReduce, kResident, kMemory, kAdmin };
+enum class Scope : std::uint8_t { kReduce, kResident, kMemory, kMetrics, kAdmin };
 
 struct ScopeRow {
   Scope scope;
@@ -24,10 +24,8 @@ struct ScopeRow {
 
 // In the order of the enum.
 inline constexpr ScopeRow kScopes[] = {
-    {Scope::kReduce, "reduce"},
-    {Scope::kResident, "resident"},
-    {Scope::kMemory, "memory"},
-    {Scope::kAdmin, "admin"},
+    {Scope::kReduce, "reduce"},   {Scope::kResident, "resident"}, {Scope::kMemory, "memory"},
+    {Scope::kMetrics, "metrics"}, {Scope::kAdmin, "admin"},
 };
 
 constexpr const char* Name(Scope scope) { return kScopes[static_cast<std::size_t>(scope)].name; }

@@ -11,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -71,6 +72,7 @@ struct CallerTable::Line {
   std::string scopes;
   std::vector<std::string> token_hashes;
   std::vector<std::string> certificates;
+  std::vector<std::string> listeners;
 
   absl::Status Take(absl::string_view word) {
     const std::size_t equals = word.find('=');
@@ -89,17 +91,18 @@ struct CallerTable::Line {
     if (key == "token-sha256") {
       if (!token_hashes.empty()) return Bad("token-sha256: is there twice: it is A,B of two");
       token_hashes = absl::StrSplit(value, ',');
-    } else if (key == "certificate") {
-      certificates.push_back(value);
-      if (value.empty()) return Bad("certificate: has no value");
+    } else if (key == "certificate" || key == "listener") {
+      (key == "listener" ? listeners : certificates).push_back(value);
+      if (value.empty()) return Bad(absl::StrCat(key, ": has no value"));
     } else {
-      return Bad("a key is unknown: there are caller, token-sha256, certificate and scopes");
+      return Bad(
+          "a key is unknown: there are caller, token-sha256, certificate, listener and scopes");
     }
     return absl::OkStatus();
   }
 };
 
-absl::Status CallerTable::Add(const Line& line) {
+absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& listeners) {
   if (absl::Status status = CheckName(line.name); !status.ok()) return status;
   const auto has_name = [&](const Caller& other) { return other.name == line.name; };
   if (std::any_of(callers_.begin(), callers_.end(), has_name)) {
@@ -109,11 +112,12 @@ absl::Status CallerTable::Add(const Line& line) {
   }
   absl::StatusOr<ScopeSet> scopes = ReadScopes(line.scopes);
   if (!scopes.ok()) return scopes.status();
-  const bool shows_nothing = line.token_hashes.empty() && line.certificates.empty();
+  const bool shows_nothing =
+      line.token_hashes.empty() && line.certificates.empty() && line.listeners.empty();
   if ((line.name == kAnonymousCaller) != shows_nothing) {
     return Bad(shows_nothing
-                   ? "caller: has neither token-sha256 nor certificate; who shows nothing "
-                     "is anonymous"
+                   ? "caller: has neither token-sha256, certificate nor listener; who shows "
+                     "nothing is anonymous"
                    : "caller: anonymous shows nothing");
   }
   const Caller& caller =
@@ -131,10 +135,20 @@ absl::Status CallerTable::Add(const Line& line) {
       return Bad("certificate: a name has one caller, and this one is there twice");
     }
   }
+  for (const std::string& name : line.listeners) {
+    if (std::find(listeners.begin(), listeners.end(), name) == listeners.end()) {
+      return Bad(absl::StrCat("listener: the server does not listen there: --listen-address has ",
+                              absl::StrJoin(listeners, ", ")));
+    }
+    if (!by_listener_.emplace(name, &caller).second) {
+      return Bad("listener: it has one caller, and this one is there twice");
+    }
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text) {
+absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
+                                               const std::vector<std::string>& listeners) {
   CallerTable table;
   int number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -148,7 +162,7 @@ absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text) {
       status = read.Take(word);
       if (!status.ok()) break;
     }
-    if (status.ok()) status = table.Add(read);
+    if (status.ok()) status = table.Add(read, listeners);
     if (!status.ok()) return Bad(absl::StrCat("line ", number, ": ", status.message()));
   }
   // It would open the server to everyone.
@@ -180,6 +194,11 @@ const Caller* CallerTable::OfCertificate(const std::string& name) const {
   return found != by_certificate_.end() ? found->second : nullptr;
 }
 
+const Caller* CallerTable::OfListener(const std::string& name) const {
+  const auto found = by_listener_.find(name);
+  return found != by_listener_.end() ? found->second : nullptr;
+}
+
 TokenHash HashOf(absl::string_view token) {
   TokenHash hash{};
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
@@ -189,6 +208,12 @@ TokenHash HashOf(absl::string_view token) {
 std::string ToHex(const TokenHash& hash) {
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
+  constexpr absl::string_view kScheme = "bearer ";
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return authorization.substr(kScheme.size());
 }
 
 absl::Status CheckToken(absl::string_view token) {

@@ -1,5 +1,5 @@
 // The callers that a server knows, and what tells them apart: tokens, of which it has the SHA-256
-// alone, and names of certificates. docs/callers.md has the file that says so.
+// alone, names of certificates, and listeners. docs/callers.md has the file that says so.
 //
 // Step of a request: 1. Unchanged once made, so safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_CALLER_TABLE_H_
@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -26,6 +28,9 @@ TokenHash HashOf(absl::string_view token);
 // 64 hexadecimal digits, as the file of callers has it.
 std::string ToHex(const TokenHash& hash);
 
+// That of an `authorization` header's value; none: it is no bearer token.
+std::optional<absl::string_view> BearerToken(absl::string_view authorization);
+
 // INVALID_ARGUMENT, without the token: not 16 to 4096 printable characters of ASCII without a
 // blank.
 absl::Status CheckToken(absl::string_view token);
@@ -37,9 +42,10 @@ class CallerTable {
   CallerTable(CallerTable&&) = default;
   CallerTable& operator=(CallerTable&&) = default;
 
-  // Of a file's text. INVALID_ARGUMENT "line 3: ...", which never has a value of the file: it might
-  // be a secret in the wrong place.
-  static absl::StatusOr<CallerTable> Parse(absl::string_view text);
+  // Of a file's text, for a server with these listeners. INVALID_ARGUMENT "line 3: ...", which
+  // never has a value of the file: it might be a secret in the wrong place.
+  static absl::StatusOr<CallerTable> Parse(absl::string_view text,
+                                           const std::vector<std::string>& listeners);
 
   // Callers who are in `before`, too, hold here what they hold there.
   void KeepUse(const CallerTable& before);
@@ -52,16 +58,18 @@ class CallerTable {
   // Null: nobody's. Valid as long as the table.
   const Caller* OfToken(absl::string_view token) const;
   const Caller* OfCertificate(const std::string& name) const;
+  const Caller* OfListener(const std::string& name) const;
   // Who shows nothing. Null: has to.
   const Caller* anonymous() const { return anonymous_; }
 
  private:
   struct Line;
-  absl::Status Add(const Line& line);
+  absl::Status Add(const Line& line, const std::vector<std::string>& listeners);
 
   std::deque<Caller> callers_;  // whose addresses stay
   absl::flat_hash_map<TokenHash, const Caller*> by_token_;
   absl::flat_hash_map<std::string, const Caller*> by_certificate_;
+  absl::flat_hash_map<std::string, const Caller*> by_listener_;
   const Caller* anonymous_ = nullptr;
 };
 

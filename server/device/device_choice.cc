@@ -129,6 +129,18 @@ DeviceChoice ChooseWithoutCuda(Backend backend, const Machine& machine) {
 
 }  // namespace
 
+const char* Name(Backend backend) {
+  switch (backend) {
+    case Backend::kAuto:
+      return "auto";
+    case Backend::kCuda:
+      return "cuda";
+    case Backend::kCpu:
+      return "cpu";
+  }
+  __builtin_unreachable();
+}
+
 std::string WhyNoCode(const Gpu& gpu, const Build& build) {
   if (gpu.capability.major == 0) {
     return absl::StrCat("GPU ", gpu.index, " does not answer the driver");

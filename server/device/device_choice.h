@@ -20,6 +20,9 @@ inline constexpr char kAskForCpu[] = "; --backend=cpu asks for the CPU";
 // What --backend asks for.
 enum class Backend { kAuto, kCuda, kCpu };
 
+// "cuda"
+const char* Name(Backend backend);
+
 // A GPU that does not serve.
 struct LeftOut {
   std::string name;  // "cuda:0"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "grpc/grpc_security_constants.h"
@@ -87,18 +86,16 @@ absl::Status Unauthenticated(absl::string_view why) {
 // What is behind 'Bearer '; none: there is no such header.
 absl::StatusOr<std::optional<absl::string_view>> TokenOf(
     const grpc::CallbackServerContext& context) {
-  constexpr absl::string_view kScheme = "bearer ";
   const auto [first, last] = context.client_metadata().equal_range("authorization");
   if (first == last) return std::nullopt;
   if (std::next(first) != last) return Unauthenticated("is there more than once");
   const absl::string_view value(first->second.data(), first->second.size());
-  if (!absl::StartsWithIgnoreCase(value, kScheme)) {
-    return Unauthenticated("is no bearer token: 'Bearer TOKEN'");
-  }
-  return value.substr(kScheme.size());
+  const std::optional<absl::string_view> token = BearerToken(value);
+  if (!token.has_value()) return Unauthenticated("is no bearer token: 'Bearer TOKEN'");
+  return token;
 }
 
-absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
+absl::StatusOr<const Caller*> Identify(const CallerTable& callers, const std::string& listener,
                                        const grpc::CallbackServerContext& context) {
   if (const Caller* caller = OfCertificate(callers, context); caller != nullptr) return caller;
   const absl::StatusOr<std::optional<absl::string_view>> token = TokenOf(context);
@@ -107,17 +104,18 @@ absl::StatusOr<const Caller*> Identify(const CallerTable& callers,
     if (const Caller* caller = callers.OfToken(**token); caller != nullptr) return caller;
     return Unauthenticated("the token is unknown");
   }
+  if (const Caller* caller = callers.OfListener(listener); caller != nullptr) return caller;
   if (callers.anonymous() != nullptr) return callers.anonymous();
   return Unauthenticated("is missing: this server asks its callers for a token");
 }
 
 }  // namespace
 
-Authenticated Authenticate(const CallerTable& callers, Method method,
+Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
                            const grpc::CallbackServerContext& context) {
   const Asks asks = AsksOf(method);
   if (callers.asks_nobody() || !asks.for_a_caller) return {&Everyone(), absl::OkStatus()};
-  const absl::StatusOr<const Caller*> caller = Identify(callers, context);
+  const absl::StatusOr<const Caller*> caller = Identify(callers, listener, context);
   if (!caller.ok()) return {&Nobody(), caller.status()};
   if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) {
     return {*caller, absl::OkStatus()};

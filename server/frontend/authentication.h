@@ -4,6 +4,8 @@
 #ifndef WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
 #define WARPFOLD_SERVER_FRONTEND_AUTHENTICATION_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "server/core/caller_table.h"
@@ -17,11 +19,11 @@ struct Authenticated {
   absl::Status status;
 };
 
-// The caller by the name of its certificate, else by its bearer token, else the anonymous one;
-// Everyone() where nobody is asked, and for calls that probes make. Valid as long as `callers`.
-// UNAUTHENTICATED `authorization`: a token that is unknown, or none where one is needed.
-// PERMISSION_DENIED: the caller's scopes do not hold the method's.
-Authenticated Authenticate(const CallerTable& callers, Method method,
+// The caller by the name of its certificate, else by its bearer token, else by the listener that it
+// came by, else the anonymous one; Everyone() where nobody is asked, and for calls that probes
+// make. Valid as long as `callers`. UNAUTHENTICATED `authorization`: a token that is unknown, or
+// none where one is needed. PERMISSION_DENIED: the caller's scopes do not hold the method's.
+Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
                            const grpc::CallbackServerContext& context);
 
 }  // namespace warpfold

@@ -2,23 +2,20 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "grpcpp/grpcpp.h"
 #include "grpcpp/resource_quota.h"
 #include "kernels/numerics.h"
 #include "kernels/ops/catalogue.h"
 #include "kernels/values.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/health_service.h"
-#include "server/frontend/kserve/inference_service.h"
+#include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/reflection_service.h"
-#include "server/frontend/service.h"
 #include "server/frontend/state_message.h"
 #include "server/frontend/stream_payload.h"
-#include "server/frontend/tensor_service.h"
 #include "server/frontend/wire_message.h"
 
 namespace warpfold {
@@ -99,113 +96,96 @@ int MaxReceiveBytes(const Limits& limits) {
       std::min(kMax, limits.max_message_bytes + static_cast<std::int64_t>(kHeaderBytesMax)));
 }
 
-int ToMs(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
-
-// gRPC sets TCP_USER_TIMEOUT to the keepalive's timeout, too.
-void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& builder) {
-  // A client may ask by PING whether the server is still there: once a second, whether a call of
-  // its waits or not. gRPC would end the connection at the third within five minutes.
-  constexpr int kClientPingMsMin = 500;
-  const std::pair<const char*, int> arguments[] = {
-      {GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_max},
-      {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, ToMs(limits.handshake_timeout)},
-      {GRPC_ARG_KEEPALIVE_TIME_MS, ToMs(limits.keepalive)},
-      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ToMs(limits.keepalive_timeout)},
-      {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-      {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMsMin}};
-  for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
-  if (limits.idle_timeout.count() > 0) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToMs(limits.idle_timeout));
-  }
-  if (limits.age_max.count() > 0) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, ToMs(limits.age_max));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, ToMs(limits.age_grace));
-  }
+ListenerOptions ListenerOptionsOf(const GrpcServerOptions& options) {
+  return {.tls = options.tls,
+          .takes_compressed = options.takes_compressed,
+          .has_reflection = options.reflection_streams_max > 0,
+          .connections = options.connections,
+          .message_bytes_max = MaxReceiveBytes(options.limits),
+          .version = options.version,
+          .info = MakeInfo(options)};
 }
 
 class GrpcServerImpl final : public GrpcServer {
  public:
-  GrpcServerImpl(const GrpcServerOptions& options, CallerTable callers,
+  GrpcServerImpl(const GrpcServerOptions& options, Admitted admitted,
                  AdmissionController& admission, Scheduler& scheduler, TensorTable& tensors,
                  RegionTable& regions, Metrics& metrics, AccessLog& access_log)
       : limits_(options.limits),
-        callers_(std::move(callers)),
+        callers_(std::move(admitted.callers)),
+        security_warnings_(std::move(admitted.security_warnings)),
         health_board_(options.health_watches_max),
         checks_(kChecksMax),
         reflection_places_(options.reflection_streams_max),
         watchdog_(kWatchdogTurn, [&admission] { return TakeShortage(admission); }),
         uploads_(UploadPlacesOf(options), UploadBytesOf(options)),
-        services_{limits_,   callers_, admission,  scheduler, tensors,    regions,
-                  watchdog_, metrics,  access_log, uploads_,  drain_end_, options.piece_bytes},
-        reductions_(services_, MakeInfo(options)),
-        tensors_(services_),
-        inference_(services_, options.version, health_board_.serving()),
-        health_(services_, health_board_, checks_),
-        reflection_(services_, reflection_places_,
-                    {kReductionService, kTensorService, kInferenceService, kReflectionService,
-                     kHealthService}) {}
+        services_{.limits = limits_,
+                  .callers = callers_,
+                  .security_warnings = security_warnings_,
+                  .admission = admission,
+                  .scheduler = scheduler,
+                  .tensors = tensors,
+                  .regions = regions,
+                  .watchdog = watchdog_,
+                  .metrics = metrics,
+                  .access_log = access_log,
+                  .uploads = uploads_,
+                  .drain_end = drain_end_,
+                  .piece_bytes = options.piece_bytes} {
+    received_.Resize(ReceivedBytesMax(options.limits));
+  }
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
-    grpc::ServerBuilder builder;
-    SetConnectionLimits(options.connections, builder);
-    // Two servers on one port would share its connections silently.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    // gRPC would let every stream send up to its estimate of the connection's bandwidth and delay,
-    // some megabytes on a fast one, whether anybody reads it or not: a thousand streams that waited
-    // for a lane filled 1.1 GB, and fill 0.1 now. Who is read from is let send the message that is
-    // read, and is as fast as before (256 MiB by one and by four streams, loopback).
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    received_.Resize(ReceivedBytesMax(options.limits));
-    builder.SetResourceQuota(received_);
-    builder.SetMaxReceiveMessageSize(MaxReceiveBytes(options.limits));
-    // gRPC would decompress a whole message before it looks at its size: a thousand times what was
-    // sent, of 3 MB 3 GB.
-    for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-      builder.SetCompressionAlgorithmSupportStatus(algorithm, options.takes_compressed);
-    }
-    builder.AddListeningPort(
-        options.listen_address,
-        options.tls != nullptr ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
-        &port_);
-    builder.RegisterService(&reductions_);
-    builder.RegisterService(&tensors_);
-    builder.RegisterService(&inference_);
-    builder.RegisterService(&health_);
-    if (options.reflection_streams_max > 0) builder.RegisterService(&reflection_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("listen-address: cannot listen on ", options.listen_address));
+    const ListenerOptions of_each = ListenerOptionsOf(options);
+    const ListenerParts parts{.services = services_,
+                              .health_board = health_board_,
+                              .checks = checks_,
+                              .reflection_places = reflection_places_,
+                              .model_counts = model_counts_,
+                              .received = received_};
+    for (const ListenAddress& address : options.listen) {
+      absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Start(address, of_each, parts);
+      if (!listener.ok()) return listener.status();
+      listeners_.push_back(*std::move(listener));
     }
     return absl::OkStatus();
   }
 
-  int port() const override { return port_; }
+  std::vector<ListenAddress> addresses() const override {
+    std::vector<ListenAddress> addresses;
+    for (const auto& listener : listeners_) addresses.push_back(listener->address());
+    return addresses;
+  }
   void SetLimits(const Limits& limits) override {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
   }
-  void SetCallers(CallerTable callers) override {
-    callers.KeepUse(callers_.Get());
-    callers_.Set(std::move(callers));
+  const CallerTable& callers() const override { return callers_.Get(); }
+  void SetAdmitted(Admitted admitted) override {
+    admitted.callers.KeepUse(callers_.Get());
+    callers_.Set(std::move(admitted.callers));
+    security_warnings_.Set(std::move(admitted.security_warnings));
   }
   void StartServing() override { health_board_.SetServing(true); }
   void StopServing() override { health_board_.SetServing(false); }
 
   void Shutdown(std::chrono::milliseconds grace) override {
-    if (server_ == nullptr) return;
+    if (is_shut_down_) return;
+    is_shut_down_ = true;
     const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
     drain_end_.Set(end);
     health_board_.Close();
-    server_->Shutdown(end);
-    server_->Wait();
-    server_ = nullptr;
+    std::vector<std::jthread> at_once;
+    for (const auto& listener : listeners_) {
+      at_once.emplace_back([&listener, end] { listener->Shutdown(end); });
+    }
   }
 
  private:
   InForce<Limits> limits_;
   InForce<CallerTable> callers_;
+  InForce<std::vector<std::string>> security_warnings_;
   grpc::ResourceQuota received_{"received"};
   // Calls, which the watchdog may hold for longer than gRPC, give their places back to these.
   HealthBoard health_board_;
@@ -214,14 +194,10 @@ class GrpcServerImpl final : public GrpcServer {
   Watchdog watchdog_;
   UploadPlaces uploads_;
   DrainEnd drain_end_;
+  kserve::ModelCounts model_counts_;
   const Services services_;
-  ReductionServiceImpl reductions_;
-  TensorServiceImpl tensors_;
-  kserve::InferenceServiceImpl inference_;
-  HealthServiceImpl health_;
-  ReflectionServiceImpl reflection_;
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  bool is_shut_down_ = false;
 };
 
 }  // namespace
@@ -235,10 +211,10 @@ std::size_t ReceivedBytesMax(const Limits& limits) {
 }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
-    const GrpcServerOptions& options, CallerTable callers, AdmissionController& admission,
+    const GrpcServerOptions& options, Admitted admitted, AdmissionController& admission,
     Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
     AccessLog& access_log) {
-  auto server = std::make_unique<GrpcServerImpl>(options, std::move(callers), admission, scheduler,
+  auto server = std::make_unique<GrpcServerImpl>(options, std::move(admitted), admission, scheduler,
                                                  tensors, regions, metrics, access_log);
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;

@@ -1,5 +1,5 @@
-// The gRPC server: our services, the Open Inference Protocol's, health checking and reflection on
-// one port.
+// The gRPC server: our services, the Open Inference Protocol's, health checking and reflection, at
+// one address or more.
 //
 // Step of a request: 1. Start, Shutdown and destruction belong to one thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_GRPC_SERVER_H_
@@ -18,7 +18,9 @@
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
 #include "server/device/executor.h"
+#include "server/frontend/listener.h"
 #include "server/frontend/tls.h"
+#include "server/listen_address.h"
 #include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 
@@ -29,21 +31,10 @@ namespace warpfold {
 // Above it gRPC ends some of the calls that are being received.
 std::size_t ReceivedBytesMax(const Limits& limits);
 
-// What bounds a connection, whatever its calls are.
-struct ConnectionLimits {
-  int streams_max = 128;
-  std::chrono::milliseconds handshake_timeout{10'000};
-  std::chrono::milliseconds idle_timeout{0};  // 0: none
-  std::chrono::milliseconds age_max{0};       // 0: none
-  std::chrono::milliseconds age_grace{3'600'000};
-  std::chrono::milliseconds keepalive{60'000};
-  std::chrono::milliseconds keepalive_timeout{20'000};
-};
-
 struct GrpcServerOptions {
-  std::string listen_address;     // "127.0.0.1:50051"; port 0 takes any
-  TlsCertificate* tls = nullptr;  // outlives the server; null: no TLS
-  bool takes_compressed = false;  // messages, whose memory is bounded by nothing then
+  std::vector<ListenAddress> listen;  // one or more; port 0 takes any
+  TlsCertificate* tls = nullptr;      // of those with a port; outlives the server; null: no TLS
+  bool takes_compressed = false;      // messages, whose memory is bounded by nothing then
   ConnectionLimits connections;
   int health_watches_max = 1024;
   int reflection_streams_max = 16;                   // 0: no reflection
@@ -54,27 +45,38 @@ struct GrpcServerOptions {
   std::vector<DeviceInfo> devices;
 };
 
+// Who may call.
+struct Admitted {
+  CallerTable callers;
+  std::vector<std::string> security_warnings;  // that GetServerInfo says
+};
+
 class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
 
-  // Listens; health (health_service.h) says SERVING for "liveness" and, until StartServing,
-  // NOT_SERVING for the other names. `admission`, `scheduler`,
-  // `tensors`, `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming
-  // the address: cannot listen there.
+  // Listens, at all addresses or none; health (health_service.h) says SERVING for "liveness" and,
+  // until StartServing, NOT_SERVING for the other names. `admission`, `scheduler`, `tensors`,
+  // `regions`, `metrics` and `access_log` must outlive the server. UNAVAILABLE, naming the address:
+  // cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
-      const GrpcServerOptions& options, CallerTable callers, AdmissionController& admission,
+      const GrpcServerOptions& options, Admitted admitted, AdmissionController& admission,
       Scheduler& scheduler, TensorTable& tensors, RegionTable& regions, Metrics& metrics,
       AccessLog& access_log);
 
-  virtual int port() const = 0;
+  // Where it listens, with the ports that it has.
+  virtual std::vector<ListenAddress> addresses() const = 0;
+  int port() const { return FirstPort(addresses()); }
 
   // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
   // it.
   virtual void SetLimits(const Limits& limits) = 0;
 
+  // Those in force. Valid as long as this object.
+  virtual const CallerTable& callers() const = 0;
+
   // For calls that begin from now on; streams that have begun go on.
-  virtual void SetCallers(CallerTable callers) = 0;
+  virtual void SetAdmitted(Admitted admitted) = 0;
 
   // All names are SERVING from now on.
   virtual void StartServing() = 0;

@@ -24,7 +24,7 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
         .call = parameter.call,
         .release = parameter.call_requester};
     const auto [caller, status] =
-        Authenticate(services_.callers.Get(), served_.method, *arrived.context);
+        Authenticate(services_.callers.Get(), services_.listener, served_.method, *arrived.context);
     arrived.caller = caller;
     if (status.ok()) return served_.begin(std::move(arrived));
     AnsweredCall::Begin(
@@ -56,7 +56,8 @@ void RawService::ServeStream(Method method, BeginStream begin) {
   Add(method,
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
           [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
-            const auto [caller, status] = Authenticate(services_.callers.Get(), method, *context);
+            const auto [caller, status] =
+                Authenticate(services_.callers.Get(), services_.listener, method, *context);
             const ArrivedStream arrived{context, caller};
             return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
           }));

@@ -1,19 +1,17 @@
 #include "server/frontend/running_server.h"
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "grpcpp/grpcpp.h"
-#include "server/host_port.h"
 #include "warpfold/v1/reduction.grpc.pb.h"
 
 namespace warpfold {
 
-absl::StatusOr<std::string> AskServerVersion(const std::string& address) {
-  const std::optional<HostPort> listen = ParseHostPort(address);
-  const std::string target = listen.has_value() ? ToString(Reachable(*listen)) : address;
+absl::StatusOr<std::string> AskServerVersion(const ListenAddress& address) {
+  const HostPort* tcp = address.tcp();
+  const std::string target = tcp != nullptr ? ToString(Reachable(*tcp)) : ToString(address);
   const auto stub = v1::ReductionService::NewStub(
       grpc::CreateChannel(target, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/listen_address.h"
 
 namespace warpfold {
 
-// The version of the server that listens at `address`, host:port, without TLS; "that is starting"
+// The version of the server that listens at `address`, without TLS; "that is starting"
 // of one that serves nobody yet. An address of all interfaces is asked by loopback. UNAVAILABLE: it
 // does not answer within two seconds. Waits.
-absl::StatusOr<std::string> AskServerVersion(const std::string& address);
+absl::StatusOr<std::string> AskServerVersion(const ListenAddress& address);
 
 }  // namespace warpfold
 

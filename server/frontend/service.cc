@@ -71,6 +71,9 @@ v1::GetServerInfoResponse ReductionServiceImpl::Info() const {
   const Limits& limits = services_.limits.Get();
   Fill(limits, info.mutable_limits());
   info.set_shared_memory_prefix(limits.regions.shared_prefix);
+  for (const std::string& warning : services_.security_warnings.Get()) {
+    info.add_security_warnings(warning);
+  }
   return info;
 }
 

@@ -3,6 +3,8 @@
 #define WARPFOLD_SERVER_FRONTEND_SERVICES_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "server/core/admission.h"
 #include "server/core/caller_table.h"
@@ -23,6 +25,7 @@ namespace warpfold {
 struct Services {
   const InForce<Limits>& limits;
   const InForce<CallerTable>& callers;
+  const InForce<std::vector<std::string>>& security_warnings;  // GetServerInfo's
   AdmissionController& admission;
   Scheduler& scheduler;
   TensorTable& tensors;
@@ -32,7 +35,8 @@ struct Services {
   AccessLog& access_log;
   UploadPlaces& uploads;
   const DrainEnd& drain_end;
-  std::int64_t piece_bytes;  // that a lane takes at a time
+  std::int64_t piece_bytes;   // that a lane takes at a time
+  std::string listener = {};  // by which calls come: its address's name
 };
 
 }  // namespace warpfold

@@ -4,9 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <ctime>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -91,6 +93,29 @@ UniqueKey PrivateKey(const std::string& pem) {
   return UniqueKey(PEM_read_bio_PrivateKey(BioOf(pem).get(), nullptr, no_password, nullptr));
 }
 
+// Null: OpenSSL does not take it.
+std::shared_ptr<SSL_CTX> MakeContext(const std::string& certificate, const std::string& key,
+                                     const std::string& client_ca) {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  if (context == nullptr) return nullptr;
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  const std::vector<UniqueX509> chain = Certificates(certificate);
+  bool is_taken = SSL_CTX_use_certificate(context.get(), chain.front().get()) == 1 &&
+                  SSL_CTX_use_PrivateKey(context.get(), PrivateKey(key).get()) == 1;
+  for (auto one = std::next(chain.begin()); one != chain.end(); ++one) {
+    is_taken = is_taken && SSL_CTX_add1_chain_cert(context.get(), one->get()) == 1;
+  }
+  if (!client_ca.empty()) {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    for (const UniqueX509& authority : Certificates(client_ca)) {
+      X509_STORE* const store = SSL_CTX_get_cert_store(context.get());
+      is_taken = is_taken && X509_STORE_add_cert(store, authority.get()) == 1;
+    }
+  }
+  ERR_clear_error();
+  return is_taken ? context : nullptr;
+}
+
 // gRPC's C++ interface can watch files but cannot be handed a certificate, and once it has taken a
 // pair that does not fit (1.51) it serves none at all. The core's fetcher can.
 class FetchingCredentials final : public grpc::ServerCredentials {
@@ -137,6 +162,8 @@ absl::StatusOr<TlsCertificate::Pem> TlsCertificate::Read(const TlsFiles& files) 
   }
   pem.certificate = *std::move(certificate);
   pem.private_key = *std::move(key);
+  pem.context = MakeContext(pem.certificate, pem.private_key, pem.client_ca);
+  if (pem.context == nullptr) return Bad("tls-cert", files.certificate, "is not taken by OpenSSL");
   return pem;
 }
 
@@ -151,7 +178,7 @@ absl::Status TlsCertificate::Reload() {
   if (!pem.ok()) return pem.status();
   absl::MutexLock lock(&mutex_);
   pem_ = *std::move(pem);
-  is_new_ = true;
+  ++loading_;
   return absl::OkStatus();
 }
 
@@ -160,16 +187,22 @@ absl::Time TlsCertificate::not_after() const {
   return pem_.not_after;
 }
 
+std::shared_ptr<SSL_CTX> TlsCertificate::Context() const {
+  absl::MutexLock lock(&mutex_);
+  return pem_.context;
+}
+
 grpc_ssl_certificate_config_reload_status TlsCertificate::Fetch(
-    void* self, grpc_ssl_server_certificate_config** out) {
-  TlsCertificate& tls = *static_cast<TlsCertificate*>(self);
+    void* fetcher, grpc_ssl_server_certificate_config** out) {
+  std::int64_t& fetched = static_cast<Fetcher*>(fetcher)->fetched;
+  TlsCertificate& tls = static_cast<Fetcher*>(fetcher)->tls;
   absl::MutexLock lock(&tls.mutex_);
-  if (!tls.is_new_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  if (fetched == tls.loading_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pair{tls.pem_.private_key.c_str(), tls.pem_.certificate.c_str()};
   // gRPC 1.51 wants roots even where no client is asked for a certificate; then any will do.
   const std::string& roots = tls.pem_.client_ca.empty() ? tls.pem_.certificate : tls.pem_.client_ca;
   *out = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
-  tls.is_new_ = false;
+  fetched = tls.loading_;
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
 
@@ -177,8 +210,10 @@ std::shared_ptr<grpc::ServerCredentials> TlsCertificate::Credentials() {
   const auto clients = files_.client_ca.empty()
                            ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                            : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  absl::MutexLock lock(&mutex_);
+  Fetcher& fetcher = fetchers_.emplace_back(Fetcher{*this});
   return std::make_shared<FetchingCredentials>(grpc_ssl_server_credentials_create_with_options(
-      grpc_ssl_server_credentials_create_options_using_config_fetcher(clients, &Fetch, this)));
+      grpc_ssl_server_credentials_create_options_using_config_fetcher(clients, &Fetch, &fetcher)));
 }
 
 }  // namespace warpfold

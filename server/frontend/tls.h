@@ -9,6 +9,7 @@
 #define WARPFOLD_SERVER_FRONTEND_TLS_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@
 #include "absl/time/time.h"
 #include "grpc/grpc_security.h"
 #include "grpcpp/security/server_credentials.h"
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 
 namespace warpfold {
 
@@ -44,7 +47,11 @@ class TlsCertificate {
   absl::Time not_after() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For one port. This object must outlive the server that listens there.
-  std::shared_ptr<grpc::ServerCredentials> Credentials();
+  std::shared_ptr<grpc::ServerCredentials> Credentials() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The same for servers that are not gRPC's: the context of one connection, made of what is in
+  // use now.
+  std::shared_ptr<ssl_ctx_st> Context() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Pem {
@@ -52,17 +59,24 @@ class TlsCertificate {
     std::string private_key;
     std::string client_ca;
     absl::Time not_after;
+    std::shared_ptr<ssl_ctx_st> context;
+  };
+  // What one port has fetched.
+  struct Fetcher {
+    TlsCertificate& tls;
+    std::int64_t fetched = 0;  // the loading; under the lock
   };
 
   TlsCertificate(TlsFiles files, Pem pem) : files_(std::move(files)), pem_(std::move(pem)) {}
   static absl::StatusOr<Pem> Read(const TlsFiles& files);
-  static grpc_ssl_certificate_config_reload_status Fetch(void* self,
+  static grpc_ssl_certificate_config_reload_status Fetch(void* fetcher,
                                                          grpc_ssl_server_certificate_config** out);
 
   const TlsFiles files_;
   mutable absl::Mutex mutex_;
   Pem pem_ ABSL_GUARDED_BY(mutex_);
-  bool is_new_ ABSL_GUARDED_BY(mutex_) = true;  // gRPC has not fetched it yet
+  std::int64_t loading_ ABSL_GUARDED_BY(mutex_) = 1;      // how often it was loaded
+  std::deque<Fetcher> fetchers_ ABSL_GUARDED_BY(mutex_);  // one a port, whose addresses stay
 };
 
 }  // namespace warpfold

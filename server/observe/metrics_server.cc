@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -18,11 +19,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "prometheus/text_serializer.h"
 #include "server/host_port.h"
+#include "server/observe/page_socket.h"
 #include "server/owned_descriptor.h"
 
 namespace warpfold {
@@ -82,18 +86,41 @@ int PortOf(int listener) {
                                            : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
-std::string HttpAnswer(absl::string_view status, absl::string_view body, bool sends_body = true) {
+std::string HttpAnswer(absl::string_view status, absl::string_view body,
+                       absl::string_view headers = "") {
   return absl::StrCat("HTTP/1.1 ", status,
                       "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
                       "Content-Length: ",
-                      body.size(), "\r\nConnection: close\r\n\r\n", sends_body ? body : "");
+                      body.size(), "\r\nConnection: close\r\n", headers, "\r\n", body);
+}
+
+// The value of the header; none: it is not there. Of two the answer is neither's.
+std::optional<std::string> HeaderOf(absl::string_view request, absl::string_view name) {
+  std::optional<std::string> value;
+  for (const absl::string_view line : absl::StrSplit(request, "\r\n")) {
+    const std::pair<absl::string_view, absl::string_view> header =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (!absl::EqualsIgnoreCase(header.first, name)) continue;
+    const absl::string_view text = absl::StripAsciiWhitespace(header.second);
+    value = value.has_value() ? "" : std::string(text);
+  }
+  return value;
+}
+
+// Of the thread that calls: to write to one fails, and does not end the process.
+void IgnoreGoneClients() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
 class PageServer final : public MetricsServer {
  public:
-  PageServer(OwnedDescriptor listener, OwnedDescriptor wake,
+  PageServer(MetricsServerOptions options, OwnedDescriptor listener, OwnedDescriptor wake,
              std::vector<std::shared_ptr<prometheus::Collectable>> pages)
-      : pages_(std::move(pages)),
+      : options_(std::move(options)),
+        pages_(std::move(pages)),
         listener_(std::move(listener)),
         wake_(std::move(wake)),
         port_(PortOf(listener_.get())),
@@ -107,15 +134,19 @@ class PageServer final : public MetricsServer {
   int port() const override { return port_; }
 
  private:
+  using Step = PageSocket::Step;
+
   struct Connection {
-    OwnedDescriptor socket;
+    PageSocket socket;
     PageClock::time_point end;
     std::string request = {};
-    std::string answer = {};  // what is left of it
-    bool is_answered = false;
+    std::string answer = {};
+    absl::string_view unsent = {};  // of the answer
+    std::string rest = {};          // what came behind the request, and is left alone
   };
 
   void Serve(const std::stop_token& stop) {
+    IgnoreGoneClients();
     while (true) {
       Await();
       if (stop.stop_requested()) return;
@@ -138,8 +169,7 @@ class PageServer final : public MetricsServer {
       next = accepts_from_;
     }
     for (const Connection& connection : connections_) {
-      const short event = connection.answer.empty() ? POLLIN : POLLOUT;
-      events.push_back({connection.socket.get(), event, 0});
+      events.push_back({connection.socket.descriptor(), connection.socket.awaited(), 0});
       next = std::min(next.value_or(connection.end), connection.end);
     }
     int timeout_ms = -1;
@@ -156,7 +186,9 @@ class PageServer final : public MetricsServer {
           accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.get() >= 0) {
         if (connections_.size() == kConnectionsMax) connections_.pop_front();
-        connections_.push_back({.socket = std::move(socket), .end = now + kClientTimeout});
+        const auto tls = options_.tls_context != nullptr ? options_.tls_context() : nullptr;
+        connections_.push_back(
+            {.socket = PageSocket(std::move(socket), tls.get()), .end = now + kClientTimeout});
       } else if (errno == EMFILE || errno == ENFILE) {
         // Who waits takes the place of the oldest, or waits on.
         accepts_from_ = now + kAcceptPause;
@@ -170,64 +202,73 @@ class PageServer final : public MetricsServer {
 
   // Takes and sends what it can without waiting. False: there is nothing more to do.
   bool GoOn(Connection& connection) const {
-    if (!connection.is_answered) {
-      if (!TakeRequest(connection)) return false;
-      if (!connection.is_answered) return true;
+    if (connection.answer.empty()) {
+      const Step step = TakeRequest(connection);
+      if (step != Step::kDone) return step == Step::kWaits;
+      connection.unsent = connection.answer;
     }
-    if (!connection.answer.empty()) return Send(connection);
+    while (!connection.unsent.empty()) {
+      const Step step = connection.socket.Write(connection.unsent);
+      if (step != Step::kDone) return step == Step::kWaits;
+      if (connection.unsent.empty()) connection.socket.EndWriting();
+    }
     // The answer has gone. Closed before the client's own end, with bytes of its that nobody read,
     // the connection would be reset under it.
-    char rest[4096];
-    const ssize_t count = recv(connection.socket.get(), rest, sizeof(rest), 0);
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+    connection.rest.clear();
+    const Step step = connection.socket.Read(connection.rest);
+    return step != Step::kEnded;
   }
 
-  // False: the client is gone.
-  bool TakeRequest(Connection& connection) const {
-    char buffer[4096];
+  // kDone: it is answered.
+  Step TakeRequest(Connection& connection) const {
     while (true) {
-      const ssize_t count = recv(connection.socket.get(), buffer, sizeof(buffer), 0);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno == EAGAIN;
-      if (count == 0) return false;
-      connection.request.append(buffer, static_cast<std::size_t>(count));
+      const Step step = connection.socket.Read(connection.request);
+      if (step != Step::kDone) return step;
       if (connection.request.find("\r\n\r\n") != std::string::npos) {
-        connection.answer = Answer(connection.request);
-      } else if (connection.request.size() > kRequestBytesMax) {
+        connection.answer = Answer(connection);
+        return Step::kDone;
+      }
+      if (connection.request.size() > kRequestBytesMax) {
         connection.answer = HttpAnswer("431 Request Header Fields Too Large", "");
-      }
-      if (!connection.answer.empty()) {
-        connection.is_answered = true;
-        return true;
+        return Step::kDone;
       }
     }
-  }
-
-  static bool Send(Connection& connection) {
-    while (!connection.answer.empty()) {
-      const ssize_t count = send(connection.socket.get(), connection.answer.data(),
-                                 connection.answer.size(), MSG_NOSIGNAL);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno == EAGAIN;
-      connection.answer.erase(0, static_cast<std::size_t>(count));
-    }
-    shutdown(connection.socket.get(), SHUT_WR);
-    return true;
   }
 
   // "GET /metrics HTTP/1.1\r\n..."
-  std::string Answer(const std::string& request) const {
+  std::string Answer(const Connection& connection) const {
+    const std::string& request = connection.request;
     const std::vector<absl::string_view> words = absl::StrSplit(
         absl::string_view(request).substr(0, request.find("\r\n")), absl::MaxSplits(' ', 2));
     if (words.size() < 3 || words[2].substr(0, 5) != "HTTP/") {
       return HttpAnswer("400 Bad Request", "");
     }
-    const bool is_head = words[0] == "HEAD";
-    if (words[0] != "GET" && !is_head) return HttpAnswer("405 Method Not Allowed", "");
-    if (words[1].substr(0, words[1].find('?')) != "/metrics") {
-      return HttpAnswer("404 Not Found", "the page is /metrics\n", !is_head);
+    if (words[0] != "GET" && words[0] != "HEAD") return HttpAnswer("405 Method Not Allowed", "");
+    std::string answer = AnswerGet(connection, words[1].substr(0, words[1].find('?')));
+    if (words[0] == "HEAD") answer.resize(answer.find("\r\n\r\n") + 4);
+    return answer;
+  }
+
+  std::string AnswerGet(const Connection& connection, absl::string_view path) const {
+    switch (AccessOf(connection)) {
+      case PageAccess::kGranted:
+        break;
+      case PageAccess::kUnauthenticated:
+        return HttpAnswer("401 Unauthorized", "the page is for callers with a token\n",
+                          "WWW-Authenticate: Bearer\r\n");
+      case PageAccess::kForbidden:
+        return HttpAnswer("403 Forbidden", "the caller lacks the scope metrics\n");
     }
-    return HttpAnswer("200 OK", Page(), !is_head);
+    if (path != "/metrics") return HttpAnswer("404 Not Found", "the page is /metrics\n");
+    return HttpAnswer("200 OK", Page());
+  }
+
+  PageAccess AccessOf(const Connection& connection) const {
+    if (options_.access == nullptr) return PageAccess::kGranted;
+    const absl::string_view request(connection.request);
+    return options_.access(
+        {.certificate_names = connection.socket.CertificateNames(),
+         .authorization = HeaderOf(request.substr(0, request.find("\r\n\r\n")), "authorization")});
   }
 
   std::string Page() const {
@@ -241,6 +282,7 @@ class PageServer final : public MetricsServer {
     return std::move(text).str();
   }
 
+  const MetricsServerOptions options_;
   const std::vector<std::shared_ptr<prometheus::Collectable>> pages_;
   const OwnedDescriptor listener_;
   const OwnedDescriptor wake_;
@@ -253,12 +295,13 @@ class PageServer final : public MetricsServer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
-    const std::string& address, std::vector<std::shared_ptr<prometheus::Collectable>> pages) {
-  absl::StatusOr<OwnedDescriptor> listener = ListenOn(address);
+    MetricsServerOptions options, std::vector<std::shared_ptr<prometheus::Collectable>> pages) {
+  absl::StatusOr<OwnedDescriptor> listener = ListenOn(options.address);
   if (!listener.ok()) return listener.status();
   OwnedDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake.get() < 0) return CannotListen(address, std::strerror(errno));
-  return std::make_unique<PageServer>(*std::move(listener), std::move(wake), std::move(pages));
+  if (wake.get() < 0) return CannotListen(options.address, std::strerror(errno));
+  return std::make_unique<PageServer>(std::move(options), *std::move(listener), std::move(wake),
+                                      std::move(pages));
 }
 
 }  // namespace warpfold

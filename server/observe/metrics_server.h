@@ -9,14 +9,34 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "prometheus/collectable.h"
 
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+
 namespace warpfold {
+
+// What a client shows of itself.
+struct ShownIdentity {
+  std::vector<std::string> certificate_names;
+  std::optional<std::string> authorization;  // the header's value
+};
+
+enum class PageAccess { kGranted, kUnauthenticated, kForbidden };
+
+struct MetricsServerOptions {
+  std::string address;  // "127.0.0.1:9464"; port 0 takes any
+  // Asked at each connection; null: no TLS.
+  std::function<std::shared_ptr<ssl_ctx_st>()> tls_context = nullptr;
+  // Whether a client may read the page; null: everyone may.
+  std::function<PageAccess(const ShownIdentity&)> access = nullptr;
+};
 
 class MetricsServer {
  public:
@@ -24,11 +44,10 @@ class MetricsServer {
   static constexpr std::size_t kConnectionsMax = 64;
   static constexpr std::size_t kRequestBytesMax = 8192;
 
-  // Listens on `address` ("127.0.0.1:9464"; port 0 takes any) and serves `pages` under /metrics.
-  // REQUIRES: ParseHostPort takes `address`.
+  // Listens, and serves `pages` under /metrics. REQUIRES: ParseHostPort takes the address.
   // UNAVAILABLE, naming the address: cannot listen there.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
-      const std::string& address, std::vector<std::shared_ptr<prometheus::Collectable>> pages);
+      MetricsServerOptions options, std::vector<std::shared_ptr<prometheus::Collectable>> pages);
 
   virtual ~MetricsServer() = default;
 

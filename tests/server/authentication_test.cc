@@ -29,7 +29,7 @@ std::string Line(const char* name, const char* token, const char* scopes) {
 class AuthenticationTest : public FrontendFixture {
  protected:
   void Serve(const std::string& callers) {
-    callers_ = *CallerTable::Parse(callers);
+    callers_ = *CallerTable::Parse(callers, {});
     ServeEveryone();
   }
   void ServeEveryone() {
@@ -164,10 +164,10 @@ TEST_F(AuthenticationTest, OnlyOneBearerTokenIsTaken) {
 TEST_F(AuthenticationTest, CallersChangeWhileItServes) {
   Serve(Line("reducer", kReducer, "reduce"));
   EXPECT_TRUE(CallAs(Method::kGetServerInfo, kReducer).ok());
-  server_->SetCallers(*CallerTable::Parse(Line("uploader", kUploader, "resident")));
+  server_->SetAdmitted({*CallerTable::Parse(Line("uploader", kUploader, "resident"), {}), {}});
   EXPECT_TRUE(IsRefused(CallAs(Method::kGetServerInfo, kReducer)));
   EXPECT_TRUE(CallAs(Method::kGetServerInfo, kUploader).ok());
-  server_->SetCallers(CallerTable());
+  server_->SetAdmitted({});
   EXPECT_TRUE(Call(Method::kGetServerInfo, {}).ok());
 }
 

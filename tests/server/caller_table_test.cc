@@ -18,13 +18,14 @@ constexpr char kOther[] = "another-token-of-some-length";
 std::string HexOf(absl::string_view token) { return ToHex(HashOf(token)); }
 
 CallerTable Parsed(const std::string& text) {
-  absl::StatusOr<CallerTable> table = CallerTable::Parse(text);
+  absl::StatusOr<CallerTable> table = CallerTable::Parse(text, {"127.0.0.1:1", "unix:/run/a"});
   EXPECT_TRUE(table.ok()) << table.status();
   return table.ok() ? *std::move(table) : CallerTable();
 }
 
 std::string ErrorOf(const std::string& text) {
-  const absl::StatusOr<CallerTable> table = CallerTable::Parse(text);
+  const absl::StatusOr<CallerTable> table =
+      CallerTable::Parse(text, {"127.0.0.1:1", "unix:/run/a"});
   EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument) << text;
   return std::string(table.status().message());
 }
@@ -64,6 +65,24 @@ TEST(CallerTableTest, NobodyIsFoundInATableWithoutTokens) {
   EXPECT_FALSE(table.has_tokens());
 }
 
+TEST(CallerTableTest, FindsCallersByListener) {
+  const CallerTable table = Parsed(
+      "caller=edge listener=unix:/run/a scopes=reduce\n"
+      "caller=local listener=127.0.0.1:1 scopes=metrics\n");
+  ASSERT_NE(table.OfListener("unix:/run/a"), nullptr);
+  EXPECT_EQ(table.OfListener("unix:/run/a")->name, "edge");
+  EXPECT_EQ(table.OfListener("127.0.0.1:1")->name, "local");
+  EXPECT_EQ(table.OfListener("unix:/run/b"), nullptr);
+  EXPECT_EQ(table.anonymous(), nullptr);
+}
+
+TEST(CallerTableTest, FindsTheTokenOfAHeader) {
+  EXPECT_EQ(BearerToken("Bearer abc"), "abc");
+  EXPECT_EQ(BearerToken("bEARER abc"), "abc");
+  EXPECT_EQ(BearerToken("Basic abc"), std::nullopt);
+  EXPECT_EQ(BearerToken("Bearer"), std::nullopt);
+}
+
 TEST(CallerTableTest, AsksNobodyWithoutAFile) {
   EXPECT_TRUE(CallerTable().asks_nobody());
   for (const ScopeRow& row : kScopes) EXPECT_TRUE(Everyone().scopes.Has(row.scope)) << row.name;
@@ -99,7 +118,8 @@ TEST(CallerTableTest, NamesTheLineThatIsWrong) {
   } cases[] = {
       {"", "no line names a caller"},
       {"# nothing\n\n", "no line names a caller"},
-      {"caller=a scopes=reduce", "line 1: caller: has neither token-sha256 nor certificate"},
+      {"caller=a scopes=reduce",
+       "line 1: caller: has neither token-sha256, certificate nor listener"},
       {absl::StrCat(good, "caller=a certificate=x scopes=reduce"), "line 2: caller: a line above"},
       {absl::StrCat(good, "caller=b scopes=reduce token-sha256=", hash),
        "line 2: token-sha256: a token has one caller"},
@@ -107,9 +127,16 @@ TEST(CallerTableTest, NamesTheLineThatIsWrong) {
        "line 1: token-sha256: a token has one caller"},
       {"caller=a certificate=x scopes=reduce\ncaller=b certificate=x scopes=reduce",
        "line 2: certificate: a name has one caller"},
+      {"caller=a listener=unix:/run/a scopes=reduce\ncaller=b listener=unix:/run/a scopes=reduce",
+       "line 2: listener: it has one caller"},
+      {"caller=a listener=unix:/run/b scopes=reduce",
+       "line 1: listener: the server does not listen there: --listen-address has 127.0.0.1:1, "
+       "unix:/run/a"},
+      {"caller=a listener= scopes=reduce", "line 1: listener: has no value"},
       {"caller=a certificate=x", "line 1: scopes: is missing"},
       {"caller=a certificate=x scopes=reduce,",
-       "line 1: scopes: one of them is unknown: there are reduce, resident, memory, admin"},
+       "line 1: scopes: one of them is unknown: there are reduce, resident, memory, metrics, "
+       "admin"},
       {"caller=a certificate=x scopes=reduce, memory", "line 1: a word has no '='"},
       {"caller=a certificate=x scopes=reduce,admin", "line 1: scopes: admin goes with resident"},
       {"caller=a certificate=x scopes=reduce,root", "line 1: scopes: one of them is unknown"},

@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <string>
 
 #include "gtest/gtest.h"
 #include "server/owned_descriptor.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold {
 namespace {
@@ -49,11 +51,30 @@ class SocketPair {
 TEST(EndConnectionsTest, EndsThoseOfThePortAndNoOther) {
   const SocketPair ended;
   const SocketPair other;
-  EXPECT_EQ(EndConnections(ended.port()), 1);
+  EXPECT_EQ(EndConnections({HostPort{"127.0.0.1", ended.port()}}), 1);
   EXPECT_FALSE(ended.Say('a'));
   EXPECT_EQ(ended.Hear(), "");
   EXPECT_TRUE(other.Say('a'));
   EXPECT_EQ(other.Hear(), "a");
+}
+
+TEST(EndConnectionsTest, EndsThoseOfASocketAndNotItsListener) {
+  const UniqueTempFolder folder;
+  const UnixSocket socket{.path = folder.Path("a.sock")};
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  socket.path.copy(at.sun_path, sizeof(at.sun_path) - 1);
+  const auto* const address = reinterpret_cast<const sockaddr*>(&at);
+  const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), address, sizeof(at)), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  const OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(client.get(), address, sizeof(at)), 0);
+  const OwnedDescriptor accepted(accept(listener.get(), nullptr, nullptr));
+  EXPECT_EQ(EndConnections({UnixSocket{.path = folder.Path("b.sock")}}), 0);
+  EXPECT_EQ(EndConnections({socket}), 1);
+  char byte = 0;
+  EXPECT_EQ(recv(client.get(), &byte, 1, 0), 0);
 }
 
 TEST(EndConnectionsTest, LeavesAListenerAlone) {
@@ -62,7 +83,7 @@ TEST(EndConnectionsTest, LeavesAListenerAlone) {
   sockaddr_in6 address{};
   socklen_t size = sizeof(address);
   ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  EXPECT_EQ(EndConnections(ntohs(address.sin6_port)), 0);
+  EXPECT_EQ(EndConnections({HostPort{"::1", ntohs(address.sin6_port)}}), 0);
 }
 
 }  // namespace

@@ -28,11 +28,11 @@ class FrontendFixture : public ::testing::Test {
     devices_.push_back(std::move(device));
     scheduler_ = *Scheduler::Create(devices_, options);
     tensors_ = std::make_unique<TensorTable>(devices_, options_.limits.resident);
-    options_.listen_address = "127.0.0.1:0";
+    if (options_.listen.empty()) options_.listen = *ParseListenAddresses("127.0.0.1:0");
     options_.version = "test";
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
     regions_ = std::make_unique<RegionTable>(devices_, options_.limits.regions);
-    auto server = GrpcServer::Start(options_, std::move(callers_), admission_, *scheduler_,
+    auto server = GrpcServer::Start(options_, {std::move(callers_), {}}, admission_, *scheduler_,
                                     *tensors_, *regions_, metrics_, access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);

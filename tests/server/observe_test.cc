@@ -150,10 +150,10 @@ TEST(MetricsTest, AClientThatWasTooSlowIsNoDeadlineExceeded) {
 
 TEST(MetricsServerTest, ATakenPortIsAnErrorThatNamesIt) {
   const Metrics metrics({});
-  auto first = MetricsServer::Start("127.0.0.1:0", {metrics.registry()});
+  auto first = MetricsServer::Start({.address = "127.0.0.1:0"}, {metrics.registry()});
   ASSERT_TRUE(first.ok()) << first.status();
   const std::string address = "127.0.0.1:" + std::to_string((*first)->port());
-  const absl::Status status = MetricsServer::Start(address, {}).status();
+  const absl::Status status = MetricsServer::Start({.address = address}, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(std::string(status.message()).find(address), std::string::npos);
 }
@@ -163,7 +163,7 @@ TEST(MetricsServerTest, EndsAtOnceWhereverItListens) {
   for (const char* address : {"127.0.0.1:0", "0.0.0.0:0", "127.0.0.2:0"}) {
     std::chrono::steady_clock::duration ends{0};
     for (int i = 0; i < 5; ++i) {
-      auto server = MetricsServer::Start(address, {});
+      auto server = MetricsServer::Start({.address = address}, {});
       ASSERT_TRUE(server.ok()) << server.status();
       const auto start = std::chrono::steady_clock::now();
       server->reset();
@@ -215,7 +215,7 @@ class PageClient {
 
 std::unique_ptr<MetricsServer> StartPage() {
   const Metrics metrics({});
-  auto server = MetricsServer::Start("127.0.0.1:0", {metrics.registry()});
+  auto server = MetricsServer::Start({.address = "127.0.0.1:0"}, {metrics.registry()});
   EXPECT_TRUE(server.ok()) << server.status();
   return *std::move(server);
 }

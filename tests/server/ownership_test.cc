@@ -26,7 +26,7 @@ class OwnershipTest : public FrontendFixture {
     for (const char* name : {"owner", "reader", "stranger"}) {
       absl::StrAppend(&callers, Line(name, "reduce,resident,memory"));
     }
-    callers_ = *CallerTable::Parse(callers + Line("chief", "reduce,resident,memory,admin"));
+    callers_ = *CallerTable::Parse(callers + Line("chief", "reduce,resident,memory,admin"), {});
     options_.limits.regions.shared_prefix = ShmSegment::kPrefix;
     auto device = std::make_unique<GatedDevice>();
     device->Open();
@@ -237,7 +237,7 @@ TEST_F(OwnershipTest, KServesAllIsTheCallersAll) {
 
 TEST_F(OwnershipTest, ATensorOutlivesItsOwnersToken) {
   const std::string id = Create("owner");
-  server_->SetCallers(*CallerTable::Parse(Line("chief", "resident,admin")));
+  server_->SetAdmitted({*CallerTable::Parse(Line("chief", "resident,admin"), {}), {}});
   EXPECT_EQ(ReduceTensor("owner", id).error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(ListTensors("chief").size(), 1U);
   EXPECT_EQ(Delete("chief", id), StatusCode::OK);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -96,9 +97,17 @@ class Probed {
   std::unique_ptr<SelfProbe> probe_;  // the last: its thread uses the others
 };
 
+// `port` of the address's host.
+std::vector<ListenAddress> At(int port, const std::string& address = "127.0.0.1:0") {
+  HostPort at = *ParseHostPort(address);
+  at.port = port;
+  return {{at}};
+}
+
 // gRPC's own server, whose methods are none.
 class Served {
  public:
+  // "host:port" or "unix:/path"
   explicit Served(const std::string& address,
                   const std::shared_ptr<grpc::ServerCredentials>& credentials =
                       grpc::InsecureServerCredentials()) {
@@ -140,7 +149,7 @@ class Deaf {
 TEST(SelfProbeTest, AServerIsReachedWhereverItListens) {
   for (const std::string address : {"127.0.0.1:0", "0.0.0.0:0", "localhost:0", "127.0.0.2:0"}) {
     const Served served(address);
-    Probed probed({.listen_address = address, .port = served.port()});
+    Probed probed({.addresses = At(served.port(), address)});
     EXPECT_TRUE(probed.After(10).ok()) << address << ": " << probed.After(1);
   }
 }
@@ -156,18 +165,47 @@ TEST(SelfProbeTest, AServerWithTlsIsReachedWithoutACertificate) {
          .client_ca = is_mutual ? folder.Write("ca.pem", authority.certificate()) : ""});
     ASSERT_TRUE(tls.ok()) << tls.status();
     const Served served("127.0.0.1:0", (*tls)->Credentials());
-    Probed probed({.listen_address = "127.0.0.1:0", .port = served.port(), .uses_tls = true});
+    Probed probed({.addresses = At(served.port()), .uses_tls = true});
     EXPECT_TRUE(probed.After(5).ok()) << probed.After(1);
   }
+}
+
+TEST(SelfProbeTest, EveryAddressHasToAnswer) {
+  const UniqueTempFolder folder;
+  const UnixSocket socket{.path = folder.Path("a.sock")};
+  const Served tcp("127.0.0.1:0");
+  const Served local("unix:" + socket.path);
+  std::vector<ListenAddress> addresses = At(tcp.port());
+  addresses.push_back({socket});
+  Probed probed({.addresses = addresses});
+  EXPECT_TRUE(probed.After(2).ok()) << probed.After(1);
+  // Somebody takes the file away: nobody new can connect there.
+  std::filesystem::remove(socket.path);
+  EXPECT_EQ(probed.After(4), absl::UnavailableError("connect: No such file or directory"));
+  EXPECT_FALSE(probed.is_reachable());
+}
+
+// gRPC asks for the certificate once a listener.
+TEST(SelfProbeTest, TwoListenersHaveOneCertificate) {
+  const e2e::Authority authority;
+  const e2e::KeyAndCertificate own = authority.Issue();
+  const UniqueTempFolder folder;
+  auto tls = TlsCertificate::Load({.certificate = folder.Write("cert.pem", own.certificate),
+                                   .private_key = folder.Write("key.pem", own.key)});
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  const Served first("127.0.0.1:0", (*tls)->Credentials());
+  const Served second("127.0.0.2:0", (*tls)->Credentials());
+  std::vector<ListenAddress> addresses = At(first.port());
+  addresses.push_back(At(second.port(), "127.0.0.2:0").front());
+  Probed probed({.addresses = addresses, .uses_tls = true});
+  EXPECT_TRUE(probed.After(3).ok()) << probed.After(1);
 }
 
 TEST(SelfProbeTest, ADeafPortIsNotReached) {
   const Deaf deaf;
   for (const bool uses_tls : {false, true}) {
-    Probed probed({.listen_address = "127.0.0.1:0",
-                   .port = deaf.port(),
-                   .uses_tls = uses_tls,
-                   .timeout = milliseconds(10)});
+    Probed probed(
+        {.addresses = At(deaf.port()), .uses_tls = uses_tls, .timeout = milliseconds(10)});
     EXPECT_EQ(probed.After(3), absl::UnavailableError("answer: none within 10 ms"));
     EXPECT_FALSE(probed.is_reachable());
   }
@@ -176,7 +214,7 @@ TEST(SelfProbeTest, ADeafPortIsNotReached) {
 TEST(SelfProbeTest, AServerThatComesBackIsReachedAgain) {
   auto served = std::make_unique<Served>("127.0.0.1:0");
   const int port = served->port();
-  Probed probed({.listen_address = "127.0.0.1:0", .port = port});
+  Probed probed({.addresses = At(port)});
   EXPECT_TRUE(probed.After(1).ok());
   served = nullptr;
   EXPECT_EQ(probed.After(4), absl::UnavailableError("connect: Connection refused"));
@@ -188,8 +226,7 @@ TEST(SelfProbeTest, AServerThatComesBackIsReachedAgain) {
 // gRPC's listener would not outlive it.
 TEST(SelfProbeTest, WithoutDescriptorsItSaysSoAndGoesOn) {
   const Deaf deaf;
-  Probed probed(
-      {.listen_address = "127.0.0.1:0", .port = deaf.port(), .timeout = milliseconds(10)});
+  Probed probed({.addresses = At(deaf.port()), .timeout = milliseconds(10)});
   const absl::Status with = absl::UnavailableError("answer: none within 10 ms");
   EXPECT_EQ(probed.After(1), with);
   rlimit before{};
@@ -204,13 +241,13 @@ TEST(SelfProbeTest, WithoutDescriptorsItSaysSoAndGoesOn) {
 
 TEST(SelfProbeTest, WhatSpeaksAnotherProtocolIsNoServer) {
   const Served served("127.0.0.1:0");
-  Probed probed({.listen_address = "127.0.0.1:0", .port = served.port(), .uses_tls = true});
+  Probed probed({.addresses = At(served.port()), .uses_tls = true});
   EXPECT_FALSE(probed.After(1).ok());
 }
 
 TEST(SelfProbeTest, ItsEndWaitsForNoAnswer) {
   const Deaf deaf;
-  const Probed probed({.listen_address = "127.0.0.1:0", .port = deaf.port(), .timeout = kEver});
+  const Probed probed({.addresses = At(deaf.port()), .timeout = kEver});
 }
 
 }  // namespace

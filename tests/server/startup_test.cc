@@ -201,7 +201,7 @@ TEST_F(StartupTest, RefusesRequestsForAWhileAndSaysWhatItDoes) {
 }
 
 TEST_F(StartupTest, WhoAsksForItsVersionHearsThatItIsStarting) {
-  const std::string address = absl::StrCat("127.0.0.1:", server_->grpc_port());
+  const ListenAddress address{HostPort{"127.0.0.1", server_->grpc_port()}};
   BeginLoading();
   EXPECT_EQ(AskServerVersion(address).value_or("none"), "that is starting");
   EXPECT_TRUE(EndLoading().ok()) << ready_;

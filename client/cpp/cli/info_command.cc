@@ -54,7 +54,8 @@ nlohmann::ordered_json InfoJson(const std::string& target, const v1::GetServerIn
                                 {"ops", nlohmann::json::array()},
                                 {"dtypes", nlohmann::json::array()},
                                 {"state_revisions", nlohmann::json::object()},
-                                {"limits", nlohmann::json::object()}};
+                                {"limits", nlohmann::json::object()},
+                                {"security_warnings", info.security_warnings()}};
   for (const v1::Device& device : info.devices()) {
     out["devices"].push_back({{"name", device.name()},
                               {"model", device.model()},
@@ -84,6 +85,9 @@ std::string InfoText(const std::string& target, const v1::GetServerInfoResponse&
     const bool bytes = absl::EndsWith(name, "bytes") || absl::StrContains(name, "_bytes_");
     table.AddRow(
         {name, bytes ? absl::StrCat(value, " (", BytesText(value), ")") : absl::StrCat(value)});
+  }
+  for (const std::string& warning : info.security_warnings()) {
+    table.AddRow({"warning", Printable(warning)});
   }
   return table.Text(StdoutColumns());
 }

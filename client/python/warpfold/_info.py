@@ -57,6 +57,8 @@ class ServerInfo(NamedTuple):
     # Of each kind of values in partial states, such as "SUM_VALUES": the oldest and the newest
     # revision that it merges.
     state_revisions: dict[str, tuple[int, int]]
+    # What its operator should know of who may call; empty: nothing.
+    security_warnings: tuple[str, ...] = ()
 
 
 def parse_info(data: bytes, target: str) -> ServerInfo:
@@ -81,4 +83,5 @@ def parse_info(data: bytes, target: str) -> ServerInfo:
             _contract.KIND_NAMES.get(of.kind, f"kind {of.kind}"): (of.oldest, of.newest)
             for of in message.state_revisions
         },
+        security_warnings=tuple(message.security_warnings),
     )

@@ -22,8 +22,8 @@ constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_dat
 }  // namespace
 
 InferenceServiceImpl::InferenceServiceImpl(Services services, std::string version,
-                                           const std::atomic<bool>& serving)
-    : RawService(services), version_(std::move(version)), serving_(serving) {
+                                           const std::atomic<bool>& serving, ModelCounts& counts)
+    : RawService(services), version_(std::move(version)), serving_(serving), counts_(counts) {
   ServeInference();
   ServeServer();
   ServeModels();

@@ -18,8 +18,9 @@ namespace warpfold::kserve {
 
 class InferenceServiceImpl final : public RawService {
  public:
-  // `serving` says whether the server wants requests and outlives this.
-  InferenceServiceImpl(Services services, std::string version, const std::atomic<bool>& serving);
+  // `serving` says whether the server wants requests; it and `counts` outlive this.
+  InferenceServiceImpl(Services services, std::string version, const std::atomic<bool>& serving,
+                       ModelCounts& counts);
 
  private:
   void ServeInference();
@@ -34,7 +35,7 @@ class InferenceServiceImpl final : public RawService {
 
   const std::string version_;
   const std::atomic<bool>& serving_;
-  ModelCounts counts_;
+  ModelCounts& counts_;
 };
 
 }  // namespace warpfold::kserve

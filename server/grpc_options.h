@@ -1,0 +1,21 @@
+// What of the configuration the gRPC server takes.
+#ifndef WARPFOLD_SERVER_GRPC_OPTIONS_H_
+#define WARPFOLD_SERVER_GRPC_OPTIONS_H_
+
+#include "server/config.h"
+#include "server/core/limits.h"
+#include "server/device/backend.h"
+#include "server/frontend/grpc_server.h"
+#include "server/frontend/tls.h"
+
+namespace warpfold {
+
+// Of the configuration, and what the descriptors leave of it.
+Limits LimitsOf(const Config& config);
+
+// `tls` outlives the server; null: no TLS.
+GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_GRPC_OPTIONS_H_

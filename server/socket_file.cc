@@ -1,0 +1,96 @@
+#include "server/socket_file.h"
+
+#include <grp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/owned_descriptor.h"
+
+namespace warpfold {
+namespace {
+
+absl::Status Unavailable(const UnixSocket& socket, absl::string_view why) {
+  return absl::UnavailableError(
+      absl::StrCat("listen-address: cannot listen on unix:", socket.path, ": ", why));
+}
+
+absl::StatusOr<gid_t> FindGroup(const UnixSocket& socket) {
+  gid_t number = 0;
+  if (absl::SimpleAtoi(socket.group, &number)) return number;
+  std::vector<char> space(1 << 16);
+  group entry{};
+  group* found = nullptr;
+  const int error = getgrnam_r(socket.group.c_str(), &entry, space.data(), space.size(), &found);
+  if (found != nullptr) return found->gr_gid;
+  return Unavailable(socket, error == 0 ? absl::StrCat("there is no group '", socket.group, "'")
+                                        : std::string(std::strerror(error)));
+}
+
+sockaddr_un AddressOf(const UnixSocket& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
+
+// "warpfold-server (pid 12)", who listens at what `client` is connected to.
+std::string NameOfListener(int client) {
+  ucred listener{};
+  socklen_t size = sizeof(listener);
+  getsockopt(client, SOL_SOCKET, SO_PEERCRED, &listener, &size);
+  std::string command = "a process";
+  std::ifstream(absl::StrCat("/proc/", listener.pid, "/comm")) >> command;
+  return absl::StrCat(command, " (pid ", listener.pid, ")");
+}
+
+}  // namespace
+
+absl::Status SetAccess(const UnixSocket& socket) {
+  if (!socket.group.empty()) {
+    const absl::StatusOr<gid_t> group = FindGroup(socket);
+    if (!group.ok()) return group.status();
+    if (chown(socket.path.c_str(), static_cast<uid_t>(-1), *group) != 0) {
+      return Unavailable(socket, absl::StrCat("cannot give it to the group '", socket.group,
+                                              "': ", std::strerror(errno)));
+    }
+  }
+  if (chmod(socket.path.c_str(), socket.mode) == 0) return absl::OkStatus();
+  return Unavailable(socket, std::strerror(errno));
+}
+
+absl::Status CheckFree(const UnixSocket& socket) {
+  if (!socket.group.empty()) {
+    if (const absl::StatusOr<gid_t> group = FindGroup(socket); !group.ok()) return group.status();
+  }
+  const std::filesystem::path folder = std::filesystem::path(socket.path).parent_path();
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return Unavailable(socket, absl::StrCat(folder.string(), ": ", std::strerror(errno)));
+  }
+  struct stat about {};
+  if (lstat(socket.path.c_str(), &about) != 0) {
+    return errno == ENOENT ? absl::OkStatus() : Unavailable(socket, std::strerror(errno));
+  }
+  if (!S_ISSOCK(about.st_mode)) return Unavailable(socket, "a file is there that is no socket");
+  const OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (client.get() < 0) return Unavailable(socket, std::strerror(errno));
+  const sockaddr_un address = AddressOf(socket);
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    return Unavailable(socket, absl::StrCat("held by ", NameOfListener(client.get())));
+  }
+  // Left by a server that was killed: gRPC puts a new one in its place.
+  if (errno == ECONNREFUSED) return absl::OkStatus();
+  return Unavailable(socket, errno == EAGAIN ? "held by another process" : std::strerror(errno));
+}
+
+}  // namespace warpfold

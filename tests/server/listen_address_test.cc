@@ -1,0 +1,57 @@
+// What --listen-address may say.
+#include "server/listen_address.h"
+
+#include <gtest/gtest.h>
+
+namespace warpfold {
+namespace {
+
+std::string WhyNot(const std::string& text) {
+  const auto addresses = ParseListenAddresses(text);
+  return addresses.ok() ? "is taken" : std::string(addresses.status().message());
+}
+
+TEST(ListenAddressTest, SeveralStandWithCommasBetween) {
+  const auto addresses =
+      ParseListenAddresses("127.0.0.1:50051, unix:/run/a.sock mode=0600  group=gpu,[::]:1,unix:/b");
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  EXPECT_EQ(NamesOf(*addresses),
+            (std::vector<std::string>{"127.0.0.1:50051", "unix:/run/a.sock", "[::]:1", "unix:/b"}));
+  EXPECT_EQ(FirstPort(*addresses), 50051);
+  EXPECT_EQ((*addresses)[1].unix_socket()->mode, 0600U);
+  EXPECT_EQ((*addresses)[1].unix_socket()->group, "gpu");
+  EXPECT_EQ((*addresses)[3].unix_socket()->mode, 0660U);
+  EXPECT_EQ((*addresses)[3].unix_socket()->group, "");
+  EXPECT_EQ(addresses->at(0).is_local() && addresses->at(1).is_local(), true);
+  EXPECT_FALSE(addresses->at(2).is_local());
+}
+
+TEST(ListenAddressTest, WithoutAPortThereIsNoFirst) {
+  EXPECT_EQ(FirstPort(*ParseListenAddresses("unix:/a")), 0);
+}
+
+TEST(ListenAddressTest, SaysWhichIsWrong) {
+  EXPECT_EQ(WhyNot("127.0.0.1:1,"), "'' is no host:port with a port of 0 to 65535");
+  EXPECT_EQ(WhyNot("127.0.0.1:1 mode=0600"),
+            "'127.0.0.1:1 mode=0600' is no host:port with a port of 0 to 65535");
+  EXPECT_EQ(WhyNot(":1"), "':1' has no host: 0.0.0.0:1 is every address of this one");
+  EXPECT_EQ(WhyNot("unix:a"), "'unix:a' has no absolute path");
+  EXPECT_EQ(WhyNot("unix:"), "'unix:' has no absolute path");
+  EXPECT_EQ(WhyNot("unix:/" + std::string(107, 'a')),
+            "'unix:/" + std::string(107, 'a') + "' has a path of more than 107 bytes");
+  EXPECT_EQ(WhyNot("unix:/" + std::string(106, 'a')), "is taken");
+  for (const std::string mode : {"", "66", "8", "0888", "1660", "01660", "rw", "+660", "06600"}) {
+    EXPECT_EQ(WhyNot("unix:/a mode=" + mode),
+              "'unix:/a mode=" + mode + "' has a mode that is not 000 to 777, as chmod takes it");
+  }
+  for (const std::string word : {"mod=0660", "group=", "group", "tls"}) {
+    EXPECT_EQ(WhyNot("unix:/a " + word),
+              "'unix:/a " + word + "' has '" + word + "': there are mode=0660 and group=NAME");
+  }
+  EXPECT_EQ(WhyNot("unix:/a,unix:/a mode=0600"), "'unix:/a' is there twice");
+  EXPECT_EQ(WhyNot("127.0.0.1:1,127.0.0.1:1"), "'127.0.0.1:1' is there twice");
+  EXPECT_EQ(WhyNot("127.0.0.1:0,127.0.0.1:0"), "is taken");
+}
+
+}  // namespace
+}  // namespace warpfold

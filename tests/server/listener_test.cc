@@ -1,0 +1,156 @@
+// Several listeners of one server: who a call is by where it came, and what they share.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "inference/grpc_service.grpc.pb.h"
+#include "tests/server/frontend_fixture.h"
+#include "tests/temp_folder.h"
+
+namespace warpfold {
+namespace {
+
+constexpr char kToken[] = "token-of-the-trainer";
+
+class ListenerTest : public FrontendFixture {
+ protected:
+  void Serve(const std::string& callers) {
+    options_.listen =
+        *ParseListenAddresses(absl::StrCat("127.0.0.1:0,", edge_, ",", local_, " mode=0600"));
+    if (!callers.empty()) callers_ = *CallerTable::Parse(callers, NamesOf(options_.listen));
+    auto device = std::make_unique<GatedDevice>();
+    device_ = device.get();
+    FrontendFixture::Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+  }
+  void TearDown() override {
+    device_->Open();
+    FrontendFixture::TearDown();
+  }
+
+  static std::shared_ptr<grpc::Channel> To(const std::string& target) {
+    return grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
+  }
+  std::string Tcp() const { return absl::StrCat("127.0.0.1:", server_->port()); }
+
+  static grpc::StatusCode Reduce(const std::string& target, const std::string& token = "") {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::ReduceResponse response;
+    return v1::ReductionService::NewStub(To(target))
+        ->Reduce(&context, Request(), &response)
+        .error_code();
+  }
+
+  const UniqueTempFolder folder_;
+  const std::string edge_ = "unix:" + folder_.Path("edge");
+  const std::string local_ = "unix:" + folder_.Path("local");
+  GatedDevice* device_ = nullptr;
+};
+
+TEST_F(ListenerTest, EachServesAll) {
+  Serve("");
+  device_->Open();
+  EXPECT_EQ(server_->addresses().size(), 3U);
+  for (const std::string& target : {Tcp(), edge_, local_}) {
+    EXPECT_EQ(Reduce(target), grpc::StatusCode::OK) << target;
+  }
+}
+
+TEST_F(ListenerTest, ACallerIsWhoComesByIts) {
+  Serve(absl::StrCat("caller=edge listener=", edge_, " scopes=reduce\n",
+                     "caller=operator listener=", local_, " scopes=resident\n",
+                     "caller=trainer token-sha256=", ToHex(HashOf(kToken)), " scopes=reduce\n"));
+  device_->Open();
+  EXPECT_EQ(Reduce(edge_), grpc::StatusCode::OK);
+  EXPECT_EQ(Reduce(local_), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Reduce(Tcp()), grpc::StatusCode::UNAUTHENTICATED);
+  // A token says more.
+  EXPECT_EQ(Reduce(local_, kToken), grpc::StatusCode::OK);
+  EXPECT_EQ(Reduce(edge_, "token-of-a-stranger"), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(ListenerTest, TheyShareOneAdmission) {
+  Serve("");
+  grpc::ClientContext context;
+  v1::ReduceResponse response;
+  auto held = std::thread([&] {
+    EXPECT_TRUE(
+        v1::ReductionService::NewStub(To(edge_))->Reduce(&context, Request(), &response).ok());
+  });
+  AwaitInFlight(1);
+  auto other = std::thread([&] { EXPECT_EQ(Reduce(local_), grpc::StatusCode::OK); });
+  AwaitInFlight(2);
+  device_->Open();
+  held.join();
+  other.join();
+}
+
+TEST_F(ListenerTest, TheyCountInOneModelsStatistics) {
+  Serve("");
+  device_->Open();
+  for (const std::string& target : {edge_, local_}) {
+    inference::ModelInferRequest request;
+    request.set_model_name("sum");
+    auto* input = request.add_inputs();
+    input->set_name("INPUT");
+    input->set_datatype("INT64");
+    input->add_shape(1);
+    input->mutable_contents()->add_int64_contents(7);
+    grpc::ClientContext context;
+    inference::ModelInferResponse response;
+    const grpc::Status status = inference::GRPCInferenceService::NewStub(To(target))
+                                    ->ModelInfer(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+  grpc::ClientContext context;
+  inference::ModelStatisticsRequest request;
+  request.set_name("sum");
+  inference::ModelStatisticsResponse response;
+  ASSERT_TRUE(inference::GRPCInferenceService::NewStub(To(Tcp()))
+                  ->ModelStatistics(&context, request, &response)
+                  .ok());
+  EXPECT_EQ(response.model_stats(0).inference_stats().success().count(), 2U);
+}
+
+TEST_F(ListenerTest, AllEndTogetherAndTheirFilesGo) {
+  Serve("");
+  device_->Open();
+  EXPECT_EQ(access(folder_.Path("edge").c_str(), F_OK), 0);
+  server_->Shutdown(std::chrono::milliseconds(0));
+  server_ = nullptr;
+  EXPECT_NE(access(folder_.Path("edge").c_str(), F_OK), 0);
+  EXPECT_NE(access(folder_.Path("local").c_str(), F_OK), 0);
+  EXPECT_EQ(Reduce(edge_), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ListenerTest, OneThatCannotBeEndsTheStartOfAll) {
+  Serve("");
+  device_->Open();
+  GrpcServerOptions options = options_;
+  options.listen = *ParseListenAddresses("127.0.0.1:0,unix:/no/such/folder/a");
+  const auto server = GrpcServer::Start(options, {}, admission_, *scheduler_, *tensors_, *regions_,
+                                        metrics_, access_log_);
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server.status().message(), "listen-address: cannot listen on unix:/no/such/folder/a");
+}
+
+TEST_F(ListenerTest, WarningsAreSaidToWhoAsks) {
+  Serve("");
+  device_->Open();
+  const auto warnings = [this] {
+    grpc::ClientContext context;
+    v1::GetServerInfoResponse info;
+    EXPECT_TRUE(stub_->GetServerInfo(&context, {}, &info).ok());
+    return std::vector<std::string>(info.security_warnings().begin(),
+                                    info.security_warnings().end());
+  };
+  EXPECT_TRUE(warnings().empty());
+  server_->SetAdmitted({CallerTable(), {"everyone may call"}});
+  EXPECT_EQ(warnings(), std::vector<std::string>{"everyone may call"});
+}
+
+}  // namespace
+}  // namespace warpfold
