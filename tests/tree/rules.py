@@ -1,7 +1,8 @@
 """The rules of the tree: which folder may include what, and a few that no compiler checks.
 
-A rule looks at one file of the tree and yields what is wrong with it. It knows the tree only
-through `Tree`, so that the test can plant a violation in a tree made up in memory (tree_test.py).
+A rule looks at one file of the tree, or at one folder, and yields what is wrong with it. It knows
+the tree only through `Tree`, so that the test can plant a violation in a tree made up in memory
+(tree_test.py).
 """
 
 import os
@@ -9,6 +10,8 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from readmes import folder_has_readme
 
 CXX = {".h", ".cc", ".cu", ".cuh"}
 HEADERS = {".h", ".cuh"}
@@ -55,6 +58,10 @@ class Tree:
         """Whether there is a file or a folder of this path."""
         paths = self.files.keys() | self.others
         return path in paths or any(p.startswith(path.rstrip("/") + "/") for p in paths)
+
+    def folders(self) -> list[str]:
+        """Every folder that holds a file, but the root."""
+        return sorted({posixpath.dirname(p) for p in self.files.keys() | self.others} - {""})
 
     def includes(self, path: str) -> list[str]:
         """What the file names in its #include lines."""
@@ -371,10 +378,12 @@ RULES = [
     default_in_switch_over_own_enum,
     switches_over_ops_and_dtypes,
 ]
+FOLDER_RULES = [folder_has_readme]
 
 
-def findings(tree: Tree, rules=RULES):
-    for path in tree.files:
-        for rule in rules:
-            for what in rule(tree, path):
-                yield f"{path}: {what}"
+def findings(tree: Tree, rules=RULES, folder_rules=FOLDER_RULES):
+    for paths, rules_of_paths in ((tree.files, rules), (tree.folders(), folder_rules)):
+        for path in paths:
+            for rule in rules_of_paths:
+                for what in rule(tree, path):
+                    yield f"{path}: {what}"

@@ -7,6 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import readmes
 import rules
 
 ROOT = Path(".")
@@ -18,7 +19,11 @@ def guarded(path, body=""):
 
 
 def found(rule, files):
-    return list(rules.findings(rules.Tree(files), [rule]))
+    return list(rules.findings(rules.Tree(files), [rule], []))
+
+
+def found_in_folders(rule, files, others=()):
+    return list(rules.findings(rules.Tree(files, frozenset(others)), [], [rule]))
 
 
 class TheTree(unittest.TestCase):
@@ -28,6 +33,12 @@ class TheTree(unittest.TestCase):
         wrong = list(rules.findings(tree))
         if wrong:
             self.fail("\n" + "\n".join(wrong))
+
+    def test_every_folder_with_a_rule_of_its_own_is_there(self):
+        tree = rules.Tree.read(ROOT)
+        for folder in (*readmes.WITHOUT_README, *readmes.LONG_READMES):
+            with self.subTest(folder=folder):
+                self.assertTrue(tree.has(folder))
 
 
 class IncludeEdges(unittest.TestCase):
@@ -311,6 +322,35 @@ class SwitchesOverOpsAndDTypes(unittest.TestCase):
             with self.subTest(line=line):
                 files = {"kernels/a.h": line + "\n"}
                 self.assertFalse(found(rules.switches_over_ops_and_dtypes, files))
+
+
+class READMEs(unittest.TestCase):
+    LONG = "\n" * (readmes.README_LINES_MAX + 1)
+
+    def found(self, files, others=()):
+        return found_in_folders(readmes.folder_has_readme, files, others)
+
+    def test_a_folder_without_one_is_found(self):
+        inner = {"server/core/a.h": "", "server/README.md": "# server\n"}
+        self.assertEqual(len(self.found(inner)), 1)
+        self.assertIn("server/core: has no README.md", self.found(inner)[0])
+        self.assertTrue(self.found({}, ["proto/google/rpc/status.proto"]))
+        self.assertFalse(self.found(inner | {"server/core/README.md": "# server/core\n"}))
+        self.assertFalse(self.found({"a.py": ""}, ["LICENSE"]))  # the root
+
+    def test_a_long_one_is_found(self):
+        self.assertTrue(self.found({"server/README.md": self.LONG}))
+        self.assertFalse(self.found({"server/README.md": self.LONG[1:]}))
+        for folder in readmes.LONG_READMES:
+            with self.subTest(folder=folder):
+                self.assertFalse(self.found({f"{folder}/README.md": self.LONG}))
+
+    def test_a_folder_that_should_have_none_has_none(self):
+        for folder in readmes.WITHOUT_README:
+            with self.subTest(folder=folder):
+                self.assertFalse(self.found({}, [f"{folder}/a.json", f"{folder}/b/c.json"]))
+                self.assertTrue(self.found({f"{folder}/README.md": "# Results\n"}))
+        self.assertTrue(self.found({}, ["bench/results_of_others/a.json"]))
 
 
 if __name__ == "__main__":
