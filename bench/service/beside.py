@@ -2,15 +2,18 @@
 """Two builds of the server side by side: what a change costs, or gains, small and large requests.
 
 usage: beside.py OLD NEW [--build BUILD] [--old-client CLIENT] [--backend BACKEND] [--rounds 7]
-                 [--only TEXT]...
+                 [--only TEXT]... [--callers]
 
 OLD and NEW are server binaries. Each round starts a process of each, as two processes of one binary
 differ by up to a tenth, and measures each case three times of each in turns, as machines drift.
 Prints, and writes as JSON, NEW over OLD: of the medians over all rounds, the median of the rounds'
-own ratios, and each of those. taskset gives all of it fewer processors.
+own ratios, and each of those. With --callers NEW asks its callers for a token, and serves its
+metrics to who has one; both are sent the token. taskset gives all of it fewer processors.
 """
 
 import contextlib
+import hashlib
+import os
 import pathlib
 import statistics
 import tempfile
@@ -32,6 +35,20 @@ def rate(program, server, case, seconds):
                        f"--warmup={seconds / 4}")["rps"]
 
 
+def new_flags(asks, folder):
+    """NEW's own flags, and the token in the environment of its clients."""
+    if not asks:
+        return ["--metrics-address=none"]
+    token = "token-of-the-bench"
+    (folder / "token").write_text(token, encoding="utf-8")
+    os.environ["WARPFOLD_TOKEN_FILE"] = str(folder / "token")
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    (folder / "callers").write_text(
+        f"caller=bench token-sha256={digest} scopes=reduce,resident,metrics\n", encoding="utf-8")
+    return [f"--callers-file={folder / 'callers'}", "--metrics-address=127.0.0.1:0",
+            "--metrics-auth=on"]
+
+
 def measure_round(number, binaries, programs, cases, options):
     """{case: (median of OLD, of NEW)} of one process of each, loaded by its program."""
     with contextlib.ExitStack() as stack:
@@ -40,8 +57,9 @@ def measure_round(number, binaries, programs, cases, options):
         servers = {}
         for which in order:
             command = [str(binaries[which]), f"--backend={options.backend}", "--log-level=error",
-                       "--listen-address=127.0.0.1:0", "--metrics-address=none",
-                       "--max-resident-bytes=8GiB"]
+                       "--listen-address=127.0.0.1:0", "--max-resident-bytes=8GiB",
+                       *(new_flags(options.callers, folder) if which else
+                         ["--metrics-address=none"])]
             servers[which] = stack.enter_context(Server(f"server{which}", command, folder))
         medians = {}
         for case in cases:
@@ -62,6 +80,8 @@ def main():
                         help="OLD's own warpfold, where the contract has changed since")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT",
                         help="cases whose name holds it; may be given several times")
+    parser.add_argument("--callers", action="store_true",
+                        help="NEW asks for a token, and has its metrics on")
     options = parser.parse_args()
     (program,) = find_programs(options.build, (LOAD,))
     programs = (options.old_client or program, program)

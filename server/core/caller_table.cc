@@ -1,11 +1,13 @@
 #include "server/core/caller_table.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -199,9 +201,17 @@ const Caller* CallerTable::OfListener(const std::string& name) const {
   return found != by_listener_.end() ? found->second : nullptr;
 }
 
+// Every request with a token is hashed. OpenSSL's SHA256() looks the algorithm up at each call,
+// under locks: 10 us of a 4 KiB request's 190 (2 processors).
 TokenHash HashOf(absl::string_view token) {
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
+                                                                                EVP_MD_CTX_free);
   TokenHash hash{};
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  const bool is_hashed = EVP_DigestInit_ex2(context.get(), sha256, nullptr) == 1 &&
+                         EVP_DigestUpdate(context.get(), token.data(), token.size()) == 1 &&
+                         EVP_DigestFinal_ex(context.get(), hash.data(), nullptr) == 1;
+  if (!is_hashed) std::abort();  // only without memory; and a hash of nothing would be everybody's
   return hash;
 }
 
