@@ -1,7 +1,9 @@
 #include "server/host_port.h"
 
+#include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,11 +21,17 @@ std::optional<HostPort> ParseHostPort(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return std::nullopt;
   HostPort out{.host = text.substr(0, colon)};
-  if (out.host.size() > 1 && out.host.front() == '[' && out.host.back() == ']') {
-    out.host = out.host.substr(1, out.host.size() - 2);
-  } else if (out.host.find(':') != std::string::npos) {
-    return std::nullopt;  // the end of an IPv6 address is no port
-  }
+  const bool has_brackets =
+      out.host.size() > 1 && out.host.front() == '[' && out.host.back() == ']';
+  if (has_brackets) out.host = out.host.substr(1, out.host.size() - 2);
+  // In brackets stands an IPv6 address, and nothing else; without them the end of one is no port.
+  const bool is_ipv6 = out.host.find(':') != std::string::npos;
+  if (is_ipv6 != has_brackets) return std::nullopt;
+  const auto may_be_of_host = [](char letter) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(letter)) && letter != '[' &&
+           letter != ']';
+  };
+  if (!std::all_of(out.host.begin(), out.host.end(), may_be_of_host)) return std::nullopt;
   const std::string digits = text.substr(colon + 1);
   const bool is_number = digits.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || !absl::SimpleAtoi(digits, &out.port) || out.port > kPortMax) {

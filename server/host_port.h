@@ -19,8 +19,8 @@ struct HostPort {
   bool is_loopback() const;
 };
 
-// None: no number of 0 to 65535 behind the last ':', or an IPv6 address without brackets. The host
-// may be empty.
+// None: no number of 0 to 65535 behind the last ':', an IPv6 address without brackets, anything
+// else in them, or a host with a blank. The host may be empty.
 std::optional<HostPort> ParseHostPort(const std::string& text);
 
 // Where a server is to listen. INVALID_ARGUMENT: it is none, or has no host.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "client/cpp/cli/npy.h"
 #include "tests/client/zip_archive.h"
 
@@ -167,6 +168,20 @@ TEST(NpzTest, ASizeThatCannotBeIsRefusedBeforeMemoryIsTaken) {
   ExpectRefused(Patched(bytes, little_endian + little_endian,
                         little_endian + std::string("\xff\xff\xff\x7f", 4)),
                 "member 'a.npy': 2147483647 bytes cannot come of the 140 in the archive");
+}
+
+// In the directory both sizes stand side by side, too: what is 4 GiB there would fit 4 TiB
+// deflated.
+TEST(NpzTest, ASizeInTheArchiveAboveItsOwnIsRefused) {
+  const std::string array = Floats({1, 2, 3});
+  const std::string little_endian =
+      std::string(1, static_cast<char>(array.size())) + std::string(3, '\0');
+  const std::string bytes = ZipArchive({{"a.npy", array, ZIP_CM_STORE}});
+  ExpectRefused(Patched(bytes, little_endian + little_endian,
+                        std::string("\xff\xff\xff\x7f\xff\xff\xff\x7f", 8)),
+                absl::StrCat("member 'a.npy': ends behind the archive: it has 2147483647 bytes "
+                             "there, of ",
+                             bytes.size()));
 }
 
 TEST(NpzTest, OtherCompressionsAreRefused) {

@@ -35,6 +35,9 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
   EXPECT_EQ(WhyNot("127.0.0.1:1 mode=0600"),
             "'127.0.0.1:1 mode=0600' is no host:port with a port of 0 to 65535");
   EXPECT_EQ(WhyNot(":1"), "':1' has no host: 0.0.0.0:1 is every address of this one");
+  for (const std::string none : {"[a]:1", "[]:1", "::1:1", "a b:1", "[::1:1", "a\v:1"}) {
+    EXPECT_EQ(WhyNot(none), "'" + none + "' is no host:port with a port of 0 to 65535");
+  }
   EXPECT_EQ(WhyNot("unix:a"), "'unix:a' has no absolute path");
   EXPECT_EQ(WhyNot("unix:"), "'unix:' has no absolute path");
   EXPECT_EQ(WhyNot("unix:/" + std::string(107, 'a')),

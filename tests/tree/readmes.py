@@ -17,6 +17,7 @@ WITHOUT_README = {
     "docs/dashboards": "holds pictures that scripts drew; docs/README.md says so",
     "docs/pictures": "holds pictures that scripts drew; docs/README.md says so",
     "docs/plots": "holds pictures that scripts drew; docs/README.md says so",
+    "tests/fuzz/corpus": "holds inputs of the fuzz targets; see tests/fuzz",
     "examples/kernels": "has a row for each file in examples/README.md; tests/examples compares",
     "examples/reduce": "has a row for each file in examples/README.md; tests/examples compares",
 }

@@ -52,11 +52,16 @@ absl::Status InMember(const std::string& name, const std::string& problem) {
   return absl::InvalidArgumentError(absl::StrCat("member '", name, "': ", problem));
 }
 
-absl::Status CheckMember(const zip_stat_t& stat, const std::string& name) {
+absl::Status CheckMember(const zip_stat_t& stat, const std::string& name,
+                         std::size_t archive_bytes) {
   const bool stored = stat.comp_method == ZIP_CM_STORE;
   if (!stored && stat.comp_method != ZIP_CM_DEFLATE) {
     return InMember(
         name, absl::StrCat("compression ", stat.comp_method, " is neither stored nor deflated"));
+  }
+  if (stat.comp_size > archive_bytes) {
+    return InMember(name, absl::StrCat("ends behind the archive: it has ", stat.comp_size,
+                                       " bytes there, of ", archive_bytes));
   }
   if (stat.size / (stored ? 1 : kDeflateRatioMax) > stat.comp_size) {
     return InMember(name, absl::StrCat(stat.size, " bytes cannot come of the ", stat.comp_size,
@@ -128,7 +133,7 @@ absl::StatusOr<NpzArchive> ReadNpz(std::span<const std::byte> file, std::optiona
       return absl::InvalidArgumentError(absl::StrCat("member ", i, ": has no name or no size"));
     }
     const std::string name = stat.name;
-    if (absl::Status checked = CheckMember(stat, name); !checked.ok()) return checked;
+    if (absl::Status checked = CheckMember(stat, name, file.size()); !checked.ok()) return checked;
     const std::string tensor_name(absl::StripSuffix(name, ".npy"));
     if (!names.insert(tensor_name).second) return InMember(name, "the name comes twice");
     std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[stat.size]);
