@@ -46,7 +46,7 @@ class RawConnection:
     """
 
     def __init__(self, port, window=65535, address="127.0.0.1"):
-        self._socket = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
+        self._socket = self._connect(port, address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._encoder, self._decoder = hpack.Encoder(), hpack.Decoder()
         self._input = bytearray()
@@ -59,6 +59,10 @@ class RawConnection:
         preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         settings = struct.pack(">HI", INITIAL_WINDOW_SIZE, window)
         self._send(preface + self._frame(SETTINGS, 0, 0, settings))
+
+    def _connect(self, port, address):
+        """What the bytes go through: a TCP connection, or TLS over one."""
+        return socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
 
     def __enter__(self):
         return self
@@ -87,19 +91,24 @@ class RawConnection:
             if stream.code is None:
                 stream.code, stream.text = -1, text
 
+    def _request(self, method):
+        """The headers of a call."""
+        return self._encoder.encode(
+            [
+                (":method", "POST"),
+                (":scheme", "http"),
+                (":path", method),
+                (":authority", "localhost"),
+                ("content-type", "application/grpc"),
+                ("te", "trailers"),
+            ]
+        )
+
     def open(self, method):
         """Begins a call; the number of its stream."""
         number = 2 * len(self.streams) + 1
-        headers = [
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":path", method),
-            (":authority", "localhost"),
-            ("content-type", "application/grpc"),
-            ("te", "trailers"),
-        ]
+        block = self._request(method)
         self.streams[number] = Stream(self._stream_window)
-        block = self._encoder.encode(headers)
         self._send(self._frame(HEADERS, END_HEADERS, number, block))
         return number
 

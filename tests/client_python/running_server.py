@@ -14,16 +14,18 @@ START_TIMEOUT_S = 60
 def server_process(*flags, run_by=(), stderr=None, binary="WARPFOLD_SERVER", **variables):
     """(process, gRPC port, metrics port) of the binary that the variable `binary` names.
 
-    The system chose the ports. `run_by` is a command, such as prlimit, that becomes the server;
-    `stderr` is subprocess.Popen's; `variables` are set in its environment.
+    The system chose the ports, unless a flag says where to listen. `run_by` is a command, such as
+    prlimit, that becomes the server; `stderr` is subprocess.Popen's; `variables` are set in its
+    environment.
     """
+    if not any(flag.startswith("--listen-address=") for flag in flags):
+        flags = ("--listen-address=127.0.0.1:0", *flags)
     with tempfile.TemporaryDirectory() as folder:
         port_file = Path(folder) / "ports"
         process = subprocess.Popen(
             [
                 *run_by,
                 os.environ[binary],
-                "--listen-address=127.0.0.1:0",
                 "--metrics-address=127.0.0.1:0",
                 f"--port-file={port_file}",
                 *flags,

@@ -14,7 +14,7 @@ Runs the named checks, or all of them:
               CPU-only configuration
   shell       shellcheck over the shell scripts
   dockerfile  hadolint over the Dockerfile
-  compose     docker-compose's own reading of deploy/compose*.yaml
+  compose     docker-compose's own reading of deploy/compose*.yaml and deploy/edge
 --fix-format rewrites the sources by clang-format and checks nothing.
 JOBS (default: the number of processors) sets how many clang-tidy run at once.
 HELP
@@ -127,6 +127,7 @@ check_compose() {
   docker-compose -f deploy/compose.yaml -f deploy/compose.tls.yaml config --quiet
   docker-compose -f deploy/compose.yaml -f deploy/compose.cpu.yaml -f deploy/compose.tls.yaml \
     --profile cpu config --quiet
+  docker-compose -f deploy/edge/compose.yaml --profile gpu --profile cpu config --quiet
   # A range of ports, for --scale: it has to come through as one.
   if ! WARPFOLD_PORT=50051-50053 docker-compose -f deploy/compose.yaml config |
     grep -F '127.0.0.1:50051-50053:50051' >/dev/null; then
