@@ -4,9 +4,11 @@
 
 namespace warpfold {
 
-std::shared_ptr<Connection> Connections::Find(const Caller& caller, const std::string& peer) {
+std::shared_ptr<Connection> Connections::Find(const Caller& caller,
+                                              absl::FunctionRef<std::string()> peer) {
   const bool is_known = !caller.name.empty() && caller.name != kAnonymousCaller;
-  const std::string& key = is_known ? caller.name : peer;
+  const std::string address = is_known ? "" : peer();
+  const std::string& key = is_known ? caller.name : address;
   Shard& shard = shards_[absl::HashOf(key) % shards_.size()];
   absl::MutexLock lock(&shard.mutex);
   std::shared_ptr<Connection>& connection = shard.known[key].connection;

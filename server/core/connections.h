@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/caller.h"
 #include "server/core/open_calls.h"
@@ -33,8 +34,9 @@ class Connections {
   Connections& operator=(const Connections&) = delete;
 
   // That of `caller`, who is at `peer`, an address with its port: the same for all its calls while
-  // one of them has it, and for a while after.
-  std::shared_ptr<Connection> Find(const Caller& caller, const std::string& peer);
+  // one of them has it, and for a while after. `peer` is asked where the caller shows no name, as
+  // gRPC writes the address anew for each who asks.
+  std::shared_ptr<Connection> Find(const Caller& caller, absl::FunctionRef<std::string()> peer);
 
   // Forgets those without a call that were so when it was last called: gRPC does not tell when a
   // connection ends.

@@ -12,7 +12,7 @@ AnsweredCall::AnsweredCall(Services& services, Method method, ArrivedCall arrive
     : CoreCall(std::move(arrived)),
       services_(services),
       method_(method),
-      connection_(services.admission.connections().Find(caller(), PeerName())),
+      connection_(services.admission.connections().Find(caller(), [this] { return PeerName(); })),
       record_(services.metrics, method) {}
 
 void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {

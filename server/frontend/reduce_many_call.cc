@@ -46,7 +46,8 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStr
       protocol_(std::move(protocol)),
       context_(arrived.context),
       caller_(*arrived.caller),
-      connection_(services.admission.connections().Find(caller_, context_->peer())),
+      connection_(services.admission.connections().Find(
+          caller_, [this] { return std::string(context_->peer()); })),
       record_(services.metrics, protocol_.method) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
