@@ -21,15 +21,42 @@ bool MetricsAreOpen(const Config& config) {
   return config.serves_metrics() && !ParseHostPort(config.metrics_address)->is_loopback();
 }
 
-// Of those to which other hosts send tokens without TLS.
-std::vector<std::string> ClearAddresses(const Config& config) {
-  std::vector<std::string> names;
-  if (!config.uses_tls()) names = OpenAddresses(config);
-  const bool metrics_take_tokens = config.metrics_auth == Switch::kOn && MetricsAreOpen(config);
-  if (metrics_take_tokens && config.metrics_tls == Switch::kOff) {
-    names.push_back(config.metrics_address);
+// Other hosts send tokens to the metrics page without TLS.
+bool MetricsTakeTokensInTheClear(const Config& config) {
+  return MetricsAreOpen(config) && config.metrics_auth == Switch::kOn &&
+         config.metrics_tls == Switch::kOff;
+}
+
+// Whoever shows nothing and comes by this open address, and is served; null: nobody.
+const Caller* ServedWithoutAWord(const CallerTable& callers, const std::string& address) {
+  if (callers.asks_nobody()) return &Everyone();
+  const Caller* by_listener = callers.OfListener(address);
+  return by_listener != nullptr ? by_listener : callers.anonymous();
+}
+
+std::string As(const Caller& caller) {
+  return caller.name.empty() ? "neither --callers-file nor --tls-client-ca is given"
+                             : absl::StrCat("as '", caller.name, "' of --callers-file");
+}
+
+void AddOpen(const Config& config, const CallerTable& callers, std::vector<std::string>& warnings) {
+  if (!config.tls_client_ca.empty()) return;
+  for (const std::string& address : OpenAddresses(config)) {
+    const Caller* caller = ServedWithoutAWord(callers, address);
+    if (caller == nullptr) continue;
+    warnings.push_back(absl::StrCat("everyone who reaches ", address, " may call: ", As(*caller)));
   }
-  return names;
+}
+
+void AddOpenMetrics(const Config& config, const CallerTable& callers,
+                    std::vector<std::string>& warnings) {
+  if (!MetricsAreOpen(config)) return;
+  const bool asks = config.metrics_auth == Switch::kOn;
+  const Caller* anonymous = callers.anonymous();
+  if (asks && (anonymous == nullptr || !anonymous->scopes.Has(Scope::kMetrics))) return;
+  warnings.push_back(
+      absl::StrCat("everyone who reaches ", config.metrics_address,
+                   " may read the metrics: ", asks ? As(*anonymous) : "--metrics-auth is off"));
 }
 
 }  // namespace
@@ -52,30 +79,27 @@ bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers) {
 }
 
 bool TokensComeInTheClear(const Config& config, const CallerTable& callers) {
-  return callers.has_tokens() && !ClearAddresses(config).empty();
+  return callers.has_tokens() && ((!config.uses_tls() && !OpenAddresses(config).empty()) ||
+                                  MetricsTakeTokensInTheClear(config));
 }
 
 std::vector<std::string> SecurityWarnings(const Config& config, const CallerTable& callers) {
   std::vector<std::string> warnings;
-  const std::vector<std::string> open = OpenAddresses(config);
-  if (callers.asks_nobody() && !open.empty() && config.tls_client_ca.empty()) {
-    warnings.push_back(
-        absl::StrCat("everyone who reaches ", absl::StrJoin(open, ", "),
-                     " may call: neither --callers-file nor --tls-client-ca is given"));
-  }
+  AddOpen(config, callers, warnings);
   if (CertificatesAreNotAsked(config, callers)) {
     warnings.push_back(
         "callers have certificates that nobody asks for: --tls-client-ca is not given");
   }
-  if (TokensComeInTheClear(config, callers)) {
-    warnings.push_back(absl::StrCat("tokens come in the clear at ",
-                                    absl::StrJoin(ClearAddresses(config), ", "),
-                                    ": --tls-cert or --metrics-tls is not given"));
+  const std::vector<std::string> open = OpenAddresses(config);
+  if (callers.has_tokens() && !config.uses_tls() && !open.empty()) {
+    warnings.push_back(absl::StrCat("tokens come in the clear at ", absl::StrJoin(open, ", "),
+                                    ": --tls-cert is not given"));
   }
-  if (MetricsAreOpen(config) && config.metrics_auth == Switch::kOff) {
-    warnings.push_back(absl::StrCat("everyone who reaches ", config.metrics_address,
-                                    " may read the metrics: --metrics-auth is off"));
+  if (callers.has_tokens() && MetricsTakeTokensInTheClear(config)) {
+    warnings.push_back(absl::StrCat("tokens come in the clear at ", config.metrics_address,
+                                    ", for the metrics: --metrics-tls is off"));
   }
+  AddOpenMetrics(config, callers, warnings);
   return warnings;
 }
 

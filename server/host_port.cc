@@ -1,19 +1,53 @@
 #include "server/host_port.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <memory>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace warpfold {
 
+namespace {
+
+bool IsLoopback(const in_addr& address) {
+  constexpr unsigned char kLoopbackNet = 127;
+  return reinterpret_cast<const unsigned char*>(&address.s_addr)[0] == kLoopbackNet;
+}
+
+bool IsLoopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    return IsLoopback(reinterpret_cast<const sockaddr_in&>(address).sin_addr);
+  }
+  if (address.sa_family != AF_INET6) return false;
+  const in6_addr& in6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (!IN6_IS_ADDR_V4MAPPED(&in6)) return IN6_IS_ADDR_LOOPBACK(&in6);
+  in_addr in4{};
+  std::memcpy(&in4, &in6.s6_addr[12], sizeof(in4));
+  return IsLoopback(in4);
+}
+
+}  // namespace
+
 bool HostPort::is_every_address() const { return host == "0.0.0.0" || host == "::"; }
 
 bool HostPort::is_loopback() const {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (!IsLoopback(*one->ai_addr)) return false;
+  }
+  return true;
 }
 
 std::optional<HostPort> ParseHostPort(const std::string& text) {

@@ -15,7 +15,8 @@ struct HostPort {
 
   // 0.0.0.0 or [::].
   bool is_every_address() const;
-  // Reached from this host alone: localhost, 127.0.0.0/8 or [::1].
+  // Reached from this host alone: each address that it stands for is of 127.0.0.0/8 or ::1. Asks
+  // the system what a name stands for, and may wait.
   bool is_loopback() const;
 };
 

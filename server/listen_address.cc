@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 
@@ -31,6 +32,8 @@ absl::StatusOr<mode_t> ReadMode(absl::string_view address, absl::string_view dig
   }
   mode_t mode = 0;
   for (const char digit : digits) mode = mode * 8 + static_cast<mode_t>(digit - '0');
+  // The server connects itself, to see that clients can.
+  if ((mode & 0600) != 0600) return Bad(address, "has a mode by which its owner cannot use it");
   return mode;
 }
 
@@ -41,10 +44,20 @@ absl::StatusOr<ListenAddress> ParseUnixSocket(absl::string_view address,
   if (socket.path.size() > kPathBytesMax) {
     return Bad(address, absl::StrCat("has a path of more than ", kPathBytesMax, " bytes"));
   }
+  socket.path = std::filesystem::path(socket.path).lexically_normal();  // one socket has one name
+  if (socket.path.back() == '/') return Bad(address, "has the path of a folder");
+  if (socket.path.find_first_of("%?#") != std::string::npos) {  // gRPC reads them its own way
+    return Bad(address, "has a path with '%', '?' or '#'");
+  }
+  bool has_mode = false;
   for (auto word = std::next(words.begin()); word != words.end(); ++word) {
     const std::pair<absl::string_view, absl::string_view> option =
         absl::StrSplit(*word, absl::MaxSplits('=', 1));
+    const bool is_again =
+        (option.first == "mode" && has_mode) || (option.first == "group" && !socket.group.empty());
+    if (is_again) return Bad(address, absl::StrCat("has ", option.first, " twice"));
     if (option.first == "mode") {
+      has_mode = true;
       const absl::StatusOr<mode_t> mode = ReadMode(address, option.second);
       if (!mode.ok()) return mode.status();
       socket.mode = *mode;

@@ -1,5 +1,6 @@
 #include "server/socket_file.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -56,16 +57,28 @@ std::string NameOfListener(int client) {
 
 }  // namespace
 
+// The file by its descriptor, and not by its name: who may write the folder could put a link to
+// another file there meanwhile.
 absl::Status SetAccess(const UnixSocket& socket) {
+  const OwnedDescriptor file(open(socket.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (file.get() < 0 || fstat(file.get(), &about) != 0) {
+    return Unavailable(socket, std::strerror(errno));
+  }
+  if (!S_ISSOCK(about.st_mode) || about.st_uid != geteuid()) {
+    return Unavailable(socket, "another file has taken its place");
+  }
   if (!socket.group.empty()) {
     const absl::StatusOr<gid_t> group = FindGroup(socket);
     if (!group.ok()) return group.status();
-    if (chown(socket.path.c_str(), static_cast<uid_t>(-1), *group) != 0) {
+    if (fchownat(file.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
       return Unavailable(socket, absl::StrCat("cannot give it to the group '", socket.group,
                                               "': ", std::strerror(errno)));
     }
   }
-  if (chmod(socket.path.c_str(), socket.mode) == 0) return absl::OkStatus();
+  // fchmod takes no descriptor of this kind.
+  const std::string itself = absl::StrCat("/proc/self/fd/", file.get());
+  if (chmod(itself.c_str(), socket.mode) == 0) return absl::OkStatus();
   return Unavailable(socket, std::strerror(errno));
 }
 

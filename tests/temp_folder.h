@@ -17,7 +17,7 @@ class UniqueTempFolder {
   UniqueTempFolder() {
     std::string pattern = ::testing::TempDir() + "/warpfold-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no folder at " + pattern);
-    path_ = pattern;
+    path_ = std::filesystem::path(pattern).lexically_normal();
   }
   ~UniqueTempFolder() {
     std::error_code ignored;

@@ -51,6 +51,15 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
     EXPECT_EQ(WhyNot("unix:/a " + word),
               "'unix:/a " + word + "' has '" + word + "': there are mode=0660 and group=NAME");
   }
+  EXPECT_EQ(WhyNot("unix:/a/"), "'unix:/a/' has the path of a folder");
+  for (const std::string path : {"/a/./b", "//a/b", "/a/c/../b"}) {
+    EXPECT_EQ(WhyNot("unix:/a/b,unix:" + path), "'unix:/a/b' is there twice") << path;
+  }
+  EXPECT_EQ(WhyNot("unix:/a%41"), "'unix:/a%41' has a path with '%', '?' or '#'");
+  EXPECT_EQ(WhyNot("unix:/a mode=0660 mode=0600"), "'unix:/a mode=0660 mode=0600' has mode twice");
+  EXPECT_EQ(WhyNot("unix:/a group=x group=y"), "'unix:/a group=x group=y' has group twice");
+  EXPECT_EQ(WhyNot("unix:/a mode=0060"),
+            "'unix:/a mode=0060' has a mode by which its owner cannot use it");
   EXPECT_EQ(WhyNot("unix:/a,unix:/a mode=0600"), "'unix:/a' is there twice");
   EXPECT_EQ(WhyNot("127.0.0.1:1,127.0.0.1:1"), "'127.0.0.1:1' is there twice");
   EXPECT_EQ(WhyNot("127.0.0.1:0,127.0.0.1:0"), "is taken");

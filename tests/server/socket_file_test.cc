@@ -59,6 +59,18 @@ TEST_F(SocketFileTest, NobodyElseConnectsBeforeItHasItsMode) {
   EXPECT_NE(now, 0177U);
 }
 
+// By a link that somebody put in its place meanwhile.
+TEST_F(SocketFileTest, GivesNoOtherFileItsMode) {
+  const std::string victim = folder_.Write("victim", "secret");
+  ASSERT_EQ(chmod(victim.c_str(), 0600), 0);
+  ASSERT_EQ(symlink(victim.c_str(), socket_.path.c_str()), 0);
+  socket_.mode = 0666;
+  EXPECT_FALSE(SetAccess(socket_).ok());
+  struct stat about {};
+  ASSERT_EQ(stat(victim.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0600U);
+}
+
 TEST_F(SocketFileTest, AGroupThatIsNotThereIsSaid) {
   const OwnedDescriptor made = Bind();
   socket_.group = "no-such-group";
