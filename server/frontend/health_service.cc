@@ -177,7 +177,8 @@ void HealthBoard::Leave(WatchCall& call) {
   if (--peer->second == 0) peers_.erase(peer);
 }
 
-HealthServiceImpl::HealthServiceImpl(Services services, HealthBoard& board, ProbePlaces& checks)
+HealthServiceImpl::HealthServiceImpl(const Services& services, HealthBoard& board,
+                                     ProbePlaces& checks)
     : RawService(services) {
   Serve(SmallCall::Probe<HealthCheckRequest, HealthCheckResponse>(
       services_, Method::kHealthCheck, checks, [&board](const auto& request, auto* response) {

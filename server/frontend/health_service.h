@@ -66,7 +66,7 @@ class HealthBoard {
 
 class HealthServiceImpl final : public RawService {
  public:
-  HealthServiceImpl(Services services, HealthBoard& board, ProbePlaces& checks);
+  HealthServiceImpl(const Services& services, HealthBoard& board, ProbePlaces& checks);
 
  private:
 };

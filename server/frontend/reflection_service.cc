@@ -53,7 +53,7 @@ bool ReflectionPlaces::TryTake() {
   return false;
 }
 
-ReflectionServiceImpl::ReflectionServiceImpl(Services services, ReflectionPlaces& places,
+ReflectionServiceImpl::ReflectionServiceImpl(const Services& services, ReflectionPlaces& places,
                                              std::vector<std::string> names)
     : RawService(services), names_(std::move(names)) {
   Serve({Method::kServerReflectionInfo, [this, &places](ArrivedCall arrived) {

@@ -32,7 +32,7 @@ class ReflectionPlaces {
 class ReflectionServiceImpl final : public RawService {
  public:
   // `names` are the services that it lists.
-  ReflectionServiceImpl(Services services, ReflectionPlaces& places,
+  ReflectionServiceImpl(const Services& services, ReflectionPlaces& places,
                         std::vector<std::string> names);
 
  private:

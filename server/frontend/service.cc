@@ -38,7 +38,7 @@ void Fill(const Limits& limits, v1::Limits* out) {
 
 }  // namespace
 
-ReductionServiceImpl::ReductionServiceImpl(Services services, v1::GetServerInfoResponse info)
+ReductionServiceImpl::ReductionServiceImpl(const Services& services, v1::GetServerInfoResponse info)
     : RawService(services), info_(std::move(info)) {
   Serve({Method::kReduce, [this](ArrivedCall arrived) {
            AnsweredCall::Begin(std::make_shared<ReduceCall>(

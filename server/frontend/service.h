@@ -15,7 +15,7 @@ namespace warpfold {
 class ReductionServiceImpl final : public RawService {
  public:
   // `info` is what GetServerInfo answers beside the limits in force.
-  ReductionServiceImpl(Services services, v1::GetServerInfoResponse info);
+  ReductionServiceImpl(const Services& services, v1::GetServerInfoResponse info);
 
  private:
   v1::GetServerInfoResponse Info() const;

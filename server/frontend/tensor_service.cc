@@ -56,7 +56,7 @@ void Fill(const RegionReport& report, v1::MemoryRegion* out) {
 
 }  // namespace
 
-TensorServiceImpl::TensorServiceImpl(Services services) : RawService(services) {
+TensorServiceImpl::TensorServiceImpl(const Services& services) : RawService(services) {
   ServeTensors();
   ServeRegions();
 }

@@ -15,7 +15,7 @@ namespace warpfold {
 
 class TensorServiceImpl final : public RawService {
  public:
-  explicit TensorServiceImpl(Services services);
+  explicit TensorServiceImpl(const Services& services);
 
  private:
   void ServeTensors();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace warpfold {
 namespace {
 
@@ -43,13 +45,16 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
   EXPECT_EQ(WhyNot("unix:/" + std::string(107, 'a')),
             "'unix:/" + std::string(107, 'a') + "' has a path of more than 107 bytes");
   EXPECT_EQ(WhyNot("unix:/" + std::string(106, 'a')), "is taken");
-  for (const std::string mode : {"", "66", "8", "0888", "1660", "01660", "rw", "+660", "06600"}) {
-    EXPECT_EQ(WhyNot("unix:/a mode=" + mode),
-              "'unix:/a mode=" + mode + "' has a mode that is not 000 to 777, as chmod takes it");
+  for (const char* mode : {"", "66", "8", "0888", "1660", "01660", "rw", "+660", "06600"}) {
+    const std::string address = absl::StrCat("unix:/a mode=", mode);
+    EXPECT_EQ(WhyNot(address), absl::StrCat("'", address,
+                                            "' has a mode that is not 000 to 777, as chmod "
+                                            "takes it"));
   }
-  for (const std::string word : {"mod=0660", "group=", "group", "tls"}) {
-    EXPECT_EQ(WhyNot("unix:/a " + word),
-              "'unix:/a " + word + "' has '" + word + "': there are mode=0660 and group=NAME");
+  for (const char* word : {"mod=0660", "group=", "group", "tls"}) {
+    EXPECT_EQ(
+        WhyNot(absl::StrCat("unix:/a ", word)),
+        absl::StrCat("'unix:/a ", word, "' has '", word, "': there are mode=0660 and group=NAME"));
   }
   EXPECT_EQ(WhyNot("unix:/a/"), "'unix:/a/' has the path of a folder");
   for (const std::string path : {"/a/./b", "//a/b", "/a/c/../b"}) {

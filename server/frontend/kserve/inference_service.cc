@@ -21,7 +21,7 @@ constexpr const char* kExtensions[] = {"model_configuration", "binary_tensor_dat
 
 }  // namespace
 
-InferenceServiceImpl::InferenceServiceImpl(Services services, std::string version,
+InferenceServiceImpl::InferenceServiceImpl(const Services& services, std::string version,
                                            const std::atomic<bool>& serving, ModelCounts& counts)
     : RawService(services), version_(std::move(version)), serving_(serving), counts_(counts) {
   ServeInference();

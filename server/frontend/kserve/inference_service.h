@@ -19,8 +19,8 @@ namespace warpfold::kserve {
 class InferenceServiceImpl final : public RawService {
  public:
   // `serving` says whether the server wants requests; it and `counts` outlive this.
-  InferenceServiceImpl(Services services, std::string version, const std::atomic<bool>& serving,
-                       ModelCounts& counts);
+  InferenceServiceImpl(const Services& services, std::string version,
+                       const std::atomic<bool>& serving, ModelCounts& counts);
 
  private:
   void ServeInference();
