@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -46,6 +47,12 @@ absl::StatusOr<ListenAddress> ParseUnixSocket(absl::string_view address,
   }
   socket.path = std::filesystem::path(socket.path).lexically_normal();  // one socket has one name
   if (socket.path.back() == '/') return Bad(address, "has the path of a folder");
+  const auto is_unprintable = [](unsigned char letter) {
+    return absl::ascii_isspace(letter) || absl::ascii_iscntrl(letter);
+  };
+  if (std::any_of(socket.path.begin(), socket.path.end(), is_unprintable)) {
+    return Bad(absl::CHexEscape(address), "has a path with what cannot be printed");
+  }
   if (socket.path.find_first_of("%?#") != std::string::npos) {  // gRPC reads them its own way
     return Bad(address, "has a path with '%', '?' or '#'");
   }

@@ -60,6 +60,7 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
   for (const std::string path : {"/a/./b", "//a/b", "/a/c/../b"}) {
     EXPECT_EQ(WhyNot("unix:/a/b,unix:" + path), "'unix:/a/b' is there twice") << path;
   }
+  EXPECT_EQ(WhyNot("unix:/a\nb"), "'unix:/a\\nb' has a path with what cannot be printed");
   EXPECT_EQ(WhyNot("unix:/a%41"), "'unix:/a%41' has a path with '%', '?' or '#'");
   EXPECT_EQ(WhyNot("unix:/a mode=0660 mode=0600"), "'unix:/a mode=0660 mode=0600' has mode twice");
   EXPECT_EQ(WhyNot("unix:/a group=x group=y"), "'unix:/a group=x group=y' has group twice");
