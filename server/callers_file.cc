@@ -7,24 +7,24 @@
 namespace warpfold {
 namespace {
 
-// Of those of the gRPC service that other hosts reach.
-std::vector<std::string> OpenAddresses(const Config& config) {
-  std::vector<std::string> names;
+// What other hosts reach. Made once, as names are asked of the system.
+struct OpenToOthers {
+  std::vector<std::string> addresses;  // of the gRPC service
+  bool metrics = false;
+  bool addresses_are_clear = false;  // tokens come there without TLS
+  bool metrics_are_clear = false;
+};
+
+OpenToOthers OpenOf(const Config& config) {
+  OpenToOthers open;
   for (const ListenAddress& address : config.listen_addresses()) {
-    if (!address.is_local()) names.push_back(ToString(address));
+    if (!address.is_local()) open.addresses.push_back(ToString(address));
   }
-  return names;
-}
-
-// Other hosts reach the metrics page.
-bool MetricsAreOpen(const Config& config) {
-  return config.serves_metrics() && !ParseHostPort(config.metrics_address)->is_loopback();
-}
-
-// Other hosts send tokens to the metrics page without TLS.
-bool MetricsTakeTokensInTheClear(const Config& config) {
-  return MetricsAreOpen(config) && config.metrics_auth == Switch::kOn &&
-         config.metrics_tls == Switch::kOff;
+  open.metrics = config.serves_metrics() && !ParseHostPort(config.metrics_address)->is_loopback();
+  open.addresses_are_clear = !open.addresses.empty() && !config.uses_tls();
+  open.metrics_are_clear =
+      open.metrics && config.metrics_auth == Switch::kOn && config.metrics_tls == Switch::kOff;
+  return open;
 }
 
 // Whoever shows nothing and comes by this open address, and is served; null: nobody.
@@ -39,9 +39,9 @@ std::string As(const Caller& caller) {
                              : absl::StrCat("as '", caller.name, "' of --callers-file");
 }
 
-void AddOpen(const Config& config, const CallerTable& callers, std::vector<std::string>& warnings) {
-  if (!config.tls_client_ca.empty()) return;
-  for (const std::string& address : OpenAddresses(config)) {
+void AddOpen(const std::vector<std::string>& addresses, const CallerTable& callers,
+             std::vector<std::string>& warnings) {
+  for (const std::string& address : addresses) {
     const Caller* caller = ServedWithoutAWord(callers, address);
     if (caller == nullptr) continue;
     warnings.push_back(absl::StrCat("everyone who reaches ", address, " may call: ", As(*caller)));
@@ -50,7 +50,6 @@ void AddOpen(const Config& config, const CallerTable& callers, std::vector<std::
 
 void AddOpenMetrics(const Config& config, const CallerTable& callers,
                     std::vector<std::string>& warnings) {
-  if (!MetricsAreOpen(config)) return;
   const bool asks = config.metrics_auth == Switch::kOn;
   const Caller* anonymous = callers.anonymous();
   if (asks && (anonymous == nullptr || !anonymous->scopes.Has(Scope::kMetrics))) return;
@@ -79,27 +78,28 @@ bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers) {
 }
 
 bool TokensComeInTheClear(const Config& config, const CallerTable& callers) {
-  return callers.has_tokens() && ((!config.uses_tls() && !OpenAddresses(config).empty()) ||
-                                  MetricsTakeTokensInTheClear(config));
+  const OpenToOthers open = OpenOf(config);
+  return callers.has_tokens() && (open.addresses_are_clear || open.metrics_are_clear);
 }
 
 std::vector<std::string> SecurityWarnings(const Config& config, const CallerTable& callers) {
   std::vector<std::string> warnings;
-  AddOpen(config, callers, warnings);
+  const OpenToOthers open = OpenOf(config);
+  if (config.tls_client_ca.empty()) AddOpen(open.addresses, callers, warnings);
   if (CertificatesAreNotAsked(config, callers)) {
     warnings.push_back(
         "callers have certificates that nobody asks for: --tls-client-ca is not given");
   }
-  const std::vector<std::string> open = OpenAddresses(config);
-  if (callers.has_tokens() && !config.uses_tls() && !open.empty()) {
-    warnings.push_back(absl::StrCat("tokens come in the clear at ", absl::StrJoin(open, ", "),
+  if (callers.has_tokens() && open.addresses_are_clear) {
+    warnings.push_back(absl::StrCat("tokens come in the clear at ",
+                                    absl::StrJoin(open.addresses, ", "),
                                     ": --tls-cert is not given"));
   }
-  if (callers.has_tokens() && MetricsTakeTokensInTheClear(config)) {
+  if (callers.has_tokens() && open.metrics_are_clear) {
     warnings.push_back(absl::StrCat("tokens come in the clear at ", config.metrics_address,
                                     ", for the metrics: --metrics-tls is off"));
   }
-  AddOpenMetrics(config, callers, warnings);
+  if (open.metrics) AddOpenMetrics(config, callers, warnings);
   return warnings;
 }
 

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "server/host_port.h"
 #include "server/owned_descriptor.h"
+#include "server/socket_file.h"
 
 namespace warpfold {
 namespace {
@@ -48,17 +48,15 @@ struct ProbedAddress {
   bool uses_tls = false;
 };
 
-SocketAddress AddressOf(const void* at, socklen_t size) {
+SocketAddress CopyOf(const void* at, socklen_t size) {
   SocketAddress address{.size = size};
   std::memcpy(&address.at, at, size);
   return address;
 }
 
 std::vector<SocketAddress> SocketsOf(const UnixSocket& socket) {
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  socket.path.copy(at.sun_path, sizeof(at.sun_path) - 1);
-  return {AddressOf(&at, sizeof(at))};
+  const sockaddr_un at = AddressOf(socket);
+  return {CopyOf(&at, sizeof(at))};
 }
 
 std::vector<SocketAddress> SocketsOf(const HostPort& address) {
@@ -73,7 +71,7 @@ std::vector<SocketAddress> SocketsOf(const HostPort& address) {
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    addresses.push_back(AddressOf(one->ai_addr, one->ai_addrlen));
+    addresses.push_back(CopyOf(one->ai_addr, one->ai_addrlen));
   }
   return addresses;
 }

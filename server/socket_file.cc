@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,13 +37,6 @@ absl::StatusOr<gid_t> FindGroup(const UnixSocket& socket) {
                                         : std::string(std::strerror(error)));
 }
 
-sockaddr_un AddressOf(const UnixSocket& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  socket.path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  return address;
-}
-
 // "warpfold-server (pid 12)", who listens at what `client` is connected to.
 std::string NameOfListener(int client) {
   ucred listener{};
@@ -56,6 +48,13 @@ std::string NameOfListener(int client) {
 }
 
 }  // namespace
+
+sockaddr_un AddressOf(const UnixSocket& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
+}
 
 // The file by its descriptor, and not by its name: who may write the folder could put a link to
 // another file there meanwhile.

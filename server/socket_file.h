@@ -3,6 +3,7 @@
 #define WARPFOLD_SERVER_SOCKET_FILE_H_
 
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "absl/status/status.h"
 #include "server/listen_address.h"
@@ -21,6 +22,9 @@ class UnopenedSocketFiles {
  private:
   const mode_t before_;
 };
+
+// As the system has it. REQUIRES: ParseListenAddresses takes the path.
+sockaddr_un AddressOf(const UnixSocket& socket);
 
 // Gives the file its group and its mode. UNAVAILABLE `listen-address`: there is no such group, or
 // this user may not give it.

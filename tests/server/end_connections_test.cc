@@ -3,12 +3,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <string>
 
 #include "gtest/gtest.h"
 #include "server/owned_descriptor.h"
+#include "server/socket_file.h"
 #include "tests/temp_folder.h"
 
 namespace warpfold {
@@ -61,9 +61,7 @@ TEST(EndConnectionsTest, EndsThoseOfThePortAndNoOther) {
 TEST(EndConnectionsTest, EndsThoseOfASocketAndNotItsListener) {
   const UniqueTempFolder folder;
   const UnixSocket socket{.path = folder.Path("a.sock")};
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  socket.path.copy(at.sun_path, sizeof(at.sun_path) - 1);
+  const sockaddr_un at = AddressOf(socket);
   const auto* const address = reinterpret_cast<const sockaddr*>(&at);
   const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(bind(listener.get(), address, sizeof(at)), 0);

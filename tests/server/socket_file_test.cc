@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <string>
@@ -19,9 +18,7 @@ class SocketFileTest : public ::testing::Test {
  protected:
   OwnedDescriptor Bind() const {
     OwnedDescriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    socket_.path.copy(at.sun_path, sizeof(at.sun_path) - 1);
+    const sockaddr_un at = AddressOf(socket_);
     EXPECT_EQ(bind(made.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
     EXPECT_EQ(listen(made.get(), 1), 0);
     return made;
