@@ -9,19 +9,19 @@
 namespace warpfold {
 namespace {
 
-constexpr std::size_t kNameBytesMax = 64;
+constexpr std::size_t kCallerNameBytesMax = 64;
 
 bool IsOfName(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
 
 }  // namespace
 
 absl::Status CheckCallerName(absl::string_view name) {
-  if (!name.empty() && name.size() <= kNameBytesMax &&
+  if (!name.empty() && name.size() <= kCallerNameBytesMax &&
       std::all_of(name.begin(), name.end(), IsOfName)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("a name has 1 to ", kNameBytesMax, " letters, digits, '.', '_' and '-'"));
+      absl::StrCat("a name has 1 to ", kCallerNameBytesMax, " letters, digits, '.', '_' and '-'"));
 }
 
 const Caller& Everyone() {
