@@ -8,8 +8,8 @@
 
 namespace warpfold {
 
-BatchRun::BatchRun(BatchLane& lane, std::vector<QueuedWork> works)
-    : lane_(lane), works_(std::move(works)), reports_(works_.size()) {}
+BatchRun::BatchRun(BatchLane& lane, std::vector<QueuedTask> tasks)
+    : lane_(lane), tasks_(std::move(tasks)), reports_(tasks_.size()) {}
 
 bool BatchRun::Run(Clock::time_point until) {
   while (Launch()) {
@@ -40,14 +40,14 @@ bool BatchRun::Launch() {
 }
 
 void BatchRun::StageAll() {
-  while (next_ < works_.size()) {
-    WorkReport& report = reports_[next_];
-    report.queue = start_ - works_[next_].since;
-    Work& work = *works_[next_].work;
-    absl::Status staged = work.token().CheckCancelled();
-    if (staged.ok()) staged = work.MayRun(report.queue);
+  while (next_ < tasks_.size()) {
+    TaskReport& report = reports_[next_];
+    report.queue = start_ - tasks_[next_].since;
+    Task& task = *tasks_[next_].task;
+    absl::Status staged = task.token.CheckCancelled();
+    if (staged.ok()) staged = task.owner.MayRun(report.queue);
     if (staged.ok()) {
-      std::optional<absl::Span<std::byte>> buffer = lane_.Add(work.plan());
+      std::optional<absl::Span<std::byte>> buffer = lane_.Add(*task.plan);
       if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch
       staged = buffer.has_value() ? Stage(next_, *buffer)
                                   : absl::InternalError("a tensor does not fit in a batch alone");
@@ -59,7 +59,7 @@ void BatchRun::StageAll() {
 }
 
 absl::Status BatchRun::Stage(std::size_t index, absl::Span<std::byte> buffer) {
-  PayloadSource& payload = works_[index].work->payload();
+  PayloadSource& payload = *tasks_[index].task->payload;
   absl::Status read = payload.ReadInto(buffer);
   if (read.ok()) read = payload.ExpectEnd();
   if (read.ok()) {

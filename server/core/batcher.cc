@@ -6,8 +6,8 @@
 namespace warpfold {
 namespace {
 
-// What a work takes of a batch beside its bytes, in bytes.
-constexpr std::int64_t kWorkBytes = std::int64_t{32} << 10;
+// What a task takes of a batch beside its bytes, in bytes.
+constexpr std::int64_t kTaskBytes = std::int64_t{32} << 10;
 
 }  // namespace
 
@@ -18,21 +18,21 @@ Batcher::Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchLan
 
 std::unique_ptr<BatchRun> Batcher::Form() {
   if (queue_.empty() || free_.empty()) return nullptr;
-  std::vector<QueuedWork> works;
+  std::vector<QueuedTask> tasks;
   std::size_t bytes = 0;
-  while (!queue_.empty() && works.size() < static_cast<std::size_t>(limits_.tensors)) {
-    const QueuedWork& next = queue_.front();
-    const std::int64_t next_bytes = next.work->plan().input_bytes;
+  while (!queue_.empty() && tasks.size() < static_cast<std::size_t>(limits_.tensors)) {
+    const QueuedTask& next = queue_.front();
+    const std::int64_t next_bytes = next.task->plan->input_bytes;
     bytes += static_cast<std::size_t>(next_bytes);
-    if (!works.empty() && bytes > limits_.bytes) break;
+    if (!tasks.empty() && bytes > limits_.bytes) break;
     if (queue_.is_shared()) {
-      shares_.Charge(next.work->line(), static_cast<double>(next_bytes + kWorkBytes));
+      shares_.Charge(next.task->line, static_cast<double>(next_bytes + kTaskBytes));
     }
-    works.push_back(queue_.Pop());
+    tasks.push_back(queue_.Pop());
   }
   BatchLane& lane = *free_.back();
   free_.pop_back();
-  return std::make_unique<BatchRun>(lane, std::move(works));
+  return std::make_unique<BatchRun>(lane, std::move(tasks));
 }
 
 }  // namespace warpfold

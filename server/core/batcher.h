@@ -1,5 +1,5 @@
-// The batch lanes of a device, and the small works that wait for one: natural batching, without a
-// timer. While a lane is free a work has it at once; what arrives while all are taken collects, and
+// The batch lanes of a device, and the small tasks that wait for one: natural batching, without a
+// timer. While a lane is free a task has it at once; what arrives while all are taken collects, and
 // the next lane that comes back takes as much of it as a batch holds.
 //
 // Step of a request: 2, decide. Without a lock and without a thread of its own; for its owner's
@@ -14,7 +14,7 @@
 
 #include "server/core/batch_run.h"
 #include "server/core/lane_shares.h"
-#include "server/core/work_queue.h"
+#include "server/core/task_queue.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -32,12 +32,12 @@ class Batcher {
   // Form has something to give.
   bool has_next() const { return !queue_.empty() && !free_.empty(); }
 
-  // REQUIRES: as BatchRun, of its work.
-  void Push(const QueuedWork& queued) { queue_.Push(queued); }
-  // Takes `work` back if it still waits.
-  bool Remove(const Work* work) { return queue_.Remove(work); }
+  // REQUIRES: as BatchRun, of its task.
+  void Push(const QueuedTask& queued) { queue_.Push(queued); }
+  // Takes `task` back if it still waits.
+  bool Remove(const Task* task) { return queue_.Remove(task); }
   // Moves all that wait to the end of `taken`.
-  void TakeAll(std::vector<QueuedWork>& taken) { queue_.TakeAll(taken); }
+  void TakeAll(std::vector<QueuedTask>& taken) { queue_.TakeAll(taken); }
 
   // The next batch, on a free lane, which is the run's until GiveBack; null where nothing waits or
   // no lane is free.
@@ -49,7 +49,7 @@ class Batcher {
   const std::vector<std::unique_ptr<BatchLane>> lanes_;
   std::vector<BatchLane*> free_;
   LaneShares shares_;
-  WorkQueue queue_{shares_};
+  TaskQueue queue_{shares_};
 };
 
 }  // namespace warpfold

@@ -51,7 +51,7 @@ class ScopeSet {
   unsigned bits_ = 0;
 };
 
-// What one caller holds of what all share. Its address tells the caller's works from those of
+// What one caller holds of what all share. Its address tells the caller's tasks from those of
 // others.
 struct CallerUse {
   // Of admission.h, under its lock.

@@ -1,4 +1,4 @@
-// Why nobody wants the answer of a work any more: its client has gone, its deadline has passed, its
+// Why nobody wants the answer of a task any more: its client has gone, its deadline has passed, its
 // tensor has ended, another shard has failed.
 //
 // Safe from any thread; it must outlive whoever asks it. The first reason is the only one: what it

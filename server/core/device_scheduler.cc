@@ -113,20 +113,20 @@ absl::Status DeviceScheduler::CheckRoom() {
   return serves.ok() ? CheckQueue(workers_->state().waiting) : serves;
 }
 
-absl::Status DeviceScheduler::Submit(Work* work) {
-  const QueuedWork arrived{work, Clock::now()};
-  const bool batches = Batches(*work);
+absl::Status DeviceScheduler::Submit(Task* task) {
+  const QueuedTask arrived{task, Clock::now()};
+  const bool batches = Batches(*task);
   Lane* inline_lane = nullptr;
   std::unique_ptr<BatchRun> batch;
   // Who has more to bring is the one who can fill the next batch meanwhile.
   const Clock::duration wait_max =
-      work->has_more_behind() ? Clock::duration::zero() : options_.caller_wait_max;
+      task->has_more_behind ? Clock::duration::zero() : options_.caller_wait_max;
   {
     absl::MutexLock lock(&mutex_);
     if (absl::Status serves = CheckServes(); !serves.ok()) return serves;
-    if (!batches) inline_lane = TakeInlineLane(*work);
+    if (!batches) inline_lane = TakeInlineLane(*task);
     if (inline_lane == nullptr) {
-      const bool launches = batches && LaunchesBatch(*work);
+      const bool launches = batches && LaunchesBatch(*task);
       absl::Status queues;
       if (!batches) {
         queues = CheckQueue(workers_->state().waiting);
@@ -134,8 +134,8 @@ absl::Status DeviceScheduler::Submit(Work* work) {
         queues = CheckQueue(batcher_.waiting());
       }
       // Under the lock: who has ceased to want it is either seen here, or finds it in the queue.
-      if (queues.ok()) queues = work->token().CheckCancelled();
-      if (queues.ok() && !batches) queues = work->MayQueue();
+      if (queues.ok()) queues = task->token.CheckCancelled();
+      if (queues.ok() && !batches) queues = task->owner.MayQueue();
       if (!queues.ok()) return queues;
       if (!batches) {
         workers_->Push(arrived);
@@ -154,9 +154,9 @@ absl::Status DeviceScheduler::Submit(Work* work) {
   return absl::OkStatus();
 }
 
-bool DeviceScheduler::LaunchesBatch(const Work& work) const {
-  return batcher_.has_free_lane() && work.may_run_inline() &&
-         !(work.has_more_behind() && batcher_.is_idle());
+bool DeviceScheduler::LaunchesBatch(const Task& task) const {
+  return batcher_.has_free_lane() && task.may_run_inline &&
+         !(task.has_more_behind && batcher_.is_idle());
 }
 
 std::unique_ptr<BatchRun> DeviceScheduler::FormBatch() {
@@ -172,21 +172,21 @@ std::unique_ptr<BatchRun> DeviceScheduler::NextBatch() {
     batch = FormBatch();
   }
   if (batch != nullptr && options_.on_batch) {
-    options_.on_batch(static_cast<int>(batch->works().size()));
+    options_.on_batch(static_cast<int>(batch->tasks().size()));
   }
   return batch;
 }
 
 // All of its bytes have to be here: a batch waits for no client. Nor does it wait for what one of
-// its works does in the end.
-bool DeviceScheduler::Batches(Work& work) const {
-  return has_batches_ && !work.waits_for_client() && !work.done_waits() &&
-         std::holds_alternative<ReducePayload>(work.task()) && executor_.Batches(work.plan());
+// its tasks does in the end.
+bool DeviceScheduler::Batches(const Task& task) const {
+  return has_batches_ && !task.waits_for_client && !task.done_waits &&
+         std::holds_alternative<ReducePayload>(task.action) && executor_.Batches(*task.plan);
 }
 
-Lane* DeviceScheduler::TakeInlineLane(Work& work) {
-  if (free_inline_lanes_.empty() || !work.may_run_inline() || work.done_waits() ||
-      work.plan().input_bytes > executor_.inline_bytes_max()) {
+Lane* DeviceScheduler::TakeInlineLane(const Task& task) {
+  if (free_inline_lanes_.empty() || !task.may_run_inline || task.done_waits ||
+      task.plan->input_bytes > executor_.inline_bytes_max()) {
     return nullptr;
   }
   Lane* lane = free_inline_lanes_.back();
@@ -194,19 +194,19 @@ Lane* DeviceScheduler::TakeInlineLane(Work& work) {
   return lane;
 }
 
-void DeviceScheduler::RunInline(Lane& lane, const QueuedWork& arrived) {
-  LaneRun run(*arrived.work, arrived.since);
-  WorkReport report = *Turn(lane, run, Patience::kOthersWait);  // it waits for no client
+void DeviceScheduler::RunInline(Lane& lane, const QueuedTask& arrived) {
+  LaneRun run(*arrived.task, arrived.since);
+  TaskReport report = *Turn(lane, run, Patience::kOthersWait);  // it waits for no client
   {
     absl::MutexLock lock(&mutex_);
     free_inline_lanes_.push_back(&lane);
   }
-  arrived.work->Done(std::move(report));
+  arrived.task->owner.OnDone(std::move(report));
 }
 
-bool DeviceScheduler::Withdraw(Work* work) {
+bool DeviceScheduler::Withdraw(Task* task) {
   absl::MutexLock lock(&mutex_);
-  return batcher_.Remove(work) || workers_->Remove(work);
+  return batcher_.Remove(task) || workers_->Remove(task);
 }
 
 void DeviceScheduler::SetQueueDepthMax(int queue_depth_max) {
@@ -231,7 +231,7 @@ SchedulerState DeviceScheduler::state() const {
 }
 
 void DeviceScheduler::Lose(const absl::Status& why) {
-  std::vector<QueuedWork> waiting;
+  std::vector<QueuedTask> waiting;
   {
     absl::MutexLock lock(&mutex_);
     if (lost_) return;
@@ -240,16 +240,16 @@ void DeviceScheduler::Lose(const absl::Status& why) {
     workers_->TakeAll(waiting);
   }
   if (options_.on_lost) options_.on_lost(executor_.info(), why);
-  for (const QueuedWork& queued : waiting) {
-    WorkReport report;
+  for (const QueuedTask& queued : waiting) {
+    TaskReport report;
     report.outcome = LostError(executor_.info());
     report.queue = Clock::now() - queued.since;
-    queued.work->Done(std::move(report));
+    queued.task->owner.OnDone(std::move(report));
   }
 }
 
 void DeviceScheduler::RunByCaller(std::unique_ptr<BatchRun> batch, Clock::duration wait_max) {
-  if (options_.on_batch) options_.on_batch(static_cast<int>(batch->works().size()));
+  if (options_.on_batch) options_.on_batch(static_cast<int>(batch->tasks().size()));
   if (batch->Run(Clock::now() + wait_max)) {
     Complete(std::move(batch));
   } else {
@@ -258,28 +258,28 @@ void DeviceScheduler::RunByCaller(std::unique_ptr<BatchRun> batch, Clock::durati
 }
 
 void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
-  std::vector<WorkReport> reports = batch->TakeReports();
+  std::vector<TaskReport> reports = batch->TakeReports();
   sojourn_.Note(reports.front().queue);  // the one that waited longest
-  for (WorkReport& report : reports) {
+  for (TaskReport& report : reports) {
     report.device = &executor_.info();
     if (IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
   }
   {
-    // Before Done: a client that has its answer finds the lane free. From here on the scheduler may
-    // go, but for its threads.
+    // Before OnDone: a client that has its answer finds the lane free. From here on the scheduler
+    // may go, but for its threads.
     absl::MutexLock lock(&mutex_);
     batcher_.GiveBack(batch->lane());
     if (batcher_.has_next()) completer_->Call();
   }
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    batch->works()[i].work->Done(std::move(reports[i]));
+    batch->tasks()[i].task->owner.OnDone(std::move(reports[i]));
   }
 }
 
-std::optional<WorkReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run, Patience patience) {
-  const bool uses_device = !std::holds_alternative<RunOnHost>(run.work().task());
+std::optional<TaskReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run, Patience patience) {
+  const bool uses_device = !std::holds_alternative<RunOnHost>(run.task().action);
   if (!run.Turn(lane, patience)) return std::nullopt;
-  WorkReport report = run.TakeReport();
+  TaskReport report = run.TakeReport();
   sojourn_.Note(report.queue);
   report.device = &executor_.info();
   if (uses_device && IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());

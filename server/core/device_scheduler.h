@@ -1,17 +1,17 @@
-// The queue in front of one device: bounded, with one thread per lane that takes work from it
+// The queue in front of one device: bounded, with one thread per lane that takes tasks from it
 // (worker_pool.h), and batches for small tensors where the device has them (batcher.h).
 //
-// Work too small to be worth waking a thread for passes the queue by: whoever submits it runs it
-// (caller-runs). A batch is launched by whoever brings the work that finds a batch lane free, and
+// A task too small to be worth waking a thread for passes the queue by: whoever submits it runs it
+// (caller-runs). A batch is launched by whoever brings the task that finds a batch lane free, and
 // looked at for `caller_wait_max`; then a thread of the scheduler's own sees it to its end
 // (batch_completer.h). So Submit never waits for a device longer than that, whatever the device
 // does.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
-// batch scheduler's: Submit answers at once; on OK the scheduler borrows the work until it calls
-// Done, exactly once; on any error it never touches it.
+// batch scheduler's: Submit answers at once; on OK the scheduler borrows the task until it calls
+// OnDone, exactly once; on any error it never touches it.
 //
-// Safe from any thread. Failure of one work is that work's own: its lane is abandoned and takes the
+// Safe from any thread. Failure of one task is that task's own: its lane is abandoned and takes the
 // next. But a lane that answers DeviceLostError has lost the device: then what waits is answered
 // UNAVAILABLE too, and nothing more is taken. What runs on the host alone says nothing of it.
 #ifndef WARPFOLD_SERVER_CORE_DEVICE_SCHEDULER_H_
@@ -32,7 +32,7 @@
 #include "server/core/batch_run.h"
 #include "server/core/batcher.h"
 #include "server/core/sojourn.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/core/worker_pool.h"
 #include "server/device/executor.h"
 
@@ -48,11 +48,11 @@ struct SchedulerOptions {
   int batch_lanes = kBatchLanes;  // where the device batches
   int queue_depth_max = 1024;
   std::chrono::milliseconds retry_delay{100};  // at least, where the queue is full
-  // How long a thread that has worked spins for its next work before it parks: never longer than it
+  // How long a thread that has worked spins for its next task before it parks: never longer than it
   // has worked. For lanes that wait for a device; those that compute need the processors
   // themselves.
   std::chrono::microseconds look_max{0};
-  // How long Submit looks for the end of a batch that it has launched, of a work that has no more
+  // How long Submit looks for the end of a batch that it has launched, of a task that has no more
   // behind it. Of the answers/s of a Submit that waits to the end, on an H200 host of 16 processors
   // (4 KiB, medians of 7 rounds, 2026-11-25): none gave 0.87 for 64 unary clients, 50 us 1.02, 200
   // us 1.03; for one stream of ReduceMany none gave 1.11, 50 us 0.95, 200 us 0.91. Of those of 50
@@ -88,19 +88,19 @@ class DeviceScheduler {
   // Drains, and ends when all that was accepted is done. REQUIRES: no Submit runs or comes.
   ~DeviceScheduler();
 
-  // Queues `work`, or, when it may run inline and the device says that it is small enough, runs it
-  // and may call Done before returning, of a batch for others too. RESOURCE_EXHAUSTED with
+  // Queues `task`, or, when it may run inline and the device says that it is small enough, runs it
+  // and may call OnDone before returning, of a batch for others too. RESOURCE_EXHAUSTED with
   // RetryLater: the queue is full. UNAVAILABLE: draining, or the device is lost. What its token
   // says, if nobody wants it any more and it would have to queue.
-  absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Submit(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What Submit would say now of a work for a lane, because of the device or the queue.
+  // What Submit would say now of a task for a lane, because of the device or the queue.
   absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Takes `work` back if it has not begun: then it is the caller's again and Done will not come.
-  // False when a lane has it or had it; such a work ends by itself once its token is cancelled, or
+  // Takes `task` back if it has not begun: then it is the caller's again and OnDone will not come.
+  // False when a lane has it or had it; such a task ends by itself once its token is cancelled, or
   // its payload has failed.
-  bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What waits stays, even above the new limit.
   void SetQueueDepthMax(int queue_depth_max) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -126,26 +126,26 @@ class DeviceScheduler {
   };
 
   DeviceScheduler(Executor& executor, const SchedulerOptions& options, Lanes lanes);
-  bool Batches(Work& work) const;
+  bool Batches(const Task& task) const;
   absl::Status CheckServes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether one more may wait where so many do. Works for lanes do not fill the batches' queue.
+  // Whether one more may wait where so many do. Tasks for lanes do not fill the batches' queue.
   absl::Status CheckQueue(std::int64_t waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A lane for `work` on the caller's thread; null when it has to queue.
-  Lane* TakeInlineLane(Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether who brings `work`, which batches, is to launch the batch.
-  bool LaunchesBatch(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A lane for `task` on the caller's thread; null when it has to queue.
+  Lane* TakeInlineLane(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether who brings `task`, which batches, is to launch the batch.
+  bool LaunchesBatch(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next batch, if there is one; calls another thread for what it leaves.
   std::unique_ptr<BatchRun> FormBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<BatchRun> NextBatch() ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs a batch on the caller's thread, for a moment, then hands it on.
   void RunByCaller(std::unique_ptr<BatchRun> batch, Clock::duration wait_max)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the lane back and calls Done.
+  // Gives the lane back and calls OnDone.
   void Complete(std::unique_ptr<BatchRun> batch) ABSL_LOCKS_EXCLUDED(mutex_);
   // A turn on a worker's lane; none when it has to wait for its client.
-  std::optional<WorkReport> Turn(Lane& lane, LaneRun& run, Patience patience)
+  std::optional<TaskReport> Turn(Lane& lane, LaneRun& run, Patience patience)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void RunInline(Lane& lane, const QueuedWork& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunInline(Lane& lane, const QueuedTask& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Executor& executor_;
   const SchedulerOptions options_;

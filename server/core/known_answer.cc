@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "kernels/ops/catalogue.h"
 #include "server/core/known_data.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/device/device_error.h"
 
 namespace warpfold {
@@ -95,22 +95,18 @@ constexpr KnownWide kKnownWide[] = {
       {0x411c8fcda7dfb493, 0x411b0bd061806ece}}},
 };
 
-class KnownWork final : public Work, private PayloadSource {
+class KnownTask final : private TaskOwner, private PayloadSource {
  public:
-  KnownWork(Plan plan, std::shared_ptr<const std::string> elements)
-      : plan_(std::move(plan)), elements_(std::move(elements)) {}
-
-  const WorkReport& Await() {
-    done_.WaitForNotification();
-    return report_;
+  KnownTask(Plan plan, std::shared_ptr<const std::string> elements)
+      : plan_(std::move(plan)), elements_(std::move(elements)) {
+    task_.plan = &plan_;
+    task_.payload = this;
   }
 
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return *this; }
-  bool waits_for_client() const override { return false; }
-  void Done(WorkReport report) override {
-    report_ = std::move(report);
-    done_.Notify();
+  Task& task() { return task_; }
+  const TaskReport& Await() {
+    done_.WaitForNotification();
+    return report_;
   }
 
  private:
@@ -120,11 +116,16 @@ class KnownWork final : public Work, private PayloadSource {
     return absl::OkStatus();
   }
   absl::Status ExpectEnd() override { return absl::OkStatus(); }
+  void OnDone(TaskReport report) override {
+    report_ = std::move(report);
+    done_.Notify();
+  }
 
+  Task task_{*this};
   const Plan plan_;
   const std::shared_ptr<const std::string> elements_;
   std::size_t at_bytes_ = 0;
-  WorkReport report_;
+  TaskReport report_;
   absl::Notification done_;
 };
 
@@ -136,9 +137,9 @@ absl::Status Named(DType dtype, const absl::Status& status) {
 absl::Status Check(DeviceScheduler& device, const KnownReduction& known) {
   absl::StatusOr<Plan> plan = MakePlan(known.question);
   if (!plan.ok()) return plan.status();
-  KnownWork work(*std::move(plan), known.elements);
-  if (absl::Status status = device.Submit(&work); !status.ok()) return status;
-  const WorkReport& report = work.Await();
+  KnownTask known_task(*std::move(plan), known.elements);
+  if (absl::Status status = device.Submit(&known_task.task()); !status.ok()) return status;
+  const TaskReport& report = known_task.Await();
   if (!report.outcome.ok()) return report.outcome.status();
   const std::vector<std::string>& results = report.outcome->results;
   if (results.size() != known.answer.size()) return absl::InternalError("not one result an op");

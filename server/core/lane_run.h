@@ -1,5 +1,5 @@
-// One work's way over the lanes of a device: its task (work.h), from a lane that is idle to a lane
-// that is idle, in one turn or, where its client is slower than the lane, in several.
+// One task's way over the lanes of a device: its action (task.h), from a lane that is idle to a
+// lane that is idle, in one turn or, where its client is slower than the lane, in several.
 //
 // Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_LANE_RUN_H_
@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/core/stage.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -24,47 +24,47 @@ class LaneRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Of `work`, which must outlive it and has waited for its first turn since `queued_since`.
-  LaneRun(Work& work, Clock::time_point queued_since) : work_(work), waits_since_(queued_since) {}
+  // Of `task`, which must outlive it and has waited for its first turn since `queued_since`.
+  LaneRun(Task& task, Clock::time_point queued_since) : task_(task), waits_since_(queued_since) {}
 
   // Before each turn but the first: since when it has waited for this one.
   void WaitsSince(Clock::time_point since) { waits_since_ = since; }
 
-  // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the work is over, and so is
+  // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the task is over, and so is
   // the device with it. False: its next bytes were not here for as long as `patience` allows;
-  // payload() tells when they are.
+  // the payload tells when they are.
   bool Turn(Lane& lane, Patience patience);
 
-  Work& work() const { return work_; }
-  // REQUIRES: the last turn has said false. What the next one needs of payload().
+  Task& task() const { return task_; }
+  // REQUIRES: the last turn has said false. What the next one needs of the payload.
   std::size_t awaited_bytes() const { return awaited_bytes_; }
-  // REQUIRES: the last turn has said true. Once. Done is the caller's.
-  WorkReport TakeReport() { return std::move(report_); }
+  // REQUIRES: the last turn has said true. Once. OnDone is the caller's.
+  TaskReport TakeReport() { return std::move(report_); }
 
  private:
   // None: it waits for its client.
   using End = std::optional<absl::StatusOr<Outcome>>;
 
-  End Run(Lane& lane, const ReducePayload& task, Patience patience);
-  End Run(Lane& lane, const ReduceTensor& task, Patience patience);
-  End Run(Lane& lane, const WriteTensor& task, Patience patience);
-  End Run(Lane& lane, const RunOnHost& task, Patience patience);
-  End Run(Lane& lane, const UseLane& task, Patience patience);
+  End Run(Lane& lane, const ReducePayload& action, Patience patience);
+  End Run(Lane& lane, const ReduceTensor& action, Patience patience);
+  End Run(Lane& lane, const WriteTensor& action, Patience patience);
+  End Run(Lane& lane, const RunOnHost& action, Patience patience);
+  End Run(Lane& lane, const UseLane& action, Patience patience);
   // Fills the lane with `bytes` of the payload, to its end. None: it waits for its client.
   std::optional<absl::Status> Receive(Lane& lane, std::int64_t bytes,
                                       absl::FunctionRef<absl::Status()> begin, Patience patience);
 
-  Work& work_;
+  Task& task_;
   Clock::time_point waits_since_;
   Clock::time_point start_{};  // of the first turn, later by what it has waited for others
   std::optional<Staging> staging_;
   std::size_t awaited_bytes_ = 0;
-  WorkReport report_;
+  TaskReport report_;
 };
 
-// Runs a `work` that waits for no client, in one turn.
-inline WorkReport RunOnLane(Lane& lane, Work& work, LaneRun::Clock::time_point queued_since) {
-  LaneRun run(work, queued_since);
+// Runs a `task` that waits for no client, in one turn.
+inline TaskReport RunOnLane(Lane& lane, Task& task, LaneRun::Clock::time_point queued_since) {
+  LaneRun run(task, queued_since);
   run.Turn(lane, Patience::kOthersWait);
   return run.TakeReport();
 }

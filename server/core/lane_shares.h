@@ -1,5 +1,5 @@
-// Whose turn it is where the works of several callers wait for the same lanes: that of the caller
-// who has had the least of them. So one who asks for more than its share keeps its own works
+// Whose turn it is where the tasks of several callers wait for the same lanes: that of the caller
+// who has had the least of them. So one who asks for more than its share keeps its own tasks
 // waiting, and who asks for less waits for one turn at most.
 //
 // Step of a request: 2, decide. A plain value for its owner's lock. What turns cost is known at
@@ -12,34 +12,34 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 
 namespace warpfold {
 
 class LaneShares {
  public:
   // What it has had. In whatever unit turns are charged.
-  double had(Work::Line line) const {
+  double had(Task::Line line) const {
     const auto found = uses_.find(line);
     return found == uses_.end() ? 0 : found->second.had;
   }
 
-  // Works of it wait, and none did: what it left to others meanwhile it does not get back.
-  void Join(Work::Line line) {
+  // Tasks of it wait, and none did: what it left to others meanwhile it does not get back.
+  void Join(Task::Line line) {
     Use& use = uses_[line];
     use.had = std::max(use.had, now_);
   }
 
-  void Charge(Work::Line line, double cost) { Charge(uses_[line], cost); }
+  void Charge(Task::Line line, double cost) { Charge(uses_[line], cost); }
 
   // A turn begins; what it is charged until its end.
-  double Begin(Work::Line line) {
+  double Begin(Task::Line line) {
     Use& use = uses_[line];
     const double charged = use.last;
     Charge(use, charged);
     return charged;
   }
-  void End(Work::Line line, double charged, double cost) {
+  void End(Task::Line line, double charged, double cost) {
     Use& use = uses_[line];
     use.had += cost - charged;
     use.last = cost;
@@ -58,7 +58,7 @@ class LaneShares {
     use.had += cost;
   }
 
-  absl::flat_hash_map<Work::Line, Use> uses_;  // as many as callers have been known
+  absl::flat_hash_map<Task::Line, Use> uses_;  // as many as callers have been known
   double now_ = 0;                             // what whoever had the last turn had had before it
 };
 

@@ -1,4 +1,4 @@
-// How long a work keeps its lane while its client sends the next bytes.
+// How long a task keeps its lane while its client sends the next bytes.
 //
 // Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_PATIENCE_H_
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "server/core/work.h"
+#include "server/core/task.h"
 
 namespace warpfold {
 

@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "kernels/field_error.h"
 #include "server/core/shared_segment.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {

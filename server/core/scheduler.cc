@@ -40,24 +40,24 @@ bool Scheduler::IsLost(const DeviceInfo& device) const {
 
 Scheduler::~Scheduler() {
   Drain();
-  // A split work goes from device to device: none may go before the others are done with it.
+  // A split task goes from device to device: none may go before the others are done with it.
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(
       +[](decltype(splits_)* splits) { return splits->empty(); }, &splits_));
 }
 
-absl::Status Scheduler::CheckRoom(const Work& work) { return HomeOf(work).CheckRoom(); }
+absl::Status Scheduler::CheckRoom(const Task& task) { return HomeOf(task).CheckRoom(); }
 
-absl::Status Scheduler::Submit(Work* work) {
-  if (devices_.size() == 1) return devices_.front()->Submit(work);
-  if (std::unique_ptr<SplitWork> split = Split(*this, *work); split != nullptr) {
-    return SubmitSplit(work, std::move(split));
+absl::Status Scheduler::Submit(Task* task) {
+  if (devices_.size() == 1) return devices_.front()->Submit(task);
+  if (std::unique_ptr<SplitRun> split = Split(*this, *task); split != nullptr) {
+    return SubmitSplit(task, std::move(split));
   }
-  return HomeOf(*work).Submit(work);
+  return HomeOf(*task).Submit(task);
 }
 
-DeviceScheduler& Scheduler::HomeOf(const Work& work) const {
-  const DeviceInfo* home = work.device();
+DeviceScheduler& Scheduler::HomeOf(const Task& task) const {
+  const DeviceInfo* home = task.device;
   return home != nullptr ? Of(*home) : LeastLoaded();
 }
 
@@ -82,45 +82,45 @@ DeviceScheduler& Scheduler::LeastLoaded() const {
   return *least;
 }
 
-absl::Status Scheduler::SubmitSplit(Work* work, std::unique_ptr<SplitWork> split) {
-  if (absl::Status room = work->MayQueue(); !room.ok()) return room;
-  SplitWork& submitted = *split;
+absl::Status Scheduler::SubmitSplit(Task* task, std::unique_ptr<SplitRun> split) {
+  if (absl::Status room = task->owner.MayQueue(); !room.ok()) return room;
+  SplitRun& submitted = *split;
   {
     absl::MutexLock lock(&mutex_);
-    splits_.emplace(work, std::move(split));
+    splits_.emplace(task, std::move(split));
   }
   // On OK it may have ended, and be gone.
   absl::Status status = submitted.Submit();
-  if (!status.ok()) Forget(*work);
+  if (!status.ok()) Forget(*task);
   return status;
 }
 
-std::unique_ptr<SplitWork> Scheduler::Forget(const Work& work) {
+std::unique_ptr<SplitRun> Scheduler::Forget(const Task& task) {
   absl::MutexLock lock(&mutex_);
-  const auto found = splits_.find(&work);
+  const auto found = splits_.find(&task);
   if (found == splits_.end()) return nullptr;
-  std::unique_ptr<SplitWork> split = std::move(found->second);
+  std::unique_ptr<SplitRun> split = std::move(found->second);
   splits_.erase(found);
   return split;
 }
 
-absl::Status Scheduler::SubmitTo(const DeviceInfo& device, Work* work) {
-  return Of(device).Submit(work);
+absl::Status Scheduler::SubmitTo(const DeviceInfo& device, Task* task) {
+  return Of(device).Submit(task);
 }
 
-bool Scheduler::WithdrawFrom(const DeviceInfo& device, Work* work) {
-  return Of(device).Withdraw(work);
+bool Scheduler::WithdrawFrom(const DeviceInfo& device, Task* task) {
+  return Of(device).Withdraw(task);
 }
 
-void Scheduler::End(Work& work, WorkReport report) {
-  const std::unique_ptr<SplitWork> split = Forget(work);
-  work.Done(std::move(report));
+void Scheduler::End(Task& task, TaskReport report) {
+  const std::unique_ptr<SplitRun> split = Forget(task);
+  task.owner.OnDone(std::move(report));
 }
 
-bool Scheduler::Withdraw(Work* work) {
+bool Scheduler::Withdraw(Task* task) {
   {
     absl::MutexLock lock(&mutex_);
-    const auto split = splits_.find(work);
+    const auto split = splits_.find(task);
     if (split != splits_.end()) {
       const bool withdrawn = split->second->Withdraw();
       if (withdrawn) splits_.erase(split);
@@ -129,7 +129,7 @@ bool Scheduler::Withdraw(Work* work) {
   }
   return std::any_of(
       devices_.begin(), devices_.end(),
-      [work](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(work); });
+      [task](const std::unique_ptr<DeviceScheduler>& device) { return device->Withdraw(task); });
 }
 
 void Scheduler::SetQueueDepthMax(int queue_depth_max) {

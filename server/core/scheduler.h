@@ -1,5 +1,5 @@
-// All devices of the server: every work goes to the least loaded one that is not lost, or to the
-// one that it names, or, when its tensor lies on several, to all of these (split_work.h).
+// All devices of the server: every task goes to the least loaded one that is not lost, or to the
+// one that it names, or, when its tensor lies on several, to all of these (split_run.h).
 //
 // Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for the contract of
 // Submit, Withdraw and Drain.
@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/device_scheduler.h"
-#include "server/core/split_work.h"
-#include "server/core/work.h"
+#include "server/core/split_run.h"
+#include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -39,10 +39,10 @@ class Scheduler final : private SplitHost {
   void Lose(const DeviceInfo& device, const absl::Status& why);
   bool IsLost(const DeviceInfo& device) const;
 
-  // What Submit would say now of a work whose bytes are still to come, which is not submitted.
-  absl::Status CheckRoom(const Work& work);
-  absl::Status Submit(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Withdraw(Work* work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What Submit would say now of a task whose bytes are still to come, which is not submitted.
+  absl::Status CheckRoom(const Task& task);
+  absl::Status Submit(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetQueueDepthMax(int queue_depth_max);
   void Drain();
 
@@ -57,18 +57,17 @@ class Scheduler final : private SplitHost {
   DeviceScheduler& Of(const DeviceInfo& device) const;
   DeviceScheduler& LeastLoaded() const;
   // Where it goes; of one that is split, where its first shard does.
-  DeviceScheduler& HomeOf(const Work& work) const;
-  absl::Status SubmitSplit(Work* work, std::unique_ptr<SplitWork> split)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // The split of `work`, no longer known; null when there is none.
-  std::unique_ptr<SplitWork> Forget(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  DeviceScheduler& HomeOf(const Task& task) const;
+  absl::Status SubmitSplit(Task* task, std::unique_ptr<SplitRun> split) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The split of `task`, no longer known; null when there is none.
+  std::unique_ptr<SplitRun> Forget(const Task& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  absl::Status SubmitTo(const DeviceInfo& device, Work* work) override;
-  bool WithdrawFrom(const DeviceInfo& device, Work* work) override;
-  void End(Work& work, WorkReport report) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status SubmitTo(const DeviceInfo& device, Task* task) override;
+  bool WithdrawFrom(const DeviceInfo& device, Task* task) override;
+  void End(Task& task, TaskReport report) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
-  std::map<const Work*, std::unique_ptr<SplitWork>> splits_ ABSL_GUARDED_BY(mutex_);
+  std::map<const Task*, std::unique_ptr<SplitRun>> splits_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<DeviceScheduler>> devices_;  // last: their threads use the above
 };
 

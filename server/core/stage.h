@@ -1,4 +1,4 @@
-// A work's bytes on their way into a lane, over as many turns as its client takes to send them.
+// A task's bytes on their way into a lane, over as many turns as its client takes to send them.
 //
 // Step of a request: 3, on a lane's thread.
 #ifndef WARPFOLD_SERVER_CORE_STAGE_H_
@@ -14,21 +14,21 @@
 #include "absl/status/statusor.h"
 #include "server/core/cancel_token.h"
 #include "server/core/patience.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
 class Staging {
  public:
-  // Of `byte_count` bytes of `source`, for the work of `token`. Both references must outlive it.
+  // Of `byte_count` bytes of `source`, for the task of `token`. Both references must outlive it.
   Staging(const CancelToken& token, PayloadSource& source, std::int64_t byte_count)
       : token_(token), source_(source), missing_bytes_(byte_count) {}
 
   // Begins on the idle `lane` by `begin`, or goes on where the last turn ended, one buffer at a
-  // time; whether the work's answer is still wanted is asked before each. True: all bytes are in
+  // time; whether the task's answer is still wanted is asked before each. True: all bytes are in
   // the lane. False: the next ones were not here for as long as `patience` allows, and the lane is
-  // idle. On an error, the lane's, the source's or why the work is not wanted, it is idle too.
+  // idle. On an error, the lane's, the source's or why the task is not wanted, it is idle too.
   absl::StatusOr<bool> Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin, Patience patience);
 
   // REQUIRES: the last turn has said false. What the next one needs.

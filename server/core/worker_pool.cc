@@ -28,25 +28,25 @@ WorkerPool::~WorkerPool() {
   threads_.clear();
 }
 
-void WorkerPool::Push(const QueuedWork& queued) {
+void WorkerPool::Push(const QueuedTask& queued) {
   absl::MutexLock lock(&mutex_);
-  (queued.work->waits_for_client() ? clients_ : here_).Push(queued);
+  (queued.task->waits_for_client ? clients_ : here_).Push(queued);
   idle_.WakeOne();
 }
 
-bool WorkerPool::Remove(const Work* work) {
+bool WorkerPool::Remove(const Task* task) {
   absl::MutexLock lock(&mutex_);
-  return here_.Remove(work) || clients_.Remove(work);
+  return here_.Remove(task) || clients_.Remove(task);
 }
 
-void WorkerPool::TakeAll(std::vector<QueuedWork>& taken) {
-  std::unordered_map<Work*, std::unique_ptr<LaneRun>> dropped;  // without the lock
+void WorkerPool::TakeAll(std::vector<QueuedTask>& taken) {
+  std::unordered_map<Task*, std::unique_ptr<LaneRun>> dropped;  // without the lock
   absl::MutexLock lock(&mutex_);
   here_.TakeAll(taken);
   clients_.TakeAll(taken);
-  std::vector<QueuedWork> resumed;
+  std::vector<QueuedTask> resumed;
   resumed_.TakeAll(resumed);
-  for (const auto& [work, run] : begun_) taken.push_back({work, Clock::now()});
+  for (const auto& [task, run] : begun_) taken.push_back({task, Clock::now()});
   dropped.swap(begun_);
 }
 
@@ -63,14 +63,14 @@ WorkerPool::State WorkerPool::state() const {
           .threads = static_cast<std::int64_t>(lanes_.size())};
 }
 
-bool WorkerPool::IsBefore(const QueuedWork& a, const QueuedWork& b) const {
-  const double had_a = shares_.had(a.work->line());
-  const double had_b = shares_.had(b.work->line());
+bool WorkerPool::IsBefore(const QueuedTask& a, const QueuedTask& b) const {
+  const double had_a = shares_.had(a.task->line);
+  const double had_b = shares_.had(b.task->line);
   return had_a != had_b ? had_a < had_b : a.since < b.since;
 }
 
 std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
-  WorkQueue* next = here_.empty() ? nullptr : &here_;
+  TaskQueue* next = here_.empty() ? nullptr : &here_;
   if (client_threads_ < client_threads_max_) {
     if (!clients_.empty() && (next == nullptr || IsBefore(clients_.front(), next->front()))) {
       next = &clients_;
@@ -78,9 +78,9 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
     if (!resumed_.empty() && (next == nullptr || !last_was_resumed_)) next = &resumed_;
   }
   if (next == nullptr) return std::nullopt;
-  const QueuedWork queued = next->Pop();
+  const QueuedTask queued = next->Pop();
   ++running_;
-  Taken taken{.work = queued.work, .line = queued.work->line()};
+  Taken taken{.task = queued.task, .line = queued.task->line};
   taken.charged = shares_.Begin(taken.line);
   if (next != &here_) {
     ++client_threads_;
@@ -88,10 +88,10 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
   }
   last_was_resumed_ = next == &resumed_;
   if (last_was_resumed_) {
-    taken.run = std::move(begun_.extract(queued.work).mapped());
+    taken.run = std::move(begun_.extract(queued.task).mapped());
     taken.run->WaitsSince(queued.since);
   } else {
-    taken.run = std::make_unique<LaneRun>(*queued.work, queued.since);
+    taken.run = std::make_unique<LaneRun>(*queued.task, queued.since);
   }
   return taken;
 }
@@ -113,28 +113,28 @@ void WorkerPool::GiveBack(const Taken& taken, Clock::duration took, bool waits_f
   shares_.End(taken.line, taken.charged, std::chrono::duration<double>(took).count());
   --running_;
   if (waits_for_client) --client_threads_;
-  // The others wait for works that this one might have parked.
+  // The others wait for tasks that this one might have parked.
   if (draining_ && has_drained()) idle_.WakeAll();
 }
 
 void WorkerPool::Park(Taken taken, Clock::duration took) {
   absl::MutexLock lock(&mutex_);
   GiveBack(taken, took, /*waits_for_client=*/true);
-  Work* const work = taken.work;
+  Task* const task = taken.task;
   const std::size_t bytes = taken.run->awaited_bytes();
-  begun_.emplace(work, std::move(taken.run));
-  // Under the lock: whoever takes all that wait is done with the work at once.
-  if (!work->payload().WakeWhenHere(bytes, [this, work] { Wake(work); })) {
-    resumed_.Push({work, Clock::now()});
+  begun_.emplace(task, std::move(taken.run));
+  // Under the lock: whoever takes all that wait is done with the task at once.
+  if (!task->payload->WakeWhenHere(bytes, [this, task] { Wake(task); })) {
+    resumed_.Push({task, Clock::now()});
     idle_.WakeOne();
   }
 }
 
-void WorkerPool::Wake(Work* work) {
+void WorkerPool::Wake(Task* task) {
   absl::MutexLock lock(&mutex_);
   // It may have been taken meanwhile, and be gone.
-  if (begun_.count(work) == 0 || resumed_.Has(work)) return;
-  resumed_.Push({work, Clock::now()});
+  if (begun_.count(task) == 0 || resumed_.Has(task)) return;
+  resumed_.Push({task, Clock::now()});
   idle_.WakeOne();
 }
 
@@ -142,17 +142,17 @@ void WorkerPool::Serve(Lane& lane) {
   Clock::time_point spin_until;  // long past
   while (std::optional<Taken> taken = Take(spin_until)) {
     const Clock::time_point begin = Clock::now();
-    Work* const work = taken->work;
-    std::optional<WorkReport> report = turn_(lane, *taken->run, taken->patience);
+    Task* const task = taken->task;
+    std::optional<TaskReport> report = turn_(lane, *taken->run, taken->patience);
     const Clock::duration took = Clock::now() - begin;
     if (report.has_value()) {
       taken->run.reset();
       {
-        // Before Done: a client that has its answer finds the thread free.
+        // Before OnDone: a client that has its answer finds the thread free.
         absl::MutexLock lock(&mutex_);
-        GiveBack(*taken, took, work->waits_for_client());
+        GiveBack(*taken, took, task->waits_for_client);
       }
-      work->Done(*std::move(report));
+      task->owner.OnDone(*std::move(report));
     } else {
       Park(*std::move(taken), took);
     }

@@ -10,10 +10,10 @@
 
 namespace warpfold {
 
-ChunkStreamCall::ChunkStreamCall(Submission& work, Method method, ArrivedCall arrived)
-    : AnsweredCall(work.services(), method, std::move(arrived)),
-      work_(work),
-      chunks_(*this, work.ticket(), work.services().uploads.beyond()) {}
+ChunkStreamCall::ChunkStreamCall(Submission& submission, Method method, ArrivedCall arrived)
+    : AnsweredCall(submission.services(), method, std::move(arrived)),
+      submission_(submission),
+      chunks_(*this, submission.ticket(), submission.services().uploads.beyond()) {}
 
 void ChunkStreamCall::BeginReading() {
   if (const absl::Status place = EnterOpen(); !place.ok()) {
@@ -66,13 +66,13 @@ void ChunkStreamCall::BeginChunks(std::int64_t place_bytes) {
 
 void ChunkStreamCall::OnFirstPiece() {
   absl::Status started = chunks_.Reserve();
-  if (started.ok()) started = StartWork();
+  if (started.ok()) started = StartTask();
   if (!started.ok()) {
     CloseChunks();
     return RefuseWith(started);
   }
-  // A cancellation that came before the work was queued found nothing to take back.
-  if (!work_.token().CheckCancelled().ok()) work_.Cancel();
+  // A cancellation that came before the task was queued found nothing to take back.
+  if (!submission_.token().CheckCancelled().ok()) submission_.Cancel();
 }
 
 void ChunkStreamCall::CloseChunks() {
@@ -227,10 +227,10 @@ void ChunkStreamCall::ReadChunk() {
 }
 
 void ChunkStreamCall::OnCancel() {
-  const bool is_taken_back = work_.Withdraw();
+  const bool is_taken_back = submission_.Withdraw();
   // The call may be waiting for a chunk that will not come.
-  chunks_.Fail(work_.token().CheckCancelled());
-  if (is_taken_back) work_.AnswerWithdrawn();
+  chunks_.Fail(submission_.token().CheckCancelled());
+  if (is_taken_back) submission_.AnswerWithdrawn();
   if (is_accepted_) BeginChunks(0);
 }
 

@@ -3,7 +3,7 @@
 //
 // Step of a request: 1. The reaction that brings the header lets the method decode it and asks
 // whether there is room. Chunks are read as soon as the upload has a place. Only when the first
-// piece of the tensor is here, or all of it, is the work admitted and queued: a client that sends
+// piece of the tensor is here, or all of it, is the task admitted and queued: a client that sends
 // nothing takes neither a request's place nor a lane. How long it is waited for the watchdog says:
 // for the header, for each chunk, and for all of them at
 // --min-bytes-per-s. It is an open call until it has its answer, and gives way to others when they
@@ -31,23 +31,23 @@ namespace warpfold {
 
 class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader {
  protected:
-  // `work` is the method's own, and outlives this.
-  ChunkStreamCall(Submission& work, Method method, ArrivedCall arrived);
+  // `submission` is the method's own, and outlives this.
+  ChunkStreamCall(Submission& submission, Method method, ArrivedCall arrived);
 
   // Parses a message but for its chunk. True when it has a header, which is then the method's.
   virtual absl::StatusOr<bool> TakeHeader(const WireMessage& wire) = 0;
   // Makes of the header what it asks for, and expects it (Submission::Expect). The bytes that the
   // chunks have to bring.
   virtual absl::StatusOr<std::int64_t> AcceptHeader() = 0;
-  // Admits and queues the work: enough of its chunks is here.
-  virtual absl::Status StartWork() = 0;
-  // The call ends with `status` before its work was queued: counts, logs and sends it.
+  // Admits and queues the task: enough of its chunks is here.
+  virtual absl::Status StartTask() = 0;
+  // The call ends with `status` before its task was queued: counts, logs and sends it.
   virtual void RefuseWith(const absl::Status& status) = 0;
 
   StreamPayload& chunks() { return chunks_; }
   // No more of them is wanted: lets go of what is here, and of the place.
   void CloseChunks() ABSL_LOCKS_EXCLUDED(place_mutex_);
-  // How long it waited until it was read. REQUIRES: in StartWork.
+  // How long it waited until it was read. REQUIRES: in StartTask.
   std::chrono::nanoseconds place_wait() const { return place_wait_; }
 
  private:
@@ -80,7 +80,7 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   void OnChunkMessage(grpc::ByteBuffer* message);
   void ReadChunk() override;
 
-  Submission& work_;
+  Submission& submission_;
   StreamPayload chunks_;
   bool got_header_ = false;  // seen by OnMessage only, which comes one at a time
   std::atomic<bool> header_awaited_{true};

@@ -41,6 +41,7 @@ absl::Status Job::Accept(const v1::ReduceRequest& header) {
   }
   request_ = *std::move(request);
   accepted_ = true;
+  FillTask();
   return absl::OkStatus();
 }
 
@@ -91,31 +92,30 @@ absl::StatusOr<Request> Job::DecodeInRegion(const v1::ReduceRequest& header,
   return request;
 }
 
-LaneTask Job::task() {
-  if (is_resident()) return ReduceTensor{tensor_.shards().front().data};
-  if (is_in_region() && region_.lease().device() != nullptr) {
-    return ReduceTensor{region_.lease().device_data()};
+void Job::FillTask() {
+  Task& reduction = task();
+  reduction.plan = &request_.plan;
+  if (is_in_region()) {
+    reduction.device = region_.lease().device();
+    if (reduction.device != nullptr) reduction.action = ReduceTensor{region_.lease().device_data()};
+  } else if (is_resident()) {
+    const absl::Span<const Shard> shards = tensor_.shards();
+    reduction.device = shards.front().device;
+    reduction.action = ReduceTensor{shards.front().data};
+    if (shards.size() > 1) {
+      reduction.shards = shards;
+      reduction.shard_devices = &tensor_.devices();
+    }
   }
-  return ReducePayload{};
-}
-
-SplitTask Job::split_task() const {
-  if (!is_resident() || tensor_.shards().size() == 1) return ForOneDevice{};
-  return ReduceShards{tensor_.shards(), &tensor_.devices()};
-}
-
-const DeviceInfo* Job::device() const {
-  if (is_in_region()) return region_.lease().device();
-  return is_resident() ? tensor_.shards().front().device : nullptr;
 }
 
 void Job::Refuse(const absl::Status& status) {
   tensor_.Release();
   region_.Clear();
-  Record(status, WorkReport(), Clock::now());
+  Record(status, TaskReport(), Clock::now());
 }
 
-void Job::Done(WorkReport report) {
+void Job::OnDone(TaskReport report) {
   const Clock::time_point reply_start = Clock::now();
   report.queue += queued_before();
   absl::Status status = report.outcome.status();
@@ -129,7 +129,7 @@ void Job::Done(WorkReport report) {
   Answer(status, &response);
 }
 
-void Job::FillResponse(WorkReport& report, v1::ReduceResponse* response) const {
+void Job::FillResponse(TaskReport& report, v1::ReduceResponse* response) const {
   response->set_request_id(request_.request_id);
   response->set_numerics_version(kNumericsVersion);
   std::vector<std::string> results = std::move(report.outcome->results);
@@ -150,7 +150,7 @@ void Job::FillResponse(WorkReport& report, v1::ReduceResponse* response) const {
 }
 
 // Before the answer leaves, so that a client that has it finds itself counted.
-void Job::Record(const absl::Status& status, const WorkReport& report,
+void Job::Record(const absl::Status& status, const TaskReport& report,
                  Clock::time_point reply_start) {
   const Clock::time_point now = Clock::now();
   RequestRecord record;

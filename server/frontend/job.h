@@ -2,7 +2,7 @@
 //
 // Step of a request: 1, and the way back. A method derives from Job, feeds it the header and the
 // payload, and sends what Answer brings. Accept and Start are called by one reaction; Answer comes
-// exactly once after a Start that returned OK, where Done does (submission.h).
+// exactly once after a Start that returned OK, where OnDone does (submission.h).
 #ifndef WARPFOLD_SERVER_FRONTEND_JOB_H_
 #define WARPFOLD_SERVER_FRONTEND_JOB_H_
 
@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "server/core/caller.h"
 #include "server/core/region.h"
+#include "server/core/task.h"
 #include "server/core/tensor_lease.h"
-#include "server/core/work.h"
 #include "server/frontend/decode.h"
 #include "server/frontend/services.h"
 #include "server/frontend/submission.h"
@@ -50,12 +50,9 @@ class Job : public Submission {
   // Of the results, or of the state. REQUIRES: Accept was OK.
   std::int64_t answer_bytes() const { return AnswerBytes(request_); }
 
-  LaneTask task() override;
-  SplitTask split_task() const override;
-  const DeviceInfo* device() const override;
-  const Plan& plan() const override { return request_.plan; }
+  const Plan& plan() const { return request_.plan; }
   const std::string& request_id() const { return request_.request_id; }
-  void Done(WorkReport report) override;
+  void OnDone(TaskReport report) override;
 
  protected:
   // The end. `response` is complete when `status` is OK, and free to be taken apart; the ticket
@@ -80,8 +77,10 @@ class Job : public Submission {
   bool is_resident() const { return static_cast<bool>(tensor_); }
   absl::StatusOr<Request> Decode(const v1::ReduceRequest& header);
   absl::StatusOr<Request> DecodeInRegion(const v1::ReduceRequest& header, const v1::Source& values);
-  void FillResponse(WorkReport& report, v1::ReduceResponse* response) const;
-  void Record(const absl::Status& status, const WorkReport& report, Clock::time_point reply_start);
+  // What the worker does, but for where the payload comes from.
+  void FillTask();
+  void FillResponse(TaskReport& report, v1::ReduceResponse* response) const;
+  void Record(const absl::Status& status, const TaskReport& report, Clock::time_point reply_start);
 
   const Method method_;
   const Clock::time_point arrival_;

@@ -15,7 +15,7 @@
 namespace warpfold {
 
 void MergeCall::Serve(grpc::ByteBuffer* request) {
-  // On OK a lane may already be at work, or done: nothing of the call is touched after.
+  // On OK a worker may already be at it, or done: nothing of the call is touched after.
   if (absl::Status status = Submit(request); !status.ok()) End(status);
 }
 
@@ -29,7 +29,8 @@ absl::Status MergeCall::Submit(grpc::ByteBuffer* request) {
   ticket() = *std::move(admitted);
   if (outline_.broken_state.has_value()) return BrokenState(*outline_.broken_state);
   message_.Swap(request);
-  return services().scheduler.Submit(this);
+  task().action = RunOnHost{[this] { return Merge(); }};
+  return services().scheduler.Submit(&task());
 }
 
 absl::Status MergeCall::Parse() {
@@ -57,7 +58,7 @@ absl::StatusOr<Outcome> MergeCall::Merge() {
   return Outcome{.results = *std::move(answer), .times = {}};
 }
 
-void MergeCall::Done(WorkReport report) {
+void MergeCall::OnDone(TaskReport report) {
   const absl::Status status = report.outcome.status();
   if (status.ok()) {
     response_.set_request_id(request_.request_id());

@@ -10,9 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/frontend/deadline.h"
-#include "server/frontend/message_payload.h"
 #include "server/frontend/services.h"
 #include "server/frontend/state_message.h"
 #include "server/frontend/submission.h"
@@ -35,20 +34,13 @@ class MergeCall final : public UnaryCall, private Submission {
   void End(const absl::Status& status);
   absl::Status Parse();
 
-  LaneTask task() override {
-    return RunOnHost{[this] { return Merge(); }};
-  }
-  const Plan& plan() const override { return merging_.merged.whole; }
-  PayloadSource& payload() override { return no_payload_; }
-  bool waits_for_client() const override { return false; }
   absl::StatusOr<Outcome> Merge();
-  void Done(WorkReport report) override;
+  void OnDone(TaskReport report) override;
 
   grpc::ByteBuffer message_;  // until it is parsed
   MergeOutline outline_;
   v1::MergeRequest request_;
   v1::ReduceResponse response_;
-  MessagePayload no_payload_;
   Merging merging_;
 };
 

@@ -31,6 +31,9 @@ absl::Status MessageJob::Take(grpc::ByteBuffer* request) {
   if (status.ok()) status = CheckData(message, payload_bytes());
   if (!status.ok()) return exchange_->Told(status);
   if (message.payload.has_value()) payload_.Set(*std::move(message.payload));
+  task().payload = is_in_region() ? &region() : &payload_;
+  task().may_run_inline = true;
+  task().done_waits = exchange_->PlacesOnDevice();
   return absl::OkStatus();
 }
 

@@ -34,12 +34,6 @@ class MessageJob : public Job {
   Exchange& exchange() { return *exchange_; }
 
  private:
-  PayloadSource& payload() override {
-    if (is_in_region()) return region();
-    return payload_;
-  }
-  bool waits_for_client() const override { return false; }
-  bool done_waits() const override { return exchange_->PlacesOnDevice(); }
   absl::Status Place(v1::ReduceResponse* response) override { return exchange_->Place(response); }
   void DropPayload() override { payload_.Clear(); }
 

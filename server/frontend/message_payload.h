@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/frontend/wire_message.h"
 #include "warpfold/v1/reduction.pb.h"
 

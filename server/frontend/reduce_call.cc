@@ -4,7 +4,7 @@ namespace warpfold {
 
 void ReduceCall::Serve(grpc::ByteBuffer* request) {
   absl::Status status = Take(request);
-  // On OK a lane may already be at work, or done: nothing of the call is touched after.
+  // On OK a worker may already be at it, or done: nothing of the call is touched after.
   if (status.ok()) status = Start();
   if (!status.ok()) Refuse(status);
 }

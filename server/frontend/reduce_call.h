@@ -32,7 +32,6 @@ class ReduceCall final : public UnaryCall, private MessageJob {
   void Serve(grpc::ByteBuffer* request) override;
   void Refuse(const absl::Status& status) override;
 
-  bool may_run_inline() const override { return true; }
   std::string AskedFrom() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;
 };

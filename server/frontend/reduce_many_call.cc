@@ -19,7 +19,9 @@ class ReduceManyCall::Item final : public MessageJob {
   explicit Item(ReduceManyCall& stream)
       : MessageJob(stream.services_, stream.protocol_.method, stream.caller_,
                    DeadlineOf(*stream.context_), stream.protocol_.new_exchange(stream.caller_)),
-        stream_(stream) {}
+        stream_(stream) {
+    task().has_more_behind = true;
+  }
 
   grpc::ByteBuffer Written(const absl::Status& status, v1::ReduceResponse* response) {
     return exchange().WriteItem(request_id(), status, response);
@@ -29,8 +31,6 @@ class ReduceManyCall::Item final : public MessageJob {
   std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
 
  private:
-  bool may_run_inline() const override { return true; }
-  bool has_more_behind() const override { return true; }
   std::string AskedFrom() const override { return stream_.context_->peer(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
     grpc::ByteBuffer message = Written(status, response);

@@ -12,7 +12,10 @@ namespace warpfold {
 
 ReduceStreamCall::ReduceStreamCall(Services& services, ArrivedCall arrived)
     : Job(services, Method::kReduceStream, *arrived.caller, DeadlineOf(*arrived.context)),
-      ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, std::move(arrived)) {}
+      ChunkStreamCall(static_cast<Submission&>(*this), Method::kReduceStream, std::move(arrived)) {
+  task().payload = &chunks();
+  task().waits_for_client = true;
+}
 
 absl::StatusOr<bool> ReduceStreamCall::TakeHeader(const WireMessage& wire) {
   v1::ReduceStreamRequest message;
@@ -35,7 +38,7 @@ absl::StatusOr<std::int64_t> ReduceStreamCall::AcceptHeader() {
   return plan().input_bytes;
 }
 
-absl::Status ReduceStreamCall::StartWork() {
+absl::Status ReduceStreamCall::StartTask() {
   AddQueueTime(place_wait());
   return Submission::Start({.results = answer_bytes()});
 }

@@ -20,11 +20,9 @@ class ReduceStreamCall final : private Job, public ChunkStreamCall {
  private:
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
   absl::StatusOr<std::int64_t> AcceptHeader() override;
-  absl::Status StartWork() override;
+  absl::Status StartTask() override;
   void RefuseWith(const absl::Status& status) override;
 
-  PayloadSource& payload() override { return chunks(); }
-  bool waits_for_client() const override { return true; }
   void DropPayload() override { CloseChunks(); }
   std::string AskedFrom() const override { return PeerName(); }
   void Answer(const absl::Status& status, v1::ReduceResponse* response) override;

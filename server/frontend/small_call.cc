@@ -37,7 +37,8 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
   absl::Status status = CheckRequestId(request_.id, services.limits.Get());
   if (!status.ok()) return End(status);
   if (where_ == Where::kOnLane) {
-    // On OK a lane may already be at work, or done: nothing of the call is touched after.
+    task().action = RunOnHost{[this] { return RunOnWorker(); }};
+    // On OK a worker may already be at it, or done: nothing of the call is touched after.
     status = Start({});
     if (!status.ok()) End(status);
     return;
@@ -55,16 +56,14 @@ void SmallCall::Serve(grpc::ByteBuffer* request) {
   });
 }
 
-LaneTask SmallCall::task() {
-  return RunOnHost{[this]() -> absl::StatusOr<Outcome> {
-    absl::Status status;
-    request_.run(caller(), &answer_, [&status](const absl::Status& ended) { status = ended; });
-    if (!status.ok()) return status;
-    return Outcome{};
-  }};
+absl::StatusOr<Outcome> SmallCall::RunOnWorker() {
+  absl::Status status;
+  request_.run(caller(), &answer_, [&status](const absl::Status& ended) { status = ended; });
+  if (!status.ok()) return status;
+  return Outcome{};
 }
 
-void SmallCall::Done(WorkReport report) {
+void SmallCall::OnDone(TaskReport report) {
   request_.run = nullptr;  // as above
   End(report.outcome.status());
 }

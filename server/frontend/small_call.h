@@ -14,9 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/frontend/deadline.h"
-#include "server/frontend/message_payload.h"
 #include "server/frontend/probe_places.h"
 #include "server/frontend/raw_service.h"
 #include "server/frontend/small_message.h"
@@ -78,19 +77,14 @@ class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
   // Counts, logs and sends; refuses an answer that has no room.
   void End(absl::Status status);
 
-  LaneTask task() override;
-  const Plan& plan() const override { return no_plan_; }
-  PayloadSource& payload() override { return no_payload_; }
-  bool waits_for_client() const override { return false; }
-  void Done(WorkReport report) override;
+  absl::StatusOr<Outcome> RunOnWorker();
+  void OnDone(TaskReport report) override;
 
   const Where where_;
   const ParseRequest& parse_;
   ProbePlaces* const probes_;
   SmallRequest request_;
   grpc::ByteBuffer answer_;
-  const Plan no_plan_;
-  MessagePayload no_payload_;
 };
 
 }  // namespace warpfold

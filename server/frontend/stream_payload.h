@@ -23,8 +23,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/core/admission.h"
+#include "server/core/task.h"
 #include "server/core/upload_places.h"
-#include "server/core/work.h"
 #include "server/frontend/wire_message.h"
 
 namespace warpfold {

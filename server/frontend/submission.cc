@@ -8,8 +8,8 @@ namespace warpfold {
 
 absl::Status Submission::Start(const HeldBytes& held) {
   absl::Status queued = Admit(held);
-  if (queued.ok()) queued = services_.scheduler.Submit(this);
-  // On OK a lane may already be at work, or done and `this` gone: touch nothing.
+  if (queued.ok()) queued = services_.scheduler.Submit(&task_);
+  // On OK a worker may already be at it, or done and `this` gone: touch nothing.
   if (!queued.ok()) ticket_.Release();
   return queued;
 }
@@ -25,7 +25,7 @@ absl::Status Submission::Admit(const HeldBytes& held) {
 absl::Status Submission::Expect(const HeldBytes& held) {
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held, requester_.use.get());
   if (!ticket.ok()) return ticket.status();
-  absl::Status room = services_.scheduler.CheckRoom(*this);
+  absl::Status room = services_.scheduler.CheckRoom(task_);
   if (room.ok()) room = services_.admission.CheckLanes(requester_.use.get());
   if (!room.ok()) return room;
   ticket_ = *std::move(ticket);
@@ -40,13 +40,13 @@ absl::Status Submission::MayRun(std::chrono::nanoseconds waited) {
 
 bool Submission::Withdraw() {
   token().Cancel(services_.drain_end.WhyCancelled());
-  return services_.scheduler.Withdraw(this);
+  return services_.scheduler.Withdraw(&task_);
 }
 
 void Submission::AnswerWithdrawn() {
-  WorkReport report;
+  TaskReport report;
   report.outcome = token().CheckCancelled();
-  Done(std::move(report));
+  OnDone(std::move(report));
 }
 
 }  // namespace warpfold

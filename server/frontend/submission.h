@@ -1,9 +1,9 @@
-// A work of the front end between its admission and its end: what every request that needs a lane
-// has in common.
+// A task of the front end between its admission and its end: what every request that needs a
+// worker has in common.
 //
-// Step of a request: 1. Start is called by one reaction; Cancel from any thread; Done comes exactly
-// once after a Start that returned OK, on a lane's thread or inside Cancel, with no lock held; for
-// a work that may run inline also inside Start.
+// Step of a request: 1. Start is called by one reaction; Cancel from any thread; OnDone comes
+// exactly once after a Start that returned OK, on a worker's thread or inside Cancel, with no lock
+// held; of a task that may run inline also inside Start.
 #ifndef WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 #define WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 
@@ -12,34 +12,40 @@
 
 #include "absl/status/status.h"
 #include "server/core/admission.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 #include "server/frontend/services.h"
 
 namespace warpfold {
 
-class Submission : public Work {
+class Submission : public TaskOwner {
  public:
-  // `requester`, whose work it is, outlives it.
+  // `requester`, whose task it is, outlives it.
   Submission(Services& services, const Caller& requester,
              std::chrono::system_clock::time_point deadline)
-      : Work(deadline), services_(services), requester_(requester) {}
+      : services_(services), requester_(requester), task_(*this, deadline) {
+    task_.line = requester.use.get();
+  }
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
-  // Admits the work, which holds `held`, beside what it holds if it is expected, and queues it. On
-  // error nothing is held and Done will not come.
+  // To be filled in before Start.
+  Task& task() { return task_; }
+  CancelToken& token() { return task_.token; }
+
+  // Admits the task, which holds `held`, beside what it holds if it is expected, and queues it. On
+  // error nothing is held and OnDone will not come.
   absl::Status Start(const HeldBytes& held);
 
-  // For a work whose bytes are still to come, before Start: it is refused as Start(held) would
+  // For a task whose bytes are still to come, before Start: it is refused as Start(held) would
   // refuse it now, and its ticket holds what comes.
   absl::Status Expect(const HeldBytes& held);
 
   // The client is gone: its token is cancelled, and says so unless it has another reason already. A
-  // queued work is taken back and done here; a running one ends soon.
+  // queued task is taken back and done here; a running one ends soon.
   void Cancel() {
     if (Withdraw()) AnswerWithdrawn();
   }
-  // The two halves of Cancel, for a caller that takes the work back under a lock, or has something
+  // The two halves of Cancel, for a caller that takes the task back under a lock, or has something
   // to do between: true when it did, then AnswerWithdrawn must follow, without the lock.
   bool Withdraw();
   void AnswerWithdrawn();
@@ -47,7 +53,6 @@ class Submission : public Work {
   // Before Start: it has waited for its turn already.
   void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
 
-  Line line() const final { return requester_.use.get(); }
   absl::Status MayQueue() override { return ticket_.TakeLane(); }
   absl::Status MayRun(std::chrono::nanoseconds waited) override;
 
@@ -63,6 +68,7 @@ class Submission : public Work {
   const Caller& requester_;
   AdmissionTicket ticket_;
   std::chrono::nanoseconds queued_before_{0};
+  Task task_;
 };
 
 }  // namespace warpfold

@@ -30,6 +30,7 @@ absl::StatusOr<std::int64_t> WriteTensorCall::AcceptHeader() {
       caller(), header_.tensor_id(), header_.offset_bytes(), header_.size_bytes(), &token());
   if (!tensor.ok()) return tensor.status();
   tensor_ = *std::move(tensor);
+  FillTask();
   if (absl::Status expected = Expect({}); !expected.ok()) return expected;
   return tensor_.size_bytes();
 }
@@ -46,12 +47,17 @@ void WriteTensorCall::End(const absl::Status& status, const grpc::ByteBuffer& an
   Send(status, answer, std::move(ticket()));
 }
 
-SplitTask WriteTensorCall::split_task() const {
-  if (tensor_.shards().size() == 1) return ForOneDevice{};
-  return WriteShards{tensor_.shards()};
+void WriteTensorCall::FillTask() {
+  const absl::Span<const Shard> shards = tensor_.shards();
+  Task& write = task();
+  write.action = WriteTensor{shards.front().data, tensor_.size_bytes()};
+  write.payload = &chunks();
+  write.device = shards.front().device;
+  write.waits_for_client = true;
+  if (shards.size() > 1) write.shards = shards;
 }
 
-void WriteTensorCall::Done(WorkReport report) {
+void WriteTensorCall::OnDone(TaskReport report) {
   CloseChunks();
   absl::Status status = report.outcome.status();
   grpc::ByteBuffer answer;

@@ -25,7 +25,7 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
  private:
   absl::StatusOr<bool> TakeHeader(const WireMessage& wire) override;
   absl::StatusOr<std::int64_t> AcceptHeader() override;
-  absl::Status StartWork() override {
+  absl::Status StartTask() override {
     AddQueueTime(place_wait());
     return Submission::Start({});
   }
@@ -33,17 +33,9 @@ class WriteTensorCall final : private Submission, public ChunkStreamCall {
   // Counts, logs and sends.
   void End(const absl::Status& status, const grpc::ByteBuffer& answer);
 
-  LaneTask task() override {
-    return WriteTensor{tensor_.shards().front().data, tensor_.size_bytes()};
-  }
-  SplitTask split_task() const override;
-  const DeviceInfo* device() const override { return tensor_.shards().front().device; }
-  const Plan& plan() const override { return no_plan_; }
-  PayloadSource& payload() override { return chunks(); }
-  bool waits_for_client() const override { return true; }
-  void Done(WorkReport report) override;
+  void FillTask();
+  void OnDone(TaskReport report) override;
 
-  const Plan no_plan_;
   v1::WriteTensorHeader header_;
   std::string request_id_;
   TensorWriteLease tensor_;

@@ -137,13 +137,13 @@ TEST_F(AllocationTest, APartAndItsMerge) {
   const std::string bytes(static_cast<std::size_t>(whole.input_bytes), '\0');
   EXPECT_GT(Failures([&] {
               const int armed = large_left.exchange(-1);
-              testing::MemoryWork work(PlanOf(part), bytes);
+              testing::MemoryTask task(PlanOf(part), bytes);
               large_left = armed;
-              return RunOnLane(*lane_, work, std::chrono::steady_clock::now()).outcome.status();
+              return RunOnLane(*lane_, task, std::chrono::steady_clock::now()).outcome.status();
             }),
             0);
   const std::vector<std::string> values =
-      *testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), bytes));
+      *testing::RunTask(*lane_, testing::MemoryTask(PlanOf(part), bytes));
   const std::vector<PartValues> parts{{part.box, {values.begin(), values.end()}}};
   EXPECT_GT(Failures([&] { return MergeToValues(whole, parts).status(); }), 0);
   EXPECT_GT(Failures([&] { return MergeToResults(whole, parts).status(); }), 0);
@@ -164,7 +164,7 @@ TEST_F(AllocationTest, APartWithoutABudget) {
       ASSERT_LT(left, std::int64_t{64} << 20);
       const testing::LeftInBudget budget(left);
       const absl::Status status =
-          testing::RunWork(*lane_, testing::MemoryWork(PlanOf(part), bytes)).status();
+          testing::RunTask(*lane_, testing::MemoryTask(PlanOf(part), bytes)).status();
       EXPECT_EQ(UsedHostBytes(), used);
       if (status.ok()) break;
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;

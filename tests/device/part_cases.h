@@ -15,18 +15,20 @@
 #include "server/core/lane_run.h"
 #include "server/device/merge.h"
 #include "tests/device/lane_cases.h"
+#include "tests/server/owned_task.h"
 
 namespace warpfold::testing {
 
 // A part, or a whole, whose bytes are in memory.
-class MemoryWork : public Work, protected PayloadSource {
+class MemoryTask : public OwnedTask, protected PayloadSource {
  public:
-  MemoryWork(Plan plan, std::string bytes) : plan_(std::move(plan)), bytes_(std::move(bytes)) {}
+  MemoryTask(Plan of_tensor, std::string bytes)
+      : plan_(std::move(of_tensor)), bytes_(std::move(bytes)) {
+    plan = &plan_;
+    payload = this;
+  }
 
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return *this; }
-  bool waits_for_client() const override { return false; }
-  void Done(WorkReport) override {}
+  void OnDone(TaskReport) override {}
 
  protected:
   std::size_t at() const { return at_; }
@@ -48,9 +50,9 @@ class MemoryWork : public Work, protected PayloadSource {
   std::size_t at_ = 0;
 };
 
-// The reduction of `work` on `lane`, as a lane's thread runs it.
-inline absl::StatusOr<std::vector<std::string>> RunWork(Lane& lane, MemoryWork work) {
-  absl::StatusOr<Outcome> outcome = RunOnLane(lane, work, std::chrono::steady_clock::now()).outcome;
+// The reduction of `task` on `lane`, as a lane's thread runs it.
+inline absl::StatusOr<std::vector<std::string>> RunTask(Lane& lane, MemoryTask task) {
+  absl::StatusOr<Outcome> outcome = RunOnLane(lane, task, std::chrono::steady_clock::now()).outcome;
   if (!outcome.ok()) return outcome.status();
   return std::move(outcome->results);
 }
@@ -168,14 +170,14 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   if (c.spec.nan_policy == NanPolicy::kOmit || random() % 8 == 0) StrewNan(elements, random);
   const std::string data(reinterpret_cast<const char*>(elements.data()),
                          elements.size() * sizeof(T));
-  const auto expected = RunWork(lane, MemoryWork(whole, data));
+  const auto expected = RunTask(lane, MemoryTask(whole, data));
 
   const Cuts cuts = RandomCuts(whole, random);
   std::vector<HeldValues> held;
   for (const Box& box : cuts.boxes) {
     const Part part = PartOf(c.spec, whole, box);
     absl::StatusOr<std::vector<std::string>> values =
-        RunWork(lane, MemoryWork(PlanOf(part), BytesOfBox(whole, data, box)));
+        RunTask(lane, MemoryTask(PlanOf(part), BytesOfBox(whole, data, box)));
     ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
     held.push_back({box, *std::move(values)});
   }
@@ -183,7 +185,7 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   const HeldValues one = MergedThroughATree(whole, cuts, held);
   const auto in_steps = MergeToResults(whole, Views({one}));
   const Part all = PartOf(c.spec, whole, BoxOf(whole));
-  const auto unsplit = RunWork(lane, MemoryWork(PlanOf(all), data));
+  const auto unsplit = RunTask(lane, MemoryTask(PlanOf(all), data));
 
   ASSERT_EQ(at_once.status(), expected.status()) << c.ToString();
   ASSERT_EQ(in_steps.status(), expected.status()) << c.ToString();
@@ -268,8 +270,8 @@ inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
     for (const Box& box : RandomCuts(whole, random).boxes) {
       const Part part = PartOf(c.spec, whole, box);
       const std::string bytes = BytesOfBox(whole, data, box);
-      const auto values = RunWork(lane, MemoryWork(PlanOf(part), bytes));
-      const auto expected = RunWork(other, MemoryWork(PlanOf(part), bytes));
+      const auto values = RunTask(lane, MemoryTask(PlanOf(part), bytes));
+      const auto expected = RunTask(other, MemoryTask(PlanOf(part), bytes));
       ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
       ASSERT_TRUE(expected.ok()) << expected.status() << c.ToString();
       SCOPED_TRACE(c.ToString());

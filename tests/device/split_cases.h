@@ -18,52 +18,48 @@
 #include "server/core/scheduler.h"
 #include "server/core/tensor_table.h"
 #include "tests/device/tensor_cases.h"
+#include "tests/server/owned_task.h"
 
 namespace warpfold::testing {
 
-// A work on a resident tensor, as the front end's are: it holds the tensor until it is done.
-class ResidentWork final : public Work, private PayloadSource {
+// A task on a resident tensor, as the front end's are: it holds the tensor until it is done.
+class ResidentTask final : public OwnedTask, private PayloadSource {
  public:
-  ResidentWork(TensorReadLease tensor, Plan plan)
-      : read_(std::move(tensor)), plan_(std::move(plan)) {}
+  ResidentTask(TensorReadLease tensor, Plan of_tensor)
+      : read_(std::move(tensor)), plan_(std::move(of_tensor)) {
+    plan = &plan_;
+    action = ReduceTensor{read_.shards().front().data};
+    LieOn(read_.shards(), read_.devices());
+  }
   // Writes `bytes`, which live until it is done.
-  ResidentWork(TensorWriteLease range, absl::Span<const std::byte> bytes)
-      : write_(std::move(range)), bytes_(bytes) {}
+  ResidentTask(TensorWriteLease range, absl::Span<const std::byte> bytes)
+      : write_(std::move(range)), bytes_(bytes) {
+    payload = this;
+    waits_for_client = true;
+    action = WriteTensor{write_.shards().front().data, write_.size_bytes()};
+    LieOn(write_.shards(), *write_.shards().front().device);
+  }
 
   // The payload breaks off after so many bytes.
   void FailAfter(std::size_t bytes) { fail_after_ = bytes; }
-  void Cancel() { token().Cancel(absl::CancelledError("cancelled")); }
   void RefuseToQueue() { queues_ = absl::ResourceExhaustedError("too many"); }
   // How often it was asked whether it may queue.
   int queue_asks() const { return queue_asks_; }
-  WorkReport& Await() {
+  TaskReport& Await() {
     done_.WaitForNotification();
     return report_;
   }
-  // The work is the caller's again.
+  // The task is the caller's again.
   void Release() {
     read_.Release();
     write_.Release();
   }
 
-  SplitTask split_task() const override {
-    if (shards().size() == 1) return ForOneDevice{};
-    if (read_) return ReduceShards{read_.shards(), &read_.devices()};
-    return WriteShards{write_.shards()};
-  }
-  LaneTask task() override {
-    if (read_) return ReduceTensor{shards().front().data};
-    return WriteTensor{shards().front().data, write_.size_bytes()};
-  }
-  const DeviceInfo* device() const override { return shards().front().device; }
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return *this; }
-  bool waits_for_client() const override { return !read_; }
   absl::Status MayQueue() override {
     ++queue_asks_;
     return queues_;
   }
-  void Done(WorkReport report) override {
+  void OnDone(TaskReport report) override {
     report_ = std::move(report);
     if (report_.device != nullptr) device_names_ = report_.device->name;
     if (!read_ && report_.outcome.ok()) {
@@ -76,7 +72,12 @@ class ResidentWork final : public Work, private PayloadSource {
   const std::string& device_names() const { return device_names_; }
 
  private:
-  absl::Span<const Shard> shards() const { return read_ ? read_.shards() : write_.shards(); }
+  void LieOn(absl::Span<const Shard> all, const DeviceInfo& devices) {
+    device = all.front().device;
+    if (all.size() == 1) return;
+    shards = all;
+    shard_devices = &devices;
+  }
 
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (at_ + out.size() > fail_after_) return absl::InvalidArgumentError("chunk: broke off");
@@ -96,7 +97,7 @@ class ResidentWork final : public Work, private PayloadSource {
   std::size_t fail_after_ = std::numeric_limits<std::size_t>::max();
   absl::Status queues_;
   int queue_asks_ = 0;
-  WorkReport report_;
+  TaskReport report_;
   std::string device_names_;
   absl::Notification done_;
 };
@@ -124,9 +125,9 @@ class SplitDevices {
                      absl::Span<const std::byte> bytes) {
     auto range = table.Write(Everyone(), id, offset, static_cast<std::int64_t>(bytes.size()));
     if (!range.ok()) return range.status();
-    ResidentWork work(*std::move(range), bytes);
-    if (absl::Status queued = scheduler->Submit(&work); !queued.ok()) return queued;
-    return work.Await().outcome.status();
+    ResidentTask task(*std::move(range), bytes);
+    if (absl::Status queued = scheduler->Submit(&task); !queued.ok()) return queued;
+    return task.Await().outcome.status();
   }
   // In three ranges of random sizes, the last one first.
   std::string Put(DType dtype, const std::vector<std::int64_t>& lengths,
@@ -155,13 +156,13 @@ class SplitDevices {
   absl::StatusOr<Outcome> Reduce(const std::string& id, const Plan& plan) {
     auto tensor = table.Read(Everyone(), id, false);
     if (!tensor.ok()) return tensor.status();
-    ResidentWork work(*std::move(tensor), plan);
-    if (absl::Status queued = scheduler->Submit(&work); !queued.ok()) return queued;
-    return std::move(work.Await().outcome);
+    ResidentTask task(*std::move(tensor), plan);
+    if (absl::Status queued = scheduler->Submit(&task); !queued.ok()) return queued;
+    return std::move(task.Await().outcome);
   }
 
   TensorTable table;
-  std::unique_ptr<Scheduler> scheduler;  // first to go: its works use the table
+  std::unique_ptr<Scheduler> scheduler;  // first to go: its tasks use the table
 };
 
 // Every dtype; shapes that are cut in elements, in rows and in planes, and every choice of axes.

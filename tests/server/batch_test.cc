@@ -1,4 +1,4 @@
-// Small works that arrive while batches are under way go into the next one together, each with its
+// Small tasks that arrive while batches are under way go into the next one together, each with its
 // own end.
 #include <cstddef>
 #include <cstring>
@@ -15,12 +15,12 @@
 #include "server/core/scheduler.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
 
-using Works = std::vector<std::unique_ptr<FakeWork>>;
+using Tasks = std::vector<std::unique_ptr<FakeTask>>;
 
 std::int64_t SumTo(std::int64_t count) { return count * (count + 1) / 2; }
 
@@ -43,7 +43,7 @@ class BatchTest : public ::testing::Test {
                                                     }});
   }
 
-  // Fills `count` batch lanes, each with a work of its own, which hold until Release.
+  // Fills `count` batch lanes, each with a task of its own, which hold until Release.
   void HoldBatchLanes(int count) {
     for (int i = 0; i < count; ++i) Submit(held_, 4);
     EXPECT_EQ(device_.fake_batches().sizes(), std::vector<int>(static_cast<std::size_t>(count), 1));
@@ -52,10 +52,10 @@ class BatchTest : public ::testing::Test {
     if (!gate_.HasBeenNotified()) gate_.Notify();
   }
 
-  FakeWork& Submit(Works& works, std::int64_t count) {
-    works.push_back(std::make_unique<FakeWork>(count));
-    EXPECT_TRUE(scheduler_->Submit(works.back().get()).ok());
-    return *works.back();
+  FakeTask& Submit(Tasks& tasks, std::int64_t count) {
+    tasks.push_back(std::make_unique<FakeTask>(count));
+    EXPECT_TRUE(scheduler_->Submit(tasks.back().get()).ok());
+    return *tasks.back();
   }
   std::vector<int> BatchesAfterThoseHeld() {
     std::vector<int> batches = device_.fake_batches().sizes();
@@ -73,20 +73,20 @@ class BatchTest : public ::testing::Test {
   absl::Notification gate_;
   absl::Mutex mutex_;
   std::vector<int> told_ ABSL_GUARDED_BY(mutex_);
-  Works held_;
+  Tasks held_;
   std::unique_ptr<DeviceScheduler> scheduler_;
 };
 
-TEST_F(BatchTest, ALoneWorkRunsAtOnceOnTheThreadThatBringsIt) {
+TEST_F(BatchTest, ALoneTaskRunsAtOnceOnTheThreadThatBringsIt) {
   Start({.tensors = 8, .bytes = 1 << 20});
   gate_.Notify();
   for (int i = 0; i < 3; ++i) {
-    FakeWork work(4);
-    ASSERT_TRUE(scheduler_->Submit(&work).ok());
-    ASSERT_TRUE(work.is_done());
-    EXPECT_EQ(work.done_by(), std::this_thread::get_id());
-    EXPECT_EQ(Sum(work.Await()), 10);
-    EXPECT_EQ(work.Await().device->name, "fake:0");
+    FakeTask task(4);
+    ASSERT_TRUE(scheduler_->Submit(&task).ok());
+    ASSERT_TRUE(task.is_done());
+    EXPECT_EQ(task.done_by(), std::this_thread::get_id());
+    EXPECT_EQ(Sum(task.Await()), 10);
+    EXPECT_EQ(task.Await().device->name, "fake:0");
   }
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1, 1, 1}));
   EXPECT_EQ(Told(), device_.fake_batches().sizes());
@@ -95,12 +95,12 @@ TEST_F(BatchTest, ALoneWorkRunsAtOnceOnTheThreadThatBringsIt) {
 TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
   HoldBatchLanes(kBatchLanes);
-  Works works;
-  for (int i = 0; i < 20; ++i) Submit(works, i);
+  Tasks tasks;
+  for (int i = 0; i < 20; ++i) Submit(tasks, i);
   EXPECT_EQ(scheduler_->state().queued, 20);
   Release();
   for (int i = 0; i < 20; ++i)
-    EXPECT_EQ(Sum(works[static_cast<std::size_t>(i)]->Await()), SumTo(i));
+    EXPECT_EQ(Sum(tasks[static_cast<std::size_t>(i)]->Await()), SumTo(i));
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{20}));
   EXPECT_EQ(Told(), device_.fake_batches().sizes());
 }
@@ -109,14 +109,14 @@ TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
 TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
   absl::Notification stream_gate;
-  FakeWork stream(4, &stream_gate, /*waits_for_client=*/true);
+  FakeTask stream(4, &stream_gate, /*waits_for_client=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();
   HoldBatchLanes(1);
-  Works works;
-  for (int i = 0; i < 4; ++i) Submit(works, i);
+  Tasks tasks;
+  for (int i = 0; i < 4; ++i) Submit(tasks, i);
   Release();
-  for (const auto& work : works) work->Await();
+  for (const auto& task : tasks) task->Await();
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3, 1})) << "those that waited longest";
   stream_gate.Notify();
   stream.Await();
@@ -124,31 +124,31 @@ TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
 
 TEST_F(BatchTest, SubmitDoesNotWaitForABatchThatDoesNotEnd) {
   Start({.tensors = 3, .bytes = 1 << 20});
-  FakeWork work;
-  ASSERT_TRUE(scheduler_->Submit(&work).ok());
-  EXPECT_FALSE(work.is_done());
+  FakeTask task;
+  ASSERT_TRUE(scheduler_->Submit(&task).ok());
+  EXPECT_FALSE(task.is_done());
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1})) << "not launched";
   Release();
-  EXPECT_EQ(Sum(work.Await()), 10);
-  EXPECT_NE(work.done_by(), std::this_thread::get_id());
+  EXPECT_EQ(Sum(task.Await()), 10);
+  EXPECT_NE(task.done_by(), std::this_thread::get_id());
 }
 
 TEST_F(BatchTest, WhatWaitsInTheEndIsInNoBatch) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   gate_.Notify();
-  FakeWork work(4);
-  work.WaitInDone();
-  ASSERT_TRUE(scheduler_->Submit(&work).ok());
-  EXPECT_EQ(Sum(work.Await()), 10);
-  EXPECT_NE(work.done_by(), std::this_thread::get_id());
+  FakeTask task(4);
+  task.done_waits = true;
+  ASSERT_TRUE(scheduler_->Submit(&task).ok());
+  EXPECT_EQ(Sum(task.Await()), 10);
+  EXPECT_NE(task.done_by(), std::this_thread::get_id());
   EXPECT_TRUE(device_.fake_batches().sizes().empty());
 }
 
 TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
   gate_.Notify();
-  FakeWork left(4);
-  left.HaveMoreBehind();
+  FakeTask left(4);
+  left.has_more_behind = true;
   ASSERT_TRUE(scheduler_->Submit(&left).ok());
   EXPECT_EQ(Sum(left.Await()), 10);
   EXPECT_NE(left.done_by(), std::this_thread::get_id());
@@ -157,8 +157,8 @@ TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
 TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
   Start({.tensors = 3, .bytes = 1 << 20});
   HoldBatchLanes(1);
-  FakeWork next(4);
-  next.HaveMoreBehind();
+  FakeTask next(4);
+  next.has_more_behind = true;
   ASSERT_TRUE(scheduler_->Submit(&next).ok());
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1, 1})) << "not launched";
   EXPECT_FALSE(next.is_done());
@@ -170,10 +170,10 @@ TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
   Start({.tensors = 6, .bytes = 100}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
   HoldBatchLanes(1);
-  Works works;
-  for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(works, count);
+  Tasks tasks;
+  for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(tasks, count);
   Release();
-  for (const auto& work : works) work->Await();
+  for (const auto& task : tasks) task->Await();
   // Six of one element; 1 + 8 elements are 72 bytes, 4 more are too many; 4 + 1; 30 are too many
   // beside anything; 1.
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{6, 2, 2, 1, 1}));
@@ -183,9 +183,9 @@ TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
 TEST_F(BatchTest, OthersPassABatchThatWaits) {
   Start({.tensors = 6, .bytes = 1 << 20}, /*lanes=*/1);
   HoldBatchLanes(kBatchLanes);
-  Works works;
-  FakeWork& batched = Submit(works, 4);
-  FakeWork stream(4, nullptr, /*waits_for_client=*/true);
+  Tasks tasks;
+  FakeTask& batched = Submit(tasks, 4);
+  FakeTask stream(4, nullptr, /*waits_for_client=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   EXPECT_EQ(Sum(stream.Await()), 10);
   EXPECT_FALSE(batched.is_done());
@@ -197,48 +197,48 @@ TEST_F(BatchTest, OneThatFailsFailsAlone) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
   device_.fake_batches().FailSum(SumTo(5), absl::OutOfRangeError("too large"));
   HoldBatchLanes(kBatchLanes);
-  Works works;
+  Tasks tasks;
   for (int i = 3; i < 8; ++i) {
-    works.push_back(std::make_unique<FakeWork>(i));
-    if (i == 4) works.back()->fake_payload().FailRead(absl::InternalError("no bytes"));
-    ASSERT_TRUE(scheduler_->Submit(works.back().get()).ok());
-    if (i == 6) works.back()->Cancel();
+    tasks.push_back(std::make_unique<FakeTask>(i));
+    if (i == 4) tasks.back()->fake_payload().FailRead(absl::InternalError("no bytes"));
+    ASSERT_TRUE(scheduler_->Submit(tasks.back().get()).ok());
+    if (i == 6) tasks.back()->Cancel();
   }
   Release();
-  EXPECT_EQ(Sum(works[0]->Await()), SumTo(3));
-  EXPECT_EQ(works[1]->Await().outcome.status().message(), "no bytes");
-  EXPECT_EQ(works[2]->Await().outcome.status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(works[3]->Await().outcome.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(Sum(works[4]->Await()), SumTo(7));
+  EXPECT_EQ(Sum(tasks[0]->Await()), SumTo(3));
+  EXPECT_EQ(tasks[1]->Await().outcome.status().message(), "no bytes");
+  EXPECT_EQ(tasks[2]->Await().outcome.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(tasks[3]->Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Sum(tasks[4]->Await()), SumTo(7));
   EXPECT_EQ(scheduler_->state().devices_lost, 0);
   EXPECT_EQ(scheduler_->state().load(), 0);
 }
 
-TEST_F(BatchTest, AWithdrawnWorkIsNotInTheBatch) {
+TEST_F(BatchTest, AWithdrawnTaskIsNotInTheBatch) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
   HoldBatchLanes(kBatchLanes);
-  Works works;
-  for (int i = 0; i < 4; ++i) Submit(works, i);
-  EXPECT_TRUE(scheduler_->Withdraw(works[1].get()));
+  Tasks tasks;
+  for (int i = 0; i < 4; ++i) Submit(tasks, i);
+  EXPECT_TRUE(scheduler_->Withdraw(tasks[1].get()));
   Release();
-  for (const std::size_t i : {0, 2, 3}) works[i]->Await();
+  for (const std::size_t i : {0, 2, 3}) tasks[i]->Await();
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{3}));
-  EXPECT_FALSE(works[1]->is_done());
-  FakeWork after;
+  EXPECT_FALSE(tasks[1]->is_done());
+  FakeTask after;
   ASSERT_TRUE(scheduler_->Submit(&after).ok());
-  EXPECT_TRUE(after.is_done()) << "the withdrawn work is still waited for";
+  EXPECT_TRUE(after.is_done()) << "the withdrawn task is still waited for";
 }
 
 TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
   Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/10, /*batch_lanes=*/1);
   device_.fake_batches().FailSum(SumTo(5), DeviceLostError("gone"));
   HoldBatchLanes(1);
-  Works works;
-  for (const int count : {5, 4, 3}) Submit(works, count);
+  Tasks tasks;
+  for (const int count : {5, 4, 3}) Submit(tasks, count);
   Release();
-  EXPECT_EQ(works[0]->Await().outcome.status().message(), "gone");
-  EXPECT_EQ(Sum(works[1]->Await()), SumTo(4));
-  EXPECT_EQ(works[2]->Await().outcome.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(tasks[0]->Await().outcome.status().message(), "gone");
+  EXPECT_EQ(Sum(tasks[1]->Await()), SumTo(4));
+  EXPECT_EQ(tasks[2]->Await().outcome.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(scheduler_->state().devices_lost, 1);
   EXPECT_EQ(scheduler_->state().load(), 0);
 }
@@ -246,28 +246,28 @@ TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
 TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchLane) {
   Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/2);
   HoldBatchLanes(kBatchLanes);
-  Works works;
-  for (int i = 0; i < 5; ++i) Submit(works, i);
+  Tasks tasks;
+  for (int i = 0; i < 5; ++i) Submit(tasks, i);
   scheduler_->Drain();
   // The lanes' threads have had their chance to leave once this one is refused.
-  FakeWork late;
+  FakeTask late;
   EXPECT_EQ(scheduler_->Submit(&late).code(), absl::StatusCode::kUnavailable);
   Release();
   scheduler_ = nullptr;
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(works[static_cast<std::size_t>(i)]->is_done());
-    EXPECT_EQ(Sum(works[static_cast<std::size_t>(i)]->Await()), SumTo(i));
+    ASSERT_TRUE(tasks[static_cast<std::size_t>(i)]->is_done());
+    EXPECT_EQ(Sum(tasks[static_cast<std::size_t>(i)]->Await()), SumTo(i));
   }
 }
 
 // Threads that stay because something waits for a batch lane leave when another takes it.
 TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/6);
-  Works works;
-  const auto submit = [&works](DeviceScheduler& scheduler) {
-    works.push_back(std::make_unique<FakeWork>());
-    works.back()->LeaveToLanes();
-    return scheduler.Submit(works.back().get());
+  Tasks tasks;
+  const auto submit = [&tasks](DeviceScheduler& scheduler) {
+    tasks.push_back(std::make_unique<FakeTask>());
+    tasks.back()->LeaveToWorkers();
+    return scheduler.Submit(tasks.back().get());
   };
   for (int i = 0; i < kBatchLanes; ++i) {
     ASSERT_TRUE(submit(*scheduler_).ok());
@@ -278,23 +278,23 @@ TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
   std::jthread destroyer([owned = std::move(scheduler_)]() mutable { owned = nullptr; });
   while (submit(scheduler).ok()) {
   }
-  works.pop_back();
+  tasks.pop_back();
   // For the threads to see that something still waits; the less of them do, the less is tested.
   for (int i = 0; i < 10000; ++i) std::this_thread::yield();
   gate_.Notify();
   destroyer.join();
-  for (const auto& work : works) EXPECT_EQ(Sum(work->Await()), 10);
+  for (const auto& task : tasks) EXPECT_EQ(Sum(task->Await()), 10);
 }
 
 TEST_F(BatchTest, TheQueuesLimitCountsWhatWaitsForABatch) {
   Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/2);
   HoldBatchLanes(kBatchLanes);
-  Works works;
-  for (int i = 0; i < 2; ++i) Submit(works, i);
-  FakeWork refused;
+  Tasks tasks;
+  for (int i = 0; i < 2; ++i) Submit(tasks, i);
+  FakeTask refused;
   EXPECT_EQ(scheduler_->Submit(&refused).code(), absl::StatusCode::kResourceExhausted);
   Release();
-  for (const auto& work : works) work->Await();
+  for (const auto& task : tasks) task->Await();
 }
 
 TEST_F(BatchTest, ManySubmittersLoseNothing) {
@@ -304,19 +304,19 @@ TEST_F(BatchTest, ManySubmittersLoseNothing) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
       std::mt19937_64 random(static_cast<std::uint64_t>(t));
-      Works works;
+      Tasks tasks;
       std::vector<std::int64_t> counts;
       for (int i = 0; i < 500; ++i) {
         counts.push_back(static_cast<std::int64_t>(random() % 20));
-        works.push_back(std::make_unique<FakeWork>(counts.back(), nullptr, i % 11 == 0));
-        ASSERT_TRUE(scheduler_->Submit(works.back().get()).ok());
-        if (i % 5 == 0 && scheduler_->Withdraw(works.back().get())) {
-          works.pop_back();
+        tasks.push_back(std::make_unique<FakeTask>(counts.back(), nullptr, i % 11 == 0));
+        ASSERT_TRUE(scheduler_->Submit(tasks.back().get()).ok());
+        if (i % 5 == 0 && scheduler_->Withdraw(tasks.back().get())) {
+          tasks.pop_back();
           counts.pop_back();
         }
       }
-      for (std::size_t i = 0; i < works.size(); ++i) {
-        EXPECT_EQ(Sum(works[i]->Await()), SumTo(counts[i]));
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        EXPECT_EQ(Sum(tasks[i]->Await()), SumTo(counts[i]));
       }
     });
   }
@@ -330,26 +330,26 @@ class BatchRunTest : public ::testing::Test {
     device_.fake_batches().BatchUpTo(1 << 20, {.tensors = 3, .bytes = 1 << 20});
     lane_ = *device_.MakeBatchLane();
   }
-  // Of works of 0, 1, ... `count` - 1 elements.
+  // Of tasks of 0, 1, ... `count` - 1 elements.
   BatchRun RunOf(int count) {
-    std::vector<QueuedWork> queued;
+    std::vector<QueuedTask> queued;
     for (int i = 0; i < count; ++i) {
-      works_.push_back(std::make_unique<FakeWork>(i));
-      queued.push_back({works_.back().get(), std::chrono::steady_clock::now()});
+      tasks_.push_back(std::make_unique<FakeTask>(i));
+      queued.push_back({tasks_.back().get(), std::chrono::steady_clock::now()});
     }
     return BatchRun(*lane_, std::move(queued));
   }
 
   FakeDevice device_;
   std::unique_ptr<BatchLane> lane_;
-  Works works_;
+  Tasks tasks_;
 };
 
 // A lane that takes fewer than it is given.
 TEST_F(BatchRunTest, WhatDoesNotFitGoesIntoTheNextBatch) {
   BatchRun run = RunOf(8);
   run.RunToEnd();
-  const std::vector<WorkReport> reports = run.TakeReports();
+  const std::vector<TaskReport> reports = run.TakeReports();
   ASSERT_EQ(reports.size(), 8U);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Sum(reports[static_cast<std::size_t>(i)]), SumTo(i));
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3, 3, 2}));
@@ -364,17 +364,17 @@ TEST_F(BatchRunTest, GoesOnWhereItsTimeEnded) {
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3})) << "launched again";
   gate.Notify();
   EXPECT_TRUE(run.Run(BatchRun::Clock::time_point::min()));
-  const std::vector<WorkReport> reports = run.TakeReports();
+  const std::vector<TaskReport> reports = run.TakeReports();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Sum(reports[static_cast<std::size_t>(i)]), SumTo(i));
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{3, 2}));
 }
 
-TEST_F(BatchRunTest, WorksThatAllFailLaunchNothing) {
+TEST_F(BatchRunTest, TasksThatAllFailLaunchNothing) {
   BatchRun run = RunOf(2);
-  works_[0]->Cancel();
-  works_[1]->fake_payload().FailRead(absl::InternalError("no bytes"));
+  tasks_[0]->Cancel();
+  tasks_[1]->fake_payload().FailRead(absl::InternalError("no bytes"));
   EXPECT_TRUE(run.Run(BatchRun::Clock::time_point::min()));
-  const std::vector<WorkReport> reports = run.TakeReports();
+  const std::vector<TaskReport> reports = run.TakeReports();
   EXPECT_TRUE(absl::IsCancelled(reports[0].outcome.status()));
   EXPECT_TRUE(absl::IsInternal(reports[1].outcome.status()));
   EXPECT_TRUE(device_.fake_batches().sizes().empty());

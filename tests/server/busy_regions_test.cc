@@ -18,7 +18,7 @@ constexpr int kCalls = 16;  // gRPC has as many threads at most
 
 class BusyRegionsTest : public FrontendFixture {
  protected:
-  // Works of a tensor of one element are done by whoever brings them, batched or not.
+  // Tasks of a tensor of one element are done by whoever brings them, batched or not.
   void Serve(bool batches) {
     auto device = std::make_unique<FakeDevice>();
     device_ = device.get();

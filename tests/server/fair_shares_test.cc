@@ -16,9 +16,9 @@
 #include "server/core/device_scheduler.h"
 #include "server/core/lane_shares.h"
 #include "server/core/refusal.h"
-#include "server/core/work_queue.h"
+#include "server/core/task_queue.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
@@ -27,14 +27,14 @@ namespace {
 const CallerUse kGreedy;
 const CallerUse kModest;
 
-// The order in which works end.
+// The order in which tasks end.
 class Ends {
  public:
-  void Note(Work::Line line) {
+  void Note(Task::Line line) {
     absl::MutexLock lock(&mutex_);
     lines_.push_back(line);
   }
-  std::vector<Work::Line> Await(std::size_t count) {
+  std::vector<Task::Line> Await(std::size_t count) {
     const auto has_all = [&]()
                              ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return lines_.size() == count; };
     absl::MutexLock lock(&mutex_);
@@ -44,56 +44,54 @@ class Ends {
 
  private:
   absl::Mutex mutex_;
-  std::vector<Work::Line> lines_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Task::Line> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
-class LineWork final : public Work {
+class LineTask final : public OwnedTask {
  public:
-  explicit LineWork(const CallerUse& caller, Ends* ends = nullptr,
+  explicit LineTask(const CallerUse& caller, Ends* ends = nullptr,
                     absl::Notification* gate = nullptr)
-      : line_(&caller), ends_(ends), payload_(4, gate) {
+      : ends_(ends), payload_(4, gate) {
     plan_ = *MakePlan({.dtype = DType::kI64, .shape = {4}, .ops = {Op::kSum}, .axes = {}});
+    plan = &plan_;
+    payload = &payload_;
+    line = &caller;
   }
   FakePayload& fake_payload() { return payload_; }
 
-  Line line() const override { return line_; }
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return payload_; }
-  bool waits_for_client() const override { return false; }
-  void Done(WorkReport report) override {
+  void OnDone(TaskReport report) override {
     EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
-    ends_->Note(line_);
+    ends_->Note(line);
   }
 
  private:
-  const Line line_;
   Ends* const ends_;
   Plan plan_;
   FakePayload payload_;
 };
 
 // How many of the first `count` that are taken, each charged by its line, are the modest one's.
-int ModestOf(WorkQueue& queue, LaneShares& shares, int count, double greedy_cost) {
+int ModestOf(TaskQueue& queue, LaneShares& shares, int count, double greedy_cost) {
   int modest = 0;
   for (int i = 0; i < count; ++i) {
-    const Work::Line line = queue.Pop().work->line();
+    const Task::Line line = queue.Pop().task->line;
     shares.Charge(line, line == &kModest ? 1 : greedy_cost);
     modest += line == &kModest ? 1 : 0;
   }
   return modest;
 }
 
-class WorkQueueSharesTest : public ::testing::Test {
+class TaskQueueSharesTest : public ::testing::Test {
  protected:
   void Push(const CallerUse& caller, int count) {
-    for (int i = 0; i < count; ++i) queue_.Push(Queued(works_.emplace_back(caller)));
+    for (int i = 0; i < count; ++i) queue_.Push(Queued(tasks_.emplace_back(caller)));
   }
   LaneShares shares_;
-  WorkQueue queue_{shares_};
-  std::deque<LineWork> works_;
+  TaskQueue queue_{shares_};
+  std::deque<LineTask> tasks_;
 };
 
-TEST_F(WorkQueueSharesTest, WhoAsksForMoreWaitsForItself) {
+TEST_F(TaskQueueSharesTest, WhoAsksForMoreWaitsForItself) {
   Push(kGreedy, 1000);
   EXPECT_EQ(ModestOf(queue_, shares_, 500, 1), 0) << "alone";
   Push(kModest, 3);
@@ -102,7 +100,7 @@ TEST_F(WorkQueueSharesTest, WhoAsksForMoreWaitsForItself) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST_F(WorkQueueSharesTest, WhatWorksCostCounts) {
+TEST_F(TaskQueueSharesTest, WhatTasksCostCounts) {
   Push(kGreedy, 1000);
   Push(kModest, 1000);
   const int modest = ModestOf(queue_, shares_, 1000, 9);
@@ -110,7 +108,7 @@ TEST_F(WorkQueueSharesTest, WhatWorksCostCounts) {
   EXPECT_LE(modest, 901);
 }
 
-TEST_F(WorkQueueSharesTest, NobodySavesUpWhatItLeftToOthers) {
+TEST_F(TaskQueueSharesTest, NobodySavesUpWhatItLeftToOthers) {
   Push(kGreedy, 2000);
   ModestOf(queue_, shares_, 1000, 1);
   Push(kModest, 1000);
@@ -119,19 +117,19 @@ TEST_F(WorkQueueSharesTest, NobodySavesUpWhatItLeftToOthers) {
   EXPECT_LE(modest, 101);
 }
 
-TEST_F(WorkQueueSharesTest, OneOfALineIsTakenBack) {
+TEST_F(TaskQueueSharesTest, OneOfALineIsTakenBack) {
   Push(kGreedy, 2);
   Push(kModest, 1);
-  EXPECT_TRUE(queue_.Has(&works_[2]));
-  EXPECT_TRUE(queue_.Remove(&works_[2]));
-  EXPECT_FALSE(queue_.Remove(&works_[2]));
-  EXPECT_FALSE(queue_.Has(&works_[2]));
+  EXPECT_TRUE(queue_.Has(&tasks_[2]));
+  EXPECT_TRUE(queue_.Remove(&tasks_[2]));
+  EXPECT_FALSE(queue_.Remove(&tasks_[2]));
+  EXPECT_FALSE(queue_.Has(&tasks_[2]));
   EXPECT_EQ(queue_.size(), 2U);
-  EXPECT_EQ(queue_.Pop().work, &works_[0]);
-  std::vector<QueuedWork> taken;
+  EXPECT_EQ(queue_.Pop().task, &tasks_[0]);
+  std::vector<QueuedTask> taken;
   queue_.TakeAll(taken);
   ASSERT_EQ(taken.size(), 1U);
-  EXPECT_EQ(taken[0].work, &works_[1]);
+  EXPECT_EQ(taken[0].task, &tasks_[1]);
   EXPECT_TRUE(queue_.empty());
 }
 
@@ -154,28 +152,28 @@ TEST(BatcherSharesTest, ABatchHasBothCallers) {
   std::vector<std::unique_ptr<BatchLane>> lanes;
   lanes.push_back(*device.MakeBatchLane());
   Batcher batcher(limits, std::move(lanes));
-  std::deque<LineWork> works;
-  for (int i = 0; i < 10; ++i) batcher.Push(Queued(works.emplace_back(kGreedy)));
-  for (int i = 0; i < 10; ++i) batcher.Push(Queued(works.emplace_back(kModest)));
+  std::deque<LineTask> tasks;
+  for (int i = 0; i < 10; ++i) batcher.Push(Queued(tasks.emplace_back(kGreedy)));
+  for (int i = 0; i < 10; ++i) batcher.Push(Queued(tasks.emplace_back(kModest)));
   const std::unique_ptr<BatchRun> run = batcher.Form();
   int modest = 0;
-  for (const QueuedWork& queued : run->works()) modest += queued.work->line() == &kModest ? 1 : 0;
-  EXPECT_EQ(run->works().size(), 4U);
+  for (const QueuedTask& queued : run->tasks()) modest += queued.task->line == &kModest ? 1 : 0;
+  EXPECT_EQ(run->tasks().size(), 4U);
   EXPECT_EQ(modest, 2);
 }
 
-TEST(DeviceSchedulerSharesTest, AModestCallersWorkIsNext) {
+TEST(DeviceSchedulerSharesTest, AModestCallersTaskIsNext) {
   FakeDevice device;
   auto scheduler = *DeviceScheduler::Create(device, {.lanes = 1, .on_lost = {}, .on_batch = {}});
   Ends ends;
   absl::Notification gate;
-  std::deque<LineWork> works;
-  works.emplace_back(kGreedy, &ends, &gate);
-  ASSERT_TRUE(scheduler->Submit(&works[0]).ok());
-  works[0].fake_payload().opened().WaitForNotification();
-  for (int i = 0; i < 5; ++i) works.emplace_back(kGreedy, &ends);
-  works.emplace_back(kModest, &ends);
-  for (std::size_t i = 1; i < works.size(); ++i) ASSERT_TRUE(scheduler->Submit(&works[i]).ok());
+  std::deque<LineTask> tasks;
+  tasks.emplace_back(kGreedy, &ends, &gate);
+  ASSERT_TRUE(scheduler->Submit(&tasks[0]).ok());
+  tasks[0].fake_payload().opened().WaitForNotification();
+  for (int i = 0; i < 5; ++i) tasks.emplace_back(kGreedy, &ends);
+  tasks.emplace_back(kModest, &ends);
+  for (std::size_t i = 1; i < tasks.size(); ++i) ASSERT_TRUE(scheduler->Submit(&tasks[i]).ok());
   gate.Notify();
   EXPECT_EQ(ends.Await(7)[1], &kModest) << "the last that came";
 }

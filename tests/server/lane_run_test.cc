@@ -1,5 +1,5 @@
-// Works whose clients are slower than the lanes: they take turns, on any lane, and give the bits of
-// works that are all there.
+// Tasks whose clients are slower than the lanes: they take turns, on any lane, and give the bits of
+// tasks that are all there.
 #include "server/core/lane_run.h"
 
 #include <algorithm>
@@ -20,16 +20,17 @@ namespace {
 using Clock = LaneRun::Clock;
 
 // Of its bytes some are here.
-class DrippingWork final : public testing::MemoryWork {
+class DrippingTask final : public testing::MemoryTask {
  public:
-  using MemoryWork::MemoryWork;
+  DrippingTask(Plan of_tensor, std::string bytes)
+      : MemoryTask(std::move(of_tensor), std::move(bytes)) {
+    waits_for_client = true;
+  }
 
   void Bring(std::size_t bytes) { here_ = std::min(size(), here_ + bytes); }
   void Fail(absl::Status status) { failure_ = std::move(status); }
-  void Cancel() { token().Cancel(absl::CancelledError("gone")); }
   void WaitNoLongerThan(std::chrono::nanoseconds limit) { wait_max_ = limit; }
 
-  bool waits_for_client() const override { return true; }
   absl::Status MayRun(std::chrono::nanoseconds waited) override {
     return waited <= wait_max_ ? absl::OkStatus() : absl::ResourceExhaustedError("too long");
   }
@@ -41,7 +42,7 @@ class DrippingWork final : public testing::MemoryWork {
   absl::Status ReadInto(absl::Span<std::byte> out) override {
     if (!failure_.ok()) return failure_;
     if (at() + out.size() > here_) return absl::InternalError("read what is not here");
-    return MemoryWork::ReadInto(out);
+    return MemoryTask::ReadInto(out);
   }
 
   std::size_t here_ = 0;
@@ -54,11 +55,11 @@ class LaneRunTest : public ::testing::Test {
   Lane& AnyLane() { return *lanes_[random_() % lanes_.size()]; }
 
   // As its bytes come, a few pieces or less at a time.
-  WorkReport RunInTurns(DrippingWork& work, int* turns) {
-    LaneRun run(work, Clock::now());
+  TaskReport RunInTurns(DrippingTask& task, int* turns) {
+    LaneRun run(task, Clock::now());
     for (*turns = 1; !run.Turn(AnyLane(), Patience::kOthersWait); ++*turns) {
       EXPECT_GT(run.awaited_bytes(), 0U);
-      work.Bring(random_() % (3 * run.awaited_bytes()));
+      task.Bring(random_() % (3 * run.awaited_bytes()));
       run.WaitsSince(Clock::now());
     }
     return run.TakeReport();
@@ -82,11 +83,11 @@ TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
   for (const ReduceSpec& spec : specs) {
     const Plan plan = *MakePlan(spec);
     const std::string bytes = testing::RandomBytes(spec.dtype, plan.element_count, random_);
-    testing::MemoryWork whole(plan, bytes);
-    DrippingWork dripping(plan, bytes);
+    testing::MemoryTask whole(plan, bytes);
+    DrippingTask dripping(plan, bytes);
     int turns = 0;
-    const WorkReport report = RunInTurns(dripping, &turns);
-    const WorkReport expected = RunOnLane(*lanes_[0], whole, Clock::now());
+    const TaskReport report = RunInTurns(dripping, &turns);
+    const TaskReport expected = RunOnLane(*lanes_[0], whole, Clock::now());
     ASSERT_TRUE(report.outcome.ok() && expected.outcome.ok()) << report.outcome.status();
     EXPECT_EQ(report.outcome->results, expected.outcome->results);
     EXPECT_GT(turns, 5);
@@ -108,11 +109,11 @@ TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
     const std::string data = testing::RandomBytes(spec.dtype, whole.element_count, random_);
     const Part part = testing::PartOf(spec, whole, box);
     const std::string bytes = testing::BytesOfBox(whole, data, box);
-    testing::MemoryWork all(PlanOf(part), bytes);
-    DrippingWork dripping(PlanOf(part), bytes);
+    testing::MemoryTask all(PlanOf(part), bytes);
+    DrippingTask dripping(PlanOf(part), bytes);
     int turns = 0;
-    const WorkReport report = RunInTurns(dripping, &turns);
-    const WorkReport expected = RunOnLane(*lanes_[0], all, Clock::now());
+    const TaskReport report = RunInTurns(dripping, &turns);
+    const TaskReport expected = RunOnLane(*lanes_[0], all, Clock::now());
     ASSERT_TRUE(report.outcome.ok()) << report.outcome.status();
     ASSERT_TRUE(expected.outcome.ok()) << expected.outcome.status();
     EXPECT_EQ(report.outcome->results, expected.outcome->results);
@@ -124,21 +125,21 @@ TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const bool cancels : {true, false}) {
-    DrippingWork work(plan, bytes);
-    work.Bring(100'000);
-    LaneRun run(work, Clock::now());
+    DrippingTask task(plan, bytes);
+    task.Bring(100'000);
+    LaneRun run(task, Clock::now());
     EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
     if (cancels) {
-      work.Cancel();
+      task.Cancel(absl::CancelledError("gone"));
     } else {
-      work.Fail(absl::InvalidArgumentError("chunk: broke off"));
+      task.Fail(absl::InvalidArgumentError("chunk: broke off"));
     }
     run.WaitsSince(Clock::now());
     EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
     EXPECT_EQ(run.TakeReport().outcome.status().code(),
               cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
   }
-  testing::MemoryWork next(plan, bytes);
+  testing::MemoryTask next(plan, bytes);
   EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
 }
 
@@ -147,23 +148,23 @@ TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const hours wait_max : {hours(7), hours(5)}) {
-    DrippingWork work(plan, bytes);
-    work.WaitNoLongerThan(wait_max);
-    LaneRun run(work, Clock::now() - hours(1));
+    DrippingTask task(plan, bytes);
+    task.WaitNoLongerThan(wait_max);
+    LaneRun run(task, Clock::now() - hours(1));
     for (const hours waited : {hours(2), hours(3)}) {
       EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
-      work.Bring(waited == hours(3) ? bytes.size() : 100'000);
+      task.Bring(waited == hours(3) ? bytes.size() : 100'000);
       run.WaitsSince(Clock::now() - waited);
     }
     EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
-    const WorkReport report = run.TakeReport();
+    const TaskReport report = run.TakeReport();
     EXPECT_GE(report.queue, hours(6));
     EXPECT_LT(report.queue, hours(7));
     EXPECT_LT(report.receive, hours(1));
     EXPECT_EQ(report.outcome.status(),
               wait_max == hours(7) ? absl::OkStatus() : absl::ResourceExhaustedError("too long"));
   }
-  testing::MemoryWork next(plan, bytes);
+  testing::MemoryTask next(plan, bytes);
   EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
 }
 

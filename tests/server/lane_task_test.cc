@@ -1,4 +1,4 @@
-// Works of every task through a scheduler, on lanes of a fake device.
+// Tasks of every action through a scheduler, on lanes of a fake device.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/core/scheduler.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
@@ -29,16 +29,16 @@ class LaneTaskTest : public ::testing::Test {
 TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
   // More than the fake's slab.
   const auto memory = *second().AllocateTensor(100 * sizeof(std::int64_t));
-  FakeWork write(100, nullptr, /*waits_for_client=*/true);
-  write.SetTask(WriteTensor{memory->data(), 800}, &second().info());
+  FakeTask write(100, nullptr, /*waits_for_client=*/true);
+  write.SetAction(WriteTensor{memory->data(), 800}, &second().info());
   ASSERT_TRUE(scheduler_->Submit(&write).ok());
   EXPECT_TRUE(write.Await().outcome.ok()) << write.Await().outcome.status();
   EXPECT_EQ(write.Await().device->name, "fake:1");
 
-  FakeWork reduce(100);
-  reduce.SetTask(ReduceTensor{memory->data()}, &second().info());
+  FakeTask reduce(100);
+  reduce.SetAction(ReduceTensor{memory->data()}, &second().info());
   ASSERT_TRUE(scheduler_->Submit(&reduce).ok());
-  const WorkReport& report = reduce.Await();
+  const TaskReport& report = reduce.Await();
   ASSERT_TRUE(report.outcome.ok()) << report.outcome.status();
   EXPECT_EQ(report.device->name, "fake:1");
   EXPECT_EQ(report.receive.count(), 0);
@@ -49,22 +49,22 @@ TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
 
 TEST_F(LaneTaskTest, AWriteThatFailsIsAbandonedAndTheLaneGoesOn) {
   const auto memory = *second().AllocateTensor(80);
-  FakeWork write(10);
-  write.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  FakeTask write(10);
+  write.SetAction(WriteTensor{memory->data(), 80}, &second().info());
   write.fake_payload().FailRead(absl::InvalidArgumentError("chunk: wrong"));
   ASSERT_TRUE(scheduler_->Submit(&write).ok());
   EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(second().counts().abandoned, 1);
 
   second().FailBegin(absl::ResourceExhaustedError("no scratch"));
-  FakeWork refused(10);
-  refused.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  FakeTask refused(10);
+  refused.SetAction(WriteTensor{memory->data(), 80}, &second().info());
   ASSERT_TRUE(scheduler_->Submit(&refused).ok());
   EXPECT_EQ(refused.Await().outcome.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(second().counts().abandoned, 2);
 
-  FakeWork next(10);
-  next.SetTask(WriteTensor{memory->data(), 80}, &second().info());
+  FakeTask next(10);
+  next.SetAction(WriteTensor{memory->data(), 80}, &second().info());
   ASSERT_TRUE(scheduler_->Submit(&next).ok());
   EXPECT_TRUE(next.Await().outcome.ok());
 }

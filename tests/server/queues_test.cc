@@ -1,5 +1,5 @@
 // The parts of a device's scheduler, each alone, against a plain model: random schedules of push,
-// take, remove, drain and loss, in which every work ends once.
+// take, remove, drain and loss, in which every task ends once.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -14,54 +14,54 @@
 #include "server/core/batch_completer.h"
 #include "server/core/batcher.h"
 #include "server/core/device_scheduler.h"
-#include "server/core/work_queue.h"
+#include "server/core/task_queue.h"
 #include "server/device/device_error.h"
 #include "tests/kernels/effort.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(WorkQueueTest, IsAModelsDequeUnderAnySchedule) {
+TEST(TaskQueueTest, IsAModelsDequeUnderAnySchedule) {
   constexpr unsigned kSeed = 1;
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
-  std::deque<FakeWork> works(64);
+  std::deque<FakeTask> tasks(64);
   LaneShares shares;
-  WorkQueue queue(shares);
-  std::deque<Work*> model;
+  TaskQueue queue(shares);
+  std::deque<Task*> model;
   for (int step = 0; step < 1'000'000; ++step) {
-    FakeWork& work = works[random() % works.size()];
-    const auto place = std::find(model.begin(), model.end(), &work);
+    FakeTask& task = tasks[random() % tasks.size()];
+    const auto place = std::find(model.begin(), model.end(), &task);
     switch (random() % 8) {
       case 0:
       case 1:
       case 2:
         if (place != model.end()) break;
-        queue.Push({&work, {}});
-        model.push_back(&work);
+        queue.Push({&task, {}});
+        model.push_back(&task);
         break;
       case 3:
       case 4:
         if (model.empty()) break;
-        ASSERT_EQ(queue.front().work, model.front());
-        ASSERT_EQ(queue.Pop().work, model.front());
+        ASSERT_EQ(queue.front().task, model.front());
+        ASSERT_EQ(queue.Pop().task, model.front());
         model.pop_front();
         break;
       case 5:
       case 6:
-        ASSERT_EQ(queue.Remove(&work), place != model.end());
+        ASSERT_EQ(queue.Remove(&task), place != model.end());
         if (place != model.end()) model.erase(place);
         break;
       default:
         if (random() % 1000 != 0) break;
-        std::vector<QueuedWork> taken;
+        std::vector<QueuedTask> taken;
         queue.TakeAll(taken);
         ASSERT_EQ(taken.size(), model.size());
-        for (std::size_t i = 0; i < taken.size(); ++i) ASSERT_EQ(taken[i].work, model[i]);
+        for (std::size_t i = 0; i < taken.size(); ++i) ASSERT_EQ(taken[i].task, model[i]);
         model.clear();
     }
     ASSERT_EQ(queue.size(), model.size());
@@ -79,29 +79,29 @@ TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileALaneIsFree) {
   std::vector<std::unique_ptr<BatchLane>> lanes;
   for (int i = 0; i < 3; ++i) lanes.push_back(*device.MakeBatchLane());
   Batcher batcher(limits, std::move(lanes));
-  std::deque<FakeWork> works;
-  for (int i = 0; i < 40; ++i) works.emplace_back(i % 17);
-  std::deque<FakeWork*> model;
+  std::deque<FakeTask> tasks;
+  for (int i = 0; i < 40; ++i) tasks.emplace_back(i % 17);
+  std::deque<FakeTask*> model;
   std::vector<std::unique_ptr<BatchRun>> runs;
-  std::set<const Work*> running;
+  std::set<const Task*> running;
   for (int step = 0; step < 1'000'000; ++step) {
-    FakeWork& work = works[random() % works.size()];
-    const auto place = std::find(model.begin(), model.end(), &work);
+    FakeTask& task = tasks[random() % tasks.size()];
+    const auto place = std::find(model.begin(), model.end(), &task);
     switch (random() % 4) {
       case 0:
       case 1:
-        if (place != model.end() || running.count(&work) > 0) break;
-        batcher.Push({&work, {}});
-        model.push_back(&work);
+        if (place != model.end() || running.count(&task) > 0) break;
+        batcher.Push({&task, {}});
+        model.push_back(&task);
         break;
       case 2:
-        ASSERT_EQ(batcher.Remove(&work), place != model.end());
+        ASSERT_EQ(batcher.Remove(&task), place != model.end());
         if (place != model.end()) model.erase(place);
         break;
       default:
         if (runs.empty()) break;
         std::swap(runs[random() % runs.size()], runs.back());
-        for (const QueuedWork& queued : runs.back()->works()) running.erase(queued.work);
+        for (const QueuedTask& queued : runs.back()->tasks()) running.erase(queued.task);
         batcher.GiveBack(runs.back()->lane());
         runs.pop_back();
     }
@@ -109,17 +109,17 @@ TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileALaneIsFree) {
     ASSERT_EQ(run == nullptr, model.empty() || runs.size() == 3);
     if (run != nullptr) {
       std::size_t bytes = 0;
-      for (const QueuedWork& queued : run->works()) {
-        ASSERT_EQ(queued.work, model.front());
+      for (const QueuedTask& queued : run->tasks()) {
+        ASSERT_EQ(queued.task, model.front());
         model.pop_front();
-        running.insert(queued.work);
-        bytes += static_cast<std::size_t>(queued.work->plan().input_bytes);
+        running.insert(queued.task);
+        bytes += static_cast<std::size_t>(queued.task->plan->input_bytes);
       }
-      ASSERT_LE(run->works().size(), 5U);
-      ASSERT_TRUE(bytes <= limits.bytes || run->works().size() == 1);
+      ASSERT_LE(run->tasks().size(), 5U);
+      ASSERT_TRUE(bytes <= limits.bytes || run->tasks().size() == 1);
       const bool is_full =
-          run->works().size() == 5 || model.empty() ||
-          bytes + static_cast<std::size_t>(model.front()->plan().input_bytes) > limits.bytes;
+          run->tasks().size() == 5 || model.empty() ||
+          bytes + static_cast<std::size_t>(model.front()->plan->input_bytes) > limits.bytes;
       ASSERT_TRUE(is_full) << "it left one that fits";
       runs.push_back(std::move(run));
     }
@@ -133,7 +133,7 @@ TEST(BatchCompleterTest, EveryBatchEndsOnceThoughTheCompleterEnds) {
   FakeDevice device;
   device.fake_batches().BatchUpTo(1 << 20, {.tensors = 4, .bytes = 1 << 20});
   std::vector<std::unique_ptr<BatchLane>> lanes;
-  std::deque<FakeWork> works;
+  std::deque<FakeTask> tasks;
   absl::Notification gate;
   device.fake_batches().Hold(&gate);
   std::atomic<int> ends{0};
@@ -146,8 +146,8 @@ TEST(BatchCompleterTest, EveryBatchEndsOnceThoughTheCompleterEnds) {
         });
     for (int i = 0; i < 40; ++i) {
       lanes.push_back(*device.MakeBatchLane());
-      std::vector<QueuedWork> queued;
-      for (int k = 0; k < 2; ++k) queued.push_back(Queued(works.emplace_back()));
+      std::vector<QueuedTask> queued;
+      for (int k = 0; k < 2; ++k) queued.push_back(Queued(tasks.emplace_back()));
       auto run = std::make_unique<BatchRun>(*lanes.back(), std::move(queued));
       if (i % 2 == 0) {
         EXPECT_FALSE(run->Run(Clock::time_point::min()));
@@ -161,10 +161,10 @@ TEST(BatchCompleterTest, EveryBatchEndsOnceThoughTheCompleterEnds) {
 }
 
 // Submitters, a canceller, a device that is lost, a drain: in every round another mix.
-TEST(DeviceSchedulerScheduleTest, EveryWorkEndsOnce) {
+TEST(DeviceSchedulerScheduleTest, EveryTaskEndsOnce) {
   constexpr unsigned kSeed = 4;
   constexpr int kThreads = 3;
-  constexpr int kWorks = 40;
+  constexpr int kTasks = 40;
   for (unsigned round = 0; round < 300; ++round) {
     SCOPED_TRACE(kSeed + round);
     std::mt19937 random(kSeed + round);
@@ -177,18 +177,18 @@ TEST(DeviceSchedulerScheduleTest, EveryWorkEndsOnce) {
                  .queue_depth_max = round % 4 == 0 ? 4 : 1 << 20,
                  .look_max = std::chrono::microseconds(round % 2 * 50),
                  .caller_wait_max = std::chrono::microseconds(round % 5 == 0 ? 0 : 50)});
-    std::deque<CountedWork> works;
-    for (int i = 0; i < kThreads * kWorks; ++i) {
-      works.emplace_back(random() % 6, random() % 4 == 0, random() % 3 == 0);
+    std::deque<CountedTask> tasks;
+    for (int i = 0; i < kThreads * kTasks; ++i) {
+      tasks.emplace_back(random() % 6, random() % 4 == 0, random() % 3 == 0);
     }
-    std::vector<char> accepted(works.size(), 0);
+    std::vector<char> accepted(tasks.size(), 0);
     std::vector<std::jthread> threads;
     for (std::size_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t, seed = random()] {
         std::mt19937 own(seed);
-        for (std::size_t i = t * kWorks; i < (t + 1) * kWorks; ++i) {
-          if (!scheduler->Submit(&works[i]).ok()) continue;
-          accepted[i] = own() % 4 != 0 || !scheduler->Withdraw(&works[i]);
+        for (std::size_t i = t * kTasks; i < (t + 1) * kTasks; ++i) {
+          if (!scheduler->Submit(&tasks[i]).ok()) continue;
+          accepted[i] = own() % 4 != 0 || !scheduler->Withdraw(&tasks[i]);
         }
       });
     }
@@ -196,7 +196,7 @@ TEST(DeviceSchedulerScheduleTest, EveryWorkEndsOnce) {
     if (round % 6 == 1) scheduler->Lose(DeviceLostError("pulled out"));
     threads.clear();
     scheduler = nullptr;
-    for (std::size_t i = 0; i < works.size(); ++i) ASSERT_EQ(works[i].ends(), accepted[i]);
+    for (std::size_t i = 0; i < tasks.size(); ++i) ASSERT_EQ(tasks[i].ends(), accepted[i]);
   }
 }
 

@@ -338,11 +338,13 @@ TEST_F(RegionTableTest, ResultsGoToMemoryOnGpusWhereTheOperatorSaysSo) {
 }
 
 // A reduction whose bytes are in a region.
-class RegionWork final : public Work {
+class RegionTask final : public OwnedTask {
  public:
-  RegionWork(RegionLease lease, std::int64_t count) {
+  RegionTask(RegionLease lease, std::int64_t count) {
     payload_.Set(std::move(lease));
+    payload = &payload_;
     plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+    plan = &plan_;
   }
   // The sum.
   std::int64_t Await() {
@@ -352,10 +354,7 @@ class RegionWork final : public Work {
     if (report_.outcome.ok()) std::memcpy(&sum, report_.outcome->results[0].data(), 8);
     return sum;
   }
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return payload_; }
-  bool waits_for_client() const override { return false; }
-  void Done(WorkReport report) override {
+  void OnDone(TaskReport report) override {
     report_ = std::move(report);
     done_.Notify();
   }
@@ -363,7 +362,7 @@ class RegionWork final : public Work {
  private:
   RegionPayload payload_;
   Plan plan_;
-  WorkReport report_;
+  TaskReport report_;
   absl::Notification done_;
 };
 
@@ -373,9 +372,9 @@ TEST_F(RegionTableTest, LanesSumWhatIsStagedAndWhatTheyReadInPlace) {
   device().MapsShared();
   ASSERT_TRUE(table_->RegisterShared({"", "mapped"}, segment_.key(), 0, 800).ok());
   for (const char* name : {"staged", "mapped"}) {
-    RegionWork work(*table_->Use({"", name}, 80, 720), 90);
-    ASSERT_TRUE(scheduler->Submit(&work).ok());
-    EXPECT_EQ(work.Await(), 5050 - 55) << name;
+    RegionTask task(*table_->Use({"", name}, 80, 720), 90);
+    ASSERT_TRUE(scheduler->Submit(&task).ok());
+    EXPECT_EQ(task.Await(), 5050 - 55) << name;
   }
   EXPECT_EQ(device().counts().in_place, 12) << "720 bytes through slabs of 64";
 }

@@ -12,7 +12,7 @@
 #include "server/core/refusal.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
@@ -24,35 +24,35 @@ std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int lanes, int queue_d
   return *std::move(scheduler);
 }
 
-TEST(DeviceSchedulerTest, WorkIsReducedAndReportedOnceWithItsDevice) {
+TEST(DeviceSchedulerTest, TaskIsReducedAndReportedOnceWithItsDevice) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
-  FakeWork work(100);  // several slabs of 64 bytes
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  EXPECT_EQ(Sum(work.Await()), 5050);
-  EXPECT_EQ(work.Await().device->name, "fake:0");
+  FakeTask task(100);  // several slabs of 64 bytes
+  ASSERT_TRUE(scheduler->Submit(&task).ok());
+  EXPECT_EQ(Sum(task.Await()), 5050);
+  EXPECT_EQ(task.Await().device->name, "fake:0");
 }
 
 TEST(DeviceSchedulerTest, TimesAreOfTheQueueAndOfTheSender) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
-  FakeWork slow(4, &gate);
-  FakeWork queued;
+  FakeTask slow(4, &gate);
+  FakeTask queued;
   const auto start = std::chrono::steady_clock::now();
   ASSERT_TRUE(scheduler->Submit(&slow).ok());
   slow.fake_payload().opened().WaitForNotification();
   ASSERT_TRUE(scheduler->Submit(&queued).ok());
   const auto held = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) {  // time passes, and both wait
-    FakeWork other;
+    FakeTask other;
     ASSERT_TRUE(scheduler->Submit(&other).ok());
     ASSERT_TRUE(scheduler->Withdraw(&other));
   }
   const auto waited = std::chrono::steady_clock::now() - held;
   gate.Notify();
-  const WorkReport& of_slow = slow.Await();
-  const WorkReport& of_queued = queued.Await();
+  const TaskReport& of_slow = slow.Await();
+  const TaskReport& of_queued = queued.Await();
   const auto wall = std::chrono::steady_clock::now() - start;
   // The one waited for its sender, the other for the lane, for as long as the gate was shut.
   EXPECT_GE(of_slow.receive, waited);
@@ -61,56 +61,56 @@ TEST(DeviceSchedulerTest, TimesAreOfTheQueueAndOfTheSender) {
   EXPECT_LE(of_queued.queue + of_queued.receive, wall);
 }
 
-TEST(DeviceSchedulerTest, WorkWithoutBytesIsFinishedToo) {
+TEST(DeviceSchedulerTest, TaskWithoutBytesIsFinishedToo) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
-  FakeWork work(0);
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  EXPECT_EQ(Sum(work.Await()), 0);
+  FakeTask task(0);
+  ASSERT_TRUE(scheduler->Submit(&task).ok());
+  EXPECT_EQ(Sum(task.Await()), 0);
 }
 
-TEST(DeviceSchedulerTest, SmallWorkIsDoneByTheThreadThatBringsIt) {
+TEST(DeviceSchedulerTest, SmallTaskIsDoneByTheThreadThatBringsIt) {
   FakeDevice device;
   device.RunInlineUpTo(32);
   const auto scheduler = Make(device, 1);
-  FakeWork small(4);  // 32 bytes
+  FakeTask small(4);  // 32 bytes
   ASSERT_TRUE(scheduler->Submit(&small).ok());
   ASSERT_TRUE(small.is_done());
   EXPECT_EQ(small.done_by(), std::this_thread::get_id());
   EXPECT_EQ(Sum(small.Await()), 10);
   EXPECT_EQ(scheduler->state().lanes_in_use, 0);
 
-  FakeWork large(5);
-  FakeWork slow(4, nullptr, /*waits_for_client=*/true);
-  FakeWork waits_in_the_end(4);
-  waits_in_the_end.WaitInDone();
-  for (FakeWork* work : {&large, &slow, &waits_in_the_end}) {
-    ASSERT_TRUE(scheduler->Submit(work).ok());
-    work->Await();
-    EXPECT_NE(work->done_by(), std::this_thread::get_id());
+  FakeTask large(5);
+  FakeTask slow(4, nullptr, /*waits_for_client=*/true);
+  FakeTask waits_in_the_end(4);
+  waits_in_the_end.done_waits = true;
+  for (FakeTask* task : {&large, &slow, &waits_in_the_end}) {
+    ASSERT_TRUE(scheduler->Submit(task).ok());
+    task->Await();
+    EXPECT_NE(task->done_by(), std::this_thread::get_id());
   }
 }
 
-TEST(DeviceSchedulerTest, SmallWorkQueuesWhenItsLanesAreBusyAndIsRefusedWhileDraining) {
+TEST(DeviceSchedulerTest, SmallTaskQueuesWhenItsLanesAreBusyAndIsRefusedWhileDraining) {
   FakeDevice device;
   device.RunInlineUpTo(32);
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
-  FakeWork held(4, &gate);
+  FakeTask held(4, &gate);
   std::thread holder([&] { EXPECT_TRUE(scheduler->Submit(&held).ok()); });
   held.fake_payload().opened().WaitForNotification();
-  FakeWork queued(4);
+  FakeTask queued(4);
   ASSERT_TRUE(scheduler->Submit(&queued).ok());
   EXPECT_EQ(Sum(queued.Await()), 10);
   EXPECT_NE(queued.done_by(), std::this_thread::get_id());
   gate.Notify();
   holder.join();
 
-  FakeWork again(4);
+  FakeTask again(4);
   ASSERT_TRUE(scheduler->Submit(&again).ok());
   EXPECT_EQ(again.done_by(), std::this_thread::get_id()) << "the lane was not given back";
   scheduler->Drain();
-  FakeWork late(4);
+  FakeTask late(4);
   EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
 }
 
@@ -118,53 +118,53 @@ TEST(DeviceSchedulerTest, FullQueueRefusesAtOnceAndMayRetry) {
   FakeDevice device;
   const auto scheduler = Make(device, 1, 2);
   absl::Notification gate;
-  FakeWork running(4, &gate);
-  FakeWork queued[2];
-  FakeWork refused;
+  FakeTask running(4, &gate);
+  FakeTask queued[2];
+  FakeTask refused;
   ASSERT_TRUE(scheduler->Submit(&running).ok());
   running.fake_payload().opened().WaitForNotification();
-  for (FakeWork& work : queued) ASSERT_TRUE(scheduler->Submit(&work).ok());
+  for (FakeTask& task : queued) ASSERT_TRUE(scheduler->Submit(&task).ok());
   const absl::Status status = scheduler->Submit(&refused);
   ASSERT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(status)));
   EXPECT_EQ(scheduler->state().refused_queue, 1U);
   EXPECT_EQ(scheduler->state().queued, 2);
   gate.Notify();
-  for (FakeWork& work : queued) work.Await();
+  for (FakeTask& task : queued) task.Await();
   EXPECT_FALSE(refused.is_done());
 }
 
-TEST(DeviceSchedulerTest, WorksThatWaitForALaneFillNoQueueOfBatches) {
+TEST(DeviceSchedulerTest, TasksThatWaitForALaneFillNoQueueOfBatches) {
   FakeDevice device;
   absl::Notification gate;
   device.fake_batches().BatchUpTo(1 << 20, {.tensors = 100, .bytes = 1 << 20});
   device.fake_batches().Hold(&gate);
   const auto scheduler = Make(device, 1, 2);
-  std::deque<FakeWork> streams;
+  std::deque<FakeTask> streams;
   for (int i = 0; i < 3; ++i) {
     streams.emplace_back(4, &gate, /*waits_for_client=*/true);
     ASSERT_TRUE(scheduler->Submit(&streams.back()).ok());
     if (i == 0) streams[0].fake_payload().opened().WaitForNotification();
   }
-  std::deque<FakeWork> batched(kBatchLanes + 2);
-  std::vector<FakeWork*> accepted;
-  for (FakeWork& work : batched) {
-    if (scheduler->Submit(&work).ok()) accepted.push_back(&work);
+  std::deque<FakeTask> batched(kBatchLanes + 2);
+  std::vector<FakeTask*> accepted;
+  for (FakeTask& task : batched) {
+    if (scheduler->Submit(&task).ok()) accepted.push_back(&task);
   }
   EXPECT_EQ(accepted.size(), batched.size());
   EXPECT_EQ(scheduler->state().queued, 4);
   gate.Notify();
-  for (FakeWork& work : streams) EXPECT_EQ(Sum(work.Await()), 10);
-  for (FakeWork* const work : accepted) EXPECT_EQ(Sum(work->Await()), 10);
+  for (FakeTask& task : streams) EXPECT_EQ(Sum(task.Await()), 10);
+  for (FakeTask* const task : accepted) EXPECT_EQ(Sum(task->Await()), 10);
 }
 
-TEST(DeviceSchedulerTest, WorkThatMayNotQueueRunsInlineOrNotAtAll) {
+TEST(DeviceSchedulerTest, TaskThatMayNotQueueRunsInlineOrNotAtAll) {
   FakeDevice device;
   device.RunInlineUpTo(32);
   const auto scheduler = Make(device, 1);
-  FakeWork small(4);
-  FakeWork large(5);
-  for (FakeWork* work : {&small, &large}) work->RefuseToQueue();
+  FakeTask small(4);
+  FakeTask large(5);
+  for (FakeTask* task : {&small, &large}) task->RefuseToQueue();
   ASSERT_TRUE(scheduler->Submit(&small).ok());
   EXPECT_EQ(Sum(small.Await()), 10);
   EXPECT_EQ(scheduler->Submit(&large), absl::ResourceExhaustedError("too many"));
@@ -172,12 +172,12 @@ TEST(DeviceSchedulerTest, WorkThatMayNotQueueRunsInlineOrNotAtAll) {
   EXPECT_FALSE(scheduler->Withdraw(&large));
 }
 
-TEST(DeviceSchedulerTest, WithdrawnWorkNeverRunsAndRunningWorkCannotBeWithdrawn) {
+TEST(DeviceSchedulerTest, WithdrawnTaskNeverRunsAndRunningTaskCannotBeWithdrawn) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
-  FakeWork running(4, &gate);
-  FakeWork queued;
+  FakeTask running(4, &gate);
+  FakeTask queued;
   ASSERT_TRUE(scheduler->Submit(&running).ok());
   running.fake_payload().opened().WaitForNotification();
   ASSERT_TRUE(scheduler->Submit(&queued).ok());
@@ -190,12 +190,12 @@ TEST(DeviceSchedulerTest, WithdrawnWorkNeverRunsAndRunningWorkCannotBeWithdrawn)
   EXPECT_EQ(device.counts().begun, 1);
 }
 
-TEST(DeviceSchedulerTest, CancelledWorkIsDroppedBeforeItReachesTheDevice) {
+TEST(DeviceSchedulerTest, CancelledTaskIsDroppedBeforeItReachesTheDevice) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
-  FakeWork running(4, &gate);
-  FakeWork cancelled;
+  FakeTask running(4, &gate);
+  FakeTask cancelled;
   ASSERT_TRUE(scheduler->Submit(&running).ok());
   running.fake_payload().opened().WaitForNotification();
   ASSERT_TRUE(scheduler->Submit(&cancelled).ok());
@@ -208,25 +208,25 @@ TEST(DeviceSchedulerTest, CancelledWorkIsDroppedBeforeItReachesTheDevice) {
 TEST(DeviceSchedulerTest, WhatNobodyWantsAnyMoreIsNotQueued) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
-  FakeWork work;
-  work.Cancel();
-  EXPECT_EQ(scheduler->Submit(&work).code(), absl::StatusCode::kCancelled);
+  FakeTask task;
+  task.Cancel();
+  EXPECT_EQ(scheduler->Submit(&task).code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(scheduler->state().load(), 0);
-  EXPECT_FALSE(work.is_done());
+  EXPECT_FALSE(task.is_done());
 }
 
 TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
-  FakeWork work(100, &gate);
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  work.fake_payload().opened().WaitForNotification();
-  work.Cancel();
+  FakeTask task(100, &gate);
+  ASSERT_TRUE(scheduler->Submit(&task).ok());
+  task.fake_payload().opened().WaitForNotification();
+  task.Cancel();
   gate.Notify();
-  EXPECT_EQ(work.Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(task.Await().outcome.status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(device.counts().abandoned, 1);
-  FakeWork next;
+  FakeTask next;
   ASSERT_TRUE(scheduler->Submit(&next).ok());
   EXPECT_EQ(Sum(next.Await()), 10);
 }
@@ -234,10 +234,10 @@ TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {
 TEST(DeviceSchedulerTest, AFailedReadAbandonsTheLaneAndKeepsItsStatus) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
-  FakeWork work;
-  work.fake_payload().FailRead(absl::InvalidArgumentError("chunk: short"));
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  EXPECT_EQ(work.Await().outcome.status(), absl::InvalidArgumentError("chunk: short"));
+  FakeTask task;
+  task.fake_payload().FailRead(absl::InvalidArgumentError("chunk: short"));
+  ASSERT_TRUE(scheduler->Submit(&task).ok());
+  EXPECT_EQ(task.Await().outcome.status(), absl::InvalidArgumentError("chunk: short"));
   EXPECT_EQ(device.counts().abandoned, 1);
 }
 
@@ -245,47 +245,47 @@ TEST(DeviceSchedulerTest, AFailedBeginNeverOpensThePayload) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   device.FailBegin(absl::ResourceExhaustedError("scratch"));
-  FakeWork work;
-  ASSERT_TRUE(scheduler->Submit(&work).ok());
-  const absl::Status status = work.Await().outcome.status();
+  FakeTask task;
+  ASSERT_TRUE(scheduler->Submit(&task).ok());
+  const absl::Status status = task.Await().outcome.status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(status)));
-  EXPECT_FALSE(work.fake_payload().opened().HasBeenNotified());
+  EXPECT_FALSE(task.fake_payload().opened().HasBeenNotified());
 }
 
 TEST(DeviceSchedulerTest, SlowSendersLeaveALaneForWholeRequests) {
   FakeDevice device;
   const auto scheduler = Make(device, 4);
   absl::Notification gate;
-  std::vector<std::unique_ptr<FakeWork>> slow;
+  std::vector<std::unique_ptr<FakeTask>> slow;
   for (int i = 0; i < 5; ++i) {
-    slow.push_back(std::make_unique<FakeWork>(4, &gate, /*waits_for_client=*/true));
+    slow.push_back(std::make_unique<FakeTask>(4, &gate, /*waits_for_client=*/true));
     ASSERT_TRUE(scheduler->Submit(slow.back().get()).ok());
   }
-  FakeWork whole;
+  FakeTask whole;
   ASSERT_TRUE(scheduler->Submit(&whole).ok());
   EXPECT_EQ(Sum(whole.Await()), 10);
   EXPECT_EQ(scheduler->state().queued, 2);
   gate.Notify();
-  for (const auto& work : slow) EXPECT_EQ(Sum(work->Await()), 10);
+  for (const auto& task : slow) EXPECT_EQ(Sum(task->Await()), 10);
 }
 
 TEST(DeviceSchedulerTest, DrainFinishesWhatWasAcceptedAndTakesNothingMore) {
   FakeDevice device;
   auto scheduler = Make(device, 2);
   absl::Notification gate;
-  std::vector<std::unique_ptr<FakeWork>> accepted;
+  std::vector<std::unique_ptr<FakeTask>> accepted;
   for (int i = 0; i < 8; ++i) {
-    accepted.push_back(std::make_unique<FakeWork>(4, &gate, i % 2 == 0));
+    accepted.push_back(std::make_unique<FakeTask>(4, &gate, i % 2 == 0));
     ASSERT_TRUE(scheduler->Submit(accepted.back().get()).ok());
   }
   scheduler->Drain();
-  FakeWork late;
+  FakeTask late;
   EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
   gate.Notify();
   scheduler = nullptr;
-  for (const auto& work : accepted) {
-    ASSERT_TRUE(work->is_done());
-    EXPECT_EQ(Sum(work->Await()), 10);
+  for (const auto& task : accepted) {
+    ASSERT_TRUE(task->is_done());
+    EXPECT_EQ(Sum(task->Await()), 10);
   }
 }
 
@@ -295,34 +295,34 @@ TEST(DeviceSchedulerTest, ManySubmittersAndCancellersLoseNothing) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&scheduler, t] {
-      std::vector<std::unique_ptr<FakeWork>> works;
+      std::vector<std::unique_ptr<FakeTask>> tasks;
       for (int i = 0; i < 500; ++i) {
-        works.push_back(std::make_unique<FakeWork>(4, nullptr, (i + t) % 3 == 0));
-        ASSERT_TRUE(scheduler->Submit(works.back().get()).ok());
-        if (i % 5 == 0 && scheduler->Withdraw(works.back().get())) works.pop_back();
+        tasks.push_back(std::make_unique<FakeTask>(4, nullptr, (i + t) % 3 == 0));
+        ASSERT_TRUE(scheduler->Submit(tasks.back().get()).ok());
+        if (i % 5 == 0 && scheduler->Withdraw(tasks.back().get())) tasks.pop_back();
       }
-      for (const auto& work : works) EXPECT_EQ(Sum(work->Await()), 10);
+      for (const auto& task : tasks) EXPECT_EQ(Sum(task->Await()), 10);
     });
   }
   threads.clear();
   EXPECT_EQ(scheduler->state().load(), 0);
 }
 
-TEST(SchedulerTest, WorkGoesToTheLeastLoadedDevice) {
+TEST(SchedulerTest, TaskGoesToTheLeastLoadedDevice) {
   std::vector<std::unique_ptr<Executor>> devices;
   devices.push_back(std::make_unique<FakeDevice>("fake:0"));
   devices.push_back(std::make_unique<FakeDevice>("fake:1"));
   auto scheduler = Scheduler::Create(devices, {.lanes = 1, .queue_depth_max = 10});
   ASSERT_TRUE(scheduler.ok());
   absl::Notification gate;
-  FakeWork first(4, &gate);
-  FakeWork second(4, &gate);
+  FakeTask first(4, &gate);
+  FakeTask second(4, &gate);
   ASSERT_TRUE((*scheduler)->Submit(&first).ok());
   ASSERT_TRUE((*scheduler)->Submit(&second).ok());
   first.fake_payload().opened().WaitForNotification();
   second.fake_payload().opened().WaitForNotification();  // both run: on two devices
   EXPECT_EQ((*scheduler)->state().lanes_in_use, 2);
-  FakeWork third;
+  FakeTask third;
   ASSERT_TRUE((*scheduler)->Submit(&third).ok());
   EXPECT_TRUE((*scheduler)->Withdraw(&third));
   gate.Notify();
@@ -341,16 +341,16 @@ TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnc
                  ++told;
                }});
   absl::Notification gate;
-  FakeWork running(4, &gate);
+  FakeTask running(4, &gate);
   running.fake_payload().FailRead(DeviceLostError("gone"));
   ASSERT_TRUE(scheduler->Submit(&running).ok());
   running.fake_payload().opened().WaitForNotification();
-  FakeWork waiting;
+  FakeTask waiting;
   ASSERT_TRUE(scheduler->Submit(&waiting).ok());
   gate.Notify();
   EXPECT_EQ(running.Await().outcome.status().message(), "gone");
   EXPECT_EQ(waiting.Await().outcome.status().code(), absl::StatusCode::kUnavailable);
-  FakeWork late;
+  FakeTask late;
   EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(told, 1);
   EXPECT_EQ(scheduler->state().devices_lost, 1);
@@ -366,17 +366,17 @@ TEST(DeviceSchedulerTest, NoOtherErrorLosesTheDevice) {
   for (const absl::Status& error :
        {absl::UnavailableError("the region is gone"),
         absl::InternalError("CUDA: cudaErrorInvalidValue"), absl::ResourceExhaustedError("full")}) {
-    FakeWork work;
-    work.fake_payload().FailRead(error);
-    ASSERT_TRUE(scheduler->Submit(&work).ok());
-    EXPECT_EQ(work.Await().outcome.status(), error);
+    FakeTask task;
+    task.fake_payload().FailRead(error);
+    ASSERT_TRUE(scheduler->Submit(&task).ok());
+    EXPECT_EQ(task.Await().outcome.status(), error);
   }
-  FakeWork host;
-  host.SetTask(RunOnHost{[] { return DeviceLostError("a peer's device"); }}, /*device=*/nullptr);
+  FakeTask host;
+  host.SetAction(RunOnHost{[] { return DeviceLostError("a peer's device"); }}, /*device=*/nullptr);
   ASSERT_TRUE(scheduler->Submit(&host).ok());
   EXPECT_TRUE(IsDeviceLost(host.Await().outcome.status()));
   EXPECT_EQ(scheduler->state().devices_lost, 0);
-  FakeWork next;
+  FakeTask next;
   ASSERT_TRUE(scheduler->Submit(&next).ok());
   EXPECT_TRUE(next.Await().outcome.ok());
 }

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/core/scheduler.h"
 #include "tests/server/fake_device.h"
-#include "tests/server/fake_work.h"
+#include "tests/server/fake_task.h"
 
 namespace warpfold {
 namespace {
@@ -100,9 +100,9 @@ TEST(SpinThenParkTest, WakeAllWakesSpinnersAndParkedThreads) {
   EXPECT_EQ(queue.Left(), 0);
 }
 
-// Threads that spin and threads that are parked, more works than threads and fewer: none is
+// Threads that spin and threads that are parked, more tasks than threads and fewer: none is
 // forgotten.
-TEST(SpinningWorkersTest, EveryWorkIsDoneAndADrainEndsThemAll) {
+TEST(SpinningWorkersTest, EveryTaskIsDoneAndADrainEndsThemAll) {
   FakeDevice device;
   const auto scheduler = *DeviceScheduler::Create(
       device, {.lanes = 3, .queue_depth_max = 1 << 20, .look_max = std::chrono::hours(1)});
@@ -110,10 +110,10 @@ TEST(SpinningWorkersTest, EveryWorkIsDoneAndADrainEndsThemAll) {
   for (int t = 0; t < 4; ++t) {
     submitters.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        std::deque<FakeWork> works;
-        for (int w = 0; w <= i % 3; ++w) works.emplace_back(10);
-        for (FakeWork& work : works) ASSERT_TRUE(scheduler->Submit(&work).ok());
-        for (FakeWork& work : works) EXPECT_EQ(Sum(work.Await()), 55);
+        std::deque<FakeTask> tasks;
+        for (int w = 0; w <= i % 3; ++w) tasks.emplace_back(10);
+        for (FakeTask& task : tasks) ASSERT_TRUE(scheduler->Submit(&task).ok());
+        for (FakeTask& task : tasks) EXPECT_EQ(Sum(task.Await()), 55);
       }
     });
   }

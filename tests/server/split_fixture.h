@@ -59,16 +59,16 @@ class SplitFixture : public ::testing::Test {
     EXPECT_TRUE(devices_->Write(id, 0, Bytes(ones_)).ok());
     return id;
   }
-  std::unique_ptr<testing::ResidentWork> Sum(const std::string& id) {
-    return std::make_unique<testing::ResidentWork>(*table().Read(Everyone(), id, false), plan_);
+  std::unique_ptr<testing::ResidentTask> Sum(const std::string& id) {
+    return std::make_unique<testing::ResidentTask>(*table().Read(Everyone(), id, false), plan_);
   }
   // One that is under way, its shard on `device` held.
-  std::unique_ptr<testing::ResidentWork> SumHeldOn(std::size_t device, const std::string& id) {
+  std::unique_ptr<testing::ResidentTask> SumHeldOn(std::size_t device, const std::string& id) {
     faulty_[device]->Hold();
-    std::unique_ptr<testing::ResidentWork> work = Sum(id);
-    EXPECT_TRUE(scheduler().Submit(work.get()).ok());
+    std::unique_ptr<testing::ResidentTask> task = Sum(id);
+    EXPECT_TRUE(scheduler().Submit(task.get()).ok());
     faulty_[device]->AwaitHeld(1);
-    return work;
+    return task;
   }
   // A tensor that is on the device `name` alone: one element cannot be split.
   std::string PutSmallOn(const std::string& name) {
@@ -78,27 +78,27 @@ class SplitFixture : public ::testing::Test {
       if (table().Read(Everyone(), id, false)->devices().name == name) return id;
     }
   }
-  std::unique_ptr<testing::ResidentWork> SumSmall(const std::string& id) {
-    return std::make_unique<testing::ResidentWork>(
+  std::unique_ptr<testing::ResidentTask> SumSmall(const std::string& id) {
+    return std::make_unique<testing::ResidentTask>(
         *table().Read(Everyone(), id, false),
         *MakePlan({.dtype = DType::kI32, .shape = {1}, .ops = {Op::kSum}}));
   }
   // Fills the lane, and the queue, of `device`.
-  std::array<std::unique_ptr<testing::ResidentWork>, 2> Fill(std::size_t device) {
+  std::array<std::unique_ptr<testing::ResidentTask>, 2> Fill(std::size_t device) {
     const std::string id = PutSmallOn(executors_[device]->info().name);
-    std::array<std::unique_ptr<testing::ResidentWork>, 2> works = {SumSmall(id), SumSmall(id)};
+    std::array<std::unique_ptr<testing::ResidentTask>, 2> tasks = {SumSmall(id), SumSmall(id)};
     faulty_[device]->Hold();
-    EXPECT_TRUE(scheduler().Submit(works[0].get()).ok());
+    EXPECT_TRUE(scheduler().Submit(tasks[0].get()).ok());
     faulty_[device]->AwaitHeld(1);
-    EXPECT_TRUE(scheduler().Submit(works[1].get()).ok());
-    return works;
+    EXPECT_TRUE(scheduler().Submit(tasks[1].get()).ok());
+    return tasks;
   }
   // Fills the lane alone.
-  std::unique_ptr<testing::ResidentWork> FillLane(std::size_t device) {
-    std::array<std::unique_ptr<testing::ResidentWork>, 2> works = Fill(device);
-    EXPECT_TRUE(scheduler().Withdraw(works[1].get()));
-    works[1]->Release();
-    return std::move(works[0]);
+  std::unique_ptr<testing::ResidentTask> FillLane(std::size_t device) {
+    std::array<std::unique_ptr<testing::ResidentTask>, 2> tasks = Fill(device);
+    EXPECT_TRUE(scheduler().Withdraw(tasks[1].get()));
+    tasks[1]->Release();
+    return std::move(tasks[0]);
   }
   void ExpectSumOfOnes(const std::string& id) {
     const absl::StatusOr<Outcome> outcome = devices_->Reduce(id, plan_);
@@ -114,20 +114,20 @@ class SplitFixture : public ::testing::Test {
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < 60; ++i) {
-          const auto work = Sum(id);
-          if (!scheduler().Submit(work.get()).ok()) {
-            work->Release();
+          const auto task = Sum(id);
+          if (!scheduler().Submit(task.get()).ok()) {
+            task->Release();
             continue;
           }
           if ((i + t) % 3 == 0) {
             wait(i);
-            work->Cancel();
-            if (scheduler().Withdraw(work.get())) {
-              work->Release();
+            task->Cancel();
+            if (scheduler().Withdraw(task.get())) {
+              task->Release();
               continue;
             }
           }
-          const absl::StatusOr<Outcome>& outcome = work->Await().outcome;
+          const absl::StatusOr<Outcome>& outcome = task->Await().outcome;
           if (outcome.ok()) {
             EXPECT_EQ(outcome->results[0], testing::BytesOf<std::int64_t>(kElements));
             ++answered;

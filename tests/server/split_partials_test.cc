@@ -76,26 +76,26 @@ TEST_F(SplitPartialsTest, AFailureTheSecondTimeIsTheAnswer) {
   JoinPartials(1);
   const std::string id = PutOnes();
   // It is the last to be reduced, and joins: the failure waits for what is reduced again.
-  const auto work = SumHeldOn(0, id);
+  const auto task = SumHeldOn(0, id);
   while (faulty_[1]->reductions() + faulty_[2]->reductions() < 2 ||
          scheduler().state().lanes_in_use > 1) {
     std::this_thread::yield();
   }
   faulty_[1]->FailNext(absl::ResourceExhaustedError("no scratch"));
   faulty_[0]->Release();
-  EXPECT_EQ(work->Await().outcome.status(), absl::ResourceExhaustedError("no scratch"));
+  EXPECT_EQ(task->Await().outcome.status(), absl::ResourceExhaustedError("no scratch"));
   EXPECT_EQ(scheduler().state().load(), 0);
   ExpectSumOfOnes(id);
 }
 
-TEST_F(SplitPartialsTest, ACancelledWorkDoesNotStartOver) {
+TEST_F(SplitPartialsTest, ACancelledTaskDoesNotStartOver) {
   JoinPartials(1);
   const std::string id = PutOnes();
-  const auto work = SumHeldOn(0, id);
-  work->Cancel();
-  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  const auto task = SumHeldOn(0, id);
+  task->Cancel();
+  EXPECT_FALSE(scheduler().Withdraw(task.get()));
   faulty_[0]->Release();
-  EXPECT_EQ(work->Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(task->Await().outcome.status().code(), absl::StatusCode::kCancelled);
   EXPECT_LE(Reductions(), 3);
   EXPECT_EQ(scheduler().state().load(), 0);
 }

@@ -1,5 +1,5 @@
 // Reductions of tensors that lie split over three devices of the test's own: the same bits, and
-// what becomes of a work when one of its devices fails, is full or goes away.
+// what becomes of a task when one of its devices fails, is full or goes away.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace warpfold {
 namespace {
 
-using testing::ResidentWork;
+using testing::ResidentTask;
 using SplitTest = SplitFixture;
 
 TEST_F(SplitTest, ReducesToTheBitsOfOneDevice) {
@@ -26,21 +26,21 @@ TEST_F(SplitTest, SumsThatDoNotFitAreNamedAsOnOneDevice) {
 
 TEST_F(SplitTest, AnAnswerNamesAllOfItsDevices) {
   const std::string id = PutOnes();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  EXPECT_TRUE(work->Await().outcome.ok());
-  EXPECT_EQ(work->device_names(), "cuda:0,cuda:1,cuda:2");
+  const auto task = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(task.get()).ok());
+  EXPECT_TRUE(task->Await().outcome.ok());
+  EXPECT_EQ(task->device_names(), "cuda:0,cuda:1,cuda:2");
 }
 
 TEST_F(SplitTest, ShardsAreReducedAtTheSameTime) {
   const std::string id = PutOnes();
   for (FaultyDevice* device : faulty_) device->Hold();
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  const auto task = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(task.get()).ok());
   for (FaultyDevice* device : faulty_) device->AwaitHeld(1);
   EXPECT_EQ(scheduler().state().lanes_in_use, 3);
   for (FaultyDevice* device : faulty_) device->Release();
-  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_TRUE(task->Await().outcome.ok());
   EXPECT_EQ(scheduler().state().load(), 0);
 }
 
@@ -58,18 +58,18 @@ TEST_F(SplitTest, AShardThatHasNotBegunWhenAnotherFailsIsNotReduced) {
   const auto blocking = Fill(2);
   ASSERT_TRUE(scheduler().Withdraw(blocking[1].get()));
   blocking[1]->Release();
-  const auto work = Sum(id);
+  const auto task = Sum(id);
   faulty_[1]->FailNext(absl::ResourceExhaustedError("no scratch"));
-  absl::Status status = scheduler().Submit(work.get());
+  absl::Status status = scheduler().Submit(task.get());
   // The other two may be done before the third is submitted.
   const bool submitted = status.ok();
-  if (!submitted) work->Release();
+  if (!submitted) task->Release();
   while (scheduler().state().lanes_in_use > 1 || scheduler().state().queued > 1) {
     std::this_thread::yield();
   }
   faulty_[2]->Release();
   EXPECT_TRUE(blocking[0]->Await().outcome.ok());
-  if (submitted) status = work->Await().outcome.status();
+  if (submitted) status = task->Await().outcome.status();
   EXPECT_EQ(status, absl::ResourceExhaustedError("no scratch"));
   EXPECT_EQ(faulty_[2]->reductions(), 1) << "of the tensor that blocked";
 }
@@ -96,11 +96,11 @@ TEST_F(SplitTest, AFullQueueOfOneDeviceTakesTheShardsBackFromTheOthers) {
   const auto second = Fill(1);
   ASSERT_TRUE(scheduler().Withdraw(first[1].get()));
   first[1]->Release();
-  const auto work = Sum(id);
-  EXPECT_EQ(scheduler().Submit(work.get()).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  const auto task = Sum(id);
+  EXPECT_EQ(scheduler().Submit(task.get()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(scheduler().Withdraw(task.get()));
   EXPECT_EQ(scheduler().state().queued, 1) << "the second device's own";
-  work->Release();
+  task->Release();
   for (FaultyDevice* device : faulty_) device->Release();
   EXPECT_TRUE(first[0]->Await().outcome.ok());
   for (const auto& other : second) EXPECT_TRUE(other->Await().outcome.ok());
@@ -120,39 +120,39 @@ TEST_F(SplitTest, IsAskedOnceWhetherItMayQueueAndNotForEachShard) {
   refused->Release();
 }
 
-// A cancellation may look for the work between its refusal and the end of Submit.
-TEST_F(SplitTest, ARefusedWorkCannotBeTakenBackAsWell) {
+// A cancellation may look for the task between its refusal and the end of Submit.
+TEST_F(SplitTest, ARefusedTaskCannotBeTakenBackAsWell) {
   struct FullDevices final : SplitHost {
-    absl::Status SubmitTo(const DeviceInfo&, Work*) override {
+    absl::Status SubmitTo(const DeviceInfo&, Task*) override {
       return absl::ResourceExhaustedError("full");
     }
-    bool WithdrawFrom(const DeviceInfo&, Work*) override { return false; }
-    void End(Work&, WorkReport) override { FAIL() << "nothing was accepted"; }
+    bool WithdrawFrom(const DeviceInfo&, Task*) override { return false; }
+    void End(Task&, TaskReport) override { FAIL() << "nothing was accepted"; }
   } host;
-  const auto work = Sum(PutOnes());
-  const std::unique_ptr<SplitWork> split = Split(host, *work);
+  const auto task = Sum(PutOnes());
+  const std::unique_ptr<SplitRun> split = Split(host, *task);
   EXPECT_EQ(split->Submit(), absl::ResourceExhaustedError("full"));
   EXPECT_FALSE(split->Withdraw());
-  work->Release();
+  task->Release();
 }
 
 // A shard may fail before the next one is submitted, which is then not wanted any more.
 TEST_F(SplitTest, AFailureBeforeAllAreSubmittedIsTheAnswer) {
   struct FirstDeviceFails final : SplitHost {
-    absl::Status SubmitTo(const DeviceInfo& device, Work* work) override {
-      if (absl::Status why = work->token().CheckCancelled(); !why.ok()) return why;
+    absl::Status SubmitTo(const DeviceInfo& device, Task* task) override {
+      if (absl::Status why = task->token.CheckCancelled(); !why.ok()) return why;
       EXPECT_EQ(device.name, "cuda:0") << "nothing else is wanted";
-      WorkReport report;
+      TaskReport report;
       report.outcome = absl::UnavailableError("lost");
-      work->Done(std::move(report));
+      task->owner.OnDone(std::move(report));
       return absl::OkStatus();
     }
-    bool WithdrawFrom(const DeviceInfo&, Work*) override { return false; }
-    void End(Work&, WorkReport) override { FAIL() << "Submit has the answer"; }
+    bool WithdrawFrom(const DeviceInfo&, Task*) override { return false; }
+    void End(Task&, TaskReport) override { FAIL() << "Submit has the answer"; }
   } host;
-  const auto work = Sum(PutOnes());
-  EXPECT_EQ(Split(host, *work)->Submit(), absl::UnavailableError("lost"));
-  work->Release();
+  const auto task = Sum(PutOnes());
+  EXPECT_EQ(Split(host, *task)->Submit(), absl::UnavailableError("lost"));
+  task->Release();
 }
 
 TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
@@ -162,14 +162,14 @@ TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
   int refused = 0;
   // A lane may or may not take the first shard before the second one is refused.
   for (int i = 0; i < 20; ++i) {
-    const auto work = Sum(id);
-    absl::Status status = scheduler().Submit(work.get());
+    const auto task = Sum(id);
+    absl::Status status = scheduler().Submit(task.get());
     if (status.ok()) {
       faulty_[0]->Release();
-      status = work->Await().outcome.status();
+      status = task->Await().outcome.status();
       faulty_[0]->Hold();
     } else {
-      work->Release();
+      task->Release();
     }
     if (status.code() == absl::StatusCode::kResourceExhausted) ++refused;
   }
@@ -179,45 +179,45 @@ TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
   ExpectSumOfOnes(id);
 }
 
-TEST_F(SplitTest, AWorkThatWaitsOnEveryDeviceIsTakenBack) {
+TEST_F(SplitTest, ATaskThatWaitsOnEveryDeviceIsTakenBack) {
   const std::string id = PutOnes();
-  std::vector<std::unique_ptr<ResidentWork>> blocking;
+  std::vector<std::unique_ptr<ResidentTask>> blocking;
   for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
+  const auto task = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(task.get()).ok());
   EXPECT_EQ(scheduler().state().queued, 3);
-  EXPECT_TRUE(scheduler().Withdraw(work.get()));
+  EXPECT_TRUE(scheduler().Withdraw(task.get()));
   EXPECT_EQ(scheduler().state().queued, 0);
-  EXPECT_FALSE(scheduler().Withdraw(work.get()));
-  work->Release();
+  EXPECT_FALSE(scheduler().Withdraw(task.get()));
+  task->Release();
   for (FaultyDevice* device : faulty_) device->Release();
   for (const auto& other : blocking) EXPECT_TRUE(other->Await().outcome.ok());
 }
 
 TEST_F(SplitTest, NoShardBeginsOnceTheRequestIsNotWanted) {
   const std::string id = PutOnes();
-  std::vector<std::unique_ptr<ResidentWork>> blocking;
+  std::vector<std::unique_ptr<ResidentTask>> blocking;
   for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
-  const auto work = Sum(id);
-  ASSERT_TRUE(scheduler().Submit(work.get()).ok());
-  work->Cancel();  // and nobody takes it back
+  const auto task = Sum(id);
+  ASSERT_TRUE(scheduler().Submit(task.get()).ok());
+  task->Cancel();  // and nobody takes it back
   for (FaultyDevice* device : faulty_) device->Release();
-  EXPECT_EQ(work->Await().outcome.status(), absl::CancelledError("cancelled"));
+  EXPECT_EQ(task->Await().outcome.status(), absl::CancelledError("cancelled"));
   for (const auto& other : blocking) EXPECT_TRUE(other->Await().outcome.ok());
   for (FaultyDevice* device : faulty_) EXPECT_EQ(device->reductions(), 1) << "what blocked it";
 }
 
-TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
+TEST_F(SplitTest, ACancelledTaskEndsWhenItsRunningShardsDo) {
   const std::string id = PutOnes();
   const auto blocking = Fill(2);
   ASSERT_TRUE(scheduler().Withdraw(blocking[1].get()));
   blocking[1]->Release();
-  const auto work = SumHeldOn(0, id);
-  work->Cancel();
-  EXPECT_FALSE(scheduler().Withdraw(work.get()));
+  const auto task = SumHeldOn(0, id);
+  task->Cancel();
+  EXPECT_FALSE(scheduler().Withdraw(task.get()));
   EXPECT_EQ(scheduler().state().queued, 0) << "what waited was taken back";
   faulty_[0]->Release();
-  EXPECT_EQ(work->Await().outcome.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(task->Await().outcome.status().code(), absl::StatusCode::kCancelled);
   faulty_[2]->Release();
   EXPECT_TRUE(blocking[0]->Await().outcome.ok());
   ExpectSumOfOnes(id);
@@ -225,43 +225,43 @@ TEST_F(SplitTest, ACancelledWorkEndsWhenItsRunningShardsDo) {
 
 TEST_F(SplitTest, ATensorDeletedWhileItIsReducedIsReducedFirst) {
   const std::string id = PutOnes();
-  const auto work = SumHeldOn(1, id);
+  const auto task = SumHeldOn(1, id);
   EXPECT_TRUE(table().Delete(Everyone(), id).ok());
   EXPECT_EQ(table().state().ending.bytes, kElements * 4);
   faulty_[1]->Release();
-  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_TRUE(task->Await().outcome.ok());
   EXPECT_EQ(table().state().ending.bytes, 0);
 }
 
 TEST_F(SplitTest, ASchedulerThatGoesFinishesWhatItTook) {
   const std::string id = PutOnes();
-  const auto work = SumHeldOn(1, id);
+  const auto task = SumHeldOn(1, id);
   std::jthread going([this] { devices_->scheduler = nullptr; });
   faulty_[1]->Release();
-  EXPECT_TRUE(work->Await().outcome.ok());
+  EXPECT_TRUE(task->Await().outcome.ok());
 }
 
 // Whoever gets it back, by a refusal or by taking it back, is the only one to end it.
-TEST_F(SplitTest, AWorkTakenBackWhileItIsSubmittedEndsOnce) {
+TEST_F(SplitTest, ATaskTakenBackWhileItIsSubmittedEndsOnce) {
   const std::string id = PutOnes();
   const auto second = Fill(1);
   const auto first = Fill(0);
   ASSERT_TRUE(scheduler().Withdraw(first[1].get()));
   first[1]->Release();
   for (int i = 0; i < 300; ++i) {
-    const auto work = Sum(id);
+    const auto task = Sum(id);
     std::atomic<bool> submitted{false};
     std::atomic<int> given_back{0};
     std::jthread canceller([&] {
-      while (!submitted) given_back += scheduler().Withdraw(work.get()) ? 1 : 0;
+      while (!submitted) given_back += scheduler().Withdraw(task.get()) ? 1 : 0;
     });
     // The second device is full.
-    given_back += scheduler().Submit(work.get()).ok() ? 0 : 1;
+    given_back += scheduler().Submit(task.get()).ok() ? 0 : 1;
     submitted = true;
     canceller.join();
     EXPECT_EQ(given_back, 1);
     EXPECT_EQ(scheduler().state().queued, 1) << "the second device's own";
-    work->Release();
+    task->Release();
   }
   for (FaultyDevice* device : faulty_) device->Release();
   EXPECT_TRUE(first[0]->Await().outcome.ok());

@@ -11,7 +11,7 @@
 namespace warpfold {
 namespace {
 
-using testing::ResidentWork;
+using testing::ResidentTask;
 using SplitWriteTest = SplitFixture;
 
 TEST_F(SplitWriteTest, AWriteOverACutFillsBothSides) {
@@ -28,7 +28,7 @@ TEST_F(SplitWriteTest, AWriteOverACutFillsBothSides) {
 TEST_F(SplitWriteTest, AWriteThatBreaksOffLeavesItsRangeNotWritten) {
   const std::string id = PutOnes();
   for (const std::size_t after : {std::size_t{100}, static_cast<std::size_t>(kThird) + 100}) {
-    ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
+    ResidentTask write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
     write.FailAfter(after);
     ASSERT_TRUE(scheduler().Submit(&write).ok());
     EXPECT_EQ(write.Await().outcome.status().code(), absl::StatusCode::kInvalidArgument);
@@ -54,7 +54,7 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
   const auto second = Fill(1);
   ASSERT_TRUE(scheduler().Withdraw(second[1].get()));
   second[1]->Release();
-  ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
+  ResidentTask write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
   ASSERT_TRUE(scheduler().Submit(&write).ok());
   while (scheduler().state().queued != 1) std::this_thread::yield();
   EXPECT_TRUE(scheduler().Withdraw(&write));
@@ -67,7 +67,7 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
 TEST_F(SplitWriteTest, AWriteThatIsNotWantedStopsBeforeTheNextDevice) {
   const std::string id = PutOnes();
   const auto blocking = FillLane(1);
-  ResidentWork write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
+  ResidentTask write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
   ASSERT_TRUE(scheduler().Submit(&write).ok());
   while (scheduler().state().queued != 1) std::this_thread::yield();
   write.Cancel();

@@ -21,7 +21,7 @@ namespace warpfold {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::MemoryWork;
+using testing::MemoryTask;
 
 // States of the parts of one reduction, made by a lane.
 class StateMessageTest : public ::testing::Test {
@@ -38,7 +38,7 @@ class StateMessageTest : public ::testing::Test {
       const Box box = testing::RangeOf(whole, 0, first, last);
       const Part part = testing::PartOf(spec, whole, box);
       auto values =
-          testing::RunWork(*lane_, MemoryWork(PlanOf(part), testing::BytesOfBox(whole, data, box)));
+          testing::RunTask(*lane_, MemoryTask(PlanOf(part), testing::BytesOfBox(whole, data, box)));
       EXPECT_TRUE(values.ok()) << values.status();
       request.add_states(EncodeState(part, *std::move(values)));
     }

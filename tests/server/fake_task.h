@@ -1,7 +1,7 @@
-// Works that tests bring to a scheduler: sums of int64 elements, with a payload that waits where it
+// Tasks that tests bring to a scheduler: sums of int64 elements, with a payload that waits where it
 // is told to.
-#ifndef WARPFOLD_TESTS_SERVER_FAKE_WORK_H_
-#define WARPFOLD_TESTS_SERVER_FAKE_WORK_H_
+#ifndef WARPFOLD_TESTS_SERVER_FAKE_TASK_H_
+#define WARPFOLD_TESTS_SERVER_FAKE_TASK_H_
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/core/work.h"
-#include "server/core/work_queue.h"
+#include "server/core/task_queue.h"
+#include "tests/server/owned_task.h"
 
 namespace warpfold {
 
@@ -57,28 +57,29 @@ class FakePayload final : public PayloadSource {
   std::function<void()> act_;
 };
 
-class FakeWork final : public Work {
+class FakeTask final : public OwnedTask {
  public:
-  explicit FakeWork(std::int64_t count = 4, absl::Notification* gate = nullptr,
-                    bool waits_for_client = false)
-      : payload_(count, gate), waits_for_client_(waits_for_client) {
+  explicit FakeTask(std::int64_t count = 4, absl::Notification* gate = nullptr,
+                    bool is_sending = false)
+      : payload_(count, gate) {
     plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+    plan = &plan_;
+    payload = &payload_;
+    waits_for_client = is_sending;
+    may_run_inline = !is_sending;
   }
 
-  // From now on it is `task`, on `device`.
-  void SetTask(const LaneTask& task, const DeviceInfo* device) {
-    task_ = task;
-    device_ = device;
+  // From now on it does `what`, on the device `where`.
+  void SetAction(const Action& what, const DeviceInfo* where) {
+    action = what;
+    device = where;
   }
-  void Cancel() { token().Cancel(absl::CancelledError("cancelled")); }
   // Its submitter holds a lock, so to speak.
-  void LeaveToLanes() { may_run_inline_ = false; }
-  void HaveMoreBehind() { has_more_behind_ = true; }
-  void WaitInDone() { done_waits_ = true; }
+  void LeaveToWorkers() { may_run_inline = false; }
   void RefuseToQueue() { queues_ = absl::ResourceExhaustedError("too many"); }
   FakePayload& fake_payload() { return payload_; }
-  // Waits for Done and returns what it brought.
-  const WorkReport& Await() {
+  // Waits for OnDone and returns what it brought.
+  const TaskReport& Await() {
     done_.WaitForNotification();
     return report_;
   }
@@ -86,66 +87,48 @@ class FakeWork final : public Work {
   // REQUIRES: is_done().
   std::thread::id done_by() const { return done_by_; }
 
-  LaneTask task() override { return task_; }
-  const DeviceInfo* device() const override { return device_; }
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return payload_; }
-  bool waits_for_client() const override { return waits_for_client_; }
-  bool may_run_inline() const override { return may_run_inline_ && !waits_for_client_; }
-  bool has_more_behind() const override { return has_more_behind_; }
-  bool done_waits() const override { return done_waits_; }
   absl::Status MayQueue() override { return queues_; }
-  void Done(WorkReport report) override {
+  void OnDone(TaskReport report) override {
     report_ = std::move(report);
     done_by_ = std::this_thread::get_id();
     done_.Notify();  // fails a check when it comes twice
   }
 
  private:
-  LaneTask task_;
-  const DeviceInfo* device_ = nullptr;
   Plan plan_;
   FakePayload payload_;
-  const bool waits_for_client_;
-  bool may_run_inline_ = true;
-  bool has_more_behind_ = false;
-  bool done_waits_ = false;
   absl::Status queues_;
-  WorkReport report_;
+  TaskReport report_;
   std::thread::id done_by_;
   absl::Notification done_;
 };
 
-// A work that counts its ends.
-class CountedWork final : public Work {
+// A task that counts its ends.
+class CountedTask final : public OwnedTask {
  public:
-  CountedWork(std::int64_t count, bool waits_for_client, bool has_more_behind = false)
-      : payload_(count, nullptr),
-        waits_for_client_(waits_for_client),
-        has_more_behind_(has_more_behind) {
+  CountedTask(std::int64_t count, bool is_sending, bool more_behind = false)
+      : payload_(count, nullptr) {
     plan_ = *MakePlan({.dtype = DType::kI64, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
+    plan = &plan_;
+    payload = &payload_;
+    waits_for_client = is_sending;
+    may_run_inline = !is_sending;
+    has_more_behind = more_behind;
   }
-  const Plan& plan() const override { return plan_; }
-  PayloadSource& payload() override { return payload_; }
-  bool waits_for_client() const override { return waits_for_client_; }
-  bool may_run_inline() const override { return !waits_for_client_; }
-  bool has_more_behind() const override { return has_more_behind_; }
-  void Done(WorkReport /*report*/) override { ends_.fetch_add(1); }
+  void OnDone(TaskReport /*report*/) override { ends_.fetch_add(1); }
   int ends() const { return ends_; }
 
  private:
   Plan plan_;
   FakePayload payload_;
-  const bool waits_for_client_;
-  const bool has_more_behind_;
   std::atomic<int> ends_{0};
 };
 
 // Begins to wait now.
-inline QueuedWork Queued(Work& work) { return {&work, std::chrono::steady_clock::now()}; }
+inline QueuedTask Queued(Task& task) { return {&task, std::chrono::steady_clock::now()}; }
 
 // The one int64 of its results.
-inline std::int64_t Sum(const WorkReport& report) {
+inline std::int64_t Sum(const TaskReport& report) {
   EXPECT_TRUE(report.outcome.ok()) << report.outcome.status();
   std::int64_t sum = -1;
   if (report.outcome.ok()) std::memcpy(&sum, report.outcome->results.at(0).data(), 8);
@@ -154,4 +137,4 @@ inline std::int64_t Sum(const WorkReport& report) {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_TESTS_SERVER_FAKE_WORK_H_
+#endif  // WARPFOLD_TESTS_SERVER_FAKE_TASK_H_

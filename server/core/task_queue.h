@@ -1,9 +1,9 @@
-// Works that wait for lanes: a line for each caller, of which the next is who has had the least
+// Tasks that wait for lanes: a line for each caller, of which the next is who has had the least
 // (lane_shares.h), and in each line the oldest first. Any of them can be taken back.
 //
 // Step of a request: 2, decide. A plain value for its owner's lock.
-#ifndef WARPFOLD_SERVER_CORE_WORK_QUEUE_H_
-#define WARPFOLD_SERVER_CORE_WORK_QUEUE_H_
+#ifndef WARPFOLD_SERVER_CORE_TASK_QUEUE_H_
+#define WARPFOLD_SERVER_CORE_TASK_QUEUE_H_
 
 #include <chrono>
 #include <cstddef>
@@ -12,44 +12,44 @@
 
 #include "server/core/keyed_fifo.h"
 #include "server/core/lane_shares.h"
-#include "server/core/work.h"
+#include "server/core/task.h"
 
 namespace warpfold {
 
-// A work, and when its queue stage began.
-struct QueuedWork {
-  Work* work = nullptr;
+// A task, and when its queue stage began.
+struct QueuedTask {
+  Task* task = nullptr;
   std::chrono::steady_clock::time_point since;
 };
 
-inline const Work* KeyOf(const QueuedWork& queued) { return queued.work; }
+inline const Task* KeyOf(const QueuedTask& queued) { return queued.task; }
 
-class WorkQueue {
+class TaskQueue {
  public:
   // `shares` outlives it, and may be several queues'.
-  explicit WorkQueue(LaneShares& shares) : shares_(shares) {}
+  explicit TaskQueue(LaneShares& shares) : shares_(shares) {}
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
-  // Works of several callers have waited here.
+  // Tasks of several callers have waited here.
   bool is_shared() const { return lines_.size() > 1; }
-  bool Has(const Work* work) const;
+  bool Has(const Task* task) const;
   // REQUIRES: !empty().
-  const QueuedWork& front() const { return lines_[Next()].works.front(); }
+  const QueuedTask& front() const { return lines_[Next()].tasks.front(); }
 
   // REQUIRES: it is not in here.
-  void Push(const QueuedWork& queued);
+  void Push(const QueuedTask& queued);
   // REQUIRES: !empty(). Whoever takes it charges its line for it, if the queue is shared.
-  QueuedWork Pop();
-  // False: it is not in here. `work` may be gone then.
-  bool Remove(const Work* work);
+  QueuedTask Pop();
+  // False: it is not in here. `task` may be gone then.
+  bool Remove(const Task* task);
   // Moves all to the end of `taken`.
-  void TakeAll(std::vector<QueuedWork>& taken);
+  void TakeAll(std::vector<QueuedTask>& taken);
 
  private:
   struct Line {
-    Work::Line of;
-    KeyedFifo<QueuedWork> works;
+    Task::Line of;
+    KeyedFifo<QueuedTask> tasks;
   };
   std::size_t Next() const;
 
@@ -60,4 +60,4 @@ class WorkQueue {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_CORE_WORK_QUEUE_H_
+#endif  // WARPFOLD_SERVER_CORE_TASK_QUEUE_H_
