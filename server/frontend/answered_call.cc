@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "server/frontend/plain_call.h"
 #include "server/frontend/wait_limits.h"
 
 namespace warpfold {
@@ -63,7 +64,7 @@ bool AnsweredCall::GiveWay(Shortage& shortage) {
   return true;
 }
 
-void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answer,
+void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
                         AdmissionTicket held) {
   record_.Handled(status.code());
   answer_bytes_ = status.ok() ? answer.Length() : 0;
@@ -80,6 +81,17 @@ void AnsweredCall::Send(const absl::Status& status, const grpc::ByteBuffer& answ
   OverdueIn(write_timeout_);
   services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(answer_bytes_));
   Finish(status, answer);
+}
+
+void AnsweredCall::LogAndSend(const absl::Status& status, const std::string& request_id,
+                              grpc::ByteBuffer& answer, AdmissionTicket held) {
+  LogCall(services_.access_log, method_, status, elapsed(), request_id, PeerAt(PeerName()));
+  Send(status, answer, std::move(held));
+}
+
+void AnsweredCall::LogAndSend(const absl::Status& status) {
+  grpc::ByteBuffer none;
+  LogAndSend(status, "", none, {});
 }
 
 void AnsweredCall::OnDone() {

@@ -23,16 +23,31 @@
 #include "server/core/watchdog.h"
 #include "server/frontend/call_record.h"
 #include "server/frontend/core_call.h"
+#include "server/frontend/reply.h"
 #include "server/frontend/services.h"
 
 namespace warpfold {
 
-class AnsweredCall : public CoreCall, public Watched {
+class AnsweredCall : public CoreCall, public Watched, public Reply {
  public:
   AnsweredCall(Services& services, Method method, ArrivedCall arrived);
 
   // Lets the call own itself, and begin.
   static void Begin(std::shared_ptr<AnsweredCall> call);
+
+  const Caller& caller() const final { return CoreCall::caller(); }
+  std::chrono::system_clock::time_point deadline() const final { return DeadlineOf(context()); }
+  std::string PeerName() const final { return context().peer(); }
+  void Send(const absl::Status& status, grpc::ByteBuffer& answer, AdmissionTicket held) final;
+  // The same of a call that has no tensor, and which has its access line here: counted with
+  // `request_id`.
+  void LogAndSend(const absl::Status& status, const std::string& request_id,
+                  grpc::ByteBuffer& answer, AdmissionTicket held);
+  void LogAndSend(const absl::Status& status);
+
+  // What the call is charged while its answer is unread, beside that.
+  std::int64_t call_bytes() const { return services_.admission.open_calls().call_bytes(); }
+  std::chrono::nanoseconds elapsed() const { return record_.elapsed(); }
 
  protected:
   // Never waits.
@@ -52,21 +67,10 @@ class AnsweredCall : public CoreCall, public Watched {
   // watchdog's thread; must not wait.
   virtual bool EndWaiting() { return false; }
 
-  // The end: the answer if `status` is OK, else the status. The request's place in `held` ends, and
-  // the rest of it when that has been written. From any thread, once; the call may be gone when it
-  // returns.
-  void Send(const absl::Status& status, const grpc::ByteBuffer& answer, AdmissionTicket held);
-
   Services& call_services() { return services_; }
   Connection& connection() { return *connection_; }
   Method method() const { return method_; }
-  CallRecord& record() { return record_; }
-  // The client's address, as gRPC writes it; and with its name.
-  std::string PeerName() const { return context().peer(); }
-  Peer peer() const { return PeerAt(PeerName()); }
   Peer PeerAt(std::string address) const { return {std::move(address), caller().name}; }
-  // What the call is charged while its answer is unread, beside that.
-  std::int64_t call_bytes() const { return services_.admission.open_calls().call_bytes(); }
 
  private:
   void OnDone() final;

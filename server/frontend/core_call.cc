@@ -6,6 +6,7 @@
 
 #include "grpc/byte_buffer.h"
 #include "grpc/slice.h"
+#include "grpc/support/time.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/slice.h"
 
@@ -54,6 +55,15 @@ grpc_op Operation(grpc_op_type type) {
 }
 
 }  // namespace
+
+std::chrono::system_clock::time_point DeadlineOf(const grpc::ServerContextBase& context) {
+  using std::chrono::system_clock;
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
+  const auto seconds_max = std::chrono::duration_cast<std::chrono::seconds>(
+      system_clock::time_point::max().time_since_epoch());
+  if (deadline.tv_sec >= seconds_max.count()) return system_clock::time_point::max();
+  return context.deadline();
+}
 
 CoreCall::CoreCall(ArrivedCall arrived)
     : arrived_(std::move(arrived)),
@@ -145,7 +155,7 @@ void CoreCall::OnWrite(bool ok) {
 }
 
 void CoreCall::Finish(const absl::Status& status, const grpc::ByteBuffer& answer) {
-  status_ = ToWireStatus(status);
+  if (!status.ok()) status_ = ToWireStatus(status);
   const bool has_answer = status.ok() && answer.Valid();
   std::vector<grpc_op> ops = Sending(has_answer ? &answer : nullptr);
   for (const auto& [key, value] : status_.trailers) {

@@ -13,6 +13,7 @@
 #define WARPFOLD_SERVER_FRONTEND_CORE_CALL_H_
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ struct ArrivedCall {
   std::function<void()> release;  // lets gRPC forget it, and the context
   const Caller* caller = &Nobody();
 };
+
+// Until when the answer is wanted.
+std::chrono::system_clock::time_point DeadlineOf(const grpc::ServerContextBase& context);
 
 class CoreCall {
  public:

@@ -1,11 +1,9 @@
 #include "server/frontend/decode.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,11 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "kernels/dtypes/catalogue.h"
 #include "kernels/field_error.h"
-#include "kernels/numerics.h"
 #include "kernels/ops/catalogue.h"
-#include "server/core/refusal.h"
 #include "server/frontend/op_params.h"
-#include "server/frontend/unknown_fields.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 namespace {
@@ -98,139 +94,37 @@ absl::Status DecodeOps(const google::protobuf::RepeatedPtrField<v1::OpSpec>& mes
   return absl::OkStatus();
 }
 
-// Options of the contract that this server does not have.
-absl::Status CheckOptions(const v1::ReduceRequest& message, const v1::Source& values) {
-  if (message.has_part() && !message.return_state()) {
-    return InvalidField(Field::kPart, "only a state is asked of a part: set return_state");
-  }
-  if (message.return_state() && values.has_tensor_id()) {
-    return FieldStatus(
-        Field::kReturnState,
-        absl::UnimplementedError("states of resident tensors are not in this server yet"));
-  }
-  if (message.consume() && !values.has_tensor_id()) {
-    return InvalidField(Field::kConsume, "goes with tensor_id");
-  }
+absl::Status DecodeTensorSpec(const v1::TensorSpec& tensor, ReduceSpec* spec) {
+  absl::StatusOr<DType> dtype = DecodeDType(tensor.dtype());
+  if (!dtype.ok()) return dtype.status();
+  spec->dtype = *dtype;
+  spec->shape.assign(tensor.shape().begin(), tensor.shape().end());
   return absl::OkStatus();
 }
 
-// What a reduction of `tensor` is: the fields that ReduceRequest and PartialState share.
+// What a reduction is, but for its tensor: the fields that ReduceRequest and PartialState share.
 template <typename Message>
-absl::StatusOr<ReduceSpec> DecodeSharedFields(const Message& message, const v1::TensorSpec* tensor,
-                                              const Limits& limits) {
-  if (message.ops_size() > limits.max_ops) {
-    return InvalidField(
-        Field::kOps, absl::StrCat(message.ops_size(), " are above the limit of ", limits.max_ops));
-  }
-  if (tensor == nullptr) return InvalidField(Field::kTensor, "is not given");
-  absl::StatusOr<DType> dtype = DecodeDType(tensor->dtype());
-  if (!dtype.ok()) return dtype.status();
-  ReduceSpec spec;
-  spec.dtype = *dtype;
-  spec.shape.assign(tensor->shape().begin(), tensor->shape().end());
-  spec.axes.assign(message.axes().begin(), message.axes().end());
-  spec.keepdims = message.keepdims();
-  if (absl::Status decoded = DecodeOps(message.ops(), &spec); !decoded.ok()) return decoded;
+absl::Status DecodeSharedFields(const Message& message, ReduceSpec* spec) {
+  spec->axes.assign(message.axes().begin(), message.axes().end());
+  spec->keepdims = message.keepdims();
+  if (absl::Status decoded = DecodeOps(message.ops(), spec); !decoded.ok()) return decoded;
   if (!v1::NanPolicy_IsValid(message.nan_policy())) {
     return InvalidField(Field::kNanPolicy,
                         absl::StrCat(static_cast<int>(message.nan_policy()), " is unknown"));
   }
-  spec.nan_policy =
+  spec->nan_policy =
       message.nan_policy() == v1::NAN_POLICY_OMIT ? NanPolicy::kOmit : NanPolicy::kPropagate;
-  return spec;
+  return absl::OkStatus();
 }
 
-absl::Status CheckTensorBytes(const Plan& plan, const Limits& limits) {
-  if (plan.input_bytes <= limits.max_tensor_bytes) return absl::OkStatus();
-  return FieldStatus(
-      Field::kTensor,
-      RefusalStatus(NeverFits{}, absl::StrCat(plan.input_bytes, " bytes are above the limit of ",
-                                              limits.max_tensor_bytes)));
+SourceSpec SourceOf(const v1::Source& source) {
+  if (source.has_tensor_id()) return InTensor{source.tensor_id()};
+  if (!source.has_memory()) return InMessage{};
+  const v1::MemoryRef& memory = source.memory();
+  return InRegion{memory.name(), memory.offset_bytes(), memory.size_bytes()};
 }
 
-// The part that `message` carries; without `part` that is the whole.
-absl::StatusOr<Part> DecodePart(const v1::ReduceRequest& message, ReduceSpec spec) {
-  Box box{std::vector<std::int64_t>(spec.shape.size()), spec.shape};
-  if (message.has_part()) {
-    if (message.part().whole_shape().empty() && !box.shape.empty()) {
-      return InvalidField(Field::kPartWholeShape, absl::StrCat("is missing; the part has ",
-                                                               box.shape.size(), " dimensions"));
-    }
-    spec.shape.assign(message.part().whole_shape().begin(), message.part().whole_shape().end());
-    box.offset.assign(message.part().offset().begin(), message.part().offset().end());
-  }
-  absl::StatusOr<Plan> whole = MakePlan(spec);
-  if (!whole.ok()) {
-    // What is wrong with a shape is wrong with the whole's.
-    const std::optional<FieldError> error = FieldErrorOf(whole.status());
-    const bool is_of_shape = error.has_value() && error->field == Field::kTensorShape;
-    if (!message.has_part() || !is_of_shape) return whole.status();
-    return InvalidField(Field::kPartWholeShape, error->text);
-  }
-  return MakePart(std::move(spec), *std::move(whole), std::move(box));
-}
-
-}  // namespace
-
-v1::Op ToProto(Op op) { return static_cast<v1::Op>(InfoOf(op).number); }
-
-v1::DType ToProto(DType dtype) { return static_cast<v1::DType>(RowOf(dtype).number); }
-
-std::int64_t StateBytesOf(const Plan& whole, const Box& box) {
-  if (box.is_empty()) return 0;
-  std::int64_t bytes = 0;
-  for (const ValueKind kind : ValueKindsOf(whole)) {
-    bytes += static_cast<std::int64_t>(ValueBytesMax(kind, whole.dtype));
-  }
-  return bytes * whole.output_count;
-}
-
-absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
-  return DecodeSharedFields(state, state.has_tensor() ? &state.tensor() : nullptr, limits);
-}
-
-absl::Status CheckResultSize(const Plan& plan, const Limits& limits) {
-  // Per op first: the sum over ops cannot overflow once one op's results fit.
-  const bool one_fits = plan.output_count <= limits.max_result_bytes;
-  if (one_fits && plan.result_bytes() <= limits.max_result_bytes) return absl::OkStatus();
-  return FieldStatus(Field::kTensor,
-                     RefusalStatus(NeverFits{}, absl::StrCat("the results are above the limit of ",
-                                                             limits.max_result_bytes, " bytes")));
-}
-
-absl::Status CheckStateSize(const Plan& whole, const Box& box, const Limits& limits) {
-  if (whole.output_count <= limits.max_result_bytes &&
-      StateBytesOf(whole, box) <= limits.max_result_bytes) {
-    return absl::OkStatus();
-  }
-  return FieldStatus(Field::kTensor,
-                     RefusalStatus(NeverFits{}, absl::StrCat("the state is above the limit of ",
-                                                             limits.max_result_bytes, " bytes")));
-}
-
-std::int64_t AnswerBytes(const Request& request) {
-  if (request.part.has_value()) return StateBytesOf(request.part->whole, request.part->box);
-  return request.plan.result_bytes();
-}
-
-absl::Status CheckRequestId(const std::string& request_id, const Limits& limits) {
-  if (request_id.size() <= static_cast<std::size_t>(limits.max_request_id_bytes)) {
-    return absl::OkStatus();
-  }
-  return InvalidField(Field::kRequestId,
-                      absl::StrCat(request_id.size(), " bytes are above the limit of ",
-                                   limits.max_request_id_bytes));
-}
-
-absl::Status CheckNumericsVersion(std::uint32_t required) {
-  if (required == 0 || required == kNumericsVersion) return absl::OkStatus();
-  return FieldStatus(
-      Field::kRequiredNumericsVersion,
-      absl::FailedPreconditionError(
-          absl::StrCat(required, " is asked for, but this server has version ", kNumericsVersion)));
-}
-
-namespace {
+absl::Status TensorMissing() { return InvalidField(Field::kTensor, "is not given"); }
 
 // Whether all fields of `message` itself are known. A newer client may say in others what changes
 // the answer.
@@ -257,8 +151,8 @@ absl::Status CheckAllKnown(const v1::ReduceRequest& message) {
   return known.ok() ? known : FieldStatus(Field::kPart, known);
 }
 
-}  // namespace
-
+// The source of the values, which is the only one: `sources`, or `sources[i].role`, is refused
+// otherwise.
 absl::StatusOr<const v1::Source*> FindValues(const v1::ReduceRequest& message) {
   const v1::Source* values = nullptr;
   for (int i = 0; i < message.sources_size(); ++i) {
@@ -284,51 +178,42 @@ absl::StatusOr<const v1::Source*> FindValues(const v1::ReduceRequest& message) {
   return values;
 }
 
-absl::StatusOr<Request> DecodeRequest(const v1::ReduceRequest& message, const v1::Source& values,
-                                      const Limits& limits) {
-  if (absl::Status status = CheckRequestId(message.request_id(), limits); !status.ok()) {
-    return status;
-  }
-  if (absl::Status known = CheckAllKnown(message); !known.ok()) return known;
-  absl::Status version = CheckNumericsVersion(message.required_numerics_version());
-  if (!version.ok()) return version;
-  const v1::TensorSpec* tensor = values.has_tensor() ? &values.tensor() : nullptr;
-  absl::StatusOr<ReduceSpec> spec = DecodeSharedFields(message, tensor, limits);
-  if (!spec.ok()) return spec.status();
-  if (absl::Status status = CheckOptions(message, values); !status.ok()) return status;
-  Request request{.request_id = message.request_id(), .consume = message.consume()};
-  if (message.return_state()) {
-    absl::StatusOr<Part> part = DecodePart(message, *std::move(spec));
-    if (!part.ok()) return part.status();
-    request.plan = PlanOf(*part);
-    request.part = *std::move(part);
-  } else {
-    absl::StatusOr<Plan> plan = MakePlan(*spec);
-    if (!plan.ok()) return plan.status();
-    request.plan = *std::move(plan);
-  }
-  absl::Status status = CheckTensorBytes(request.plan, limits);
-  if (status.ok()) {
-    status = request.part.has_value()
-                 ? CheckStateSize(request.part->whole, request.part->box, limits)
-                 : CheckResultSize(request.plan, limits);
-  }
+}  // namespace
+
+v1::Op ToProto(Op op) { return static_cast<v1::Op>(InfoOf(op).number); }
+
+v1::DType ToProto(DType dtype) { return static_cast<v1::DType>(RowOf(dtype).number); }
+
+absl::StatusOr<ReduceSpec> DecodeSpec(const v1::PartialState& state, const Limits& limits) {
+  absl::Status status = CheckOpCount(static_cast<std::size_t>(state.ops_size()), limits);
   if (!status.ok()) return status;
-  return request;
+  if (!state.has_tensor()) return TensorMissing();
+  ReduceSpec spec;
+  status = DecodeTensorSpec(state.tensor(), &spec);
+  if (status.ok()) status = DecodeSharedFields(state, &spec);
+  if (!status.ok()) return status;
+  return spec;
 }
 
-absl::StatusOr<Request> DecodeResident(const v1::ReduceRequest& message, const TensorShape& shape,
-                                       const Limits& limits) {
-  v1::ReduceRequest whole = message;
-  v1::Source& values = *whole.mutable_sources(0);
-  if (!values.has_tensor()) {
-    FillTensor(shape, values.mutable_tensor());
-  } else if (values.tensor().dtype() != ToProto(shape.dtype) ||
-             !std::equal(values.tensor().shape().begin(), values.tensor().shape().end(),
-                         shape.lengths.begin(), shape.lengths.end())) {
-    return InvalidField(Field::kTensor, "is not that of tensor_id");
+absl::StatusOr<RequestSpec> DecodeReduce(const v1::ReduceRequest& message) {
+  const absl::StatusOr<const v1::Source*> values = FindValues(message);
+  if (!values.ok()) return values.status();
+  RequestSpec spec{.id = message.request_id(), .has_tensor = (*values)->has_tensor()};
+  absl::Status status = CheckAllKnown(message);
+  if (status.ok() && spec.has_tensor) status = DecodeTensorSpec((*values)->tensor(), &spec.reduce);
+  if (status.ok() && !spec.has_tensor && !(*values)->has_tensor_id()) status = TensorMissing();
+  if (status.ok()) status = DecodeSharedFields(message, &spec.reduce);
+  if (!status.ok()) return status;
+  spec.source = SourceOf(**values);
+  if (message.has_part()) {
+    const v1::Part& part = message.part();
+    spec.part = {{part.whole_shape().begin(), part.whole_shape().end()},
+                 {part.offset().begin(), part.offset().end()}};
   }
-  return DecodeRequest(whole, values, limits);
+  spec.return_state = message.return_state();
+  spec.consume = message.consume();
+  spec.required_numerics_version = message.required_numerics_version();
+  return spec;
 }
 
 absl::StatusOr<TensorShape> DecodeTensor(const v1::TensorSpec& message, const Limits& limits) {

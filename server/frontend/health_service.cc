@@ -7,7 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "grpc/health/v1/health.pb.h"
-#include "server/frontend/small_call.h"
+#include "server/frontend/small_handler.h"
 #include "server/frontend/small_message.h"
 #include "server/frontend/streamed_call.h"
 
@@ -180,7 +180,7 @@ void HealthBoard::Leave(WatchCall& call) {
 HealthServiceImpl::HealthServiceImpl(const Services& services, HealthBoard& board,
                                      ProbePlaces& checks)
     : RawService(services) {
-  Serve(SmallCall::Probe<HealthCheckRequest, HealthCheckResponse>(
+  Serve(SmallHandler::Probe<HealthCheckRequest, HealthCheckResponse>(
       services_, Method::kHealthCheck, checks, [&board](const auto& request, auto* response) {
         const HealthSubject subject = SubjectOf(request.service());
         if (subject == HealthSubject::kUnknown) return absl::NotFoundError("service name unknown");

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "kernels/field_error.h"
-#include "server/frontend/unknown_fields.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 namespace {

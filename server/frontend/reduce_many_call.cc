@@ -5,40 +5,49 @@
 #include <utility>
 #include <vector>
 
-#include "server/frontend/deadline.h"
-#include "server/frontend/message_job.h"
+#include "server/frontend/core_call.h"
 #include "server/frontend/plain_call.h"
+#include "server/frontend/reduction.h"
+#include "server/frontend/reply.h"
 #include "server/frontend/status.h"
 #include "server/frontend/wait_limits.h"
-#include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
 
-class ReduceManyCall::Item final : public MessageJob {
+class ReduceManyCall::Item final : public Reply {
  public:
   explicit Item(ReduceManyCall& stream)
-      : MessageJob(stream.services_, stream.protocol_.method, stream.caller_,
-                   DeadlineOf(*stream.context_), stream.protocol_.new_exchange(stream.caller_)),
-        stream_(stream) {
-    task().has_more_behind = true;
+      : stream_(stream),
+        reduction_(stream.services_, stream.protocol_.method,
+                   stream.protocol_.new_codec(stream.caller_), *this) {
+    reduction_.submission().task().has_more_behind = true;
   }
 
-  grpc::ByteBuffer Written(const absl::Status& status, v1::ReduceResponse* response) {
-    return exchange().WriteItem(request_id(), status, response);
-  }
+  Reduction& reduction() { return reduction_; }
 
   Items::iterator position;
   std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
 
  private:
-  std::string AskedFrom() const override { return stream_.context_->peer(); }
-  void Answer(const absl::Status& status, v1::ReduceResponse* response) override {
-    grpc::ByteBuffer message = Written(status, response);
-    ticket().Answered(static_cast<std::int64_t>(message.Length()), kUnwrittenItemBytes);
-    stream_.ItemAnswered(position, {message, std::move(ticket())});
+  const Caller& caller() const override { return stream_.caller_; }
+  std::chrono::system_clock::time_point deadline() const override {
+    return DeadlineOf(*stream_.context_);
+  }
+  std::string PeerName() const override { return stream_.context_->peer(); }
+  // One without a ticket is a refusal.
+  void Send(const absl::Status& /*status*/, grpc::ByteBuffer& message,
+            AdmissionTicket held) override {
+    const auto bytes = static_cast<std::int64_t>(message.Length());
+    if (held.is_empty()) {
+      held = stream_.ChargeRefusal(bytes);
+    } else {
+      held.Answered(bytes, kUnwrittenItemBytes);
+    }
+    stream_.ItemAnswered(position, {message, std::move(held)});
   }
 
   ReduceManyCall& stream_;
+  Reduction reduction_;
 };
 
 ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived)
@@ -94,25 +103,25 @@ void ReduceManyCall::OnReadDone(bool ok) {
 
 void ReduceManyCall::ServeItem() {
   auto read = std::make_unique<Item>(*this);
-  absl::Status status = read->Take(&request_);
+  absl::Status status = read->reduction().Take(&request_);
   Item* const added = AddItem(std::move(read));
   if (added == nullptr) return;  // it came too late: the stream has ended
-  Item& item = *added;
+  Reduction& item = added->reduction();
   // A small one may be answered, and gone, when Start returns. It holds the lock of no stream: a
   // cancellation either comes before the scheduler asks whether the item is wanted, or finds it
   // there.
   if (status.ok()) status = item.Start();
-  if (status.ok()) return;
-  item.Refuse(status);
-  grpc::ByteBuffer answer = item.Written(status, nullptr);
+  if (!status.ok()) item.Refuse(status);
+}
+
+AdmissionTicket ReduceManyCall::ChargeRefusal(std::int64_t bytes) {
   AdmissionController& admission = services_.admission;
-  AdmissionTicket held =
-      admission.ChargeRefusal(static_cast<std::int64_t>(answer.Length()) + kUnwrittenItemBytes);
+  AdmissionTicket held = admission.ChargeRefusal(bytes + kUnwrittenItemBytes);
   if (admission.IsFull()) {
     absl::MutexLock lock(&mutex_);
     held_back_ = true;
   }
-  ItemAnswered(item.position, {answer, std::move(held)});
+  return held;
 }
 
 ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
@@ -126,7 +135,8 @@ ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
-  if (cancelled_) added.Withdraw();  // read too late to be found: nobody wants it
+  if (cancelled_)
+    added.reduction().submission().Withdraw();  // read too late to be found: nobody wants it
   if (protocol_.order == Order::kAsAsked) {
     added.place = outbox_.insert(outbox_.end(), std::nullopt);
   }
@@ -168,15 +178,16 @@ void ReduceManyCall::OnWriteDone(bool ok) {
 }
 
 void ReduceManyCall::OnCancel() {
-  std::vector<Item*> withdrawn;
+  std::vector<Submission*> withdrawn;
   {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
     for (const std::unique_ptr<Item>& item : items_) {
-      if (item->Withdraw()) withdrawn.push_back(item.get());
+      Submission& submission = item->reduction().submission();
+      if (submission.Withdraw()) withdrawn.push_back(&submission);
     }
   }
-  for (Item* item : withdrawn) item->AnswerWithdrawn();
+  for (Submission* submission : withdrawn) submission->AnswerWithdrawn();
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);

@@ -34,7 +34,7 @@
 #include "server/core/admission.h"
 #include "server/core/watchdog.h"
 #include "server/frontend/call_record.h"
-#include "server/frontend/exchange.h"
+#include "server/frontend/codec.h"
 #include "server/frontend/raw_service.h"
 #include "server/frontend/services.h"
 
@@ -55,7 +55,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   struct Protocol {
     Method method;
     Order order;
-    std::function<std::unique_ptr<Exchange>(const Caller&)> new_exchange;  // of one item
+    std::function<std::unique_ptr<Codec>(const Caller&)> new_codec;  // of one item
   };
 
   // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.
@@ -110,6 +110,9 @@ class ReduceManyCall final : public RawReactor, public Watched {
   // has ended.
   Item* AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
   void PutAnswer(const Item& item, Answer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the refusal of an item holds, of so many bytes, until it is written; nothing more is read
+  // meanwhile if there is no room.
+  AdmissionTicket ChargeRefusal(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer of the item at `position`, which goes.
   void ItemAnswered(Items::iterator position, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   std::size_t ItemsMax() const;

@@ -15,10 +15,7 @@ class RefusedStream final : public RawReactor {
 
 }  // namespace
 
-void RefusedCall::BeginReading() {
-  LogCall(call_services().access_log, method(), why_, record().elapsed(), "", peer());
-  Send(why_, {}, {});
-}
+void RefusedCall::BeginReading() { LogAndSend(why_); }
 
 RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream& arrived,
                          const absl::Status& why) {

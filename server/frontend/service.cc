@@ -3,15 +3,21 @@
 #include <memory>
 #include <utility>
 
-#include "server/frontend/merge_call.h"
-#include "server/frontend/reduce_call.h"
-#include "server/frontend/reduce_exchange.h"
+#include "server/frontend/merge_handler.h"
+#include "server/frontend/native_codec.h"
 #include "server/frontend/reduce_many_call.h"
-#include "server/frontend/reduce_stream_call.h"
-#include "server/frontend/small_call.h"
+#include "server/frontend/reduce_upload.h"
+#include "server/frontend/reduction.h"
+#include "server/frontend/small_handler.h"
+#include "server/frontend/unary_call.h"
+#include "server/frontend/upload_call.h"
 
 namespace warpfold {
 namespace {
+
+using Of = NativeCodec::Of;
+
+std::unique_ptr<Codec> NewCodec(Of of) { return std::make_unique<NativeCodec>(of); }
 
 void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_tensor_bytes(limits.max_tensor_bytes);
@@ -41,25 +47,32 @@ void Fill(const Limits& limits, v1::Limits* out) {
 ReductionServiceImpl::ReductionServiceImpl(const Services& services, v1::GetServerInfoResponse info)
     : RawService(services), info_(std::move(info)) {
   Serve({Method::kReduce, [this](ArrivedCall arrived) {
-           AnsweredCall::Begin(std::make_shared<ReduceCall>(
-               services_, Method::kReduce, std::make_unique<ReduceExchange>(), std::move(arrived)));
+           UnaryCall::Begin(services_, Method::kReduce, std::move(arrived),
+                            UnaryCall::Reads::kInTurn, [this](UnaryCall& call) {
+                              return std::make_unique<Reduction>(services_, Method::kReduce,
+                                                                 NewCodec(Of::kCall), call);
+                            });
          }});
   Serve({Method::kReduceStream, [this](ArrivedCall arrived) {
-           AnsweredCall::Begin(std::make_shared<ReduceStreamCall>(services_, std::move(arrived)));
+           UploadCall::Begin(services_, Method::kReduceStream, std::move(arrived),
+                             [this](UploadCall& call) {
+                               return std::make_unique<ReduceUpload>(services_, call);
+                             });
          }});
   ServeStream(Method::kReduceMany, [this](ArrivedStream arrived) {
     return ReduceManyCall::Begin(
         services_,
         {.method = Method::kReduceMany,
          .order = ReduceManyCall::Order::kAsReady,
-         .new_exchange =
-             [](const Caller& /*caller*/) { return std::make_unique<ReduceExchange>(); }},
+         .new_codec = [](const Caller& /*caller*/) { return NewCodec(Of::kItem); }},
         arrived);
   });
   Serve({Method::kMerge, [this](ArrivedCall arrived) {
-           AnsweredCall::Begin(std::make_shared<MergeCall>(services_, std::move(arrived)));
+           UnaryCall::Begin(
+               services_, Method::kMerge, std::move(arrived), UnaryCall::Reads::kAtOnce,
+               [this](UnaryCall& call) { return std::make_unique<MergeHandler>(services_, call); });
          }});
-  Serve(SmallCall::Here<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+  Serve(SmallHandler::Here<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
       services_, Method::kGetServerInfo, [this](const auto& /*request*/, auto* response) {
         *response = Info();
         return absl::OkStatus();

@@ -16,7 +16,7 @@
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/caller.h"
-#include "server/frontend/encode.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 

@@ -6,9 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/core/refusal.h"
-#include "server/frontend/encode.h"
-#include "server/frontend/plain_call.h"
 #include "server/frontend/wait_limits.h"
+#include "server/frontend/wire_message.h"
 
 namespace warpfold {
 
@@ -85,8 +84,7 @@ void StreamedCall::EndCancelled() { End(call_services().drain_end.WhyCancelled()
 
 void StreamedCall::End(const absl::Status& status) {
   doing_ = Doing::kEnded;
-  LogCall(call_services().access_log, method(), status, record().elapsed(), "", peer());
-  Send(status, {}, {});
+  LogAndSend(status);
 }
 
 absl::Status NoPlaceFor(Method method, int places_max, const char* option) {

@@ -1,14 +1,13 @@
-// A task of the front end between its admission and its end: what every request that needs a
-// worker has in common.
+// A task of the front end between its admission and its end: what every request that needs a worker
+// has in common.
 //
-// Step of a request: 1. Start is called by one reaction; Cancel from any thread; OnDone comes
-// exactly once after a Start that returned OK, on a worker's thread or inside Cancel, with no lock
-// held; of a task that may run inline also inside Start.
+// Step of a request: 1. Start is called by one reaction; Cancel from any thread. On a Start that
+// returned OK follows OnDone, once: on a worker's thread or inside Cancel, with no lock held; of a
+// task that may run inline also inside Start.
 #ifndef WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 #define WARPFOLD_SERVER_FRONTEND_SUBMISSION_H_
 
 #include <chrono>
-#include <cstdint>
 
 #include "absl/status/status.h"
 #include "server/core/admission.h"
@@ -17,13 +16,20 @@
 
 namespace warpfold {
 
-class Submission : public TaskOwner {
+class Submission final : private TaskOwner {
  public:
-  // `requester`, whose task it is, outlives it.
-  Submission(Services& services, const Caller& requester,
-             std::chrono::system_clock::time_point deadline)
-      : services_(services), requester_(requester), task_(*this, deadline) {
-    task_.line = requester.use.get();
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // The end of the task. The submission may be gone when it returns.
+    virtual void OnDone(TaskReport report) = 0;
+  };
+
+  // `caller`, whose task it is, outlives it, as `owner` does.
+  Submission(Services& services, const Caller& caller,
+             std::chrono::system_clock::time_point deadline, Owner& owner)
+      : services_(services), caller_(caller), owner_(owner), task_(*this, deadline) {
+    task_.line = caller.use.get();
   }
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
@@ -31,10 +37,14 @@ class Submission : public TaskOwner {
   // To be filled in before Start.
   Task& task() { return task_; }
   CancelToken& token() { return task_.token; }
+  AdmissionTicket& ticket() { return ticket_; }
 
   // Admits the task, which holds `held`, beside what it holds if it is expected, and queues it. On
   // error nothing is held and OnDone will not come.
   absl::Status Start(const HeldBytes& held);
+  // The two halves of Start, for a task that is admitted before it is known.
+  absl::Status Admit(const HeldBytes& held);
+  absl::Status Queue();
 
   // For a task whose bytes are still to come, before Start: it is refused as Start(held) would
   // refuse it now, and its ticket holds what comes.
@@ -50,22 +60,17 @@ class Submission : public TaskOwner {
   bool Withdraw();
   void AnswerWithdrawn();
 
-  // Before Start: it has waited for its turn already.
+  // Before Start: it has waited for its turn already. The report counts it.
   void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
 
+ private:
   absl::Status MayQueue() override { return ticket_.TakeLane(); }
   absl::Status MayRun(std::chrono::nanoseconds waited) override;
-
-  Services& services() { return services_; }
-  const Caller& requester() const { return requester_; }
-  AdmissionTicket& ticket() { return ticket_; }
-  std::chrono::nanoseconds queued_before() const { return queued_before_; }
-
- private:
-  absl::Status Admit(const HeldBytes& held);
+  void OnDone(TaskReport report) override;
 
   Services& services_;
-  const Caller& requester_;
+  const Caller& caller_;
+  Owner& owner_;
   AdmissionTicket ticket_;
   std::chrono::nanoseconds queued_before_{0};
   Task task_;

@@ -9,8 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "server/frontend/decode.h"
-#include "server/frontend/small_call.h"
-#include "server/frontend/write_tensor_call.h"
+#include "server/frontend/small_handler.h"
+#include "server/frontend/tensor_write.h"
+#include "server/frontend/upload_call.h"
 
 namespace warpfold {
 namespace {
@@ -62,20 +63,22 @@ TensorServiceImpl::TensorServiceImpl(const Services& services) : RawService(serv
 }
 
 void TensorServiceImpl::ServeTensors() {
-  Serve(SmallCall::OnLane<v1::CreateTensorRequest, v1::CreateTensorResponse>(
+  Serve(SmallHandler::OnWorker<v1::CreateTensorRequest, v1::CreateTensorResponse>(
       services_, Method::kCreateTensor,
       [this](const Caller& caller, const auto& request, auto* response) {
         return Create(caller, request, response);
       }));
   Serve({Method::kWriteTensor, [this](ArrivedCall arrived) {
-           AnsweredCall::Begin(std::make_shared<WriteTensorCall>(services_, std::move(arrived)));
+           UploadCall::Begin(
+               services_, Method::kWriteTensor, std::move(arrived),
+               [this](UploadCall& call) { return std::make_unique<TensorWrite>(services_, call); });
          }});
-  Serve(SmallCall::Here<v1::DeleteTensorRequest, v1::DeleteTensorResponse>(
+  Serve(SmallHandler::Here<v1::DeleteTensorRequest, v1::DeleteTensorResponse>(
       services_, Method::kDeleteTensor,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return services_.tensors.Delete(caller, request.tensor_id());
       }));
-  Serve(SmallCall::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
+  Serve(SmallHandler::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
       services_, Method::kListTensors,
       [this](const Caller& caller, const auto& /*request*/, auto* response) {
         for (const TensorReport& report : services_.tensors.List(caller)) {
@@ -101,25 +104,25 @@ absl::Status TensorServiceImpl::Create(const Caller& caller, const v1::CreateTen
 }
 
 void TensorServiceImpl::ServeRegions() {
-  Serve(SmallCall::OnLane<v1::RegisterSharedMemoryRequest, v1::RegisterSharedMemoryResponse>(
+  Serve(SmallHandler::OnWorker<v1::RegisterSharedMemoryRequest, v1::RegisterSharedMemoryResponse>(
       services_, Method::kRegisterSharedMemory,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
                                                 request.offset_bytes(), request.size_bytes());
       }));
-  Serve(SmallCall::OnLane<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
+  Serve(SmallHandler::OnWorker<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
       services_, Method::kRegisterCudaMemory,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return services_.regions.RegisterCuda({caller.name, request.name()}, request.handle(),
                                               request.device_ordinal(), request.size_bytes());
       }));
-  Serve(SmallCall::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
+  Serve(SmallHandler::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
       services_, Method::kUnregisterMemory,
       [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
         const std::string& owner = request.owner().empty() ? caller.name : request.owner();
         services_.regions.Unregister(caller, {owner, request.name()}, done);
       }));
-  Serve(SmallCall::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
+  Serve(SmallHandler::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
       services_, Method::kListMemory,
       [this](const Caller& caller, const auto& /*request*/, auto* response) {
         for (const RegionReport& report : services_.regions.List(caller)) {

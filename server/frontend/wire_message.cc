@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "server/core/refusal.h"
+#include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
@@ -158,6 +161,36 @@ absl::Status WireMessage::ParseHeader(google::protobuf::MessageLite* message) co
   if (!message->ParseFromArray(bytes, static_cast<int>(header_bytes()))) {
     return MalformedMessage();
   }
+  return absl::OkStatus();
+}
+
+absl::Status MessagePayload::ReadInto(absl::Span<std::byte> out) {
+  if (bytes_.ReadInto(out) == out.size()) return absl::OkStatus();
+  return absl::InternalError("the payload is shorter than its plan");
+}
+
+int FirstUnknownField(const google::protobuf::Message& message) {
+  const google::protobuf::UnknownFieldSet& unknown =
+      message.GetReflection()->GetUnknownFields(message);
+  return unknown.empty() ? 0 : unknown.field(0).number();
+}
+
+absl::Status Encode(const google::protobuf::MessageLite& message, grpc::ByteBuffer* out) {
+  const std::size_t bytes = message.ByteSizeLong();
+  if (bytes > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
+    return absl::InternalError("the answer cannot be encoded");
+  }
+  grpc::Slice slice;
+  if (bytes < kLargeBytes) {
+    slice = grpc::Slice(bytes);
+  } else {
+    // Not gRPC's memory: where there is none, that ends the process.
+    void* const block = AllocateOrNull(bytes);
+    if (block == nullptr) return NoHostMemory();
+    slice = grpc::Slice(block, bytes, std::free);
+  }
+  message.SerializeWithCachedSizesToArray(const_cast<std::uint8_t*>(slice.begin()));
+  grpc::ByteBuffer(&slice, 1).Swap(out);
   return absl::OkStatus();
 }
 

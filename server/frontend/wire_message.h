@@ -1,27 +1,31 @@
-// A received message that carries a payload, taken apart without copying the payload.
+// Messages as the bytes that come and go: a received one that carries a payload, taken apart
+// without copying that, and one that is sent.
 //
-// Step of a request: 1, wire to domain. ReduceRequest.data and ReduceStreamRequest.chunk are both
-// field 15, ModelInferRequest.raw_input_contents is field 7. This finds such a field in the slices
-// that the transport received, keeps them by reference, and leaves all other fields, usually a few
-// dozen bytes in front of it, to protobuf. Any order of fields is read; the payload field may come
-// once.
+// Step of a request: 1, wire to domain, and the way back. ReduceRequest.data and
+// ReduceStreamRequest.chunk are both field 15, ModelInferRequest.raw_input_contents is field 7.
+// This finds such a field in the slices that the transport received, keeps them by reference, and
+// leaves all other fields, usually a few dozen bytes in front of it, to protobuf. Any order of
+// fields is read; the payload field may come once.
 //
-// Not safe for concurrent use; movable. Malformed bytes are INVALID_ARGUMENT, never undefined
-// behaviour.
+// Neither class is safe for concurrent use; both are movable. Malformed bytes are INVALID_ARGUMENT,
+// never undefined behaviour.
 #ifndef WARPFOLD_SERVER_FRONTEND_WIRE_MESSAGE_H_
 #define WARPFOLD_SERVER_FRONTEND_WIRE_MESSAGE_H_
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
+#include "server/core/task.h"
 
 namespace warpfold {
 
@@ -67,6 +71,20 @@ class SliceRun {
   std::size_t size_bytes_ = 0;
 };
 
+// The payload of a tensor that came in one message: all of it is here already.
+class MessagePayload final : public PayloadSource {
+ public:
+  void Set(SliceRun bytes) { bytes_ = std::move(bytes); }
+  void Clear() { bytes_.Clear(); }
+
+  // The front end compared the byte count with the plan: `out` is always filled.
+  absl::Status ReadInto(absl::Span<std::byte> out) override;
+  absl::Status ExpectEnd() override { return absl::OkStatus(); }
+
+ private:
+  SliceRun bytes_;
+};
+
 class WireMessage {
  public:
   // Takes `buffer` apart; keeps references to its slices, not to it. INVALID_ARGUMENT, the message
@@ -92,6 +110,14 @@ class WireMessage {
   std::string copy_;
   std::optional<SliceRun> payload_;
 };
+
+// The number of the first field that the contract here does not have, which a newer client says; 0:
+// there is none. Of `message` itself, and not of those in it.
+int FirstUnknownField(const google::protobuf::Message& message);
+
+// `message` as the bytes that a raw method sends. INTERNAL: above 2 GiB, which none can be.
+// RESOURCE_EXHAUSTED: NoHostMemory (host_bytes.h).
+absl::Status Encode(const google::protobuf::MessageLite& message, grpc::ByteBuffer* out);
 
 }  // namespace warpfold
 

@@ -1,23 +1,23 @@
-// A ModelInferRequest of the Open Inference Protocol: translated and planned, or refused.
+// A ModelInferRequest of the Open Inference Protocol: decoded and planned, or refused.
+#include <utility>
+
 #include "server/core/limits.h"
 #include "server/core/region_table.h"
-#include "server/frontend/decode.h"
-#include "server/frontend/kserve/infer_exchange.h"
+#include "server/core/request.h"
+#include "server/frontend/kserve/infer_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_bytes.h"
 
 namespace warpfold {
 namespace {
 
-absl::Status Read(grpc::ByteBuffer* buffer) {
+absl::Status Plan(grpc::ByteBuffer* message) {
   static kserve::ModelCounts& counts = *new kserve::ModelCounts;
   static RegionTable& regions = *new RegionTable({}, {});
-  kserve::InferExchange exchange(counts, regions, Everyone());
-  TensorMessage message;
-  if (absl::Status read = exchange.Read(buffer, &message); !read.ok()) return read;
-  const absl::StatusOr<const v1::Source*> values = FindValues(message.header);
-  if (!values.ok()) return exchange.Told(values.status());
-  return exchange.Told(DecodeRequest(message.header, **values, Limits()).status());
+  kserve::InferCodec codec(kserve::InferCodec::Of::kCall, counts, regions, Everyone());
+  Decoded decoded;
+  if (absl::Status read = codec.Decode(message, &decoded); !read.ok()) return read;
+  return codec.Told(PlanRequest(std::move(decoded.spec), Limits()).status());
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::Status Read(grpc::ByteBuffer* buffer) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   grpc::ByteBuffer buffer = warpfold::fuzz::MessageOf(data, size);
-  if (const absl::Status status = warpfold::Read(&buffer); !status.ok()) {
+  if (const absl::Status status = warpfold::Plan(&buffer); !status.ok()) {
     warpfold::fuzz::RequireRefusal(status);
   }
   return 0;

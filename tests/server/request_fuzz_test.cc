@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "server/core/limits.h"
-#include "server/frontend/decode.h"
-#include "server/frontend/reduce_exchange.h"
+#include "server/core/request.h"
+#include "server/frontend/native_codec.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/draw.h"
 
@@ -63,15 +63,14 @@ std::string Mutated(std::string bytes, testing::Draw& draw) {
   return bytes;
 }
 
-absl::StatusOr<Request> Decoded(const std::string& bytes, v1::ReduceRequest* header) {
+absl::StatusOr<Request> Planned(const std::string& bytes, RequestSpec* asked) {
   const grpc::Slice slice(bytes);
   grpc::ByteBuffer buffer(&slice, 1);
-  TensorMessage message;
-  if (absl::Status read = ReduceExchange().Read(&buffer, &message); !read.ok()) return read;
-  *header = std::move(message.header);
-  const absl::StatusOr<const v1::Source*> values = FindValues(*header);
-  if (!values.ok()) return values.status();
-  return DecodeRequest(*header, **values, Limits());
+  Decoded decoded;
+  NativeCodec codec(NativeCodec::Of::kCall);
+  if (absl::Status read = codec.Decode(&buffer, &decoded); !read.ok()) return read;
+  *asked = decoded.spec;
+  return PlanRequest(std::move(decoded.spec), Limits());
 }
 
 TEST(RequestFuzzTest, ARequestWithOtherBytesIsPlannedOrRefusedByName) {
@@ -81,15 +80,12 @@ TEST(RequestFuzzTest, ARequestWithOtherBytesIsPlannedOrRefusedByName) {
   std::set<std::string> refused;
   int planned = 0;
   for (int round = 0; round < testing::Rounds(200'000); ++round) {
-    v1::ReduceRequest header;
-    const absl::StatusOr<Request> request = Decoded(Mutated(good, draw), &header);
+    RequestSpec asked;
+    const absl::StatusOr<Request> request = Planned(Mutated(good, draw), &asked);
     if (request.ok()) {
       ++planned;
-      ASSERT_EQ(std::ssize(request->plan.ops), header.ops_size());
-      for (const v1::OpSpec& spec : header.ops()) {
-        ASSERT_TRUE(std::isfinite(spec.variance().correction()));
-        ASSERT_TRUE(!spec.has_variance() || spec.op() == v1::OP_VAR || spec.op() == v1::OP_STD);
-      }
+      ASSERT_EQ(request->plan.ops, asked.reduce.ops);
+      ASSERT_TRUE(std::isfinite(request->plan.correction));
       continue;
     }
     const absl::Status& status = request.status();

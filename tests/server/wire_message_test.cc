@@ -8,7 +8,6 @@
 
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
-#include "server/frontend/reduce_exchange.h"
 #include "tests/contract/values_of.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -37,9 +36,17 @@ std::string PayloadOf(WireMessage& message) {
   return message.has_payload() ? BytesOf(message.TakePayload()) : "";
 }
 
+struct TensorMessage {
+  v1::ReduceRequest header;
+  std::optional<SliceRun> payload;
+};
+
 absl::StatusOr<TensorMessage> ReadRequest(grpc::ByteBuffer* buffer) {
+  absl::StatusOr<WireMessage> wire = WireMessage::Split(buffer, kDataField);
+  if (!wire.ok()) return wire.status();
   TensorMessage message;
-  if (absl::Status read = ReduceExchange().Read(buffer, &message); !read.ok()) return read;
+  if (absl::Status parsed = wire->ParseHeader(&message.header); !parsed.ok()) return parsed;
+  if (wire->has_payload()) message.payload = wire->TakePayload();
   return message;
 }
 

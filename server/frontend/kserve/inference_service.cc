@@ -5,11 +5,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/frontend/kserve/infer_exchange.h"
+#include "server/frontend/kserve/infer_codec.h"
 #include "server/frontend/kserve/models.h"
-#include "server/frontend/reduce_call.h"
 #include "server/frontend/reduce_many_call.h"
-#include "server/frontend/small_call.h"
+#include "server/frontend/reduction.h"
+#include "server/frontend/small_handler.h"
+#include "server/frontend/unary_call.h"
 
 namespace warpfold::kserve {
 namespace {
@@ -32,35 +33,41 @@ InferenceServiceImpl::InferenceServiceImpl(const Services& services, std::string
 }
 
 void InferenceServiceImpl::ServeInference() {
-  const auto new_exchange = [this](const Caller& caller) {
-    return std::make_unique<InferExchange>(counts_, services_.regions, caller);
+  const auto new_codec = [this](InferCodec::Of of, const Caller& caller) {
+    return std::make_unique<InferCodec>(of, counts_, services_.regions, caller);
   };
-  Serve({Method::kModelInfer, [this, new_exchange](ArrivedCall arrived) {
-           auto exchange = new_exchange(*arrived.caller);
-           AnsweredCall::Begin(std::make_shared<ReduceCall>(
-               services_, Method::kModelInfer, std::move(exchange), std::move(arrived)));
+  Serve({Method::kModelInfer, [this, new_codec](ArrivedCall arrived) {
+           UnaryCall::Begin(services_, Method::kModelInfer, std::move(arrived),
+                            UnaryCall::Reads::kInTurn, [&](UnaryCall& call) {
+                              return std::make_unique<Reduction>(
+                                  services_, Method::kModelInfer,
+                                  new_codec(InferCodec::Of::kCall, call.caller()), call);
+                            });
          }});
-  ServeStream(Method::kModelStreamInfer, [this, new_exchange](ArrivedStream arrived) {
+  ServeStream(Method::kModelStreamInfer, [this, new_codec](ArrivedStream arrived) {
     return ReduceManyCall::Begin(services_,
                                  {.method = Method::kModelStreamInfer,
                                   .order = ReduceManyCall::Order::kAsAsked,
-                                  .new_exchange = new_exchange},
+                                  .new_codec =
+                                      [new_codec](const Caller& caller) {
+                                        return new_codec(InferCodec::Of::kItem, caller);
+                                      }},
                                  arrived);
   });
 }
 
 void InferenceServiceImpl::ServeServer() {
-  Serve(SmallCall::Here<inference::ServerLiveRequest, inference::ServerLiveResponse>(
+  Serve(SmallHandler::Here<inference::ServerLiveRequest, inference::ServerLiveResponse>(
       services_, Method::kServerLive, [](const auto& /*request*/, auto* response) {
         response->set_live(true);
         return absl::OkStatus();
       }));
-  Serve(SmallCall::Here<inference::ServerReadyRequest, inference::ServerReadyResponse>(
+  Serve(SmallHandler::Here<inference::ServerReadyRequest, inference::ServerReadyResponse>(
       services_, Method::kServerReady, [this](const auto& /*request*/, auto* response) {
         response->set_ready(serving_);
         return absl::OkStatus();
       }));
-  Serve(SmallCall::Here<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
+  Serve(SmallHandler::Here<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
       services_, Method::kServerMetadata, [this](const auto& /*request*/, auto* response) {
         response->set_name(kServerName);
         response->set_version(version_);
@@ -70,7 +77,7 @@ void InferenceServiceImpl::ServeServer() {
         if (regions.cuda_bytes_max > 0) response->add_extensions("cuda_shared_memory");
         return absl::OkStatus();
       }));
-  Serve(SmallCall::Here<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
+  Serve(SmallHandler::Here<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
       services_, Method::kRepositoryIndex, [this](const auto& request, auto* response) {
         FillIndex(request, response);
         return absl::OkStatus();
@@ -78,24 +85,24 @@ void InferenceServiceImpl::ServeServer() {
 }
 
 void InferenceServiceImpl::ServeModels() {
-  Serve(SmallCall::Here<inference::ModelReadyRequest, inference::ModelReadyResponse>(
+  Serve(SmallHandler::Here<inference::ModelReadyRequest, inference::ModelReadyResponse>(
       services_, Method::kModelReady, [this](const auto& request, auto* response) {
         response->set_ready(serving_ && FindModel(request.name(), request.version(), "").ok());
         return absl::OkStatus();
       }));
-  Serve(SmallCall::Here<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
+  Serve(SmallHandler::Here<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
       services_, Method::kModelMetadata, [](const auto& request, auto* response) {
         const absl::StatusOr<const Model*> model = FindModel(request.name(), request.version(), "");
         if (model.ok()) Describe(**model, response);
         return model.status();
       }));
-  Serve(SmallCall::Here<inference::ModelConfigRequest, inference::ModelConfigResponse>(
+  Serve(SmallHandler::Here<inference::ModelConfigRequest, inference::ModelConfigResponse>(
       services_, Method::kModelConfig, [](const auto& request, auto* response) {
         const absl::StatusOr<const Model*> model = FindModel(request.name(), request.version(), "");
         if (model.ok()) Describe(**model, response->mutable_config());
         return model.status();
       }));
-  Serve(SmallCall::Here<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
+  Serve(SmallHandler::Here<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
       services_, Method::kModelStatistics,
       [this](const auto& request, auto* response) { return FillStatistics(request, response); }));
 }

@@ -20,14 +20,14 @@ void Set(inference::StatisticDuration* out, std::uint64_t count, std::uint64_t n
 
 }  // namespace
 
-void ModelCounts::CountSuccess(const Model& model, const v1::Timing& timing) {
+void ModelCounts::CountSuccess(const Model& model, const AnswerTimes& times) {
   Counts& counts = models_[model.index];
   Add(counts.success, 1);
-  Add(counts.success_ns, timing.total_ns());
-  Add(counts.queue_ns, timing.queue_ns());
-  Add(counts.input_ns, timing.receive_ns() + timing.host_to_device_ns());
-  Add(counts.infer_ns, timing.kernel_ns());
-  Add(counts.output_ns, timing.device_to_host_ns());
+  Add(counts.success_ns, times.total.count());
+  Add(counts.queue_ns, times.queue.count());
+  Add(counts.input_ns, (times.receive + times.host_to_device).count());
+  Add(counts.infer_ns, times.kernel.count());
+  Add(counts.output_ns, times.device_to_host.count());
   counts.last_ms.store(NowMs(), std::memory_order_relaxed);
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "inference/grpc_service.pb.h"
+#include "server/frontend/codec.h"
 #include "server/frontend/kserve/models.h"
-#include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold::kserve {
 
@@ -21,7 +21,7 @@ class ModelCounts {
  public:
   ModelCounts() : models_(AllModels().size()) {}
 
-  void CountSuccess(const Model& model, const v1::Timing& timing);
+  void CountSuccess(const Model& model, const AnswerTimes& times);
   void CountFailure(const Model& model, std::chrono::nanoseconds took);
 
   void Fill(const Model& model, inference::ModelStatistics* statistics) const;

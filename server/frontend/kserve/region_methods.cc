@@ -8,7 +8,7 @@
 #include "server/frontend/kserve/field_names.h"
 #include "server/frontend/kserve/inference_service.h"
 #include "server/frontend/kserve/models.h"
-#include "server/frontend/small_call.h"
+#include "server/frontend/small_handler.h"
 
 namespace warpfold::kserve {
 namespace {
@@ -36,7 +36,7 @@ void InferenceServiceImpl::ServeSystemMemory() {
       inference::SystemSharedMemoryRegisterRequest, inference::SystemSharedMemoryRegisterResponse,
       inference::SystemSharedMemoryUnregisterRequest,
       inference::SystemSharedMemoryUnregisterResponse;
-  Serve(SmallCall::Here<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
+  Serve(SmallHandler::Here<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       services_, Method::kSystemSharedMemoryStatus,
       [this](const Caller& caller, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
@@ -49,16 +49,18 @@ void InferenceServiceImpl::ServeSystemMemory() {
         return ForEach(services_.regions, caller, RegionKind::kSystem, request.name(), add);
       }));
   // Sizes above 2^63 become negative, and are refused as such.
-  Serve(SmallCall::OnLane<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
-      services_, Method::kSystemSharedMemoryRegister,
-      [this](const Caller& caller, const auto& request, auto* /*response*/) {
-        return Renamed(
-            services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
-                                             static_cast<std::int64_t>(request.offset()),
-                                             static_cast<std::int64_t>(request.byte_size())));
-      }));
+  Serve(
+      SmallHandler::OnWorker<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
+          services_, Method::kSystemSharedMemoryRegister,
+          [this](const Caller& caller, const auto& request, auto* /*response*/) {
+            return Renamed(
+                services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
+                                                 static_cast<std::int64_t>(request.offset()),
+                                                 static_cast<std::int64_t>(request.byte_size())));
+          }));
   // As in Triton, a name that is not there is no error.
-  Serve(SmallCall::Later<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
+  Serve(SmallHandler::Later<SystemSharedMemoryUnregisterRequest,
+                            SystemSharedMemoryUnregisterResponse>(
       services_, Method::kSystemSharedMemoryUnregister,
       [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
         services_.regions.UnregisterAll(RegionKind::kSystem, {caller.name, request.name()}, done);
@@ -69,7 +71,7 @@ void InferenceServiceImpl::ServeCudaMemory() {
   using inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse,
       inference::CudaSharedMemoryRegisterRequest, inference::CudaSharedMemoryRegisterResponse,
       inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse;
-  Serve(SmallCall::Here<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
+  Serve(SmallHandler::Here<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       services_, Method::kCudaSharedMemoryStatus,
       [this](const Caller& caller, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
@@ -80,14 +82,14 @@ void InferenceServiceImpl::ServeCudaMemory() {
         };
         return ForEach(services_.regions, caller, RegionKind::kCuda, request.name(), add);
       }));
-  Serve(SmallCall::OnLane<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
+  Serve(SmallHandler::OnWorker<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       services_, Method::kCudaSharedMemoryRegister,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return Renamed(services_.regions.RegisterCuda(
             {caller.name, request.name()}, request.raw_handle(), request.device_id(),
             static_cast<std::int64_t>(request.byte_size())));
       }));
-  Serve(SmallCall::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
+  Serve(SmallHandler::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
       [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
         services_.regions.UnregisterAll(RegionKind::kCuda, {caller.name, request.name()}, done);

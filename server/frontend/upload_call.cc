@@ -1,4 +1,4 @@
-#include "server/frontend/chunk_stream_call.h"
+#include "server/frontend/upload_call.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,14 +10,22 @@
 
 namespace warpfold {
 
-ChunkStreamCall::ChunkStreamCall(Submission& submission, Method method, ArrivedCall arrived)
-    : AnsweredCall(submission.services(), method, std::move(arrived)),
-      submission_(submission),
-      chunks_(*this, submission.ticket(), submission.services().uploads.beyond()) {}
+void UploadCall::Begin(Services& services, Method method, ArrivedCall arrived,
+                       MakeHandler make_handler) {
+  AnsweredCall::Begin(
+      std::make_shared<UploadCall>(services, method, std::move(arrived), make_handler));
+}
 
-void ChunkStreamCall::BeginReading() {
+UploadCall::UploadCall(Services& services, Method method, ArrivedCall arrived,
+                       MakeHandler make_handler)
+    : AnsweredCall(services, method, std::move(arrived)),
+      handler_(make_handler(*this)),
+      submission_(handler_->submission()),
+      chunks_(*this, submission_.ticket(), services.uploads.beyond()) {}
+
+void UploadCall::BeginReading() {
   if (const absl::Status place = EnterOpen(); !place.ok()) {
-    if (EndHeaderPhase()) RefuseWith(place);
+    if (EndHeaderPhase()) handler_->Refuse(place);
     return;
   }
   const Limits& limits = call_services().limits.Get();
@@ -26,7 +34,7 @@ void ChunkStreamCall::BeginReading() {
   ReadNext();
 }
 
-void ChunkStreamCall::OnMessage(grpc::ByteBuffer* message) {
+void UploadCall::OnMessage(grpc::ByteBuffer* message) {
   if (!got_header_) {
     got_header_ = true;
     OnHeader(message);
@@ -39,12 +47,12 @@ void ChunkStreamCall::OnMessage(grpc::ByteBuffer* message) {
   OnChunkMessage(message);
 }
 
-void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
+void UploadCall::OnHeader(grpc::ByteBuffer* message) {
   if (!EndHeaderPhase()) return;
   EndWait();
   header_at_ = std::chrono::steady_clock::now();
   const absl::StatusOr<std::int64_t> bytes = ReadHeader(message);
-  if (!bytes.ok()) return RefuseWith(bytes.status());
+  if (!bytes.ok()) return handler_->Refuse(bytes.status());
   promised_bytes_ = *bytes;
   Services& services = call_services();
   const std::shared_ptr<Upload> upload(shared_from_this(), this);
@@ -55,7 +63,7 @@ void ChunkStreamCall::OnHeader(grpc::ByteBuffer* message) {
   if (chunks_.has_failed()) BeginChunks(0);
 }
 
-void ChunkStreamCall::BeginChunks(std::int64_t place_bytes) {
+void UploadCall::BeginChunks(std::int64_t place_bytes) {
   if (is_begun_.exchange(true)) return;
   EndWait();
   place_wait_ = std::chrono::steady_clock::now() - header_at_;
@@ -64,18 +72,18 @@ void ChunkStreamCall::BeginChunks(std::int64_t place_bytes) {
                 [this] { OnFirstPiece(); });
 }
 
-void ChunkStreamCall::OnFirstPiece() {
+void UploadCall::OnFirstPiece() {
   absl::Status started = chunks_.Reserve();
-  if (started.ok()) started = StartTask();
+  if (started.ok()) started = handler_->Start(place_wait_);
   if (!started.ok()) {
-    CloseChunks();
-    return RefuseWith(started);
+    StopReceiving();
+    return handler_->Refuse(started);
   }
   // A cancellation that came before the task was queued found nothing to take back.
   if (!submission_.token().CheckCancelled().ok()) submission_.Cancel();
 }
 
-void ChunkStreamCall::CloseChunks() {
+void UploadCall::StopReceiving() {
   {
     absl::MutexLock lock(&place_mutex_);
     is_closed_ = true;
@@ -84,18 +92,18 @@ void ChunkStreamCall::CloseChunks() {
   call_services().uploads.Leave(*this);
 }
 
-void ChunkStreamCall::OnWaitOverdue() {
-  if (EndHeaderPhase()) return RefuseWith(NoHeader());
+void UploadCall::OnWaitOverdue() {
+  if (EndHeaderPhase()) return handler_->Refuse(NoHeader());
   if (is_begun_) return OnChunkOverdue();
   Services& services = call_services();
   chunks_.Fail(services.admission.RefuseQueued(services.limits.Get().queue_timeout));
   BeginChunks(0);
 }
 
-bool ChunkStreamCall::EndWaiting() {
+bool UploadCall::EndWaiting() {
   Services& services = call_services();
   if (EndHeaderPhase()) {
-    RefuseWith(GaveWay(services));
+    handler_->Refuse(GaveWay(services));
     return true;
   }
   const bool is_queued = is_accepted_ && !is_begun_;
@@ -106,7 +114,7 @@ bool ChunkStreamCall::EndWaiting() {
   return true;
 }
 
-void ChunkStreamCall::OnChunkOverdue() {
+void UploadCall::OnChunkOverdue() {
   Services& services = call_services();
   const ChunkWait::Seen seen = wait_.Look(services.watchdog.now());
   switch (seen.verdict) {
@@ -121,7 +129,7 @@ void ChunkStreamCall::OnChunkOverdue() {
   }
 }
 
-void ChunkStreamCall::LeavePlace(std::chrono::milliseconds look_in) {
+void UploadCall::LeavePlace(std::chrono::milliseconds look_in) {
   Services& services = call_services();
   UploadPlaces& uploads = services.uploads;
   const std::chrono::milliseconds now = services.watchdog.now();
@@ -149,7 +157,7 @@ void ChunkStreamCall::LeavePlace(std::chrono::milliseconds look_in) {
   if (has_place_ && uploads.has_waiting()) EndSilent();
 }
 
-void ChunkStreamCall::TryTakePlace(std::int64_t bytes) {
+void UploadCall::TryTakePlace(std::int64_t bytes) {
   UploadPlaces& uploads = call_services().uploads;
   if (is_in_silence_.exchange(false)) uploads.EndSilence(*this);
   {
@@ -164,12 +172,12 @@ void ChunkStreamCall::TryTakePlace(std::int64_t bytes) {
   }
 }
 
-void ChunkStreamCall::NoteSilence(std::chrono::milliseconds since) {
+void UploadCall::NoteSilence(std::chrono::milliseconds since) {
   is_in_silence_ = true;
   call_services().uploads.BeginSilence(std::shared_ptr<Upload>(shared_from_this(), this), since);
 }
 
-std::int64_t ChunkStreamCall::EndSilent() {
+std::int64_t UploadCall::EndSilent() {
   Services& services = call_services();
   if (wait_.Silence(services.watchdog.now()) < UploadPlaces::kSilentMax) return 0;
   const std::int64_t kept_bytes = chunks_.kept_bytes();
@@ -179,36 +187,36 @@ std::int64_t ChunkStreamCall::EndSilent() {
   return kept_bytes;
 }
 
-absl::Status ChunkStreamCall::NoHeader() {
+absl::Status UploadCall::NoHeader() {
   const Limits& limits = call_services().limits.Get();
   return limits.message_timeout < limits.stream_idle_timeout ? MessageOverdue(call_services())
                                                              : HeaderOverdue(call_services());
 }
 
-absl::StatusOr<std::int64_t> ChunkStreamCall::ReadHeader(grpc::ByteBuffer* message) {
+absl::StatusOr<std::int64_t> UploadCall::ReadHeader(grpc::ByteBuffer* message) {
   if (message == nullptr) {
     if (IsBroken()) return call_services().drain_end.WhyCancelled();
     return InvalidField(Field::kHeader, "the stream ended without one");
   }
   absl::StatusOr<WireMessage> wire = WireMessage::Split(message, kChunkField);
   if (!wire.ok()) return wire.status();
-  absl::StatusOr<bool> has_header = TakeHeader(*wire);
+  absl::StatusOr<bool> has_header = handler_->TakeHeader(*wire);
   if (!has_header.ok()) return has_header.status();
   if (!*has_header) return InvalidField(Field::kHeader, "the first message has none");
   if (wire->has_payload()) {
     return InvalidField(Field::kHeader, "its message carries a chunk too");
   }
-  return AcceptHeader();
+  return handler_->AcceptHeader();
 }
 
-void ChunkStreamCall::OnChunkMessage(grpc::ByteBuffer* message) {
+void UploadCall::OnChunkMessage(grpc::ByteBuffer* message) {
   if (message == nullptr) {
     if (IsBroken()) chunks_.Fail(call_services().drain_end.WhyCancelled());
     return chunks_.OnEnd();
   }
   absl::StatusOr<WireMessage> wire = WireMessage::Split(message, kChunkField);
   if (!wire.ok()) return chunks_.Fail(wire.status());
-  absl::StatusOr<bool> has_header = TakeHeader(*wire);
+  absl::StatusOr<bool> has_header = handler_->TakeHeader(*wire);
   if (!has_header.ok()) return chunks_.Fail(has_header.status());
   if (*has_header) return chunks_.Fail(InvalidField(Field::kHeader, "sent twice"));
   if (!wire->has_payload()) {
@@ -217,7 +225,7 @@ void ChunkStreamCall::OnChunkMessage(grpc::ByteBuffer* message) {
   chunks_.OnChunk(wire->TakePayload());
 }
 
-void ChunkStreamCall::ReadChunk() {
+void UploadCall::ReadChunk() {
   // Time in which nothing is read is not held against the client.
   Services& services = call_services();
   const std::chrono::milliseconds now = services.watchdog.now();
@@ -226,7 +234,7 @@ void ChunkStreamCall::ReadChunk() {
   ReadNext();
 }
 
-void ChunkStreamCall::OnCancel() {
+void UploadCall::OnCancel() {
   const bool is_taken_back = submission_.Withdraw();
   // The call may be waiting for a chunk that will not come.
   chunks_.Fail(submission_.token().CheckCancelled());

@@ -1,21 +1,23 @@
 // A call whose first message is a header and whose others are chunks: what ReduceStream and
 // WriteTensor have in common.
 //
-// Step of a request: 1. The reaction that brings the header lets the method decode it and asks
+// Step of a request: 1. The reaction that brings the header lets the handler decode it and asks
 // whether there is room. Chunks are read as soon as the upload has a place. Only when the first
 // piece of the tensor is here, or all of it, is the task admitted and queued: a client that sends
 // nothing takes neither a request's place nor a lane. How long it is waited for the watchdog says:
 // for the header, for each chunk, and for all of them at
 // --min-bytes-per-s. It is an open call until it has its answer, and gives way to others when they
 // are too many and it is silent, or still waits for its place.
-#ifndef WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
-#define WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
+#ifndef WARPFOLD_SERVER_FRONTEND_UPLOAD_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_UPLOAD_CALL_H_
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -25,40 +27,35 @@
 #include "server/frontend/chunk_wait.h"
 #include "server/frontend/stream_payload.h"
 #include "server/frontend/submission.h"
+#include "server/frontend/upload_handler.h"
 #include "server/frontend/wire_message.h"
 
 namespace warpfold {
 
-class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader {
- protected:
-  // `submission` is the method's own, and outlives this.
-  ChunkStreamCall(Submission& submission, Method method, ArrivedCall arrived);
+class UploadCall final : public AnsweredCall, public Upload, private ChunkReader {
+ public:
+  // Made with the call, before its chunks(), and destroyed with it.
+  using MakeHandler = absl::FunctionRef<std::unique_ptr<UploadHandler>(UploadCall&)>;
 
-  // Parses a message but for its chunk. True when it has a header, which is then the method's.
-  virtual absl::StatusOr<bool> TakeHeader(const WireMessage& wire) = 0;
-  // Makes of the header what it asks for, and expects it (Submission::Expect). The bytes that the
-  // chunks have to bring.
-  virtual absl::StatusOr<std::int64_t> AcceptHeader() = 0;
-  // Admits and queues the task: enough of its chunks is here.
-  virtual absl::Status StartTask() = 0;
-  // The call ends with `status` before its task was queued: counts, logs and sends it.
-  virtual void RefuseWith(const absl::Status& status) = 0;
+  // Begins to serve a call that has come; never waits.
+  static void Begin(Services& services, Method method, ArrivedCall arrived,
+                    MakeHandler make_handler);
 
-  StreamPayload& chunks() { return chunks_; }
-  // No more of them is wanted: lets go of what is here, and of the place.
-  void CloseChunks() ABSL_LOCKS_EXCLUDED(place_mutex_);
-  // How long it waited until it was read. REQUIRES: in StartTask.
-  std::chrono::nanoseconds place_wait() const { return place_wait_; }
+  UploadCall(Services& services, Method method, ArrivedCall arrived, MakeHandler make_handler);
+
+  PayloadSource& chunks() { return chunks_; }
+  // Lets go of the chunks that are here, and of the place.
+  void StopReceiving() override ABSL_LOCKS_EXCLUDED(place_mutex_);
 
  private:
-  void BeginReading() final;
-  void OnMessage(grpc::ByteBuffer* message) final;
-  void OnCancel() final;
-  void OnWaitOverdue() final;
-  bool EndWaiting() final;
-  void OnPlace() final { BeginChunks(place_bytes()); }
-  void OnAsked() final { BeginChunks(0); }
-  std::int64_t EndSilent() final;
+  void BeginReading() override;
+  void OnMessage(grpc::ByteBuffer* message) override;
+  void OnCancel() override;
+  void OnWaitOverdue() override;
+  bool EndWaiting() override;
+  void OnPlace() override { BeginChunks(place_bytes()); }
+  void OnAsked() override { BeginChunks(0); }
+  std::int64_t EndSilent() override;
   // Begins to read, once, in a place of so many bytes or without one; or there is a reason to end,
   // which is in chunks_ then.
   void BeginChunks(std::int64_t place_bytes);
@@ -80,7 +77,8 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
   void OnChunkMessage(grpc::ByteBuffer* message);
   void ReadChunk() override;
 
-  Submission& submission_;
+  const std::unique_ptr<UploadHandler> handler_;
+  Submission& submission_;  // its
   StreamPayload chunks_;
   bool got_header_ = false;  // seen by OnMessage only, which comes one at a time
   std::atomic<bool> header_awaited_{true};
@@ -101,4 +99,4 @@ class ChunkStreamCall : public AnsweredCall, public Upload, private ChunkReader 
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_FRONTEND_CHUNK_STREAM_CALL_H_
+#endif  // WARPFOLD_SERVER_FRONTEND_UPLOAD_CALL_H_

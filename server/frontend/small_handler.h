@@ -1,34 +1,33 @@
 // A call without a tensor: one that is answered where it comes in, one that begins there and is
 // answered by another thread, or one whose work is the system's, may take its time, and runs on a
-// lane's thread, where it is admitted, queued and bounded as all work is. The others need room for
-// their answers alone (AdmissionController::AdmitCall), and are not refused once they have done
+// worker's thread, where it is admitted, queued and bounded as all tasks are. The others need room
+// for their answers alone (AdmissionController::AdmitCall), and are not refused once they have done
 // something: what does something has a tiny answer.
 //
 // Step of a request: 1. The reaction that brings the message parses, and answers or queues.
-#ifndef WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
-#define WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
+#ifndef WARPFOLD_SERVER_FRONTEND_SMALL_HANDLER_H_
+#define WARPFOLD_SERVER_FRONTEND_SMALL_HANDLER_H_
 
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/task.h"
-#include "server/frontend/deadline.h"
 #include "server/frontend/probe_places.h"
 #include "server/frontend/raw_service.h"
 #include "server/frontend/small_message.h"
 #include "server/frontend/submission.h"
 #include "server/frontend/unary_call.h"
+#include "server/frontend/unary_handler.h"
 
 namespace warpfold {
 
-class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
+class SmallHandler final : public UnaryHandler, private Submission::Owner {
  public:
   // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
-  // answer that never waits, or on a lane's thread; or by `answer(request, &response, done)`, which
-  // never waits and has `done(status)` called later. Either may take the caller first
+  // answer that never waits, or on a worker's thread; or by `answer(request, &response, done)`,
+  // which never waits and has `done(status)` called later. Either may take the caller first
   // (small_message.h). `services` outlives it.
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Here(Services& services, Method method, Answer answer) {
@@ -47,46 +46,47 @@ class SmallCall final : public UnaryCall, public ProbeCall, private Submission {
                     ParserOfLater<Request, Response>(std::move(answer)));
   }
   template <typename Request, typename Response, typename Answer>
-  static RawService::Served OnLane(Services& services, Method method, Answer answer) {
-    return ServedBy(services, method, Where::kOnLane,
+  static RawService::Served OnWorker(Services& services, Method method, Answer answer) {
+    return ServedBy(services, method, Where::kOnWorker,
                     ParserOf<Request, Response>(std::move(answer)));
   }
 
-  enum class Where { kHere, kOnLane };
+  enum class Where { kHere, kOnWorker };
 
-  // `probes`: null, or where it takes a place and needs no other room.
-  SmallCall(Services& services, Method method, ArrivedCall arrived, Where where,
-            const ParseRequest& parse, ProbePlaces* probes)
-      : UnaryCall(services, method, std::move(arrived)),
-        Submission(services, caller(), DeadlineOf(context())),
+  // All but `where` and `needs_room` outlive it.
+  SmallHandler(Services& services, Method method, UnaryCall& call, Where where, bool needs_room,
+               const ParseRequest& parse)
+      : services_(services),
+        method_(method),
+        call_(call),
         where_(where),
+        needs_room_(needs_room),
         parse_(parse),
-        probes_(probes) {}
-  ~SmallCall() override {
-    if (probes_ != nullptr) probes_->GiveBack(*this);
-  }
+        submission_(services, call.caller(), call.deadline(), *this) {}
 
  private:
-  void OnCancel() override { Cancel(); }
   static RawService::Served ServedBy(Services& services, Method method, Where where,
                                      ParseRequest parse, ProbePlaces* probes = nullptr);
-  absl::Status TakePlace() override;
-  void EndForAnother() override;
   void Serve(grpc::ByteBuffer* request) override;
   void Refuse(const absl::Status& status) override { End(status); }
+  void Cancel() override { submission_.Cancel(); }
+  void AnswerHere();
+  absl::StatusOr<Outcome> RunOnWorker();
+  void OnDone(TaskReport report) override;
   // Counts, logs and sends; refuses an answer that has no room.
   void End(absl::Status status);
 
-  absl::StatusOr<Outcome> RunOnWorker();
-  void OnDone(TaskReport report) override;
-
+  Services& services_;
+  const Method method_;
+  UnaryCall& call_;
   const Where where_;
+  const bool needs_room_;
   const ParseRequest& parse_;
-  ProbePlaces* const probes_;
   SmallRequest request_;
   grpc::ByteBuffer answer_;
+  Submission submission_;
 };
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_FRONTEND_SMALL_CALL_H_
+#endif  // WARPFOLD_SERVER_FRONTEND_SMALL_HANDLER_H_

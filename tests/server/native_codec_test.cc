@@ -1,5 +1,5 @@
 // Results as the contract has them, among them those of an op that nobody has: three numbers each.
-#include "server/frontend/response.h"
+#include "server/frontend/native_codec.h"
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(ResponseTest, ResultsHaveTheShapeThatIsKept) {
+TEST(NativeCodecTest, ResultsHaveTheShapeThatIsKept) {
   const Plan plan = *MakePlan({.dtype = DType::kI8,
                                .shape = {2, 3, 5},
                                .ops = {Op::kMaxAbs, Op::kVar},
@@ -32,7 +32,7 @@ TEST(ResponseTest, ResultsHaveTheShapeThatIsKept) {
   EXPECT_EQ(response.results(1).spec().variance().correction(), 0.5);
 }
 
-TEST(ResponseTest, DimensionsOfTheOpsOwnAreBehindThem) {
+TEST(NativeCodecTest, DimensionsOfTheOpsOwnAreBehindThem) {
   const std::vector<std::int64_t> kept = {4, 2}, own = {3};
   v1::Result result;
   FillResult(DType::kF16, kept, own, std::string(48, 'x'), &result);

@@ -1,7 +1,7 @@
-// Exchange in the words of the Open Inference Protocol: ModelInferRequest, ModelInferResponse,
+// Codec in the words of the Open Inference Protocol: ModelInferRequest, ModelInferResponse,
 // ModelStreamInferResponse.
-#ifndef WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_EXCHANGE_H_
-#define WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_EXCHANGE_H_
+#ifndef WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_CODEC_H_
+#define WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_CODEC_H_
 
 #include <chrono>
 #include <cstddef>
@@ -12,8 +12,8 @@
 #include "inference/grpc_service.pb.h"
 #include "server/core/caller.h"
 #include "server/core/region_table.h"
-#include "server/frontend/exchange.h"
-#include "server/frontend/kserve/infer_request.h"
+#include "server/frontend/codec.h"
+#include "server/frontend/kserve/infer_decode.h"
 #include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/kserve/models.h"
 #include "server/frontend/wire_message.h"
@@ -25,36 +25,39 @@ namespace warpfold::kserve {
 inline constexpr PayloadField kRawInputField{
     .name = "raw_input_contents", .number = 7, .header_bytes_max = std::size_t{4} << 20};
 
-class InferExchange final : public Exchange {
+class InferCodec final : public Codec {
  public:
+  // Of a call, or of an item of a stream.
+  enum class Of { kCall, kItem };
   // All of them outlive this.
-  InferExchange(ModelCounts& counts, RegionTable& regions, const Caller& caller)
-      : counts_(counts), regions_(regions), caller_(caller) {}
+  InferCodec(Of of, ModelCounts& counts, RegionTable& regions, const Caller& caller)
+      : of_(of), counts_(counts), regions_(regions), caller_(caller) {}
 
   // Regions that outputs go to are held from here on until the answer. INVALID_ARGUMENT, NOT_FOUND,
   // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits.
-  absl::Status Read(grpc::ByteBuffer* buffer, TensorMessage* message) override;
+  absl::Status Decode(grpc::ByteBuffer* message, Decoded* decoded) override;
   absl::Status Told(const absl::Status& status) const override;
   // Into the outputs' regions. INVALID_ARGUMENT, FAILED_PRECONDITION `outputs.parameters...`.
-  absl::Status Place(v1::ReduceResponse* response) override;
+  absl::Status Place(Answer& answer) override;
   bool PlacesOnDevice() const override;
-  absl::Status Write(const absl::Status& status, v1::ReduceResponse* response,
-                     grpc::ByteBuffer* out) override;
-  grpc::ByteBuffer WriteItem(const std::string& request_id, const absl::Status& status,
-                             v1::ReduceResponse* response) override;
+  absl::Status Encode(const Request& request, const absl::Status& status, Answer* answer,
+                      grpc::ByteBuffer* message) override;
 
  private:
   // Where one output goes.
   struct Output {
-    std::optional<v1::MemoryRef> place;  // none: the answer
-    RegionLease lease;                   // of the place
+    std::optional<InRegion> place;  // none: the answer
+    RegionLease lease;              // of the place
   };
 
   absl::Status TakePlaces(OutputPlaces places);
-  absl::Status ReadTyped(const inference::ModelInferRequest& request, TensorMessage* message);
-  void Count(const absl::Status& status, const v1::ReduceResponse* response);
-  void Fill(v1::ReduceResponse* response, inference::ModelInferResponse* answer) const;
+  absl::Status DecodeTyped(const inference::ModelInferRequest& request, Decoded* decoded);
+  void Count(const absl::Status& status, const Answer* answer);
+  absl::Status EncodeItem(const Request& request, const absl::Status& status, Answer* answer,
+                          grpc::ByteBuffer* message);
+  void Fill(const Request& request, Answer& answer, inference::ModelInferResponse* response) const;
 
+  const Of of_;
   ModelCounts& counts_;
   RegionTable& regions_;
   const Caller& caller_;
@@ -68,4 +71,4 @@ class InferExchange final : public Exchange {
 
 }  // namespace warpfold::kserve
 
-#endif  // WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_EXCHANGE_H_
+#endif  // WARPFOLD_SERVER_FRONTEND_KSERVE_INFER_CODEC_H_

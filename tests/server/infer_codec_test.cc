@@ -1,5 +1,5 @@
 // The Open Inference Protocol's messages, whatever their bytes.
-#include "server/frontend/kserve/infer_exchange.h"
+#include "server/frontend/kserve/infer_codec.h"
 
 #include <iostream>
 #include <random>
@@ -11,6 +11,8 @@
 
 namespace warpfold::kserve {
 namespace {
+
+using Of = InferCodec::Of;
 
 constexpr std::uint32_t kSeed = 72;
 
@@ -42,8 +44,8 @@ absl::Status Read(const std::string& bytes, std::size_t slice_bytes = 1 << 14) {
   grpc::ByteBuffer buffer = Sliced(bytes, slice_bytes);
   ModelCounts counts;
   RegionTable regions({}, {});
-  TensorMessage message;
-  return InferExchange(counts, regions, Everyone()).Read(&buffer, &message);
+  Decoded decoded;
+  return InferCodec(Of::kCall, counts, regions, Everyone()).Decode(&buffer, &decoded);
 }
 
 // A field of type bytes.
@@ -63,7 +65,7 @@ std::string Times(std::size_t count, const std::string& bytes) {
 
 // Whatever the bytes: no crash, and what is accepted is what protobuf accepts, with the same
 // payload.
-TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
+TEST(InferCodecTest, RandomMutationsAgreeWithProtobuf) {
   std::cout << "seed " << kSeed << '\n';
   std::mt19937 random(kSeed);
   ModelCounts counts;
@@ -80,12 +82,12 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
       }
     }
     grpc::ByteBuffer buffer = Sliced(bytes, 1 + random() % 40);
-    TensorMessage ours;
-    if (!InferExchange(counts, regions, Everyone()).Read(&buffer, &ours).ok()) continue;
+    Decoded ours;
+    if (!InferCodec(Of::kCall, counts, regions, Everyone()).Decode(&buffer, &ours).ok()) continue;
     ++accepted;
     inference::ModelInferRequest theirs;
     ASSERT_TRUE(theirs.ParseFromString(bytes)) << testing::PrintToString(bytes);
-    ASSERT_EQ(ours.header.request_id(), theirs.id());
+    ASSERT_EQ(ours.spec.id, theirs.id());
     ASSERT_EQ(ours.payload.has_value(), theirs.raw_input_contents_size() == 1);
     if (!ours.payload.has_value()) continue;
     std::string payload(ours.payload->size_bytes(), '\0');
@@ -96,7 +98,7 @@ TEST(InferExchangeTest, RandomMutationsAgreeWithProtobuf) {
   EXPECT_GT(accepted, 1000);
 }
 
-TEST(InferExchangeTest, ElementsMayHaveWhatTheRestMayNot) {
+TEST(InferCodecTest, ElementsMayHaveWhatTheRestMayNot) {
   constexpr int kCount = 3 << 18;
   inference::ModelInferRequest request;
   request.set_model_name("sum");
@@ -142,7 +144,7 @@ TEST(InferExchangeTest, ElementsMayHaveWhatTheRestMayNot) {
   }
 }
 
-TEST(InferExchangeTest, WhatIsNoElementMayBeAsLongAsTheLimit) {
+TEST(InferCodecTest, WhatIsNoElementMayBeAsLongAsTheLimit) {
   for (const std::size_t above : {0, 1}) {
     for (const std::string& around : {Field(7, std::string(1 << 20, '\1')),
                                       Field(5, Field(5, Field(6, std::string(1 << 20, '\1'))))}) {
@@ -156,7 +158,7 @@ TEST(InferExchangeTest, WhatIsNoElementMayBeAsLongAsTheLimit) {
   }
 }
 
-TEST(InferExchangeTest, ALargeMessageThatIsMalformedIsRefusedAsSuch) {
+TEST(InferCodecTest, ALargeMessageThatIsMalformedIsRefusedAsSuch) {
   const std::string payload = Field(7, std::string(1 << 20, '\1'));
   for (const std::string& bytes : {
            Example(100) + std::string("\x80"),
@@ -171,17 +173,17 @@ TEST(InferExchangeTest, ALargeMessageThatIsMalformedIsRefusedAsSuch) {
   }
 }
 
-TEST(InferExchangeTest, ARefusedRequestKeepsItsIdForTheLog) {
+TEST(InferCodecTest, ARefusedRequestKeepsItsIdForTheLog) {
   inference::ModelInferRequest request;
   request.set_id("an id");
   request.set_model_name("resnet");
   grpc::ByteBuffer buffer = Sliced(request.SerializeAsString(), 100);
   ModelCounts counts;
   RegionTable regions({}, {});
-  TensorMessage message;
-  EXPECT_EQ(InferExchange(counts, regions, Everyone()).Read(&buffer, &message).code(),
+  Decoded decoded;
+  EXPECT_EQ(InferCodec(Of::kCall, counts, regions, Everyone()).Decode(&buffer, &decoded).code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(message.header.request_id(), "an id");
+  EXPECT_EQ(decoded.spec.id, "an id");
 }
 
 }  // namespace

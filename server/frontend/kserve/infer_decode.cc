@@ -1,4 +1,4 @@
-#include "server/frontend/kserve/infer_request.h"
+#include "server/frontend/kserve/infer_decode.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/frontend/decode.h"
+#include "kernels/ops/catalogue.h"
 #include "server/frontend/kserve/datatype.h"
 
 namespace warpfold::kserve {
@@ -24,10 +24,10 @@ absl::Status Wrong(absl::string_view field, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
 }
 
-absl::Status AddAxes(const InferParameter& value, v1::ReduceRequest* header) {
+absl::Status AddAxes(const InferParameter& value, RequestSpec* spec) {
   constexpr absl::string_view kField = "parameters.axis";
   if (value.has_int64_param()) {
-    header->add_axes(value.int64_param());
+    spec->reduce.axes.push_back(value.int64_param());
     return absl::OkStatus();
   }
   if (!value.has_string_param()) {
@@ -39,17 +39,17 @@ absl::Status AddAxes(const InferParameter& value, v1::ReduceRequest* header) {
       return Wrong(kField, absl::StrCat(Quoted(value.string_param()),
                                         " is not a list of integers between commas"));
     }
-    header->add_axes(axis);
+    spec->reduce.axes.push_back(axis);
   }
   return absl::OkStatus();
 }
 
-absl::Status SetNanPolicy(const InferParameter& value, v1::ReduceRequest* header) {
+absl::Status SetNanPolicy(const InferParameter& value, RequestSpec* spec) {
   const std::string& name = value.string_param();
   if (name == "propagate") {
-    header->set_nan_policy(v1::NAN_POLICY_PROPAGATE);
+    spec->reduce.nan_policy = NanPolicy::kPropagate;
   } else if (name == "omit") {
-    header->set_nan_policy(v1::NAN_POLICY_OMIT);
+    spec->reduce.nan_policy = NanPolicy::kOmit;
   } else {
     return Wrong("parameters.nan_policy", "is neither 'propagate' nor 'omit'");
   }
@@ -73,12 +73,12 @@ absl::StatusOr<double> CorrectionOf(const Parameters& parameters) {
 }
 
 absl::Status TakeParameter(const std::string& name, const InferParameter& value,
-                           v1::ReduceRequest* header) {
-  if (name == "axis") return AddAxes(value, header);
-  if (name == "nan_policy") return SetNanPolicy(value, header);
+                           RequestSpec* spec) {
+  if (name == "axis") return AddAxes(value, spec);
+  if (name == "nan_policy") return SetNanPolicy(value, spec);
   if (name == "keepdims") {
     if (!value.has_bool_param()) return Wrong("parameters.keepdims", "is not a bool");
-    header->set_keepdims(value.bool_param());
+    spec->reduce.keepdims = value.bool_param();
     return absl::OkStatus();
   }
   if (name == "correction") return absl::OkStatus();  // the ops' (CorrectionOf)
@@ -88,7 +88,7 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
         version > std::numeric_limits<std::uint32_t>::max()) {
       return Wrong("parameters.required_numerics_version", "is not an int64 from 0 to 2^32 - 1");
     }
-    header->set_required_numerics_version(static_cast<std::uint32_t>(version));
+    spec->required_numerics_version = static_cast<std::uint32_t>(version);
     return absl::OkStatus();
   }
   if (name == kMarkFinal) {
@@ -102,17 +102,17 @@ absl::Status TakeParameter(const std::string& name, const InferParameter& value,
 }
 
 // The region that an input's or output's parameters name; none: it travels in the message.
-absl::StatusOr<std::optional<v1::MemoryRef>> TakeRegion(const std::string& field,
-                                                        const Parameters& parameters) {
-  v1::MemoryRef region;
+absl::StatusOr<std::optional<InRegion>> TakeRegion(const std::string& field,
+                                                   const Parameters& parameters) {
+  InRegion region;
   bool has_size = false;
   for (const auto& [name, value] : parameters) {
     if (name == "shared_memory_region" && value.has_string_param()) {
-      region.set_name(value.string_param());
+      region.name = value.string_param();
     } else if (name == "shared_memory_offset" && value.has_int64_param()) {
-      region.set_offset_bytes(value.int64_param());
+      region.offset_bytes = value.int64_param();
     } else if (name == "shared_memory_byte_size" && value.has_int64_param()) {
-      region.set_size_bytes(value.int64_param());
+      region.size_bytes = value.int64_param();
       has_size = true;
     } else {
       return Wrong(
@@ -123,14 +123,14 @@ absl::StatusOr<std::optional<v1::MemoryRef>> TakeRegion(const std::string& field
     }
   }
   if (parameters.empty()) return std::nullopt;
-  if (region.name().empty() || !has_size) {
+  if (region.name.empty() || !has_size) {
     return Wrong(field + ".parameters",
                  "shared_memory_region and shared_memory_byte_size go together");
   }
   return region;
 }
 
-absl::Status TakeInput(const ModelInferRequest& request, v1::ReduceRequest* header) {
+absl::Status TakeInput(const ModelInferRequest& request, RequestSpec* spec) {
   if (request.inputs_size() != 1) {
     return Wrong("inputs",
                  absl::StrCat("a model has one, INPUT; there are ", request.inputs_size()));
@@ -141,23 +141,27 @@ absl::Status TakeInput(const ModelInferRequest& request, v1::ReduceRequest* head
   }
   const absl::StatusOr<DType> dtype = DecodeDatatype(input.datatype());
   if (!dtype.ok()) return dtype.status();
-  v1::Source& values = *header->add_sources();
-  values.mutable_tensor()->set_dtype(ToProto(*dtype));
-  *values.mutable_tensor()->mutable_shape() = input.shape();
-  absl::StatusOr<std::optional<v1::MemoryRef>> region = TakeRegion("inputs", input.parameters());
+  spec->reduce.dtype = *dtype;
+  spec->reduce.shape.assign(input.shape().begin(), input.shape().end());
+  absl::StatusOr<std::optional<InRegion>> region = TakeRegion("inputs", input.parameters());
   if (!region.ok()) return region.status();
   if (!region->has_value()) return absl::OkStatus();
   if (input.has_contents()) return Wrong("inputs.contents", "the input is in shared memory");
-  *values.mutable_memory() = **std::move(region);
+  spec->source = **std::move(region);
   return absl::OkStatus();
 }
 
+void AddOp(Op op, double correction, RequestSpec* spec) {
+  spec->reduce.ops.push_back(op);
+  if (InfoOf(op).params == &kVarianceParams) spec->reduce.correction = correction;
+}
+
 absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const Model& model,
-                                         v1::ReduceRequest* header) {
+                                         RequestSpec* spec) {
   const absl::StatusOr<double> correction = CorrectionOf(request.parameters());
   if (!correction.ok()) return correction.status();
   if (request.outputs().empty()) {
-    for (const Op op : model.ops) FillOp(op, *correction, header->add_ops());
+    for (const Op op : model.ops) AddOp(op, *correction, spec);
     return OutputPlaces(model.ops.size());
   }
   OutputPlaces places;
@@ -169,8 +173,8 @@ absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const
       return Wrong("outputs.name",
                    absl::StrCat(model.name, " has no output ", Quoted(output.name())));
     }
-    FillOp(*op, *correction, header->add_ops());
-    absl::StatusOr<std::optional<v1::MemoryRef>> place = TakeRegion("outputs", output.parameters());
+    AddOp(*op, *correction, spec);
+    absl::StatusOr<std::optional<InRegion>> place = TakeRegion("outputs", output.parameters());
     if (!place.ok()) return place.status();
     places.push_back(*std::move(place));
   }
@@ -179,13 +183,13 @@ absl::StatusOr<OutputPlaces> TakeOutputs(const ModelInferRequest& request, const
 
 }  // namespace
 
-absl::StatusOr<OutputPlaces> Translate(const ModelInferRequest& request, const Model& model,
-                                       v1::ReduceRequest* header) {
-  if (absl::Status status = TakeInput(request, header); !status.ok()) return status;
-  absl::StatusOr<OutputPlaces> places = TakeOutputs(request, model, header);
+absl::StatusOr<OutputPlaces> DecodeInfer(const ModelInferRequest& request, const Model& model,
+                                         RequestSpec* spec) {
+  if (absl::Status status = TakeInput(request, spec); !status.ok()) return status;
+  absl::StatusOr<OutputPlaces> places = TakeOutputs(request, model, spec);
   if (!places.ok()) return places;
   for (const auto& [name, value] : request.parameters()) {
-    if (absl::Status status = TakeParameter(name, value, header); !status.ok()) return status;
+    if (absl::Status status = TakeParameter(name, value, spec); !status.ok()) return status;
   }
   return places;
 }
