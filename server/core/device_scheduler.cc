@@ -107,7 +107,7 @@ absl::Status DeviceScheduler::CheckQueue(std::int64_t waiting) {
                        absl::StrCat("the queue of ", queue_depth_max_, " requests is full"));
 }
 
-absl::Status DeviceScheduler::CheckRoom() {
+absl::Status DeviceScheduler::CheckRoom(const Task& /*task*/) {
   absl::MutexLock lock(&mutex_);
   absl::Status serves = CheckServes();
   return serves.ok() ? CheckQueue(workers_->state().waiting) : serves;
@@ -262,7 +262,8 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   sojourn_.Note(reports.front().queue);  // the one that waited longest
   for (TaskReport& report : reports) {
     report.device = &executor_.info();
-    if (IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
+    const absl::Status& status = report.outcome.status();
+    if (!status.ok() && IsDeviceLost(status)) Lose(status);
   }
   {
     // Before OnDone: a client that has its answer finds the lane free. From here on the scheduler
@@ -282,7 +283,8 @@ std::optional<TaskReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run, Patien
   TaskReport report = run.TakeReport();
   sojourn_.Note(report.queue);
   report.device = &executor_.info();
-  if (uses_device && IsDeviceLost(report.outcome.status())) Lose(report.outcome.status());
+  const absl::Status& status = report.outcome.status();
+  if (uses_device && !status.ok() && IsDeviceLost(status)) Lose(status);
   return report;
 }
 

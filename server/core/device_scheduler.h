@@ -7,9 +7,7 @@
 // (batch_completer.h). So Submit never waits for a device longer than that, whatever the device
 // does.
 //
-// Step of a request: 2, decide, and the thread on which step 3 runs. The contract is TensorFlow's
-// batch scheduler's: Submit answers at once; on OK the scheduler borrows the task until it calls
-// OnDone, exactly once; on any error it never touches it.
+// Step of a request: 2, decide, and the thread on which step 3 runs.
 //
 // Safe from any thread. Failure of one task is that task's own: its lane is abandoned and takes the
 // next. But a lane that answers DeviceLostError has lost the device: then what waits is answered
@@ -32,6 +30,7 @@
 #include "server/core/batch_run.h"
 #include "server/core/batcher.h"
 #include "server/core/sojourn.h"
+#include "server/core/submitter.h"
 #include "server/core/task.h"
 #include "server/core/worker_pool.h"
 #include "server/device/executor.h"
@@ -75,7 +74,7 @@ struct SchedulerState {
   std::int64_t load() const { return queued + lanes_in_use; }
 };
 
-class DeviceScheduler {
+class DeviceScheduler final : public Submitter {
  public:
   // Makes the lanes and starts their threads. `executor` must outlive the scheduler.
   static absl::StatusOr<std::unique_ptr<DeviceScheduler>> Create(Executor& executor,
@@ -86,21 +85,11 @@ class DeviceScheduler {
                                                      const SchedulerOptions& options);
 
   // Drains, and ends when all that was accepted is done. REQUIRES: no Submit runs or comes.
-  ~DeviceScheduler();
+  ~DeviceScheduler() override;
 
-  // Queues `task`, or, when it may run inline and the device says that it is small enough, runs it
-  // and may call OnDone before returning, of a batch for others too. RESOURCE_EXHAUSTED with
-  // RetryLater: the queue is full. UNAVAILABLE: draining, or the device is lost. What its token
-  // says, if nobody wants it any more and it would have to queue.
-  absl::Status Submit(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // What Submit would say now of a task for a lane, because of the device or the queue.
-  absl::Status CheckRoom() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Takes `task` back if it has not begun: then it is the caller's again and OnDone will not come.
-  // False when a lane has it or had it; such a task ends by itself once its token is cancelled, or
-  // its payload has failed.
-  bool Withdraw(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckRoom(const Task& task) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Submit(Task* task) override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw(Task* task) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // From now on. What waits stays, even above the new limit.
   void SetQueueDepthMax(int queue_depth_max) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -46,10 +46,14 @@ Scheduler::~Scheduler() {
       +[](decltype(splits_)* splits) { return splits->empty(); }, &splits_));
 }
 
-absl::Status Scheduler::CheckRoom(const Task& task) { return HomeOf(task).CheckRoom(); }
+Submitter& Scheduler::submitter() {
+  if (devices_.size() == 1) return *devices_.front();
+  return *this;
+}
+
+absl::Status Scheduler::CheckRoom(const Task& task) { return HomeOf(task).CheckRoom(task); }
 
 absl::Status Scheduler::Submit(Task* task) {
-  if (devices_.size() == 1) return devices_.front()->Submit(task);
   if (std::unique_ptr<SplitRun> split = Split(*this, *task); split != nullptr) {
     return SubmitSplit(task, std::move(split));
   }

@@ -1,8 +1,7 @@
 // All devices of the server: every task goes to the least loaded one that is not lost, or to the
 // one that it names, or, when its tensor lies on several, to all of these (split_run.h).
 //
-// Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for the contract of
-// Submit, Withdraw and Drain.
+// Step of a request: 2, decide. Safe from any thread. See device_scheduler.h for Drain.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULER_H_
 #define WARPFOLD_SERVER_CORE_SCHEDULER_H_
 
@@ -16,12 +15,13 @@
 #include "absl/synchronization/mutex.h"
 #include "server/core/device_scheduler.h"
 #include "server/core/split_run.h"
+#include "server/core/submitter.h"
 #include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
-class Scheduler final : private SplitHost {
+class Scheduler final : public Submitter, private SplitHost {
  public:
   // One DeviceScheduler per executor, at least one; the executors must outlive the scheduler. A
   // device without memory for its lanes is lost from the start (`options.on_lost` is called) unless
@@ -39,10 +39,12 @@ class Scheduler final : private SplitHost {
   void Lose(const DeviceInfo& device, const absl::Status& why);
   bool IsLost(const DeviceInfo& device) const;
 
-  // What Submit would say now of a task whose bytes are still to come, which is not submitted.
-  absl::Status CheckRoom(const Task& task);
-  absl::Status Submit(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Withdraw(Task* task) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Where there is one device, its own.
+  Submitter& submitter();
+
+  absl::Status CheckRoom(const Task& task) override;
+  absl::Status Submit(Task* task) override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Withdraw(Task* task) override ABSL_LOCKS_EXCLUDED(mutex_);
   void SetQueueDepthMax(int queue_depth_max);
   void Drain();
 

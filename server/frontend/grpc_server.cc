@@ -123,7 +123,7 @@ class GrpcServerImpl final : public GrpcServer {
                   .callers = callers_,
                   .security_warnings = security_warnings_,
                   .admission = admission,
-                  .scheduler = scheduler,
+                  .scheduler = scheduler.submitter(),
                   .tensors = tensors,
                   .regions = regions,
                   .watchdog = watchdog_,

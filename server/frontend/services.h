@@ -11,7 +11,7 @@
 #include "server/core/in_force.h"
 #include "server/core/limits.h"
 #include "server/core/region_table.h"
-#include "server/core/scheduler.h"
+#include "server/core/submitter.h"
 #include "server/core/tensor_table.h"
 #include "server/core/upload_places.h"
 #include "server/core/watchdog.h"
@@ -27,7 +27,7 @@ struct Services {
   const InForce<CallerTable>& callers;
   const InForce<std::vector<std::string>>& security_warnings;  // GetServerInfo's
   AdmissionController& admission;
-  Scheduler& scheduler;
+  Submitter& scheduler;
   TensorTable& tensors;
   RegionTable& regions;
   Watchdog& watchdog;
