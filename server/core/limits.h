@@ -53,7 +53,7 @@ struct Limits {
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   std::int64_t max_batch_requests = 256;  // of small tensors that a device takes together
   std::int64_t max_batch_bytes = std::int64_t{1} << 20;
-  // How long, and how slow, a client may be: wait_limits.h.
+  // How long, and how slow, a client may be.
   std::chrono::milliseconds queue_timeout{30000};
   std::chrono::milliseconds stream_idle_timeout{30000};
   std::chrono::milliseconds message_timeout{120'000};
@@ -61,7 +61,29 @@ struct Limits {
   std::int64_t min_bytes_per_s = std::int64_t{256} << 10;
   ResidentLimits resident;
   RegionLimits regions;
+
+  // How long the server waits, all in all, for the chunks of a stream that has brought `bytes`.
+  std::chrono::milliseconds ReadTimeout(std::int64_t bytes) const {
+    return stream_idle_timeout + TransferTime(bytes);
+  }
+  // How long the client may take to read an answer of `bytes`.
+  std::chrono::milliseconds WriteTimeout(std::int64_t bytes) const {
+    return write_idle_timeout + TransferTime(bytes);
+  }
+
+ private:
+  std::chrono::milliseconds TransferTime(std::int64_t bytes) const {
+    return std::chrono::milliseconds(bytes * 1000 / min_bytes_per_s);
+  }
 };
+
+// How long it may take while others are refused for want of bytes: a second, and the rate of a fast
+// network.
+inline constexpr std::chrono::milliseconds kPressedWriteIdle{1000};
+inline constexpr std::int64_t kPressedBytesPerS = std::int64_t{64} << 20;
+constexpr std::chrono::milliseconds PressedWriteTimeout(std::int64_t bytes) {
+  return kPressedWriteIdle + std::chrono::milliseconds(bytes * 1000 / kPressedBytesPerS);
+}
 
 }  // namespace warpfold
 

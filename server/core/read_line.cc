@@ -17,6 +17,21 @@ constexpr std::int64_t kNoEra = -1;
 
 }  // namespace
 
+std::int64_t ReadLine::Turns::Count(std::int64_t now) {
+  Forget(now);
+  return counts_[0] + counts_[1];
+}
+
+void ReadLine::Turns::Begin(std::int64_t now) {
+  Forget(now);
+  ++Of(now);
+}
+
+void ReadLine::Turns::End(std::int64_t begun, std::int64_t now) {
+  Forget(now);
+  if (begun >= now - 1) --Of(begun);
+}
+
 void ReadLine::Turns::Forget(std::int64_t now) {
   if (now > last_) Of(now) = 0;
   if (now > last_ + 1) Of(now - 1) = 0;

@@ -69,18 +69,9 @@ class ReadLine {
   // Turns by the era in which they began: they count in that and in the next.
   class Turns {
    public:
-    std::int64_t Count(std::int64_t now) {
-      Forget(now);
-      return counts_[0] + counts_[1];
-    }
-    void Begin(std::int64_t now) {
-      Forget(now);
-      ++Of(now);
-    }
-    void End(std::int64_t begun, std::int64_t now) {
-      Forget(now);
-      if (begun >= now - 1) --Of(begun);
-    }
+    std::int64_t Count(std::int64_t now);
+    void Begin(std::int64_t now);
+    void End(std::int64_t begun, std::int64_t now);
 
    private:
     std::int64_t& Of(std::int64_t era) { return counts_[static_cast<std::size_t>(era % 2)]; }

@@ -68,9 +68,10 @@ void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
                         AdmissionTicket held) {
   record_.Handled(status.code());
   answer_bytes_ = status.ok() ? answer.Length() : 0;
+  const auto bytes = static_cast<std::int64_t>(answer_bytes_);
   held_ = std::move(held);
-  held_.Answered(static_cast<std::int64_t>(answer_bytes_), call_bytes());
-  write_timeout_ = WriteTimeout(services_.limits.Get(), answer_bytes_);
+  held_.Answered(bytes, call_bytes());
+  write_timeout_ = services_.limits.Get().WriteTimeout(bytes);
   holds_bytes_ = !held_.is_empty();
   if (holds_bytes_) {
     LeaveOpen();
@@ -79,7 +80,7 @@ void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
   }
   sending_ = true;
   OverdueIn(write_timeout_);
-  services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(answer_bytes_));
+  services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(bytes));
   Finish(status, answer);
 }
 

@@ -114,7 +114,7 @@ absl::StatusOr<const Caller*> Identify(const CallerTable& callers, const std::st
 Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
                            const grpc::CallbackServerContext& context) {
   const Asks asks = AsksOf(method);
-  if (callers.asks_nobody() || !asks.for_a_caller) return {&Everyone(), absl::OkStatus()};
+  if (!asks.for_a_caller) return {&Everyone(), absl::OkStatus()};
   const absl::StatusOr<const Caller*> caller = Identify(callers, listener, context);
   if (!caller.ok()) return {&Nobody(), caller.status()};
   if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) {

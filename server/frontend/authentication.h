@@ -20,8 +20,8 @@ struct Authenticated {
 };
 
 // The caller by the name of its certificate, else by its bearer token, else by the listener that it
-// came by, else the anonymous one; Everyone() where nobody is asked, and for calls that probes
-// make. Valid as long as `callers`. UNAUTHENTICATED `authorization`: a token that is unknown, or
+// came by, else the anonymous one; Everyone() for calls that probes make. Valid as long as
+// `callers`, which asks somebody. UNAUTHENTICATED `authorization`: a token that is unknown, or
 // none where one is needed. PERMISSION_DENIED: the caller's scopes do not hold the method's.
 Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
                            const grpc::CallbackServerContext& context);

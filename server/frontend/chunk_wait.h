@@ -31,7 +31,7 @@ class ChunkWait {
     absl::MutexLock lock(&mutex_);
     is_waiting_ = true;
     begin_ = now;
-    const Milliseconds left = ReadTimeout(limits, received_bytes_) - waited_;
+    const Milliseconds left = limits.ReadTimeout(received_bytes_) - waited_;
     is_rate_first_ = left < limits.stream_idle_timeout;
     max_ = std::min(left, limits.stream_idle_timeout);
     return has_place_ ? std::min(max_, place_left_) : max_;

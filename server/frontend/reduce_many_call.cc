@@ -303,10 +303,12 @@ void ReduceManyCall::Watch(std::size_t in_flight) {
     case Waits::kForMessage:
       services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
       return services_.watchdog.DueIn(*this, limits.message_timeout);
-    case Waits::kForWrite:
-      write_timeout_ = WriteTimeout(limits, writing_bytes_);
-      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(writing_bytes_));
+    case Waits::kForWrite: {
+      const auto bytes = static_cast<std::int64_t>(writing_bytes_);
+      write_timeout_ = limits.WriteTimeout(bytes);
+      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(bytes));
       return services_.watchdog.DueIn(*this, write_timeout_);
+    }
   }
 }
 

@@ -40,7 +40,8 @@ void StreamedCall::WriteAnswer(const google::protobuf::MessageLite& answer) {
   if (const absl::Status encoded = Encode(answer, &bytes); !encoded.ok()) return End(encoded);
   doing_ = Doing::kWriting;
   writing_bytes_ = bytes.Length();
-  write_timeout_ = WriteTimeout(call_services().limits.Get(), writing_bytes_);
+  write_timeout_ =
+      call_services().limits.Get().WriteTimeout(static_cast<std::int64_t>(writing_bytes_));
   OverdueIn(write_timeout_);
   Write(bytes);
 }

@@ -15,13 +15,6 @@ absl::Status NothingCame(Services& services, Field field) {
                  "nothing came for ", services.limits.Get().stream_idle_timeout.count(), " ms"))));
 }
 
-std::chrono::milliseconds TransferTime(const Limits& limits, std::int64_t bytes) {
-  return std::chrono::milliseconds(bytes * 1000 / limits.min_bytes_per_s);
-}
-
-constexpr std::chrono::milliseconds kPressedWriteIdle{1000};
-constexpr std::size_t kPressedBytesPerS = std::size_t{64} << 20;
-
 void LogUnread(Services& services, Method method, const Peer& peer, std::chrono::milliseconds limit,
                const std::string& why) {
   LogCall(services.access_log, method,
@@ -58,18 +51,6 @@ absl::Status ChunksTooSlow(Services& services) {
                                      " bytes/s for too long (--min-bytes-per-s)"))));
 }
 
-std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes) {
-  return limits.stream_idle_timeout + TransferTime(limits, bytes);
-}
-
-std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes) {
-  return limits.write_idle_timeout + TransferTime(limits, static_cast<std::int64_t>(bytes));
-}
-
-std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes) {
-  return kPressedWriteIdle + std::chrono::milliseconds(bytes * 1000 / kPressedBytesPerS);
-}
-
 void CountWriteOverdue(Services& services, Method method, const Peer& peer,
                        std::chrono::milliseconds limit, std::size_t bytes) {
   services.metrics.CountTimeout(Timeout::kWrite);
@@ -79,7 +60,7 @@ void CountWriteOverdue(Services& services, Method method, const Peer& peer,
 
 void CountWritePressed(Services& services, Method method, const Peer& peer, std::size_t bytes) {
   services.metrics.CountTimeout(Timeout::kWritePressed);
-  LogUnread(services, method, peer, PressedWriteTimeout(bytes),
+  LogUnread(services, method, peer, PressedWriteTimeout(static_cast<std::int64_t>(bytes)),
             absl::StrCat(" while others were refused (", kPressedWriteIdle.count(), " ms and ",
                          bytes, " bytes at ", kPressedBytesPerS, " bytes/s)"));
 }

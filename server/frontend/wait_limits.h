@@ -1,4 +1,4 @@
-// How long the server waits for a client, and what it says and counts when that was too long.
+// What the server says and counts when it has waited too long for a client.
 //
 // Step of a request: 1 and the way back. Safe from any thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_WAIT_LIMITS_H_
@@ -10,7 +10,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/core/limits.h"
 #include "server/frontend/services.h"
 #include "server/observe/method.h"
 
@@ -26,15 +25,6 @@ absl::Status GaveWay(Services& services);
 absl::Status HeaderOverdue(Services& services);
 absl::Status ChunkOverdue(Services& services);
 absl::Status ChunksTooSlow(Services& services);
-
-// How long the server waits, all in all, for the chunks of a stream that has brought `bytes`.
-std::chrono::milliseconds ReadTimeout(const Limits& limits, std::int64_t bytes);
-
-// How long the client may take to read an answer of `bytes`.
-std::chrono::milliseconds WriteTimeout(const Limits& limits, std::size_t bytes);
-
-// The same while others are refused for want of bytes: a second, and the rate of a fast network.
-std::chrono::milliseconds PressedWriteTimeout(std::size_t bytes);
 
 // Each counts, and writes to the log, that the client `peer`, of `method`, did not read its
 // answer of `bytes` in time: in `limit`, a WriteTimeout, or in the time that it has while others
