@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -39,15 +38,28 @@ bool IsLoopback(const sockaddr& address) {
 bool HostPort::is_every_address() const { return host == "0.0.0.0" || host == "::"; }
 
 bool HostPort::is_loopback() const {
+  const std::vector<SocketAddress> addresses = Resolve(*this);
+  return !addresses.empty() &&
+         std::all_of(addresses.begin(), addresses.end(),
+                     [](const SocketAddress& address) { return IsLoopback(*address.get()); });
+}
+
+std::vector<SocketAddress> Resolve(const HostPort& address) {
   addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
+  std::vector<SocketAddress> addresses;
+  if (getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found) != 0) {
+    return addresses;
+  }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    if (!IsLoopback(*one->ai_addr)) return false;
+    SocketAddress& copy = addresses.emplace_back();
+    copy.size = one->ai_addrlen;
+    std::memcpy(&copy.storage, one->ai_addr, one->ai_addrlen);
   }
-  return true;
+  return addresses;
 }
 
 std::optional<HostPort> ParseHostPort(const std::string& text) {

@@ -2,8 +2,11 @@
 #ifndef WARPFOLD_SERVER_HOST_PORT_H_
 #define WARPFOLD_SERVER_HOST_PORT_H_
 
+#include <sys/socket.h>
+
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -19,6 +22,18 @@ struct HostPort {
   // the system what a name stands for, and may wait.
   bool is_loopback() const;
 };
+
+// One of the system's, with its port.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+// What `address` stands for: several where a name does. Empty: nothing, or not known now. Asks the
+// system what a name stands for, and may wait.
+std::vector<SocketAddress> Resolve(const HostPort& address);
 
 // None: no number of 0 to 65535 behind the last ':', an IPv6 address without brackets, anything
 // else in them, or a host with a blank. The host may be empty.

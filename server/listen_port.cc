@@ -1,6 +1,5 @@
 #include "server/listen_port.h"
 
-#include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,10 +8,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,13 +19,13 @@
 namespace warpfold {
 namespace {
 
-int ListenError(const addrinfo& address) {
-  const int descriptor = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int ListenError(const SocketAddress& address) {
+  const int descriptor = socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return errno;
   // As servers do: a port that closed a moment ago is free.
   const int on = 1;
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  int error = bind(descriptor, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
+  int error = bind(descriptor, address.get(), address.size) == 0 ? 0 : errno;
   // Two may bind a port with that option; the second cannot listen.
   if (error == 0 && listen(descriptor, 1) != 0) error = errno;
   close(descriptor);
@@ -92,19 +91,11 @@ std::optional<PortHolder> FindPortHolder(int port) {
 }
 
 int ListenError(const HostPort& address) {
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) !=
-      0) {
-    return EADDRNOTAVAIL;
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+  const std::vector<SocketAddress> addresses = Resolve(address);
   // A name may have an address that this host lacks, such as ::1, beside one that it has.
-  int error = 0;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const int failed = ListenError(*one);
+  int error = addresses.empty() ? EADDRNOTAVAIL : 0;
+  for (const SocketAddress& one : addresses) {
+    const int failed = ListenError(one);
     if (failed == 0) return 0;
     if (error != EADDRINUSE) error = failed;
   }

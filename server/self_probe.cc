@@ -1,6 +1,5 @@
 #include "server/self_probe.h"
 
-#include <netdb.h>
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -34,9 +33,8 @@ constexpr std::size_t kFrameHeaderBytes = 9;  // its fourth is the frame's type
 constexpr char kSettingsFrame = 4;
 constexpr char kTlsHandshake = 22;  // the first byte of a record
 
-struct SocketAddress {
-  sockaddr_storage at{};
-  socklen_t size = 0;
+struct ProbedSocket {
+  SocketAddress at;
   // A name may have addresses at which the server does not listen. One that has answered has to
   // answer again.
   bool has_answered = false;
@@ -44,44 +42,30 @@ struct SocketAddress {
 
 // One of the server's, which is several of the system's where it is a name.
 struct ProbedAddress {
-  std::vector<SocketAddress> sockets;
+  std::vector<ProbedSocket> sockets;
   bool uses_tls = false;
 };
 
-SocketAddress CopyOf(const void* at, socklen_t size) {
-  SocketAddress address{.size = size};
-  std::memcpy(&address.at, at, size);
-  return address;
-}
-
 std::vector<SocketAddress> SocketsOf(const UnixSocket& socket) {
   const sockaddr_un at = AddressOf(socket);
-  return {CopyOf(&at, sizeof(at))};
+  SocketAddress address{.size = sizeof(at)};
+  std::memcpy(&address.storage, &at, sizeof(at));
+  return {address};
 }
 
 std::vector<SocketAddress> SocketsOf(const HostPort& address) {
-  const HostPort listen = Reachable(address);
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  std::vector<SocketAddress> addresses;
-  if (getaddrinfo(listen.host.c_str(), absl::StrCat(listen.port).c_str(), &hints, &found) != 0) {
-    return addresses;
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    addresses.push_back(CopyOf(one->ai_addr, one->ai_addrlen));
-  }
-  return addresses;
+  return Resolve(Reachable(address));
 }
 
-std::vector<ProbedAddress> Resolve(const SelfProbeOptions& options) {
+std::vector<ProbedAddress> ProbedOf(const SelfProbeOptions& options) {
   std::vector<ProbedAddress> probed;
   for (const ListenAddress& address : options.addresses) {
-    probed.push_back(
-        {.sockets = std::visit([](const auto& at) { return SocketsOf(at); }, address.at),
-         .uses_tls = options.uses_tls && address.tcp() != nullptr});
+    ProbedAddress& added = probed.emplace_back();
+    added.uses_tls = options.uses_tls && address.tcp() != nullptr;
+    for (const SocketAddress& socket :
+         std::visit([](const auto& at) { return SocketsOf(at); }, address.at)) {
+      added.sockets.push_back({socket});
+    }
   }
   return probed;
 }
@@ -111,7 +95,7 @@ class Prober final : public SelfProbe {
       : options_(std::move(options)),
         wake_(std::move(wake)),
         tls_(options_.uses_tls ? SSL_CTX_new(TLS_client_method()) : nullptr, SSL_CTX_free),
-        addresses_(Resolve(options_)),
+        addresses_(ProbedOf(options_)),
         thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
   ~Prober() override {
@@ -147,8 +131,8 @@ class Prober final : public SelfProbe {
   absl::Status Probe(ProbedAddress& address) const {
     absl::Status failed;
     bool has_answered = false;
-    for (SocketAddress& socket : address.sockets) {
-      const absl::Status status = Probe(socket, address.uses_tls);
+    for (ProbedSocket& socket : address.sockets) {
+      const absl::Status status = Probe(socket.at, address.uses_tls);
       if (status.ok()) {
         socket.has_answered = has_answered = true;
       } else if (failed.ok() || socket.has_answered) {
@@ -166,9 +150,9 @@ class Prober final : public SelfProbe {
     if (hello.empty()) return Unreached("TLS", "no hello");
     const ProbeClock::time_point end = ProbeClock::now() + options_.timeout;
     const OwnedDescriptor client(
-        socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (client.get() < 0) return Unreached("socket", std::strerror(errno));
-    if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address.at), address.size) != 0) {
+    if (connect(client.get(), address.get(), address.size) != 0) {
       if (errno != EINPROGRESS) return Unreached("connect", std::strerror(errno));
       if (!Await(pollfd{client.get(), POLLOUT, 0}, end)) return Unreached("connect", "no answer");
       int error = 0;

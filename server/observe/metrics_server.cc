@@ -1,6 +1,5 @@
 #include "server/observe/metrics_server.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -46,14 +45,13 @@ absl::Status CannotListen(const std::string& address, const char* why) {
 }
 
 // errno says why on a negative one.
-OwnedDescriptor ListenAt(const addrinfo& at) {
+OwnedDescriptor ListenAt(const SocketAddress& at) {
   OwnedDescriptor listener(
-      socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, at.ai_protocol));
+      socket(at.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.get() < 0) return listener;
   const int on = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(listener.get(), at.ai_addr, at.ai_addrlen) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
+  if (bind(listener.get(), at.get(), at.size) != 0 || listen(listener.get(), kBacklog) != 0) {
     return OwnedDescriptor(-1);
   }
   return listener;
@@ -61,17 +59,12 @@ OwnedDescriptor ListenAt(const addrinfo& at) {
 
 // A name may have addresses of both families: IPv4 first, as those who scrape do.
 absl::StatusOr<OwnedDescriptor> ListenOn(const std::string& address) {
-  const HostPort at = *ParseHostPort(address);
+  std::vector<SocketAddress> found = Resolve(*ParseHostPort(address));
+  std::stable_partition(found.begin(), found.end(),
+                        [](const SocketAddress& at) { return at.get()->sa_family == AF_INET; });
   const char* why = "no such address";
-  for (const int family : {AF_INET, AF_INET6}) {
-    addrinfo hints{};
-    hints.ai_family = family;
-    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (getaddrinfo(at.host.c_str(), absl::StrCat(at.port).c_str(), &hints, &found) != 0) continue;
-    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
-    OwnedDescriptor listener = ListenAt(*found);
+  for (const SocketAddress& at : found) {
+    OwnedDescriptor listener = ListenAt(at);
     if (listener.get() >= 0) return listener;
     why = std::strerror(errno);
   }
