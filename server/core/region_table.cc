@@ -1,6 +1,7 @@
 #include "server/core/region_table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -207,9 +208,18 @@ void RegionTable::Unregister(const Caller& caller, const RegionName& name, Unreg
 }
 
 void RegionTable::UnregisterAll(RegionKind kind, const RegionName& name, Unregistered done) {
-  for (const RegionReport& region : List({.name = name.owner, .scopes = {}})) {
-    if (region.kind == kind && (name.name.empty() || region.name == name)) Remove(region.name);
+  std::vector<SharedRegion> removed;  // which end without the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto at = regions_.lower_bound(name); at != regions_.end();) {
+      auto& [found, region] = *at;
+      if (found.owner != name.owner || (!name.name.empty() && found != name)) break;
+      const bool is_meant = region != nullptr && region->kind == kind;
+      if (is_meant) removed.push_back(std::move(region));
+      at = is_meant ? regions_.erase(at) : std::next(at);
+    }
   }
+  removed.clear();  // the last ones: they close before `done`
   closing_.Run([done = std::move(done)] { done(absl::OkStatus()); });
 }
 

@@ -63,16 +63,16 @@ class RegionTableTest : public ::testing::Test {
     done.WaitForNotification();
     return status;
   }
-  void UnregisterAll(RegionKind kind, const std::string& name) {
+  void UnregisterAll(RegionKind kind, const RegionName& name) {
     absl::Notification done;
-    table_->UnregisterAll(kind, {"", name}, [&](const absl::Status& status) {
+    table_->UnregisterAll(kind, name, [&](const absl::Status& status) {
       EXPECT_TRUE(status.ok()) << status;
       done.Notify();
     });
     done.WaitForNotification();
   }
   // Until what nobody uses any more is closed.
-  void AwaitClosed() { UnregisterAll(RegionKind::kSystem, "no such name"); }
+  void AwaitClosed() { UnregisterAll(RegionKind::kSystem, {"", "no such name"}); }
 
   // `field` begins the message.
   static void ExpectStatus(const absl::Status& status, StatusCode code, const std::string& field) {
@@ -317,11 +317,27 @@ TEST_F(RegionTableTest, AllOfOneKindEndAtOnce) {
   ASSERT_TRUE(table_->RegisterCuda({"", "a"}, "8 bytes.", 0, 8).ok());
   ASSERT_TRUE(table_->RegisterShared({"", "b"}, segment_.key(), 0, 8).ok());
   ASSERT_TRUE(table_->RegisterShared({"", "c"}, segment_.key(), 0, 8).ok());
-  UnregisterAll(RegionKind::kCuda, "b");
+  UnregisterAll(RegionKind::kCuda, {"", "b"});
   EXPECT_EQ(table_->List(Everyone()).size(), 3) << "another kind";
-  UnregisterAll(RegionKind::kSystem, "");
+  UnregisterAll(RegionKind::kSystem, {"", ""});
   ASSERT_EQ(table_->List(Everyone()).size(), 1);
   EXPECT_EQ(table_->List(Everyone())[0].name.name, "a");
+}
+
+// By owner and name the table is in order: what stands before and behind stays.
+TEST_F(RegionTableTest, AllIsAllOfTheOwner) {
+  const Caller admin{.name = "admin", .scopes = {Scope::kMemory, Scope::kAdmin}};
+  for (const char* owner : {"a", "b", "c"}) {
+    ASSERT_TRUE(table_->RegisterShared({owner, "x"}, segment_.key(), 0, 8).ok());
+  }
+  UnregisterAll(RegionKind::kSystem, {"b", "w"});
+  EXPECT_EQ(table_->List(admin).size(), 3);
+  UnregisterAll(RegionKind::kSystem, {"b", "x"});
+  ASSERT_EQ(table_->List(admin).size(), 2);
+  UnregisterAll(RegionKind::kSystem, {"a", ""});
+  ASSERT_EQ(table_->List(admin).size(), 1);
+  EXPECT_EQ(table_->List(admin)[0].name.owner, "c");
+  UnregisterAll(RegionKind::kSystem, {"c", ""});
 }
 
 TEST_F(RegionTableTest, ResultsGoToMemoryOnGpusWhereTheOperatorSaysSo) {
