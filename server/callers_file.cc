@@ -1,5 +1,7 @@
 #include "server/callers_file.h"
 
+#include <cstddef>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/regular_file.h"
@@ -58,6 +60,14 @@ void AddOpenMetrics(const Config& config, const CallerTable& callers,
                    " may read the metrics: ", asks ? As(*anonymous) : "--metrics-auth is off"));
 }
 
+// A line of the log is read by people.
+std::string FirstOf(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 16;
+  if (names.size() <= kMost) return absl::StrJoin(names, ", ");
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + kMost, ", "), " and ",
+                      names.size() - kMost, " more");
+}
+
 }  // namespace
 
 absl::StatusOr<CallerTable> ReadCallers(const std::string& path,
@@ -111,6 +121,14 @@ void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log) {
   for (const std::string& warning : SecurityWarnings(config, callers)) {
     log.Write(LogLevel::kWarning, warning);
   }
+}
+
+void SayWhoChanged(const CallerChanges& changes, Log& log) {
+  if (changes.empty()) return;
+  log.Write(LogLevel::kInfo, "callers changed",
+            {{"added", FirstOf(changes.added)},
+             {"removed", FirstOf(changes.removed)},
+             {"changed", FirstOf(changes.changed)}});
 }
 
 }  // namespace warpfold

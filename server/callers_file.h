@@ -30,6 +30,9 @@ std::vector<std::string> SecurityWarnings(const Config& config, const CallerTabl
 // Logs how many callers there are, and the warnings.
 void SayWhoMayCall(const Config& config, const CallerTable& callers, Log& log);
 
+// Logs who has come, gone or changed; nothing where nobody has.
+void SayWhoChanged(const CallerChanges& changes, Log& log);
+
 }  // namespace warpfold
 
 #endif  // WARPFOLD_SERVER_CALLERS_FILE_H_

@@ -314,6 +314,7 @@ void Server::Reload(const absl::StatusOr<Config>& next) {
   TakeReloadable(*next, config_);
   TakeLimits();
   SayWhoMayCall(config_, *callers, log_);
+  SayWhoChanged(callers->Since(grpc_->callers()), log_);
   grpc_->SetAdmitted(Admit(*std::move(callers)));
   access_log_.SetOptions(config_.access_log_options());
   log_.SetLevel(config_.log_level);

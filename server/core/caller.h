@@ -46,6 +46,7 @@ class ScopeSet {
   constexpr bool Has(Scope scope) const {
     return (bits_ >> static_cast<unsigned>(scope) & 1U) != 0;
   }
+  constexpr bool operator==(const ScopeSet&) const = default;
 
  private:
   unsigned bits_ = 0;

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,15 @@ absl::StatusOr<ScopeSet> ReadScopes(absl::string_view text) {
     return Bad("scopes: admin goes with resident or memory, which hold its methods");
   }
   return scopes;
+}
+
+// Adds whoever has a key in `some` that is not theirs in `others`.
+template <typename Map>
+void AddMoved(const Map& some, const Map& others, std::set<std::string>& names) {
+  for (const auto& [key, caller] : some) {
+    const auto found = others.find(key);
+    if (found == others.end() || found->second->name != caller->name) names.insert(caller->name);
+  }
 }
 
 }  // namespace
@@ -178,6 +189,33 @@ void CallerTable::KeepUse(const CallerTable& before) {
       if (known.name == caller.name) caller.use = known.use;
     }
   }
+}
+
+CallerChanges CallerTable::Since(const CallerTable& before) const {
+  std::set<std::string> differing;
+  for (const auto& [some, others] : {std::pair(this, &before), std::pair(&before, this)}) {
+    AddMoved(some->by_token_, others->by_token_, differing);
+    AddMoved(some->by_certificate_, others->by_certificate_, differing);
+    AddMoved(some->by_listener_, others->by_listener_, differing);
+  }
+  std::map<std::string, ScopeSet> gone;
+  for (const Caller& caller : before.callers_) gone.emplace(caller.name, caller.scopes);
+  CallerChanges changes;
+  for (const Caller& caller : callers_) {
+    const auto known = gone.find(caller.name);
+    if (known == gone.end()) {
+      changes.added.push_back(caller.name);
+      continue;
+    }
+    if (known->second != caller.scopes || differing.contains(caller.name)) {
+      changes.changed.push_back(caller.name);
+    }
+    gone.erase(known);
+  }
+  for (const auto& [name, scopes] : gone) changes.removed.push_back(name);
+  std::sort(changes.added.begin(), changes.added.end());
+  std::sort(changes.changed.begin(), changes.changed.end());
+  return changes;
 }
 
 const Caller* CallerTable::OfToken(absl::string_view token) const {

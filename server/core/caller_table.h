@@ -35,6 +35,15 @@ std::optional<absl::string_view> BearerToken(absl::string_view authorization);
 // blank.
 absl::Status CheckToken(absl::string_view token);
 
+// Names of callers, each list in order.
+struct CallerChanges {
+  std::vector<std::string> added;
+  std::vector<std::string> removed;
+  std::vector<std::string> changed;  // what they may do, or what tells them apart
+
+  bool empty() const { return added.empty() && removed.empty() && changed.empty(); }
+};
+
 class CallerTable {
  public:
   // Of a server that asks nobody: all callers are Everyone().
@@ -49,6 +58,8 @@ class CallerTable {
 
   // Callers who are in `before`, too, hold here what they hold there.
   void KeepUse(const CallerTable& before);
+
+  CallerChanges Since(const CallerTable& before) const;
 
   bool asks_nobody() const { return callers_.empty(); }
   std::size_t count() const { return callers_.size(); }

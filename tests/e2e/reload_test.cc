@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/channel.h"
 #include "tests/e2e/certificates.h"
 #include "tests/e2e/served_test.h"
@@ -147,6 +148,13 @@ TEST_F(ReloadTest, CallersAreThoseOfTheFileAndAWrongOneChangesNothing) {
   Reload(kTaken);
   EXPECT_EQ(code_of("token-of-the-first-one"), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code_of("token-of-the-second-one"), grpc::StatusCode::OK);
+  EXPECT_TRUE(Logged("callers changed added=\"second\" removed=\"first\" changed=\"\""));
+  std::string many = kSecond;
+  for (int i = 10; i < 27; ++i)
+    many += absl::StrCat("caller=c", i, " certificate=", i, " scopes=reduce\n");
+  Write("callers", many);
+  Reload(kTaken);
+  EXPECT_TRUE(Logged("c23, c24, c25 and 1 more\" removed=\"\" changed=\"\""));
 }
 
 class TlsReloadTest : public ReloadTest {

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/core/in_force.h"
 
 namespace warpfold {
@@ -55,6 +58,43 @@ TEST(CallerTableTest, FindsCallersByTokenAndCertificate) {
   EXPECT_EQ(table.count(), 2U);
   EXPECT_TRUE(table.has_tokens());
   EXPECT_FALSE(table.asks_nobody());
+}
+
+TEST(CallerTableTest, ChangesAreToldByName) {
+  const std::string same = "caller=same certificate=same scopes=reduce\n";
+  const auto line = [](absl::string_view name, absl::string_view keys) {
+    return absl::StrCat("caller=", name, " ", keys, "\n");
+  };
+  const std::string token = absl::StrCat("token-sha256=", HexOf(kToken));
+  const std::string both = absl::StrCat(token, ",", HexOf(kOther));
+  const std::string other = absl::StrCat("token-sha256=", HexOf(kOther));
+  const auto changes = [&](const std::string& before, const std::string& after) {
+    const CallerChanges since = Parsed(same + after).Since(Parsed(same + before));
+    return absl::StrCat("+", absl::StrJoin(since.added, ","), " -",
+                        absl::StrJoin(since.removed, ","), " *", absl::StrJoin(since.changed, ","));
+  };
+  const std::string scopes = " scopes=reduce";
+  EXPECT_EQ(changes("", ""), "+ - *");
+  EXPECT_EQ(
+      changes(line("c", token + scopes), line("b", other + scopes) + line("a", token + scopes)),
+      "+a,b -c *");
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {token + scopes, token + " scopes=memory"},
+           {token + scopes, token + " scopes=reduce,memory"},
+           {token + scopes, other + scopes},
+           {token + scopes, both + scopes},
+           {both + scopes, token + scopes},
+           {token + scopes, token + " certificate=a" + scopes},
+           {token + " certificate=a" + scopes, token + " certificate=b" + scopes},
+           {token + " listener=unix:/run/a" + scopes, token + scopes}}) {
+    EXPECT_EQ(changes(line("c", before), line("c", after)), "+ - *c") << before << " " << after;
+  }
+  // Who takes another's token has changed, as has who had it.
+  EXPECT_EQ(changes(line("a", token + scopes) + line("b", "certificate=b" + scopes),
+                    line("a", "certificate=a" + scopes) + line("b", token + scopes)),
+            "+ - *a,b");
+  EXPECT_EQ(Parsed(same).Since(CallerTable()).added, std::vector<std::string>{"same"});
+  EXPECT_TRUE(Parsed(same).Since(Parsed(same)).empty());
 }
 
 // A token whose hash is all zeros is not to be had, and the comparison with nobody's is no match.
