@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -42,6 +43,7 @@ struct ProbedSocket {
 
 // One of the server's, which is several of the system's where it is a name.
 struct ProbedAddress {
+  std::string name;
   std::vector<ProbedSocket> sockets;
   bool uses_tls = false;
 };
@@ -61,6 +63,7 @@ std::vector<ProbedAddress> ProbedOf(const SelfProbeOptions& options) {
   std::vector<ProbedAddress> probed;
   for (const ListenAddress& address : options.addresses) {
     ProbedAddress& added = probed.emplace_back();
+    added.name = ToString(address);
     added.uses_tls = options.uses_tls && address.tcp() != nullptr;
     for (const SocketAddress& socket :
          std::visit([](const auto& at) { return SocketsOf(at); }, address.at)) {
@@ -85,8 +88,8 @@ std::string TlsHello(SSL_CTX* context) {
   return size > 0 ? std::string(data, static_cast<std::size_t>(size)) : "";
 }
 
-absl::Status Unreached(absl::string_view step, absl::string_view why) {
-  return absl::UnavailableError(absl::StrCat(step, ": ", why));
+absl::Status Unreached(absl::string_view what, absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", why));
 }
 
 class Prober final : public SelfProbe {
@@ -122,7 +125,9 @@ class Prober final : public SelfProbe {
 
   absl::Status Probe() {
     for (ProbedAddress& address : addresses_) {
-      if (absl::Status status = Probe(address); !status.ok()) return status;
+      if (const absl::Status status = Probe(address); !status.ok()) {
+        return Unreached(address.name, status.message());
+      }
     }
     return absl::OkStatus();
   }

@@ -45,7 +45,7 @@ struct SelfProbeOptions {
   bool uses_tls = false;  // at those with a port
   std::chrono::milliseconds every{1000};
   std::chrono::milliseconds timeout{2000};
-  // Told of every probe, by the probe's own thread. OK, or UNAVAILABLE and why.
+  // Told of every probe, by the probe's own thread. OK, or UNAVAILABLE "ADDRESS: why".
   std::function<void(const absl::Status&, const Reach&)> on_probe;
 };
 

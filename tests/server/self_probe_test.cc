@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/grpcpp.h"
@@ -181,7 +182,8 @@ TEST(SelfProbeTest, EveryAddressHasToAnswer) {
   EXPECT_TRUE(probed.After(2).ok()) << probed.After(1);
   // Somebody takes the file away: nobody new can connect there.
   std::filesystem::remove(socket.path);
-  EXPECT_EQ(probed.After(4), absl::UnavailableError("connect: No such file or directory"));
+  EXPECT_EQ(probed.After(4), absl::UnavailableError(absl::StrCat(
+                                 "unix:", socket.path, ": connect: No such file or directory")));
   EXPECT_FALSE(probed.is_reachable());
 }
 
@@ -206,7 +208,8 @@ TEST(SelfProbeTest, ADeafPortIsNotReached) {
   for (const bool uses_tls : {false, true}) {
     Probed probed(
         {.addresses = At(deaf.port()), .uses_tls = uses_tls, .timeout = milliseconds(10)});
-    EXPECT_EQ(probed.After(3), absl::UnavailableError("answer: none within 10 ms"));
+    EXPECT_EQ(probed.After(3), absl::UnavailableError(absl::StrCat("127.0.0.1:", deaf.port(),
+                                                                   ": answer: none within 10 ms")));
     EXPECT_FALSE(probed.is_reachable());
   }
 }
@@ -217,7 +220,8 @@ TEST(SelfProbeTest, AServerThatComesBackIsReachedAgain) {
   Probed probed({.addresses = At(port)});
   EXPECT_TRUE(probed.After(1).ok());
   served = nullptr;
-  EXPECT_EQ(probed.After(4), absl::UnavailableError("connect: Connection refused"));
+  EXPECT_EQ(probed.After(4), absl::UnavailableError(absl::StrCat("127.0.0.1:", port,
+                                                                 ": connect: Connection refused")));
   served = std::make_unique<Served>("127.0.0.1:" + std::to_string(port));
   EXPECT_TRUE(probed.After(2).ok());
   EXPECT_TRUE(probed.is_reachable());
@@ -227,7 +231,8 @@ TEST(SelfProbeTest, AServerThatComesBackIsReachedAgain) {
 TEST(SelfProbeTest, WithoutDescriptorsItSaysSoAndGoesOn) {
   const Deaf deaf;
   Probed probed({.addresses = At(deaf.port()), .timeout = milliseconds(10)});
-  const absl::Status with = absl::UnavailableError("answer: none within 10 ms");
+  const std::string name = absl::StrCat("127.0.0.1:", deaf.port(), ": ");
+  const absl::Status with = absl::UnavailableError(name + "answer: none within 10 ms");
   EXPECT_EQ(probed.After(1), with);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -235,7 +240,7 @@ TEST(SelfProbeTest, WithoutDescriptorsItSaysSoAndGoesOn) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const absl::Status without = probed.After(2);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(without, absl::UnavailableError("socket: Too many open files"));
+  EXPECT_EQ(without, absl::UnavailableError(name + "socket: Too many open files"));
   EXPECT_EQ(probed.After(2), with);
 }
 
