@@ -19,70 +19,65 @@ namespace {
 
 constexpr std::int64_t kSlabUnit = 64 << 10;
 
-absl::Status InRange(const ConfigOption& option, const Config& config) {
+std::optional<BadOption> FindOutOfRange(const ConfigOption& option, const Config& config) {
   return std::visit(
-      [&](auto field) {
+      [&](auto field) -> std::optional<BadOption> {
         if constexpr (std::is_integral_v<std::decay_t<decltype(config.*field)>>) {
           if (const std::string problem = RangeProblem(option, config.*field); !problem.empty()) {
-            return absl::InvalidArgumentError(absl::StrCat(option.name, ": ", problem));
+            return BadOption{option.name, problem};
           }
         }
-        return absl::OkStatus();
+        return std::nullopt;
       },
       option.field);
 }
 
-absl::Status Named(const char* option, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(option, ": ", status.message()));
-}
-
-absl::Status CheckAddresses(const Config& config) {
+std::optional<BadOption> FindBadAddress(const Config& config) {
   const absl::StatusOr<std::vector<ListenAddress>> listen =
       ParseListenAddresses(config.listen_address);
-  if (!listen.ok()) return Named("listen-address", listen.status());
-  if (!config.serves_metrics()) return absl::OkStatus();
+  if (!listen.ok()) return BadOption{"listen-address", std::string(listen.status().message())};
+  if (!config.serves_metrics()) return std::nullopt;
   const absl::StatusOr<HostPort> metrics = ParseOwnAddress(config.metrics_address);
-  if (!metrics.ok()) return Named("metrics-address", metrics.status());
+  if (!metrics.ok()) return BadOption{"metrics-address", std::string(metrics.status().message())};
   for (const ListenAddress& address : *listen) {
     const HostPort* tcp = address.tcp();
     if (tcp == nullptr || tcp->port != metrics->port || tcp->port == 0) continue;
     if (metrics->host == tcp->host || metrics->is_every_address() || tcp->is_every_address()) {
-      return absl::InvalidArgumentError(absl::StrCat("metrics-address: '", config.metrics_address,
-                                                     "' is the port of listen-address"));
+      return BadOption{"metrics-address", absl::StrCat("'", config.metrics_address,
+                                                       "' is the port of listen-address")};
     }
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 }  // namespace
 
-absl::Status Config::Validate() const {
-  if (absl::Status status = CheckAddresses(*this); !status.ok()) return status;
+std::optional<BadOption> Config::FindBad() const {
+  if (std::optional<BadOption> bad = FindBadAddress(*this); bad.has_value()) return bad;
   if (slab_bytes % kSlabUnit != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("slab-bytes: ", slab_bytes, " is not a multiple of ", kSlabUnit));
+    return BadOption{"slab-bytes", absl::StrCat(slab_bytes, " is not a multiple of ", kSlabUnit)};
   }
   if (tls_cert.empty() != tls_key.empty()) {
-    return absl::InvalidArgumentError("tls-key: goes with tls-cert, and one of them is missing");
+    return BadOption{"tls-key", "goes with tls-cert, and one of them is missing"};
   }
   if (!tls_client_ca.empty() && tls_cert.empty()) {
-    return absl::InvalidArgumentError("tls-client-ca: needs tls-cert and tls-key");
+    return BadOption{"tls-client-ca", "needs tls-cert and tls-key"};
   }
   if (metrics_tls == Switch::kOn && tls_cert.empty()) {
-    return absl::InvalidArgumentError("metrics-tls: needs tls-cert and tls-key");
+    return BadOption{"metrics-tls", "needs tls-cert and tls-key"};
   }
   if (metrics_auth == Switch::kOn && callers_file.empty()) {
-    return absl::InvalidArgumentError("metrics-auth: needs callers-file");
+    return BadOption{"metrics-auth", "needs callers-file"};
   }
   if (resident_ttl_ms > max_resident_ttl_ms) {
-    return absl::InvalidArgumentError(absl::StrCat("resident-ttl-ms: ", resident_ttl_ms,
-                                                   " is above max-resident-ttl-ms, ",
-                                                   max_resident_ttl_ms));
+    return BadOption{
+        "resident-ttl-ms",
+        absl::StrCat(resident_ttl_ms, " is above max-resident-ttl-ms, ", max_resident_ttl_ms)};
   }
   for (const ConfigOption& option : ConfigOptions()) {
-    if (absl::Status status = InRange(option, *this); !status.ok()) return status;
+    if (std::optional<BadOption> bad = FindOutOfRange(option, *this); bad.has_value()) return bad;
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 std::vector<ListenAddress> Config::listen_addresses() const {

@@ -6,10 +6,10 @@
 #define WARPFOLD_SERVER_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "server/core/limits.h"
 #include "server/device/backend.h"
 #include "server/listen_address.h"
@@ -22,6 +22,12 @@ namespace warpfold {
 enum class Compression { kRefused, kTaken };
 
 enum class Switch { kOff, kOn };
+
+// One whose value is refused.
+struct BadOption {
+  std::string name;  // "slab-bytes"
+  std::string why;
+};
 
 // The flag of each field is its name with dashes.
 struct Config {
@@ -111,10 +117,10 @@ struct Config {
   std::int64_t access_log_slow_ms = 1000;
   std::int64_t log_malformed_per_s = 10;
 
-  // OK, or INVALID_ARGUMENT whose message starts with the name of the bad field.
-  absl::Status Validate() const;
+  // None: each value is good, alone and beside the others.
+  std::optional<BadOption> FindBad() const;
 
-  std::vector<ListenAddress> listen_addresses() const;  // REQUIRES: Validate() is OK
+  std::vector<ListenAddress> listen_addresses() const;  // REQUIRES: FindBad() finds none
   bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
   // Streams of a device: `streams`, or what 0 comes to on kCuda or kCpu.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -111,7 +112,8 @@ std::vector<CLI::ConfigItem> ItemsOf(CLI::App& app) {
                       : app.get_config_formatter()->from_file(file);
 }
 
-// Where the value of an option comes from, " (in FILE)" or " (in VARIABLE)"; empty: the flags.
+// Where the value of an option comes from, " (in FILE)" or " (in VARIABLE)"; empty: the flags, or
+// the defaults.
 std::string Origin(CLI::App& app, const std::string& name,
                    const std::vector<std::string>& arguments) {
   const std::string flag = absl::StrCat("--", name);
@@ -121,7 +123,16 @@ std::string Origin(CLI::App& app, const std::string& name,
   for (const CLI::ConfigItem& item : ItemsOf(app)) {
     if (item.fullname() == name) return absl::StrCat(" (in ", FileOf(app), ")");
   }
-  return absl::StrCat(" (in ", EnvironmentName(name.c_str()), ")");
+  const std::string variable = EnvironmentName(name.c_str());
+  const char* const value = std::getenv(variable.c_str());
+  const bool is_given = value != nullptr && *value != '\0';
+  return is_given ? absl::StrCat(" (in ", variable, ")") : "";
+}
+
+absl::Status RefusedOption(CLI::App& app, const BadOption& bad,
+                           const std::vector<std::string>& arguments) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(bad.name, ": ", bad.why, Origin(app, bad.name, arguments)));
 }
 
 absl::Status UnknownKey(CLI::App& app) {
@@ -158,8 +169,7 @@ absl::Status ToStatus(CLI::App& app, const CLI::ParseError& error,
     const bool is_many = absl::StartsWith(absl::AsciiStrToLower(problem), "at most");
     problem = is_many ? "is given more than once" : "needs a value";
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": ", problem, Origin(app, name, arguments)));
+  return RefusedOption(app, {name, problem}, arguments);
 }
 
 // CLI11 2.1 refuses a variable's value that it cannot read; later ones pass it over in silence.
@@ -216,7 +226,8 @@ absl::Status ParseFlags(CLI::App& app, int argc, const char* const* argv, const 
     return ToStatus(app, error, arguments);
   }
   if (absl::Status status = CheckEnvironment(app); !status.ok()) return status;
-  return config.Validate();
+  const std::optional<BadOption> bad = config.FindBad();
+  return bad.has_value() ? RefusedOption(app, *bad, arguments) : absl::OkStatus();
 }
 
 absl::StatusOr<Config> ReadConfig(int argc, const char* const* argv) {

@@ -144,6 +144,27 @@ TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {
   unsetenv("WARPFOLD_STREAMS");
 }
 
+// Values that are wrong beside others, too.
+TEST(ConfigTest, ARefusedAddressSaysWhereItComesFrom) {
+  const UniqueTempFolder folder;
+  const std::string wrong = "listen-address: 'a' is no host:port with a port of 0 to 65535";
+  const std::string file = folder.Write("config.toml", "listen-address = 'a'\n");
+  EXPECT_EQ(Refusal({"--listen-address=a"}), wrong);
+  EXPECT_EQ(Refusal({"--config", file.c_str()}), wrong + " (in " + file + ")");
+  setenv("WARPFOLD_LISTEN_ADDRESS", "a", 1);
+  EXPECT_EQ(Refusal({}), wrong + " (in WARPFOLD_LISTEN_ADDRESS)");
+  EXPECT_EQ(Refusal({"--listen-address=a"}), wrong);
+  unsetenv("WARPFOLD_LISTEN_ADDRESS");
+  setenv("WARPFOLD_METRICS_ADDRESS", "127.0.0.1:50051", 1);
+  EXPECT_EQ(Refusal({}),
+            "metrics-address: '127.0.0.1:50051' is the port of listen-address (in "
+            "WARPFOLD_METRICS_ADDRESS)");
+  unsetenv("WARPFOLD_METRICS_ADDRESS");
+  setenv("WARPFOLD_TLS_CERT", "a.pem", 1);
+  EXPECT_EQ(Refusal({}), "tls-key: goes with tls-cert, and one of them is missing");
+  unsetenv("WARPFOLD_TLS_CERT");
+}
+
 TEST(ConfigTest, ARefusedValueSaysWhatWouldBeTaken) {
   EXPECT_EQ(Refusal({"--backend=abacus"}), "backend: 'abacus' is none of auto|cpu|cuda");
   EXPECT_EQ(Refusal({"--backend=1"}), "backend: '1' is none of auto|cpu|cuda");
