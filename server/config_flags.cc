@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <istream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -12,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -23,6 +26,21 @@ namespace warpfold {
 namespace {
 
 constexpr char kConfigFlag[] = "--config";
+constexpr char kList[] = "listen-address";  // the one option that may be several
+
+// Takes an array for the text that a flag has: `listen-address = ["A", "B"]` for "A, B".
+class ConfigFile final : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
+    for (CLI::ConfigItem& item : items) {
+      if (item.fullname() != kList) continue;
+      std::erase(item.inputs, "");  // what CLI11 2.1 sees in a blank before a comma
+      item.inputs = {absl::StrJoin(item.inputs, ", ")};
+    }
+    return items;
+  }
+};
 
 void AddFlag(CLI::App& app, const ConfigOption& option, Config& config) {
   std::visit(
@@ -65,6 +83,10 @@ std::string FileIn(const std::vector<std::string>& arguments) {
   return variable != nullptr ? variable : "";
 }
 
+absl::string_view KeyOf(absl::string_view line) {
+  return absl::StripAsciiWhitespace(line.substr(0, line.find('=')));
+}
+
 // What is wrong with a line that CLI11 takes for something else in silence; empty: nothing.
 std::string LineProblem(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
@@ -83,9 +105,11 @@ std::string LineProblem(absl::string_view line) {
     return absl::StrCat(value, " has no closing quote",
                         has_comment ? "; # begins a comment, in quotes too" : "");
   }
-  if (value.front() == '[' && value.back() != ']') {  // CLI11 reads on, over the next lines
-    return absl::StrCat(value, " needs quotes");
-  }
+  const bool is_open = value.front() == '[' && value.back() != ']';  // CLI11 reads on, line by line
+  const bool is_bare_list = KeyOf(line) == kList && !absl::StrContains("\"'`[", value.front()) &&
+                            value.find_first_of(", \t") != absl::string_view::npos;
+  if (is_open) return absl::StrCat(value, " needs quotes; an array ends on its line");
+  if (is_bare_list) return absl::StrCat(value, " needs quotes");
   return "";
 }
 
@@ -97,9 +121,14 @@ absl::Status CheckFile(const std::string& file) {
     return absl::InvalidArgumentError(absl::StrCat("config: ", text.status().message()));
   }
   int number = 0;
+  bool has_list = false;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
-    if (const std::string problem = LineProblem(line); !problem.empty()) {
+    std::string problem = LineProblem(line);
+    const bool is_list = KeyOf(line) == kList;
+    if (is_list && has_list) problem = absl::StrCat(kList, " is there twice");
+    has_list = has_list || is_list;
+    if (!problem.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ", line ", number, ": ", problem));
     }
   }
@@ -199,6 +228,7 @@ void AddFlags(CLI::App& app, Config& config) {
                  "TOML or INI file with any of these options, without dashes (Env:WARPFOLD_CONFIG)",
                  /*config_required=*/has_file);
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(std::make_shared<ConfigFile>());
 }
 
 absl::Status ParseFlags(CLI::App& app, int argc, const char* const* argv, const Config& config) {

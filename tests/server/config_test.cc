@@ -144,6 +144,32 @@ TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {
   unsetenv("WARPFOLD_STREAMS");
 }
 
+TEST(ConfigTest, AnArrayIsAList) {
+  const UniqueTempFolder folder;
+  const auto listen = [&folder](const std::string& text) {
+    const std::string file = folder.Write("config.toml", text);
+    const absl::StatusOr<Config> config = Read({"--config", file.c_str()});
+    return config.ok() ? config->listen_address : std::string(config.status().message());
+  };
+  const std::string both = "[::1]:1, unix:/a mode=0600";
+  for (const char* const text :
+       {"listen-address = [\"[::1]:1\", \"unix:/a mode=0600\"]\n",
+        "listen-address=['[::1]:1' , 'unix:/a mode=0600' ]  # two\r\nstreams = 3\n",
+        "listen-address = \"[::1]:1, unix:/a mode=0600\"\n"}) {
+    EXPECT_EQ(listen(text), both) << text;
+  }
+  EXPECT_EQ(listen("listen-address = ['a:1']"), "a:1");
+  EXPECT_EQ(listen("listen-address = a:1"), "a:1");
+  const std::string file = folder.Path("config.toml");
+  EXPECT_EQ(listen("listen-address = ['a:1', 'b']"),
+            "listen-address: 'b' is no host:port with a port of 0 to 65535 (in " + file + ")");
+  EXPECT_EQ(listen("listen-address = a:1, b:1"), file + ", line 1: a:1, b:1 needs quotes");
+  EXPECT_EQ(listen("listen-address = ['a:1',\n'b:1']"),
+            file + ", line 1: ['a:1', needs quotes; an array ends on its line");
+  EXPECT_EQ(listen("listen-address = 'a:1'\nlisten-address = 'b:1'"),
+            file + ", line 2: listen-address is there twice");
+}
+
 // Values that are wrong beside others, too.
 TEST(ConfigTest, ARefusedAddressSaysWhereItComesFrom) {
   const UniqueTempFolder folder;
