@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "server/open_files.h"
 
@@ -15,8 +16,8 @@ namespace {
 // An accepted socket has its listener's port, or path, for its own.
 bool IsOf(const sockaddr_storage& own, const ListenAddress& address) {
   if (const UnixSocket* socket = address.unix_socket(); socket != nullptr) {
-    return own.ss_family == AF_UNIX &&
-           socket->path == reinterpret_cast<const sockaddr_un&>(own).sun_path;
+    const std::string& name = socket->made_as.empty() ? socket->path : socket->made_as;
+    return own.ss_family == AF_UNIX && name == reinterpret_cast<const sockaddr_un&>(own).sun_path;
   }
   in_port_t port = 0;
   if (own.ss_family == AF_INET) {

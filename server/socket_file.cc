@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/owned_descriptor.h"
 
 namespace warpfold {
 namespace {
@@ -37,6 +37,10 @@ absl::StatusOr<gid_t> FindGroup(const UnixSocket& socket) {
                                         : std::string(std::strerror(error)));
 }
 
+std::string FolderOf(const UnixSocket& socket) {
+  return std::filesystem::path(socket.path).parent_path().string();
+}
+
 // "warpfold-server (pid 12)", who listens at what `client` is connected to.
 std::string NameOfListener(int client) {
   ucred listener{};
@@ -56,38 +60,68 @@ sockaddr_un AddressOf(const UnixSocket& socket) {
   return address;
 }
 
+absl::StatusOr<SocketFile> SocketFile::InItsFolder(const UnixSocket& socket) {
+  const std::string folder = FolderOf(socket);
+  OwnedDescriptor at(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (at.get() < 0) {
+    return Unavailable(socket, absl::StrCat(folder, ": ", std::strerror(errno)));
+  }
+  return SocketFile(socket, std::move(at));
+}
+
+std::string SocketFile::name() const {
+  return absl::StrCat("/proc/self/fd/", at_.get(), "/",
+                      std::filesystem::path(socket_.path).filename().string());
+}
+
 // The file by its descriptor, and not by its name: who may write the folder could put a link to
 // another file there meanwhile.
-absl::Status SetAccess(const UnixSocket& socket) {
-  const OwnedDescriptor file(open(socket.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+absl::Status SocketFile::Take() {
+  const OwnedDescriptor file(open(name().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  // What is in no folder has no file below it: from here on the name leads nowhere.
+  if (file.get() < 0 || dup3(file.get(), at_.get(), O_CLOEXEC) < 0) {
+    return Unavailable(socket_, std::strerror(errno));
+  }
   struct stat about {};
-  if (file.get() < 0 || fstat(file.get(), &about) != 0) {
-    return Unavailable(socket, std::strerror(errno));
-  }
+  if (fstat(at_.get(), &about) != 0) return Unavailable(socket_, std::strerror(errno));
   if (!S_ISSOCK(about.st_mode) || about.st_uid != geteuid()) {
-    return Unavailable(socket, "another file has taken its place");
+    return Unavailable(socket_, "another file has taken its place");
   }
-  if (!socket.group.empty()) {
-    const absl::StatusOr<gid_t> group = FindGroup(socket);
+  is_there_ = true;
+  return SetAccess();
+}
+
+absl::Status SocketFile::SetAccess() const {
+  if (!socket_.group.empty()) {
+    const absl::StatusOr<gid_t> group = FindGroup(socket_);
     if (!group.ok()) return group.status();
-    if (fchownat(file.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
-      return Unavailable(socket, absl::StrCat("cannot give it to the group '", socket.group,
-                                              "': ", std::strerror(errno)));
+    if (fchownat(at_.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
+      return Unavailable(socket_, absl::StrCat("cannot give it to the group '", socket_.group,
+                                               "': ", std::strerror(errno)));
     }
   }
   // fchmod takes no descriptor of this kind.
-  const std::string itself = absl::StrCat("/proc/self/fd/", file.get());
-  if (chmod(itself.c_str(), socket.mode) == 0) return absl::OkStatus();
-  return Unavailable(socket, std::strerror(errno));
+  const std::string itself = absl::StrCat("/proc/self/fd/", at_.get());
+  if (chmod(itself.c_str(), socket_.mode) == 0) return absl::OkStatus();
+  return Unavailable(socket_, std::strerror(errno));
+}
+
+void SocketFile::Remove() {
+  if (!std::exchange(is_there_, false)) return;
+  struct stat own {};
+  struct stat there {};
+  const bool is_own = fstat(at_.get(), &own) == 0 && lstat(socket_.path.c_str(), &there) == 0 &&
+                      own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+  if (is_own) unlink(socket_.path.c_str());
 }
 
 absl::Status CheckFree(const UnixSocket& socket) {
   if (!socket.group.empty()) {
     if (const absl::StatusOr<gid_t> group = FindGroup(socket); !group.ok()) return group.status();
   }
-  const std::filesystem::path folder = std::filesystem::path(socket.path).parent_path();
+  const std::string folder = FolderOf(socket);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    return Unavailable(socket, absl::StrCat(folder.string(), ": ", std::strerror(errno)));
+    return Unavailable(socket, absl::StrCat(folder, ": ", std::strerror(errno)));
   }
   struct stat about {};
   if (lstat(socket.path.c_str(), &about) != 0) {

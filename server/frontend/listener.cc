@@ -69,6 +69,10 @@ Listener::Listener(const ListenAddress& address, const ListenerOptions& options,
                   {kReductionService, kTensorService, kInferenceService, kReflectionService,
                    kHealthService}) {}
 
+Listener::~Listener() {
+  if (file_.has_value()) file_->Remove();
+}
+
 absl::Status Listener::Listen(const ListenerOptions& options, const ListenerParts& parts) {
   grpc::ServerBuilder builder;
   SetConnectionLimits(options.connections, builder);
@@ -77,11 +81,17 @@ absl::Status Listener::Listen(const ListenerOptions& options, const ListenerPart
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetResourceQuota(parts.received);
   HostPort* tcp = std::get_if<HostPort>(&address_.at);
+  if (UnixSocket* socket = std::get_if<UnixSocket>(&address_.at); socket != nullptr) {
+    absl::StatusOr<SocketFile> file = SocketFile::InItsFolder(*socket);
+    if (!file.ok()) return file.status();
+    file_.emplace(*std::move(file));
+    socket->made_as = file_->name();
+  }
   const bool uses_tls = options.tls != nullptr && tcp != nullptr;
   int port = 0;  // 1 of a UNIX socket
   builder.AddListeningPort(
-      ToString(address_), uses_tls ? options.tls->Credentials() : grpc::InsecureServerCredentials(),
-      &port);
+      file_.has_value() ? absl::StrCat("unix:", file_->name()) : ToString(address_),
+      uses_tls ? options.tls->Credentials() : grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&reductions_);
   builder.RegisterService(&tensors_);
   builder.RegisterService(&inference_);
@@ -100,7 +110,7 @@ absl::Status Listener::Listen(const ListenerOptions& options, const ListenerPart
     tcp->port = port;
     return absl::OkStatus();
   }
-  return SetAccess(*address_.unix_socket());
+  return file_->Take();
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const ListenAddress& address,
@@ -112,6 +122,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const ListenAddress& a
 }
 
 void Listener::Shutdown(std::chrono::system_clock::time_point end) {
+  if (file_.has_value()) file_->Remove();
   server_->Shutdown(end);
   server_->Wait();
 }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@
 #include "server/frontend/tensor_service.h"
 #include "server/frontend/tls.h"
 #include "server/listen_address.h"
+#include "server/socket_file.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
@@ -65,12 +67,13 @@ class Listener {
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const ListenAddress& address,
                                                          const ListenerOptions& options,
                                                          const ListenerParts& parts);
+  ~Listener();
 
-  // With the port that it has.
+  // With the port, or the name, that it has.
   const ListenAddress& address() const { return address_; }
 
-  // Takes no new calls, lets the others end until `end`, then cancels what is left. Returns when
-  // all are gone.
+  // Takes its socket's file away and no new calls, lets the others end until `end`, then cancels
+  // what is left. Returns when all are gone.
   void Shutdown(std::chrono::system_clock::time_point end);
 
  private:
@@ -85,6 +88,7 @@ class Listener {
   kserve::InferenceServiceImpl inference_;
   HealthServiceImpl health_;
   ReflectionServiceImpl reflection_;
+  std::optional<SocketFile> file_;  // none: it has a port
   std::unique_ptr<grpc::Server> server_;
 };
 

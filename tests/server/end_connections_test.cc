@@ -70,6 +70,8 @@ TEST(EndConnectionsTest, EndsThoseOfASocketAndNotItsListener) {
   ASSERT_EQ(connect(client.get(), address, sizeof(at)), 0);
   const OwnedDescriptor accepted(accept(listener.get(), nullptr, nullptr));
   EXPECT_EQ(EndConnections({UnixSocket{.path = folder.Path("b.sock")}}), 0);
+  EXPECT_EQ(EndConnections({UnixSocket{.path = socket.path, .made_as = "/b.sock"}}), 0);
+  EXPECT_EQ(EndConnections({UnixSocket{.path = "/b.sock", .made_as = socket.path}}), 1);
   EXPECT_EQ(EndConnections({socket}), 1);
   char byte = 0;
   EXPECT_EQ(recv(client.get(), &byte, 1, 0), 0);

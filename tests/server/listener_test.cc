@@ -1,5 +1,7 @@
 // Several listeners of one server: who a call is by where it came, and what they share.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -7,11 +9,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
+#include "server/owned_descriptor.h"
+#include "server/socket_file.h"
 #include "tests/server/frontend_fixture.h"
 #include "tests/temp_folder.h"
 
 namespace warpfold {
 namespace {
+
+// The connections of this process that have `name` for their own.
+int CountNamed(const std::string& name) {
+  int count = 0;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    sockaddr_un own{};
+    socklen_t size = sizeof(own);
+    int listens = 1;
+    socklen_t listens_size = sizeof(listens);
+    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) != 0) continue;
+    getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size);
+    if (own.sun_family == AF_UNIX && name == own.sun_path && listens == 0) ++count;
+  }
+  return count;
+}
 
 constexpr char kToken[] = "token-of-the-trainer";
 
@@ -126,6 +145,34 @@ TEST_F(ListenerTest, AllEndTogetherAndTheirFilesGo) {
   EXPECT_EQ(Reduce(edge_), grpc::StatusCode::UNAVAILABLE);
 }
 
+// Somebody removes the server's file, and listens there.
+TEST_F(ListenerTest, ItsEndLeavesAnothersSocketAlone) {
+  Serve("");
+  device_->Open();
+  const UnixSocket socket{.path = folder_.Path("edge")};
+  const sockaddr_un at = AddressOf(socket);
+  ASSERT_EQ(unlink(socket.path.c_str()), 0);
+  const OwnedDescriptor other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(other.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  server_->Shutdown(std::chrono::milliseconds(0));
+  server_ = nullptr;
+  EXPECT_EQ(access(socket.path.c_str(), F_OK), 0);
+  EXPECT_NE(access(folder_.Path("local").c_str(), F_OK), 0);
+}
+
+TEST_F(ListenerTest, ItsConnectionsHaveTheNameThatItHas) {
+  Serve("");
+  device_->Open();
+  const sockaddr_un at = AddressOf({.path = folder_.Path("edge")});
+  const OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  char first = 0;  // of the server's settings: it has accepted
+  ASSERT_EQ(recv(client.get(), &first, 1, 0), 1);
+  const ListenAddress edge = server_->addresses()[1];
+  EXPECT_EQ(ToString(edge), edge_);
+  EXPECT_EQ(CountNamed(edge.unix_socket()->made_as), 1);
+}
+
 TEST_F(ListenerTest, OneThatCannotBeEndsTheStartOfAll) {
   Serve("");
   device_->Open();
@@ -134,7 +181,10 @@ TEST_F(ListenerTest, OneThatCannotBeEndsTheStartOfAll) {
   const auto server = GrpcServer::Start(options, {}, admission_, *scheduler_, *tensors_, *regions_,
                                         metrics_, access_log_);
   EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(server.status().message(), "listen-address: cannot listen on unix:/no/such/folder/a");
+  EXPECT_EQ(
+      server.status().message(),
+      "listen-address: cannot listen on unix:/no/such/folder/a: /no/such/folder: No such file "
+      "or directory");
 }
 
 TEST_F(ListenerTest, WarningsAreSaidToWhoAsks) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/owned_descriptor.h"
@@ -16,13 +17,20 @@ namespace {
 
 class SocketFileTest : public ::testing::Test {
  protected:
-  OwnedDescriptor Bind() const {
+  // A socket at which somebody listens.
+  static OwnedDescriptor Bind(const std::string& path) {
     OwnedDescriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un at = AddressOf(socket_);
+    const sockaddr_un at = AddressOf({.path = path});
     EXPECT_EQ(bind(made.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
     EXPECT_EQ(listen(made.get(), 1), 0);
     return made;
   }
+  SocketFile InItsFolder() const {
+    absl::StatusOr<SocketFile> file = SocketFile::InItsFolder(socket_);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return *std::move(file);
+  }
+  bool IsThere() const { return access(socket_.path.c_str(), F_OK) == 0; }
   mode_t Mode() const {
     struct stat about {};
     EXPECT_EQ(stat(socket_.path.c_str(), &about), 0);
@@ -42,13 +50,14 @@ class SocketFileTest : public ::testing::Test {
 };
 
 TEST_F(SocketFileTest, NobodyElseConnectsBeforeItHasItsMode) {
+  socket_.mode = 0666;
+  socket_.group = std::to_string(getgid());
   {
     const UnopenedSocketFiles until_access_is_set;
-    const OwnedDescriptor made = Bind();
+    SocketFile file = InItsFolder();
+    const OwnedDescriptor made = Bind(file.name());
     EXPECT_EQ(Mode(), 0600U);
-    socket_.mode = 0666;
-    socket_.group = std::to_string(getgid());
-    EXPECT_TRUE(SetAccess(socket_).ok());
+    EXPECT_TRUE(file.Take().ok());
     EXPECT_EQ(Mode(), 0666U);
   }
   const mode_t now = umask(0);
@@ -62,30 +71,67 @@ TEST_F(SocketFileTest, GivesNoOtherFileItsMode) {
   ASSERT_EQ(chmod(victim.c_str(), 0600), 0);
   ASSERT_EQ(symlink(victim.c_str(), socket_.path.c_str()), 0);
   socket_.mode = 0666;
-  EXPECT_FALSE(SetAccess(socket_).ok());
+  SocketFile file = InItsFolder();
+  EXPECT_FALSE(file.Take().ok());
+  file.Remove();
   struct stat about {};
+  ASSERT_EQ(lstat(socket_.path.c_str(), &about), 0);
   ASSERT_EQ(stat(victim.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 07777, 0600U);
 }
 
 TEST_F(SocketFileTest, AGroupThatIsNotThereIsSaid) {
-  const OwnedDescriptor made = Bind();
   socket_.group = "no-such-group";
-  EXPECT_EQ(SetAccess(socket_).message(),
+  SocketFile file = InItsFolder();
+  const OwnedDescriptor made = Bind(file.name());
+  EXPECT_EQ(file.Take().message(),
             absl::StrCat("listen-address: cannot listen on unix:", socket_.path,
                          ": there is no group 'no-such-group'"));
   EXPECT_EQ(WhyNot(), "there is no group 'no-such-group'");
+  file.Remove();
+  EXPECT_FALSE(IsThere());
+}
+
+TEST_F(SocketFileTest, AFolderThatIsNotThereIsSaid) {
+  socket_.path = folder_.Path("none/a.sock");
+  EXPECT_EQ(SocketFile::InItsFolder(socket_).status().message(),
+            absl::StrCat("listen-address: cannot listen on unix:", socket_.path, ": ",
+                         folder_.Path("none"), ": No such file or directory"));
+}
+
+TEST_F(SocketFileTest, OnceItIsTakenItsNameLeadsNowhere) {
+  SocketFile file = InItsFolder();
+  const OwnedDescriptor made = Bind(file.name());
+  EXPECT_EQ(access(file.name().c_str(), F_OK), 0);
+  ASSERT_TRUE(file.Take().ok());
+  EXPECT_NE(access(file.name().c_str(), F_OK), 0);
+  EXPECT_TRUE(IsThere());
+  file.Remove();
+  EXPECT_FALSE(IsThere());
+}
+
+TEST_F(SocketFileTest, AnotherInItsPlaceStays) {
+  SocketFile file = InItsFolder();
+  const OwnedDescriptor made = Bind(file.name());
+  ASSERT_TRUE(file.Take().ok());
+  ASSERT_EQ(unlink(socket_.path.c_str()), 0);
+  const OwnedDescriptor other = Bind(socket_.path);
+  file.Remove();
+  EXPECT_TRUE(IsThere());
+  // Nor does it look again.
+  ASSERT_EQ(unlink(socket_.path.c_str()), 0);
+  file.Remove();
 }
 
 TEST_F(SocketFileTest, IsFreeWhereNothingIsOrNobodyListensAnyMore) {
   EXPECT_EQ(WhyNot(), "");
-  { const OwnedDescriptor left = Bind(); }
-  EXPECT_EQ(access(socket_.path.c_str(), F_OK), 0);
+  { const OwnedDescriptor left = Bind(socket_.path); }
+  EXPECT_TRUE(IsThere());
   EXPECT_EQ(WhyNot(), "");
 }
 
 TEST_F(SocketFileTest, SaysWhoListens) {
-  const OwnedDescriptor made = Bind();
+  const OwnedDescriptor made = Bind(socket_.path);
   const std::string why = WhyNot();
   EXPECT_EQ(why.substr(0, 8), "held by ") << why;
   EXPECT_NE(why.find(absl::StrCat("(pid ", getpid(), ")")), std::string::npos) << why;
