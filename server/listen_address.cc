@@ -83,6 +83,13 @@ absl::StatusOr<ListenAddress> ParseUnixSocket(absl::string_view address,
   return ListenAddress{std::move(socket)};
 }
 
+// One of them takes the other's port at every address.
+bool ExcludeEachOther(const ListenAddress& a, const ListenAddress& b) {
+  return a.tcp() != nullptr && b.tcp() != nullptr && a.tcp()->port != 0 &&
+         a.tcp()->port == b.tcp()->port &&
+         (a.tcp()->is_every_address() || b.tcp()->is_every_address());
+}
+
 absl::StatusOr<ListenAddress> ParseOne(absl::string_view address) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(address, absl::ByAnyChar(" \t"), absl::SkipEmpty());
@@ -119,6 +126,13 @@ absl::StatusOr<std::vector<ListenAddress>> ParseListenAddresses(absl::string_vie
     const bool is_any_port = address->tcp() != nullptr && address->tcp()->port == 0;
     if (!is_any_port && std::any_of(addresses.begin(), addresses.end(), is_same)) {
       return Bad(name, "is there twice");
+    }
+    const auto other = std::find_if(
+        addresses.begin(), addresses.end(),
+        [&](const ListenAddress& before) { return ExcludeEachOther(before, *address); });
+    if (other != addresses.end()) {
+      return Bad(name, absl::StrCat("is at the port of '", ToString(*other),
+                                    "', and one of them is every address"));
     }
     addresses.push_back(*std::move(address));
   }

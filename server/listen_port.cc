@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,17 +19,18 @@
 namespace warpfold {
 namespace {
 
-int ListenError(const SocketAddress& address) {
-  const int descriptor = socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return errno;
+// errno says why on a negative one.
+OwnedDescriptor Listen(const SocketAddress& address) {
+  OwnedDescriptor listener(socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (listener.get() < 0) return listener;
   // As servers do: a port that closed a moment ago is free.
   const int on = 1;
-  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  int error = bind(descriptor, address.get(), address.size) == 0 ? 0 : errno;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   // Two may bind a port with that option; the second cannot listen.
-  if (error == 0 && listen(descriptor, 1) != 0) error = errno;
-  close(descriptor);
-  return error;
+  if (bind(listener.get(), address.get(), address.size) != 0 || listen(listener.get(), 1) != 0) {
+    return OwnedDescriptor(-1);
+  }
+  return listener;
 }
 
 // The inodes of the sockets that listen on `port`, as /proc/net/tcp lists them:
@@ -90,20 +91,23 @@ std::optional<PortHolder> FindPortHolder(int port) {
   return std::nullopt;
 }
 
-int ListenError(const HostPort& address) {
-  const std::vector<SocketAddress> addresses = Resolve(address);
+TriedPort TryPort(const HostPort& address) {
+  TriedPort tried{.error = EADDRNOTAVAIL};
   // A name may have an address that this host lacks, such as ::1, beside one that it has.
-  int error = addresses.empty() ? EADDRNOTAVAIL : 0;
-  for (const SocketAddress& one : addresses) {
-    const int failed = ListenError(one);
-    if (failed == 0) return 0;
-    if (error != EADDRINUSE) error = failed;
+  for (const SocketAddress& one : Resolve(address)) {
+    OwnedDescriptor listener = Listen(one);
+    if (listener.get() >= 0) {
+      tried.held.push_back(std::move(listener));
+    } else if (tried.error != EADDRINUSE) {
+      tried.error = errno;
+    }
   }
-  return error;
+  if (!tried.held.empty()) tried.error = 0;
+  return tried;
 }
 
 absl::Status CheckFree(const std::string& option, const HostPort& address) {
-  const int error = ListenError(address);
+  const int error = TryPort(address).error;
   if (error == 0) return absl::OkStatus();
   std::string why = std::strerror(error);
   const auto holder = error == EADDRINUSE ? FindPortHolder(address.port) : std::nullopt;

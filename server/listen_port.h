@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/host_port.h"
+#include "server/owned_descriptor.h"
 
 namespace warpfold {
 
@@ -19,8 +21,12 @@ struct PortHolder {
 // None: nobody does, or the process is another user's and the system does not say.
 std::optional<PortHolder> FindPortHolder(int port);
 
-// 0, or the errno of listening on `address`; EADDRNOTAVAIL of a name that is no address.
-int ListenError(const HostPort& address);
+// A port that was tried. While it lives nobody else can listen there.
+struct TriedPort {
+  int error = 0;                      // of listening; EADDRNOTAVAIL of a name that is no address
+  std::vector<OwnedDescriptor> held;  // at each address of a name that can be had
+};
+TriedPort TryPort(const HostPort& address);
 
 // OK when a server can listen on `address`, of --`option`. UNAVAILABLE says why not, and who holds
 // the port: gRPC's words do not.

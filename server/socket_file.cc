@@ -41,6 +41,22 @@ std::string FolderOf(const UnixSocket& socket) {
   return std::filesystem::path(socket.path).parent_path().string();
 }
 
+absl::Status CannotGive(const UnixSocket& socket, int error) {
+  return Unavailable(socket, absl::StrCat("cannot give it to the group '", socket.group,
+                                          "': ", std::strerror(error)));
+}
+
+// Whether this user may give what it makes in the folder to the socket's group.
+absl::Status TryGroup(const UnixSocket& socket) {
+  const absl::StatusOr<gid_t> group = FindGroup(socket);
+  if (!group.ok()) return group.status();
+  // A file that never has a name. Not every file system has such ones: the start will tell there.
+  const OwnedDescriptor file(
+      open(FolderOf(socket).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  const bool may = file.get() < 0 || fchown(file.get(), static_cast<uid_t>(-1), *group) == 0;
+  return may ? absl::OkStatus() : CannotGive(socket, errno);
+}
+
 // "warpfold-server (pid 12)", who listens at what `client` is connected to.
 std::string NameOfListener(int client) {
   ucred listener{};
@@ -96,8 +112,7 @@ absl::Status SocketFile::SetAccess() const {
     const absl::StatusOr<gid_t> group = FindGroup(socket_);
     if (!group.ok()) return group.status();
     if (fchownat(at_.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
-      return Unavailable(socket_, absl::StrCat("cannot give it to the group '", socket_.group,
-                                               "': ", std::strerror(errno)));
+      return CannotGive(socket_, errno);
     }
   }
   // fchmod takes no descriptor of this kind.
@@ -116,12 +131,12 @@ void SocketFile::Remove() {
 }
 
 absl::Status CheckFree(const UnixSocket& socket) {
-  if (!socket.group.empty()) {
-    if (const absl::StatusOr<gid_t> group = FindGroup(socket); !group.ok()) return group.status();
-  }
   const std::string folder = FolderOf(socket);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return Unavailable(socket, absl::StrCat(folder, ": ", std::strerror(errno)));
+  }
+  if (!socket.group.empty()) {
+    if (absl::Status may = TryGroup(socket); !may.ok()) return may;
   }
   struct stat about {};
   if (lstat(socket.path.c_str(), &about) != 0) {

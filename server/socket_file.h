@@ -62,8 +62,9 @@ class SocketFile {
   bool is_there_ = false;  // taken, and not removed
 };
 
-// OK when a server can listen there: nothing is there, or a socket at which nobody listens any
-// more. UNAVAILABLE `listen-address` says why not, and who does.
+// OK when a server can listen there: this user may make a file there and give it to the group, and
+// nothing is there, or a socket at which nobody listens any more. UNAVAILABLE `listen-address` says
+// why not, and who does.
 absl::Status CheckFree(const UnixSocket& socket);
 
 }  // namespace warpfold

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -76,12 +78,26 @@ void CheckMemory(const Config& config, Backend backend, int device_count, const 
 }
 
 void CheckPorts(const Config& config, CheckReport& report) {
+  std::set<std::string> files;
+  std::vector<TriedPort> taken;  // until all are tried: one may exclude another
   for (const ListenAddress& address : config.listen_addresses()) {
     if (const UnixSocket* socket = address.unix_socket(); socket != nullptr) {
-      CheckSocket(*socket, report);
-    } else {
-      CheckPort("listen-address", *address.tcp(), /*speaks_grpc=*/!config.uses_tls(), report);
+      // By links a file may have several paths: the server that came last would replace it.
+      std::error_code error;
+      const bool is_first =
+          files.insert(std::filesystem::weakly_canonical(socket->path, error).string()).second;
+      if (is_first || error) {
+        CheckSocket(*socket, report);
+      } else {
+        report.Fail(kHost, ToString(address), "taken by another address of this server",
+                    "give each socket of --listen-address a file of its own");
+      }
+      continue;
     }
+    TriedPort tried = CheckPort("listen-address", *address.tcp(),
+                                /*speaks_grpc=*/!config.uses_tls(), report);
+    // One that the system chose may be the next's.
+    if (address.tcp()->port != 0) taken.push_back(std::move(tried));
   }
   if (config.serves_metrics()) {
     CheckPort("metrics-address", *ParseHostPort(config.metrics_address), /*speaks_grpc=*/false,

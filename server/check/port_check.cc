@@ -1,5 +1,7 @@
 #include "server/check/port_check.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -9,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/frontend/running_server.h"
-#include "server/listen_port.h"
 #include "server/socket_file.h"
 
 namespace warpfold {
@@ -31,6 +32,10 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
   const std::string other = absl::StrCat("give --", option, " another port");
   const std::string second = absl::StrCat("a second server needs another --", option);
   const std::optional<PortHolder> holder = FindPortHolder(at.port);
+  if (holder.has_value() && holder->pid == getpid()) {
+    report.Fail(kSubject, check, "taken by another address of this server", other);
+    return;
+  }
   const bool is_server = holder.has_value() && holder->command == kServer;
   // Also where the system does not tell this user who holds it.
   const std::optional<std::string> server =
@@ -57,10 +62,11 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
 
 }  // namespace
 
-void CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
-               CheckReport& report) {
+TriedPort CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
+                    CheckReport& report) {
   const std::string check = absl::StrCat("port ", ToString(address));
-  const int error = ListenError(address);
+  TriedPort tried = TryPort(address);
+  const int error = tried.error;
   if (error == 0) {
     report.Ok(kSubject, check, address.port == 0 ? "any that is free" : "free");
   } else if (error == EADDRINUSE) {
@@ -69,6 +75,7 @@ void CheckPort(const std::string& option, const HostPort& address, bool speaks_g
     report.Fail(kSubject, check, std::strerror(error),
                 absl::StrCat("give --", option, " an address of this host that this user may use"));
   }
+  return tried;
 }
 
 void CheckSocket(const UnixSocket& socket, CheckReport& report) {

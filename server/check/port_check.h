@@ -6,13 +6,14 @@
 
 #include "server/check/report.h"
 #include "server/listen_address.h"
+#include "server/listen_port.h"
 
 namespace warpfold {
 
 // Adds whether `address`, of --`option`, is free, and who holds it. A server that holds it and
-// speaks gRPC is asked for its version.
-void CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
-               CheckReport& report);
+// speaks gRPC is asked for its version. While what it returns lives, it is taken for the next.
+TriedPort CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
+                    CheckReport& report);
 
 // The same of a UNIX socket of --listen-address.
 void CheckSocket(const UnixSocket& socket, CheckReport& report);

@@ -1,4 +1,7 @@
 // The parts of --check: what they find on machines that the test makes up, and how it is written.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -14,6 +17,7 @@
 #include "server/check/device_checks.h"
 #include "server/check/host_checks.h"
 #include "server/check/report.h"
+#include "server/listen_port.h"
 #include "server/memory_plan.h"
 #include "server/version.h"
 #include "tests/server/faulty_device.h"
@@ -260,6 +264,48 @@ TEST_F(CheckPartsTest, AnOpenAddressWithoutTlsIsSaid) {
               "off, and " + address + " takes whoever reaches any address of this host");
     EXPECT_EQ(report.Count(Result::kWarn), 0);
   }
+}
+
+TEST_F(CheckPartsTest, AddressesThatExcludeEachOtherFail) {
+  int port = 0;
+  {
+    const TriedPort any = TryPort({"127.0.0.1", 0});
+    sockaddr_in address{};
+    socklen_t size = sizeof(address);
+    ASSERT_EQ(getsockname(any.held[0].get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port = ntohs(address.sin_port);
+  }
+  const std::string name = absl::StrCat("localhost:", port);
+  const std::string number = absl::StrCat("127.0.0.1:", port);
+  Config config;
+  config.listen_address = name + "," + number;
+  config.metrics_address = "none";
+  CheckReport listen;
+  CheckPorts(config, listen);
+  EXPECT_EQ(Lines(listen), absl::StrCat("ok host port ", name, "\nFAIL host port ", number, "\n"));
+  EXPECT_EQ(listen.findings[1].text, "taken by another address of this server");
+  ExpectRemedies(listen);
+  config.listen_address = name;
+  config.metrics_address = number;
+  CheckReport metrics;
+  CheckPorts(config, metrics);
+  EXPECT_EQ(Lines(metrics), Lines(listen));
+  // Nothing is left of it.
+  EXPECT_EQ(TryPort({"127.0.0.1", port}).error, 0);
+}
+
+TEST_F(CheckPartsTest, TwoPathsOfOneSocketFail) {
+  const UniqueTempFolder folder;
+  std::filesystem::create_directory_symlink(folder.path(), folder.Path("link"));
+  const std::string first = "unix:" + folder.Path("a.sock");
+  const std::string second = "unix:" + folder.Path("link/a.sock");
+  Config config;
+  config.listen_address = first + "," + second;
+  config.metrics_address = "none";
+  CheckReport report;
+  CheckPorts(config, report);
+  EXPECT_EQ(Lines(report), absl::StrCat("ok host ", first, "\nFAIL host ", second, "\n"));
+  ExpectRemedies(report);
 }
 
 TEST_F(CheckPartsTest, APortFileHasToBeWritable) {

@@ -71,6 +71,11 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
   EXPECT_EQ(WhyNot("unix:/a,unix:/a mode=0600"), "'unix:/a' is there twice");
   EXPECT_EQ(WhyNot("127.0.0.1:1,127.0.0.1:1"), "'127.0.0.1:1' is there twice");
   EXPECT_EQ(WhyNot("127.0.0.1:0,127.0.0.1:0"), "is taken");
+  EXPECT_EQ(WhyNot("127.0.0.1:1,0.0.0.0:1"),
+            "'0.0.0.0:1' is at the port of '127.0.0.1:1', and one of them is every address");
+  EXPECT_EQ(WhyNot("[::]:1,127.0.0.1:2,10.0.0.1:1"),
+            "'10.0.0.1:1' is at the port of '[::]:1', and one of them is every address");
+  EXPECT_EQ(WhyNot("0.0.0.0:0,127.0.0.1:0,127.0.0.1:1,127.0.0.2:1"), "is taken");
 }
 
 }  // namespace

@@ -123,6 +123,19 @@ TEST_F(SocketFileTest, AnotherInItsPlaceStays) {
   file.Remove();
 }
 
+TEST_F(SocketFileTest, AGroupThatThisUserMayNotGiveIsSaid) {
+  constexpr gid_t kNotOurs = 54321;
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
+  socket_.group = std::to_string(kNotOurs);
+  const uid_t us = geteuid();
+  ASSERT_TRUE(us != 0 || seteuid(kNobody) == 0);
+  const std::string why = WhyNot();
+  ASSERT_EQ(seteuid(us), 0);
+  EXPECT_EQ(why, "cannot give it to the group '54321': Operation not permitted");
+  EXPECT_FALSE(IsThere());
+}
+
 TEST_F(SocketFileTest, IsFreeWhereNothingIsOrNobodyListensAnyMore) {
   EXPECT_EQ(WhyNot(), "");
   { const OwnedDescriptor left = Bind(socket_.path); }
