@@ -9,26 +9,6 @@
 namespace warpfold {
 namespace {
 
-// What other hosts reach. Made once, as names are asked of the system.
-struct OpenToOthers {
-  std::vector<std::string> addresses;  // of the gRPC service
-  bool metrics = false;
-  bool addresses_are_clear = false;  // tokens come there without TLS
-  bool metrics_are_clear = false;
-};
-
-OpenToOthers OpenOf(const Config& config) {
-  OpenToOthers open;
-  for (const ListenAddress& address : config.listen_addresses()) {
-    if (!address.is_local()) open.addresses.push_back(ToString(address));
-  }
-  open.metrics = config.serves_metrics() && !ParseHostPort(config.metrics_address)->is_loopback();
-  open.addresses_are_clear = !open.addresses.empty() && !config.uses_tls();
-  open.metrics_are_clear =
-      open.metrics && config.metrics_auth == Switch::kOn && config.metrics_tls == Switch::kOff;
-  return open;
-}
-
 // Whoever shows nothing and comes by this open address, and is served; null: nobody.
 const Caller* ServedWithoutAWord(const CallerTable& callers, const std::string& address) {
   if (callers.asks_nobody()) return &Everyone();
@@ -83,33 +63,36 @@ absl::StatusOr<CallerTable> ReadCallers(const std::string& path,
       absl::StrCat("callers-file: ", path, ": ", callers.status().message()));
 }
 
-bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers) {
-  return callers.has_certificates() && config.tls_client_ca.empty();
-}
-
-bool TokensComeInTheClear(const Config& config, const CallerTable& callers) {
-  const OpenToOthers open = OpenOf(config);
-  return callers.has_tokens() && (open.addresses_are_clear || open.metrics_are_clear);
+std::vector<std::string> OpenAddresses(const Config& config) {
+  std::vector<std::string> open;
+  for (const ListenAddress& address : config.listen_addresses()) {
+    if (!address.is_local()) open.push_back(ToString(address));
+  }
+  return open;
 }
 
 std::vector<std::string> SecurityWarnings(const Config& config, const CallerTable& callers) {
   std::vector<std::string> warnings;
-  const OpenToOthers open = OpenOf(config);
-  if (config.tls_client_ca.empty()) AddOpen(open.addresses, callers, warnings);
-  if (CertificatesAreNotAsked(config, callers)) {
+  // Made once, as names are asked of the system.
+  const std::vector<std::string> open = OpenAddresses(config);
+  const bool metrics_are_open =
+      config.serves_metrics() && !ParseHostPort(config.metrics_address)->is_loopback();
+  const bool metrics_take_tokens =
+      config.metrics_auth == Switch::kOn && config.metrics_tls == Switch::kOff;
+  if (config.tls_client_ca.empty()) AddOpen(open, callers, warnings);
+  if (callers.has_certificates() && config.tls_client_ca.empty()) {
     warnings.push_back(
         "callers have certificates that nobody asks for: --tls-client-ca is not given");
   }
-  if (callers.has_tokens() && open.addresses_are_clear) {
-    warnings.push_back(absl::StrCat("tokens come in the clear at ",
-                                    absl::StrJoin(open.addresses, ", "),
+  if (callers.has_tokens() && !open.empty() && !config.uses_tls()) {
+    warnings.push_back(absl::StrCat("tokens come in the clear at ", absl::StrJoin(open, ", "),
                                     ": --tls-cert is not given"));
   }
-  if (callers.has_tokens() && open.metrics_are_clear) {
+  if (callers.has_tokens() && metrics_are_open && metrics_take_tokens) {
     warnings.push_back(absl::StrCat("tokens come in the clear at ", config.metrics_address,
                                     ", for the metrics: --metrics-tls is off"));
   }
-  if (open.metrics) AddOpenMetrics(config, callers, warnings);
+  if (metrics_are_open) AddOpenMetrics(config, callers, warnings);
   return warnings;
 }
 

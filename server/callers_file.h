@@ -18,10 +18,8 @@ namespace warpfold {
 absl::StatusOr<CallerTable> ReadCallers(const std::string& path,
                                         const std::vector<ListenAddress>& addresses);
 
-// Whether callers have certificates, and the server asks for none.
-bool CertificatesAreNotAsked(const Config& config, const CallerTable& callers);
-// Whether other hosts send their tokens without TLS.
-bool TokensComeInTheClear(const Config& config, const CallerTable& callers);
+// The addresses of the gRPC service that other hosts reach.
+std::vector<std::string> OpenAddresses(const Config& config);
 
 // What an operator would not want, had they thought of it: addresses at which everyone of another
 // host may call, or tokens come in the clear; certificates that nobody asks for.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -107,16 +108,14 @@ void CheckPorts(const Config& config, CheckReport& report) {
 
 void CheckTls(const Config& config, CheckReport& report) {
   if (!config.uses_tls()) {
-    const std::vector<ListenAddress> listen = config.listen_addresses();
-    const bool is_open =
-        std::any_of(listen.begin(), listen.end(), [](const ListenAddress& address) {
-          return address.tcp() != nullptr && address.tcp()->is_every_address();
-        });
-    // No warning: in a container it is what one wants.
-    report.Ok(kHost, "TLS",
-              is_open ? absl::StrCat("off, and ", config.listen_address,
-                                     " takes whoever reaches any address of this host")
-                      : "off");
+    const std::vector<std::string> open = OpenAddresses(config);
+    if (open.empty()) {
+      report.Ok(kHost, "TLS", "off");
+    } else {
+      report.Warn(kHost, "TLS",
+                  absl::StrCat("off, and other hosts reach ", absl::StrJoin(open, ", ")),
+                  "give --tls-cert and --tls-key, or put nginx before the server (docs/edge.md)");
+    }
     return;
   }
   const absl::StatusOr<std::unique_ptr<TlsCertificate>> tls =
@@ -148,17 +147,14 @@ void CheckCallers(const Config& config, CheckReport& report) {
   if (!callers.ok()) {
     report.Fail(kHost, "callers", std::string(callers.status().message()),
                 "give --callers-file a file as docs/callers.md has it, which this user may read");
-  } else if (callers->asks_nobody()) {
-    report.Ok(kHost, "callers", "nobody is asked who they are");
-  } else if (TokensComeInTheClear(config, *callers)) {
-    report.Warn(kHost, "callers", absl::StrCat(callers->count(), "; tokens come in the clear"),
-                "give --tls-cert and --tls-key");
-  } else if (CertificatesAreNotAsked(config, *callers)) {
-    report.Warn(kHost, "callers",
-                absl::StrCat(callers->count(), "; their certificates are not asked for"),
-                "give --tls-client-ca");
-  } else {
-    report.Ok(kHost, "callers", absl::StrCat(callers->count()));
+    return;
+  }
+  report.Ok(
+      kHost, "callers",
+      callers->asks_nobody() ? "nobody is asked who they are" : absl::StrCat(callers->count()));
+  for (const std::string& warning : SecurityWarnings(config, *callers)) {
+    report.Warn(kHost, "access", warning,
+                "docs/callers.md has the options; on a network of friends it may be what you want");
   }
 }
 

@@ -247,23 +247,42 @@ TEST_F(CheckPartsTest, FewOpenFilesAreAWarningAndVeryFewAFailure) {
   ExpectRemedies(report);
 }
 
-TEST_F(CheckPartsTest, AnOpenAddressWithoutTlsIsSaid) {
-  for (const char* const address : {"127.0.0.1:1", "localhost:1", "10.0.0.1:1"}) {
+TEST_F(CheckPartsTest, AnAddressOfOtherHostsWithoutTlsIsAWarning) {
+  for (const char* const address : {"127.0.0.1:1", "localhost:1", "unix:/a"}) {
     CheckReport report;
     Config config;
     config.listen_address = address;
     CheckTls(config, report);
+    EXPECT_EQ(Lines(report), "ok host TLS\n") << address;
     EXPECT_EQ(report.findings[0].text, "off") << address;
   }
-  for (const std::string address : {"0.0.0.0:1", "[::]:1"}) {
-    CheckReport report;
-    Config config;
-    config.listen_address = address;
-    CheckTls(config, report);
-    EXPECT_EQ(report.findings[0].text,
-              "off, and " + address + " takes whoever reaches any address of this host");
-    EXPECT_EQ(report.Count(Result::kWarn), 0);
-  }
+  CheckReport report;
+  Config config;
+  config.listen_address = "0.0.0.0:1, 127.0.0.1:2, 10.0.0.1:3, unix:/a";
+  CheckTls(config, report);
+  EXPECT_EQ(Lines(report), "warn host TLS\n");
+  EXPECT_EQ(report.findings[0].text, "off, and other hosts reach 0.0.0.0:1, 10.0.0.1:3");
+  ExpectRemedies(report);
+}
+
+// As GetServerInfo says it.
+TEST_F(CheckPartsTest, WhatServersWarnOfIsAWarning) {
+  const UniqueTempFolder folder;
+  Config config;
+  CheckReport closed;
+  CheckCallers(config, closed);
+  EXPECT_EQ(Lines(closed), "ok host callers\n");
+  config.listen_address = "0.0.0.0:1";
+  config.metrics_address = "0.0.0.0:2";
+  config.callers_file = folder.Write("callers", "caller=anonymous scopes=reduce\n");
+  CheckReport open;
+  CheckCallers(config, open);
+  EXPECT_EQ(Lines(open), "ok host callers\nwarn host access\nwarn host access\n");
+  EXPECT_EQ(open.findings[1].text,
+            "everyone who reaches 0.0.0.0:1 may call: as 'anonymous' of --callers-file");
+  EXPECT_EQ(open.findings[2].text,
+            "everyone who reaches 0.0.0.0:2 may read the metrics: --metrics-auth is off");
+  ExpectRemedies(open);
 }
 
 TEST_F(CheckPartsTest, AddressesThatExcludeEachOtherFail) {
