@@ -62,6 +62,20 @@ std::vector<SocketAddress> Resolve(const HostPort& address) {
   return addresses;
 }
 
+std::string ToString(const SocketAddress& address) {
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  const bool is_tcp = address.storage.ss_family == AF_INET || address.storage.ss_family == AF_INET6;
+  HostPort numbers;
+  const bool is_known = is_tcp &&
+                        getnameinfo(address.get(), address.size, host, sizeof(host), port,
+                                    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0 &&
+                        absl::SimpleAtoi(port, &numbers.port);
+  if (!is_known) return "";
+  numbers.host = host;
+  return ToString(numbers);
+}
+
 std::optional<HostPort> ParseHostPort(const std::string& text) {
   constexpr int kPortMax = 65535;
   const std::size_t colon = text.rfind(':');

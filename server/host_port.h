@@ -35,6 +35,9 @@ struct SocketAddress {
 // system what a name stands for, and may wait.
 std::vector<SocketAddress> Resolve(const HostPort& address);
 
+// As numbers: "127.0.0.1:50051"; empty: it is none with a port.
+std::string ToString(const SocketAddress& address);
+
 // None: no number of 0 to 65535 behind the last ':', an IPv6 address without brackets, anything
 // else in them, or a host with a blank. The host may be empty.
 std::optional<HostPort> ParseHostPort(const std::string& text);

@@ -20,7 +20,6 @@
 #include "server/observe/nvml.h"
 #include "server/observe/occupancy.h"
 #include "server/observe/process_metrics.h"
-#include "server/page_access.h"
 #include "server/port_file.h"
 #include "server/probe.h"
 #include "server/socket_file.h"
@@ -51,7 +50,8 @@ Server::Server(const Config& config, Log& log, OnUseless on_useless, Devices dev
       tensor_sweeper_(tensors_),
       regions_(devices_.executors, LimitsOf(config).regions),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
-      access_log_(log, config.access_log_options()) {}
+      access_log_(log, config.access_log_options()),
+      page_guard_(log) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
                                                       OnUseless on_useless) {
@@ -209,7 +209,7 @@ absl::Status Server::StartMetrics() {
   if (config_.metrics_tls == Switch::kOn) options.tls_context = [this] { return tls_->Context(); };
   if (config_.metrics_auth == Switch::kOn) {
     options.access = [this](const ShownIdentity& shown) {
-      return AccessOf(grpc_->callers(), shown);
+      return page_guard_.AccessOf(grpc_->callers(), shown);
     };
   }
   absl::StatusOr<std::unique_ptr<MetricsServer>> metrics_server =

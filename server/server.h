@@ -30,6 +30,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_server.h"
+#include "server/page_access.h"
 #include "server/self_probe.h"
 
 namespace warpfold {
@@ -112,6 +113,7 @@ class Server {
   RegionTable regions_;
   Metrics metrics_;
   AccessLog access_log_;
+  PageGuard page_guard_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS

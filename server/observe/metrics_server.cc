@@ -260,7 +260,8 @@ class PageServer final : public MetricsServer {
     if (options_.access == nullptr) return PageAccess::kGranted;
     const absl::string_view request(connection.request);
     return options_.access(
-        {.certificate_names = connection.socket.CertificateNames(),
+        {.peer = connection.socket.Peer(),
+         .certificate_names = connection.socket.CertificateNames(),
          .authorization = HeaderOf(request.substr(0, request.find("\r\n\r\n")), "authorization")});
   }
 

@@ -24,6 +24,7 @@ namespace warpfold {
 
 // What a client shows of itself.
 struct ShownIdentity {
+  std::string peer;  // "127.0.0.1:50051"
   std::vector<std::string> certificate_names;
   std::optional<std::string> authorization;  // the header's value
 };

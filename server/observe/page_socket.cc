@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "server/host_port.h"
+
 namespace warpfold {
 namespace {
 
@@ -97,6 +99,12 @@ void PageSocket::EndWriting() {
     ERR_clear_error();
   }
   shutdown(socket_.get(), SHUT_WR);
+}
+
+std::string PageSocket::Peer() const {
+  SocketAddress peer{.size = sizeof(peer.storage)};
+  auto* const storage = reinterpret_cast<sockaddr*>(&peer.storage);
+  return getpeername(socket_.get(), storage, &peer.size) == 0 ? ToString(peer) : "";
 }
 
 std::vector<std::string> PageSocket::CertificateNames() const {

@@ -28,6 +28,8 @@ class PageSocket {
   PageSocket(OwnedDescriptor socket, SSL_CTX* context);
 
   int descriptor() const { return socket_.get(); }
+  // The client's "127.0.0.1:50051"; empty: it has gone.
+  std::string Peer() const;
   // POLLIN or POLLOUT.
   short awaited() const { return awaited_; }
 

@@ -55,8 +55,10 @@ class MetricsPageTest(unittest.TestCase):
     def tls_flags(self):
         return [f"--tls-cert={self.folder}/localhost.pem", f"--tls-key={self.folder}/localhost.key"]
 
-    def serve(self, *flags):
-        process, _, port = self.enterContext(server_process("--log-level=error", *flags))
+    def serve(self, *flags, stderr=None):
+        if not any(flag.startswith("--log-level=") for flag in flags):
+            flags = ("--log-level=error", *flags)
+        process, _, port = self.enterContext(server_process(*flags, stderr=stderr))
         self.process = process
         return port
 
@@ -136,6 +138,20 @@ class MetricsPageTest(unittest.TestCase):
         while self.ask(port)[0] != 200:
             continue
         self.assertEqual(self.ask(port, authorization=f"Bearer {TOKEN}")[0], 401)
+
+    def test_who_is_refused_is_in_the_log(self):
+        log = self.folder / "log"
+        with log.open("w") as stderr:
+            port = self.serve(
+                "--log-level=warning", "--metrics-auth=on", f"--callers-file={self.callers}",
+                stderr=stderr,
+            )  # fmt: skip
+        self.assertEqual(self.ask(port, authorization=f"Bearer {OTHER}")[0], 403)
+        self.process.terminate()  # which writes what waits
+        self.process.wait(TIMEOUT_S)
+        lines = log.read_text()
+        self.assertRegex(lines, r'metrics page refused peer="127\.0\.0\.1:\d+" caller="trainer"')
+        self.assertNotIn(OTHER, lines)
 
     def test_two_tokens_are_none(self):
         port = self.serve("--metrics-auth=on", f"--callers-file={self.callers}")

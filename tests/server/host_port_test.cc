@@ -28,6 +28,13 @@ TEST(HostPortTest, ANumberStandsForItself) {
   EXPECT_TRUE(IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr));
 }
 
+TEST(HostPortTest, ASocketsAddressIsPrintedAsNumbers) {
+  for (const std::string text : {"127.0.0.2:50051", "[::1]:0", "[2001:db8::a]:65535"}) {
+    EXPECT_EQ(ToString(Resolve(*ParseHostPort(text)).at(0)), text);
+  }
+  EXPECT_EQ(ToString(SocketAddress()), "");
+}
+
 TEST(HostPortTest, ANameThatStandsForNothingIsNoLoopback) {
   const HostPort nobody{"no-such-host.invalid", 1};
   EXPECT_TRUE(Resolve(nobody).empty());
