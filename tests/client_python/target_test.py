@@ -86,6 +86,13 @@ def test_a_url_names_the_scheme_to_drop(either_client, monkeypatch, target, sche
         chosen_target(None)
 
 
+@pytest.mark.parametrize("target", ["/run/a.sock", "./a", "../a:7"])
+def test_a_path_names_the_target_of_a_socket_there(either_client, target):
+    words = f"target is '{target}', a path; a UNIX socket there is 'unix:{target}'"
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
+        either_client(target)
+
+
 @pytest.mark.parametrize("port", [0, 65536, 99999, 10**30])
 @pytest.mark.parametrize("form", ["a:{}", "[::1]:{}", "dns:///a:{}", "ipv4:10.0.0.1:7,10.0.0.2:{}"])
 def test_a_port_that_no_address_has_is_not_taken_for_another(either_client, form, port):

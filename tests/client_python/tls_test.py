@@ -1,6 +1,7 @@
 """TLS, with a certificate that is made for the test."""
 
 import subprocess
+from concurrent import futures
 
 import grpc
 import pytest
@@ -41,3 +42,15 @@ def test_credentials_switch_tls_on(tls_server, certificate, either_client):
 def test_a_connection_that_is_not_trusted_is_unavailable(tls_server, either_client, credentials):
     with pytest.raises(warpfold.UnavailableError):
         either_client(tls_server.target, credentials=credentials)
+
+
+def test_a_unix_socket_has_none(either_client, tmp_path):
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    target = f"unix:{tmp_path}/a.sock"
+    server.add_insecure_port(target)
+    server.start()
+    try:
+        with pytest.raises(warpfold.UnavailableError, match="UNIX sockets: leave credentials= out"):
+            either_client(target, credentials=grpc.ssl_channel_credentials())
+    finally:
+        server.stop(None)

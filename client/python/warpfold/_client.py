@@ -58,7 +58,7 @@ def connect(
     required_numerics_version: int | None = None,
     token_file: str | os.PathLike[str] | None = None,
 ) -> Client:
-    """Connects to the server at `target`, "host:port" or "host", and asks what it is.
+    """Connects to the server at `target` and asks what it is: "host:port", "host", "unix:/PATH".
 
     Without one the environment's WARPFOLD_TARGET says where, else it is "localhost"; without a port
     it is 50051. A client pickles, by its address, unless it has credentials: what comes of the

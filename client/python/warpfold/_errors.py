@@ -130,6 +130,7 @@ _OUR_LIMIT = "Deadline Exceeded"
 
 # The system's words for an address at which nobody listens, which gRPC passes on.
 _REFUSED = "Connection refused"
+_NO_TLS = "handshake failed"  # of what every version of gRPC says
 
 # How a message begins that is about the version of the rules for numbers.
 _VERSION_FIELDS = ("required_numerics_version: ", "numerics_version: ")
@@ -181,6 +182,8 @@ def error_of(
         message += f" (after {attempts} attempts)"
     if was_refused(failure):
         message += f"; is warpfold-server running at {target}?"
+    if target.startswith("unix:") and _NO_TLS in message.lower():
+        message += "; a server has no TLS at its UNIX sockets: leave credentials= out"
     if code is grpc.StatusCode.UNAUTHENTICATED:
         message += "; connect(token_file=) or WARPFOLD_TOKEN_FILE names the file of a token"
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and _OUR_LIMIT in message:

@@ -22,7 +22,7 @@ _SERVICE = re.compile(r"[a-z][a-z0-9-]*", re.IGNORECASE)  # such as "https", as 
 def chosen_target(target: str | None) -> str:
     """`target`, else that of the variable, else this host's; with a port.
 
-    An empty one is none. ValueError for a URL, and for a port that no address has.
+    An empty one is none. ValueError for a URL, a bare path, and a port that no address has.
     """
     if target is None or target == "":
         target = os.environ.get(TARGET_VARIABLE) or "localhost"
@@ -34,6 +34,8 @@ def chosen_target(target: str | None) -> str:
             f"target is {target!r}, a URL; pass it without {url[1]}://, as "
             f"{with_default_port(url[2])!r}; for TLS add credentials=grpc.ssl_channel_credentials()"
         )
+    if target.startswith(("/", "./", "../")):
+        raise ValueError(f"target is {target!r}, a path; a UNIX socket there is 'unix:{target}'")
     for port in _ports(target):
         number = port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX
         if not number and not _SERVICE.fullmatch(port):
