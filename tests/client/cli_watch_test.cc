@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/cli_fixture.h"
+#include "tests/e2e/certificates.h"
 
 namespace warpfold::client {
 namespace {
@@ -35,6 +37,11 @@ class WatchCliTest : public CliTest {
           "warpfold_request_duration_seconds_bucket{method=\"\xff\",le=\"+Inf\"} 3\n"
           "warpfold_queue_depth NaN\n",
           "text/plain");
+    });
+    http_.Get("/guarded", [](const httplib::Request& request, httplib::Response& response) {
+      response.status = 401;
+      response.set_content("'" + request.get_header_value("Authorization") + "' is nobody's\nmore",
+                           "text/plain");
     });
     http_.Get("/other", [](const httplib::Request&, httplib::Response& response) {
       response.set_content("up 1\n", "text/plain");
@@ -111,6 +118,45 @@ TEST_F(WatchCliTest, ATerminalGetsOneScreen) {
 }
 
 TEST_F(WatchCliTest, WithoutAPathItIsMetrics) { EXPECT_EQ(Run(Watch(" --count 1")).exit_code, 0); }
+
+TEST_F(WatchCliTest, ThePageIsShownTheToken) {
+  const std::string token = WriteFile("token", "token-of-the-monitor\n");
+  ExpectFailure(Watch("/guarded --count 1"), 3, "/guarded: HTTP status 401: '' is nobody's\n");
+  ExpectFailure(Watch("/guarded --count 1 --token-file " + token), 3,
+                "HTTP status 401: 'Bearer token-of-the-monitor' is nobody's\n");
+  ExpectFailure(Watch("/guarded --count 1 --token-file /no/such/file"), 2,
+                "--token-file: /no/such/file: cannot be read");
+}
+
+// A page that only who trusts its authority reads, and shows a certificate of it.
+TEST_F(WatchCliTest, ThePageIsReadByTls) {
+  const e2e::Authority authority;
+  const e2e::KeyAndCertificate own = authority.Issue();
+  const std::string certificate = WriteFile("cert.pem", own.certificate);
+  const std::string key = WriteFile("key.pem", own.key);
+  const std::string ca = WriteFile("ca.pem", authority.certificate());
+  const std::string other = WriteFile("other.pem", e2e::Authority().certificate());
+  httplib::SSLServer https(certificate.c_str(), key.c_str(), ca.c_str());
+  https.Get("/metrics", [](const httplib::Request&, httplib::Response& response) {
+    response.set_content(
+        "warpfold_request_duration_seconds_bucket{method=\"Reduce\",le=\"+Inf\"} 3\n",
+        "text/plain");
+  });
+  const int port = https.bind_to_any_port("localhost");
+  std::jthread thread([&https] { https.listen_after_bind(); });
+  while (!https.is_running()) std::this_thread::yield();
+  const std::string watch =
+      absl::StrCat("watch --interval 0.02 --count 1 --metrics https://localhost:", port);
+  const std::string ours = absl::StrCat(" --tls-cert ", certificate, " --tls-key ", key);
+  const Outcome read = Run(absl::StrCat(watch, " --tls-ca ", ca, ours));
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  ExpectFailure(absl::StrCat(watch, " --tls-ca ", other, ours), 3,
+                "the page's certificate is not of this host, or of nobody in --tls-ca");
+  ExpectFailure(
+      absl::StrCat("watch --count 1 --tls-ca ", ca, " --metrics https://localhost:", port_), 3,
+      "no TLS there");
+  https.stop();
+}
 
 TEST_F(WatchCliTest, TroubleHasItsExitCode) {
   ExpectFailure(Watch("/missing --count 1"), 3, Origin() + "/missing: HTTP status 404");

@@ -165,8 +165,10 @@ void AddDiff(CLI::App& app, DiffFlags& flags) {
 void AddWatch(CLI::App& app, WatchFlags& flags) {
   CLI::App* command = app.add_subcommand(
       "watch", "A server's throughput, latency and queue, live, from its Prometheus metrics");
-  command->add_option("--metrics", flags.metrics,
-                      "The metrics page; default http://HOST:9464/metrics, HOST being --server's");
+  command->add_option(
+      "--metrics", flags.metrics,
+      "The metrics page; default http://HOST:9464/metrics, HOST being --server's, or "
+      "https:// with TLS. It is shown the token and the certificates, too");
   command->add_option("--interval", flags.interval_s, "Seconds between readings")
       ->check(IsBetween(0.01, 86400.0))
       ->capture_default_str();

@@ -35,6 +35,11 @@ struct ServerFlags {
   std::string token_file;       // empty: the server is told no caller
   bool json = false;
   std::string color = "auto";  // color.h
+
+  bool uses_tls() const {
+    return tls ||
+           !(tls_ca.empty() && tls_cert.empty() && tls_key.empty() && tls_server_name.empty());
+  }
 };
 
 // What commands that take several files read; "-" is stdin.

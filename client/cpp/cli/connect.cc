@@ -32,10 +32,7 @@ absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags) 
     }
     options.token = *std::move(token);
   }
-  if (!flags.tls && flags.tls_ca.empty() && flags.tls_cert.empty() && flags.tls_key.empty() &&
-      flags.tls_server_name.empty()) {
-    return options;
-  }
+  if (!flags.uses_tls()) return options;
   if (flags.tls_cert.empty() != flags.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key go together");
   }

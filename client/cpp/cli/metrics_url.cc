@@ -18,7 +18,7 @@ absl::StatusOr<Url> ParseUrl(const std::string& text) {
   const std::string scheme = host == std::string::npos ? "" : text.substr(0, host);
   if (scheme != "http" && scheme != "https") {
     return absl::InvalidArgumentError(
-        absl::StrCat("--metrics: '", text, "' is not http://host:port/metrics"));
+        absl::StrCat("--metrics: '", text, "' is not http://host:port/metrics or https://..."));
   }
   const std::size_t path = std::min(text.find('/', host + 3), text.size());
   if (path == host + 3) {
@@ -46,14 +46,16 @@ std::string_view HostOf(std::string_view target) {
 
 }  // namespace
 
-absl::StatusOr<Url> MetricsUrl(const std::string& metrics, const std::string& server) {
+absl::StatusOr<Url> MetricsUrl(const std::string& metrics, const std::string& server,
+                               bool uses_tls) {
   if (!metrics.empty()) return ParseUrl(metrics);
   const std::string host(HostOf(server));
   if (host.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--metrics: is needed, --server ", server, " names no host"));
   }
-  return ParseUrl(absl::StrCat("http://", host, ":", kDefaultMetricsPort, "/metrics"));
+  const char* const scheme = uses_tls ? "https" : "http";
+  return ParseUrl(absl::StrCat(scheme, "://", host, ":", kDefaultMetricsPort, "/metrics"));
 }
 
 }  // namespace warpfold::client

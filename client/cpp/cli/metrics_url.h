@@ -11,14 +11,15 @@
 namespace warpfold::client {
 
 struct Url {
-  std::string origin;  // "http://host:port"
+  std::string origin;  // "http://host:port", or "https://..."
   std::string path;
   std::string text() const { return origin + path; }
 };
 
 // `metrics`, which may be without a path; empty: the usual port of `server`, a gRPC target that has
-// to name one host.
-absl::StatusOr<Url> MetricsUrl(const std::string& metrics, const std::string& server);
+// to name one host, by TLS if `uses_tls`.
+absl::StatusOr<Url> MetricsUrl(const std::string& metrics, const std::string& server,
+                               bool uses_tls);
 
 }  // namespace warpfold::client
 
