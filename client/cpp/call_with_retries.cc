@@ -62,6 +62,9 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& target,
     message = absl::StrCat(target, ": ", message);
   }
   if (attempts > 1) absl::StrAppend(&message, " (after ", attempts, " attempts)");
+  if (target.starts_with("unix:") && message.find("andshake failed") != std::string::npos) {
+    message += "; a server has no TLS at its UNIX sockets: connect without";
+  }
   // The codes of both are the same numbers.
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
 }

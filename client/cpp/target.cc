@@ -106,6 +106,11 @@ absl::Status CheckTarget(const std::string& target) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", target, "' is a URL; a target has no ", std::string(scheme), ": ", rest));
   }
+  for (const std::string_view path : {"/", "./", "../"}) {
+    if (!target.starts_with(path)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", target, "' is a path; a UNIX socket there is unix:", target));
+  }
   const std::size_t begin = AddressesBegin(target);
   if (begin == target.npos) return absl::OkStatus();
   for (const std::string& address :

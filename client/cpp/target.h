@@ -17,9 +17,9 @@ inline constexpr char kDefaultPort[] = "50051";  // gRPC's own is 443
 // target are as they were.
 std::string WithDefaultPort(const std::string& target);
 
-// Refuses what gRPC would take for something else: a URL's scheme or a path, for a name to look up;
-// a port that is no number, for its first digits; one above 65535, which it wraps around; an empty
-// one, for 443.
+// Refuses what gRPC would take for something else: a URL's scheme, or a path without "unix:", for a
+// name to look up; a port that is no number, for its first digits; one above 65535, which it wraps
+// around; an empty one, for 443.
 absl::Status CheckTarget(const std::string& target);
 
 }  // namespace warpfold::client

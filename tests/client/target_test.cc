@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/grpcpp.h"
+#include "tests/temp_folder.h"
 
 namespace warpfold::client {
 namespace {
@@ -68,6 +72,9 @@ TEST(TargetTest, WhatGrpcWouldTakeForSomethingElseIsRefused) {
       {"a:39173/b", "'a:39173/b': has the path '/b'; a target is host or host:port"},
       {"a/", "'a/': has the path '/'; a target is host or host:port"},
       {"dns:///a:1/b", "'dns:///a:1/b': has the path '/b'; a target is host or host:port"},
+      {"/run/a.sock", "'/run/a.sock' is a path; a UNIX socket there is unix:/run/a.sock"},
+      {"./a:7", "'./a:7' is a path; a UNIX socket there is unix:./a:7"},
+      {"../a", "'../a' is a path; a UNIX socket there is unix:../a"},
       {":", "':': names no host"},
       {":7", "':7': names no host"},
       {"dns:", "'dns:': names no host"},
@@ -87,6 +94,24 @@ TEST(TargetTest, WhatGrpcWouldTakeForSomethingElseIsRefused) {
         "unix-abstract:a:b", "vsock:2:70000", "xds:///a", "xds:a", "google-c2p:///a", "http"}) {
     EXPECT_TRUE(CheckTarget(target).ok()) << target << ": " << CheckTarget(target);
   }
+}
+
+TEST(TargetTest, AUnixSocketHasNoTls) {
+  const UniqueTempFolder folder;
+  const std::string target = "unix:" + folder.Path("a.sock");
+  grpc::CallbackGenericService service;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(target, grpc::InsecureServerCredentials());
+  builder.RegisterCallbackGenericService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  ClientOptions options;
+  options.connection.credentials = grpc::SslCredentials({});
+  options.retry.attempts_max = 1;
+  const absl::Status refused = Client::Connect(target, options).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()),
+              testing::EndsWith("; a server has no TLS at its UNIX sockets: connect without"));
 }
 
 TEST(TargetTest, AConnectionGoesThere) {

@@ -49,7 +49,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<Item>& 
 }
 
 void AddServerFlags(CLI::App& app, ServerFlags& flags) {
-  app.add_option("--target,--server", flags.server, "The server, as host or host:port (50051)")
+  app.add_option("--target,--server", flags.server,
+                 "The server, as host, host:port (50051) or unix:/PATH")
       ->envname(kTargetVariable)
       ->check(CLI::Validator(
           [](const std::string& text) { return std::string(CheckTarget(text).message()); }, ""))
