@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/types.h"
+#include "server/core/known_answer.h"
 #include "server/kernel_cache.h"
 
 namespace warpfold {
@@ -64,12 +65,10 @@ absl::Status LoadKernels(const StartupParts& parts, Executor& executor) {
 
 absl::Status CheckAnswers(const StartupParts& parts, const Executor& executor) {
   parts.admission.HoldBack(absl::StrCat("checking ", executor.info().name));
+  Submitter& device = parts.scheduler.SubmitterOf(executor.info());
   for (const DType dtype : kAllDTypes) {
     if (absl::Status stop = CheckStop(parts); !stop.ok()) return stop;
-    if (absl::Status status = parts.scheduler.CheckKnownAnswers(executor.info(), dtype);
-        !status.ok()) {
-      return status;
-    }
+    if (absl::Status status = CheckKnownAnswers(device, dtype); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -134,7 +134,7 @@ absl::Status Named(DType dtype, const absl::Status& status) {
   return IsDeviceLost(status) ? DeviceLostError(message) : absl::Status(status.code(), message);
 }
 
-absl::Status Check(DeviceScheduler& device, const KnownReduction& known) {
+absl::Status Check(Submitter& device, const KnownReduction& known) {
   absl::StatusOr<Plan> plan = MakePlan(known.question);
   if (!plan.ok()) return plan.status();
   KnownTask known_task(*std::move(plan), known.elements);
@@ -243,7 +243,7 @@ std::vector<KnownReduction> KnownWideReductions() {
   return reductions;
 }
 
-absl::Status CheckKnownAnswers(DeviceScheduler& device, DType dtype) {
+absl::Status CheckKnownAnswers(Submitter& device, DType dtype) {
   std::vector<KnownReduction> reductions = KnownReductions(dtype);
   if (dtype == DType::kF64) {
     for (KnownReduction& wide : KnownWideReductions()) reductions.push_back(std::move(wide));

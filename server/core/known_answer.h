@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/plan.h"
-#include "server/core/device_scheduler.h"
+#include "server/core/submitter.h"
 
 namespace warpfold {
 
@@ -30,7 +30,7 @@ std::vector<KnownReduction> KnownWideReductions();
 
 // Asks `device` all of a dtype and waits for its answers, however long that takes. INTERNAL: its
 // bits are wrong; otherwise the device's own status. The message names dtype and op.
-absl::Status CheckKnownAnswers(DeviceScheduler& device, DType dtype);
+absl::Status CheckKnownAnswers(Submitter& device, DType dtype);
 
 }  // namespace warpfold
 

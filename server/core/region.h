@@ -19,7 +19,6 @@
 #include "absl/types/span.h"
 #include "kernels/field_error.h"
 #include "server/core/shared_segment.h"
-#include "server/core/task.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -90,29 +89,6 @@ class RegionLease {
   std::shared_ptr<const Region> region_;
   std::int64_t offset_bytes_ = 0;
   std::int64_t size_bytes_ = 0;
-};
-
-// The bytes of a leased range, of shared memory, as a lane pulls them.
-class RegionPayload final : public PayloadSource {
- public:
-  void Set(RegionLease lease) { lease_ = std::move(lease); }
-  void Clear() { lease_.Release(); }
-  explicit operator bool() const { return static_cast<bool>(lease_); }
-  const RegionLease& lease() const { return lease_; }
-
-  absl::Status ReadInto(absl::Span<std::byte> out) override {
-    return lease_.Read(std::exchange(at_bytes_, at_bytes_ + std::ssize(out)), out);
-  }
-  const std::byte* InPlace(std::size_t byte_count) override {
-    const std::byte* mapped = lease_.mapped();
-    if (mapped == nullptr) return nullptr;
-    return mapped + std::exchange(at_bytes_, at_bytes_ + static_cast<std::int64_t>(byte_count));
-  }
-  absl::Status ExpectEnd() override { return absl::OkStatus(); }
-
- private:
-  RegionLease lease_;
-  std::int64_t at_bytes_ = 0;
 };
 
 }  // namespace warpfold

@@ -19,6 +19,7 @@
 #include "kernels/plan.h"
 #include "server/core/caller.h"
 #include "server/core/limits.h"
+#include "server/core/region_payload.h"
 #include "server/core/region_table.h"
 #include "server/core/task.h"
 #include "server/core/tensor_lease.h"

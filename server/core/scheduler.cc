@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/core/known_answer.h"
-
 namespace warpfold {
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
@@ -26,10 +24,6 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(
     if (options.on_lost) options.on_lost(executor->info(), status);
   }
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(devices)));
-}
-
-absl::Status Scheduler::CheckKnownAnswers(const DeviceInfo& device, DType dtype) {
-  return warpfold::CheckKnownAnswers(Of(device), dtype);
 }
 
 void Scheduler::Lose(const DeviceInfo& device, const absl::Status& why) { Of(device).Lose(why); }

@@ -32,8 +32,8 @@ class Scheduler final : public Submitter, private SplitHost {
   // Drains, and ends when all that was accepted is done.
   ~Scheduler() override ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks `device`, one of the executors', the known questions of `dtype` (known_answer.h); waits.
-  absl::Status CheckKnownAnswers(const DeviceInfo& device, DType dtype);
+  // Where tasks for `device`, one of the executors', alone are submitted.
+  Submitter& SubmitterOf(const DeviceInfo& device) { return Of(device); }
 
   // From now on `device` is lost, as if it had answered DeviceLostError.
   void Lose(const DeviceInfo& device, const absl::Status& why);

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/core/device_scheduler.h"
 #include "server/device/cpu/cpu_executor.h"
 #include "tests/kernels/tensors.h"
 #include "tests/server/fake_device.h"

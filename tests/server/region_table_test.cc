@@ -15,8 +15,10 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/core/refusal.h"
+#include "server/core/region_payload.h"
 #include "server/core/scheduler.h"
 #include "tests/server/fake_device.h"
+#include "tests/server/owned_task.h"
 #include "tests/shm_segment.h"
 
 namespace warpfold {
