@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/regular_file.h"
+#include "server/system/regular_file.h"
 
 namespace warpfold {
 namespace {

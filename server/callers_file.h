@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "server/config.h"
-#include "server/core/caller_table.h"
-#include "server/listen_address.h"
-#include "server/observe/log.h"
+#include "server/core/admission/caller_table.h"
+#include "server/observe/log/log.h"
+#include "server/system/listen_address.h"
 
 namespace warpfold {
 

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_options.h"
-#include "server/host_port.h"
-#include "server/listen_address.h"
+#include "server/system/host_port.h"
+#include "server/system/listen_address.h"
 
 namespace warpfold {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "server/core/limits.h"
-#include "server/device/backend.h"
-#include "server/listen_address.h"
-#include "server/observe/access_log.h"
-#include "server/observe/log.h"
+#include "server/core/base/limits.h"
+#include "server/device/backend/backend.h"
+#include "server/observe/log/access_log.h"
+#include "server/observe/log/log.h"
+#include "server/system/listen_address.h"
 
 namespace warpfold {
 

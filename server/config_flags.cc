@@ -20,7 +20,7 @@
 #include "absl/strings/strip.h"
 #include "server/config_options.h"
 #include "server/option_text.h"
-#include "server/regular_file.h"
+#include "server/system/regular_file.h"
 
 namespace warpfold {
 namespace {

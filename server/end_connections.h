@@ -5,7 +5,7 @@
 #ifndef WARPFOLD_SERVER_END_CONNECTIONS_H_
 #define WARPFOLD_SERVER_END_CONNECTIONS_H_
 
-#include "server/listen_address.h"
+#include "server/system/listen_address.h"
 
 namespace warpfold {
 

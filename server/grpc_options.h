@@ -3,10 +3,10 @@
 #define WARPFOLD_SERVER_GRPC_OPTIONS_H_
 
 #include "server/config.h"
-#include "server/core/limits.h"
-#include "server/device/backend.h"
-#include "server/frontend/grpc_server.h"
-#include "server/frontend/tls.h"
+#include "server/core/base/limits.h"
+#include "server/device/backend/backend.h"
+#include "server/frontend/grpc/grpc_server.h"
+#include "server/frontend/grpc/tls.h"
 
 namespace warpfold {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/host_port.h"
-#include "server/owned_descriptor.h"
+#include "server/system/host_port.h"
+#include "server/system/owned_descriptor.h"
 
 namespace warpfold {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/frontend/grpc_server.h"
+#include "server/frontend/grpc/grpc_server.h"
 
 namespace warpfold {
 namespace {

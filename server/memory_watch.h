@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "absl/synchronization/notification.h"
-#include "server/core/admission.h"
+#include "server/core/admission/admission.h"
 
 namespace warpfold {
 

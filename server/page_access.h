@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-#include "server/core/caller_table.h"
-#include "server/observe/line_rate.h"
-#include "server/observe/log.h"
-#include "server/observe/metrics_server.h"
+#include "server/core/admission/caller_table.h"
+#include "server/observe/log/line_rate.h"
+#include "server/observe/log/log.h"
+#include "server/observe/metrics/metrics_server.h"
 
 namespace warpfold {
 

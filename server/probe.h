@@ -5,16 +5,16 @@
 #ifndef WARPFOLD_SERVER_PROBE_H_
 #define WARPFOLD_SERVER_PROBE_H_
 
-#include "server/core/admission.h"
-#include "server/core/region_table.h"
-#include "server/core/scheduler.h"
-#include "server/core/tensor_table.h"
-#include "server/device/backend.h"
-#include "server/frontend/tls.h"
+#include "server/core/admission/admission.h"
+#include "server/core/regions/region_table.h"
+#include "server/core/scheduling/scheduler.h"
+#include "server/core/tensors/tensor_table.h"
+#include "server/device/backend/backend.h"
+#include "server/frontend/grpc/tls.h"
 #include "server/memory_limit.h"
 #include "server/memory_watch.h"
-#include "server/observe/log.h"
-#include "server/observe/occupancy.h"
+#include "server/observe/log/log.h"
+#include "server/observe/metrics/occupancy.h"
 
 namespace warpfold {
 

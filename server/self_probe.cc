@@ -19,9 +19,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/host_port.h"
-#include "server/owned_descriptor.h"
-#include "server/socket_file.h"
+#include "server/system/host_port.h"
+#include "server/system/owned_descriptor.h"
+#include "server/system/socket_file.h"
 
 namespace warpfold {
 namespace {

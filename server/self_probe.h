@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/listen_address.h"
+#include "server/system/listen_address.h"
 
 namespace warpfold {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/types.h"
-#include "server/core/known_answer.h"
+#include "server/core/self_test/known_answer.h"
 #include "server/kernel_cache.h"
 
 namespace warpfold {

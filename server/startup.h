@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/core/admission.h"
-#include "server/core/scheduler.h"
+#include "server/core/admission/admission.h"
+#include "server/core/scheduling/scheduler.h"
 #include "server/device/executor.h"
-#include "server/observe/log.h"
+#include "server/observe/log/log.h"
 
 namespace warpfold {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "benchmark/benchmark.h"
-#include "server/observe/metrics.h"
+#include "server/observe/metrics/metrics.h"
 
 namespace warpfold {
 namespace {

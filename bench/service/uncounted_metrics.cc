@@ -1,6 +1,6 @@
 // Metrics that count nothing. warpfold-server linked with them is what metrics_cost.py compares the
 // real one to; the page then lacks the series of requests, RPCs, stages and batches.
-#include "server/observe/metrics.h"
+#include "server/observe/metrics/metrics.h"
 
 namespace warpfold {
 

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/check/device_checks.h"
 #include "server/check/host_checks.h"
-#include "server/device/backend.h"
-#include "server/device/build.h"
-#include "server/device/machine.h"
+#include "server/device/backend/backend.h"
+#include "server/device/backend/build.h"
+#include "server/device/backend/machine.h"
 #include "server/open_files.h"
 #include "server/thread_limit.h"
 

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/types.h"
-#include "server/core/device_scheduler.h"
-#include "server/core/known_answer.h"
+#include "server/core/scheduling/device_scheduler.h"
+#include "server/core/self_test/known_answer.h"
 #include "server/device/device_error.h"
-#include "server/observe/nvml.h"
+#include "server/system/nvml.h"
 
 namespace warpfold {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "server/check/report.h"
 #include "server/config.h"
-#include "server/device/backend.h"
-#include "server/device/build.h"
-#include "server/device/machine.h"
+#include "server/device/backend/backend.h"
+#include "server/device/backend/build.h"
+#include "server/device/backend/machine.h"
 
 namespace warpfold {
 

@@ -22,11 +22,11 @@
 #include "absl/time/time.h"
 #include "server/callers_file.h"
 #include "server/check/port_check.h"
-#include "server/frontend/tls.h"
-#include "server/host_port.h"
+#include "server/frontend/grpc/tls.h"
 #include "server/kernel_cache.h"
 #include "server/memory_plan.h"
 #include "server/open_files.h"
+#include "server/system/host_port.h"
 #include "server/thread_limit.h"
 
 namespace warpfold {

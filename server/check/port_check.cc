@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/frontend/running_server.h"
-#include "server/socket_file.h"
+#include "server/frontend/grpc/running_server.h"
+#include "server/system/socket_file.h"
 
 namespace warpfold {
 namespace {

@@ -148,7 +148,7 @@ def test_a_reduction_of_millions_of_parts_is_not_parsed(attack):
 
 
 def test_a_reduction_of_as_many_parts_as_it_may_have_is_gone_once_it_is_refused(attack):
-    """Parsed it has 40 bytes for one, as states have (server/frontend/state_message.cc)."""
+    """Parsed it has 40 bytes for one, as states have (server/frontend/native/state_message.cc)."""
     with attack(*FLAGS) as server, RawConnection(server.port) as client:
         findings = Findings(server)
         with beside(server) as honest:

@@ -188,7 +188,7 @@ class Dashboards(unittest.TestCase):
                     self.assertEqual([], list(dashboard.missing(expression, page)))
 
     def test_the_slowest_method_is_looked_for_among_all(self):
-        header = read("../server/observe/method.h")
+        header = read("../server/observe/metrics/method.h")
         facts = re.findall(r'\{Method::k\w+, "(\w+)", "(\w+)"', header)
         tensors = int(re.search(r"kTensorMethodCount = (\d+);", header)[1])
         self.assertGreater(len(facts), tensors)

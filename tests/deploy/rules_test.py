@@ -88,7 +88,7 @@ class Slow(unittest.TestCase):
             yield {"series": name, "values": f"0+{calls}x{self.MINUTES}"}
 
     def test_goes_off_for_each_method_that_is_to_end(self):
-        header = (DEPLOY / "../server/observe/method.h").read_text(encoding="utf-8")
+        header = (DEPLOY / "../server/observe/metrics/method.h").read_text(encoding="utf-8")
         methods = re.findall(r'\{Method::k\w+, "(\w+)"', header)
         tensors = int(re.search(r"kTensorMethodCount = (\d+);", header)[1])
         self.assertGreater(len(methods), tensors)

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/shard_reduce.h"
-#include "server/device/backend.h"
+#include "server/core/splitting/shard_reduce.h"
+#include "server/device/backend/backend.h"
 #include "server/device/host_bytes.h"
-#include "server/device/merge.h"
+#include "server/device/reduce/merge.h"
 #include "tests/device/host_budget.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"

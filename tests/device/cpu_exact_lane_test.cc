@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/exact_cases.h"
 #include "tests/device/exact_part_cases.h"
 #include "tests/device/suspend_cases.h"

@@ -2,7 +2,7 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/edge_cases.h"
 #include "tests/device/golden_cases.h"
 #include "tests/device/lane_cases.h"

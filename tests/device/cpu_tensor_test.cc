@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/tensor_cases.h"
 
 namespace warpfold {

@@ -1,5 +1,5 @@
 // Every machine that --backend may find, and what it comes to.
-#include "server/device/device_choice.h"
+#include "server/device/backend/device_choice.h"
 
 #include <array>
 #include <optional>

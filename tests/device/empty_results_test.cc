@@ -8,7 +8,7 @@
 #include "kernels/dtypes/catalogue.h"
 #include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
-#include "server/device/results.h"
+#include "server/device/reduce/results.h"
 #include "tests/kernels/exact/reduction_oracle.h"
 
 namespace warpfold {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/part.h"
-#include "server/device/merge.h"
+#include "server/device/reduce/merge.h"
 #include "tests/device/exact_cases.h"
 #include "tests/device/part_cases.h"
 

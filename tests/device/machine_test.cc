@@ -1,5 +1,5 @@
 // What a machine with a fake driver says, and what OpenDevices makes of it.
-#include "server/device/machine.h"
+#include "server/device/backend/machine.h"
 
 #include <cstdlib>
 #include <map>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "server/device/cpu/cpu_executor.h"
 #include "tests/temp_folder.h"
 

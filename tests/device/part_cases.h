@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "kernels/part.h"
-#include "server/core/lane_run.h"
-#include "server/device/merge.h"
+#include "server/core/scheduling/lane_run.h"
+#include "server/device/reduce/merge.h"
 #include "tests/device/lane_cases.h"
 #include "tests/server/owned_task.h"
 

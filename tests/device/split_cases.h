@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/core/scheduler.h"
-#include "server/core/tensor_table.h"
+#include "server/core/scheduling/scheduler.h"
+#include "server/core/tensors/tensor_table.h"
 #include "tests/device/tensor_cases.h"
 #include "tests/server/owned_task.h"
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/server/faulty_device.h"
 
 namespace warpfold {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "server/core/caller_table.h"
+#include "server/core/admission/caller_table.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace warpfold {

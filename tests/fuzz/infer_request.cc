@@ -1,9 +1,9 @@
 // A ModelInferRequest of the Open Inference Protocol: decoded and planned, or refused.
 #include <utility>
 
-#include "server/core/limits.h"
-#include "server/core/region_table.h"
-#include "server/core/request.h"
+#include "server/core/base/limits.h"
+#include "server/core/regions/region_table.h"
+#include "server/core/request/request.h"
 #include "server/frontend/kserve/infer_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_bytes.h"

@@ -1,6 +1,6 @@
 // --listen-address: what is taken has names that are taken for the same.
 #include "absl/strings/str_join.h"
-#include "server/listen_address.h"
+#include "server/system/listen_address.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

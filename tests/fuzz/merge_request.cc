@@ -1,6 +1,6 @@
 // A MergeRequest with its partial states: outlined before it is parsed, then decoded or refused.
-#include "server/core/limits.h"
-#include "server/frontend/state_message.h"
+#include "server/core/base/limits.h"
+#include "server/frontend/native/state_message.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_bytes.h"
 

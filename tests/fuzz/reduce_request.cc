@@ -1,9 +1,9 @@
 // A ReduceRequest: taken apart, then planned or refused.
 #include <utility>
 
-#include "server/core/limits.h"
-#include "server/core/request.h"
-#include "server/frontend/native_codec.h"
+#include "server/core/base/limits.h"
+#include "server/core/request/request.h"
+#include "server/frontend/native/native_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_bytes.h"
 

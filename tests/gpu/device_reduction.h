@@ -10,8 +10,8 @@
 
 #include "kernels/cuda/reduce.h"
 #include "kernels/plan.h"
-#include "server/device/cuda/cuda_resources.h"
-#include "server/device/results.h"
+#include "server/device/cuda/memory/cuda_resources.h"
+#include "server/device/reduce/results.h"
 
 namespace warpfold {
 

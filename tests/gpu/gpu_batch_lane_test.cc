@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/lane_cases.h"
 #include "tests/kernels/exact/adversarial.h"
 

@@ -13,8 +13,8 @@
 
 #include "kernels/cpu/reduce.h"
 #include "kernels/cuda/reduce.h"
-#include "server/device/cuda/cuda_resources.h"
-#include "server/device/results.h"
+#include "server/device/cuda/memory/cuda_resources.h"
+#include "server/device/reduce/results.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/kernels/cpu_results.h"
 #include "tests/kernels/effort.h"

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <memory>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "server/device/device_error.h"
 #include "tests/device/lane_cases.h"
 

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 
 namespace warpfold {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/tiles.h"
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 #include "tests/gpu/device_reduction.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/gpu_shape.h"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/edge_cases.h"
 #include "tests/device/golden_cases.h"
 #include "tests/device/lane_cases.h"

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/gpu_shape.h"
 #include "tests/kernels/effort.h"

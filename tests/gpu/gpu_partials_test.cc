@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/part.h"
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/exact_cases.h"
 #include "tests/device/part_cases.h"
 #include "tests/gpu/overlaps_passes.h"

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/core/shared_segment.h"
-#include "server/device/backend.h"
+#include "server/core/regions/shared_segment.h"
+#include "server/device/backend/backend.h"
 #include "tests/shm_segment.h"
 
 namespace warpfold {

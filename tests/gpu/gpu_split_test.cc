@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/lane_cases.h"
 #include "tests/device/split_cases.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/exact_sum.h"
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 #include "tests/gpu/gpu_fixture.h"
 #include "tests/gpu/gpu_shape.h"
 #include "tests/kernels/effort.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "tests/device/tensor_cases.h"
 
 namespace warpfold {

@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/reduce.h"
 #include "kernels/plan.h"
-#include "server/device/results.h"
+#include "server/device/reduce/results.h"
 #include "tests/kernels/op_lists.h"
 
 namespace warpfold::testing {

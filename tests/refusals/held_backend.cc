@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/device/backend.h"
+#include "server/device/backend/backend.h"
 #include "server/device/cpu/cpu_executor.h"
 
 namespace warpfold {

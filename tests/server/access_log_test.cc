@@ -1,4 +1,4 @@
-#include "server/observe/access_log.h"
+#include "server/observe/log/access_log.h"
 
 #include <memory>
 #include <sstream>

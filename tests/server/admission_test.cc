@@ -1,4 +1,4 @@
-#include "server/core/admission.h"
+#include "server/core/admission/admission.h"
 
 #include <chrono>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 
 namespace warpfold {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "server/core/caller_table.h"
-#include "server/observe/method.h"
+#include "server/core/admission/caller_table.h"
+#include "server/observe/metrics/method.h"
 #include "tests/server/frontend_fixture.h"
 
 namespace warpfold {

@@ -1,4 +1,4 @@
-#include "server/core/byte_ranges.h"
+#include "server/core/tensors/byte_ranges.h"
 
 #include <cstdint>
 #include <random>

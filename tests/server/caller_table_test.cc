@@ -1,5 +1,5 @@
 // The file of callers: what it says, and what is refused with its line and never with its values.
-#include "server/core/caller_table.h"
+#include "server/core/admission/caller_table.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/core/in_force.h"
+#include "server/core/base/in_force.h"
 
 namespace warpfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/core/cancel_token.h"
+#include "server/core/base/cancel_token.h"
 
 #include <array>
 #include <barrier>

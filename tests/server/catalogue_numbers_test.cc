@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "kernels/dtypes/catalogue.h"
 #include "kernels/ops/catalogue.h"
-#include "server/frontend/decode.h"
+#include "server/frontend/native/decode.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {

@@ -1,4 +1,4 @@
-#include "server/frontend/chunk_wait.h"
+#include "server/frontend/calls/chunk_wait.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "server/core/connections.h"
+#include "server/core/admission/connections.h"
 
 #include <atomic>
 #include <memory>

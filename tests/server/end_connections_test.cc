@@ -7,8 +7,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/owned_descriptor.h"
-#include "server/socket_file.h"
+#include "server/system/owned_descriptor.h"
+#include "server/system/socket_file.h"
 #include "tests/temp_folder.h"
 
 namespace warpfold {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/core/task_queue.h"
+#include "server/core/scheduling/task_queue.h"
 #include "tests/server/owned_task.h"
 
 namespace warpfold {

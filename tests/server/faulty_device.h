@@ -17,7 +17,7 @@
 #include "server/device/cpu/cpu_executor.h"
 #include "server/device/device_error.h"
 #include "server/device/executor.h"
-#include "server/device/merge.h"
+#include "server/device/reduce/merge.h"
 
 namespace warpfold {
 

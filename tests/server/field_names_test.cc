@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/field_error.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 
 namespace warpfold::kserve {
 namespace {

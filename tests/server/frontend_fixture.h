@@ -12,7 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/frontend/grpc_server.h"
+#include "server/frontend/grpc/grpc_server.h"
 #include "spdlog/sinks/null_sink.h"
 #include "tests/channel.h"
 #include "tests/contract/values_of.h"

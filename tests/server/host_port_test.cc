@@ -1,5 +1,5 @@
 // What an address stands for.
-#include "server/host_port.h"
+#include "server/system/host_port.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

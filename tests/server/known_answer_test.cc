@@ -1,4 +1,4 @@
-#include "server/core/known_answer.h"
+#include "server/core/self_test/known_answer.h"
 
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/core/device_scheduler.h"
+#include "server/core/scheduling/device_scheduler.h"
 #include "server/device/cpu/cpu_executor.h"
 #include "tests/kernels/tensors.h"
 #include "tests/server/fake_device.h"

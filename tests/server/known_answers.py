@@ -1,9 +1,9 @@
-"""Makes server/core/known_answers.inc: the answers that a device has to give before it serves.
+"""Makes known_answers.inc of server/core/self_test: what a device has to answer before it serves.
 
 Computed from the definitions in exact integers and fractions, rounded once, with nothing of the
 project's: `known_answers.py FILE` writes the table, `--check FILE` says whether it is this one.
-The tensors are made here as server/core/known_data.cc makes them. Their sums and sums of squares
-are exact in float64 in any order, so no answer depends on the order of additions.
+The tensors are made here as known_data.cc makes them. Their sums and sums of squares are exact in
+float64 in any order, so no answer depends on the order of additions.
 """
 
 import argparse

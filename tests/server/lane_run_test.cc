@@ -1,6 +1,6 @@
 // Tasks whose clients are slower than the lanes: they take turns, on any lane, and give the bits of
 // tasks that are all there.
-#include "server/core/lane_run.h"
+#include "server/core/scheduling/lane_run.h"
 
 #include <algorithm>
 #include <chrono>

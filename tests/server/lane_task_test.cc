@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/scheduler.h"
+#include "server/core/scheduling/scheduler.h"
 #include "tests/server/fake_device.h"
 #include "tests/server/fake_task.h"
 

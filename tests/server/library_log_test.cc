@@ -1,5 +1,5 @@
 // What gRPC and protobuf log reaches the server's log, in its form and bounded.
-#include "server/frontend/library_log.h"
+#include "server/frontend/grpc/library_log.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,5 +1,5 @@
 // What --listen-address may say.
-#include "server/listen_address.h"
+#include "server/system/listen_address.h"
 
 #include <gtest/gtest.h>
 

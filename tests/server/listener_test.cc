@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
-#include "server/owned_descriptor.h"
-#include "server/socket_file.h"
+#include "server/system/owned_descriptor.h"
+#include "server/system/socket_file.h"
 #include "tests/server/frontend_fixture.h"
 #include "tests/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "server/observe/log.h"
+#include "server/observe/log/log.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // Results as the contract has them, among them those of an op that nobody has: three numbers each.
-#include "server/frontend/native_codec.h"
+#include "server/frontend/native/native_codec.h"
 
 #include <cstdint>
 #include <string>

@@ -17,12 +17,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "server/observe/gpu_metrics.h"
-#include "server/observe/metrics.h"
-#include "server/observe/metrics_server.h"
-#include "server/observe/nvml.h"
-#include "server/observe/occupancy.h"
-#include "server/observe/process_metrics.h"
+#include "server/observe/gpu/gpu_metrics.h"
+#include "server/observe/metrics/metrics.h"
+#include "server/observe/metrics/metrics_server.h"
+#include "server/observe/metrics/occupancy.h"
+#include "server/observe/metrics/process_metrics.h"
+#include "server/system/nvml.h"
 
 namespace warpfold {
 namespace {

@@ -1,5 +1,5 @@
 // The parameters of an op that nobody has: two of them, in a contract made here.
-#include "server/frontend/op_params.h"
+#include "server/frontend/native/op_params.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "server/core/open_calls.h"
+#include "server/core/admission/open_calls.h"
 
 #include <chrono>
 #include <deque>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/admission.h"
-#include "server/core/refusal.h"
+#include "server/core/admission/admission.h"
+#include "server/core/base/refusal.h"
 
 namespace warpfold {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "server/device/host_bytes.h"
-#include "server/frontend/wire_message.h"
+#include "server/frontend/wire/wire_message.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {

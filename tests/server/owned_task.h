@@ -2,7 +2,7 @@
 #ifndef WARPFOLD_TESTS_SERVER_OWNED_TASK_H_
 #define WARPFOLD_TESTS_SERVER_OWNED_TASK_H_
 
-#include "server/core/task.h"
+#include "server/core/request/task.h"
 
 namespace warpfold {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
-#include "server/core/caller_table.h"
+#include "server/core/admission/caller_table.h"
 #include "tests/contract/values_of.h"
 #include "tests/server/frontend_fixture.h"
 #include "tests/shm_segment.h"

@@ -1,4 +1,4 @@
-#include "server/frontend/part_cover.h"
+#include "server/frontend/native/part_cover.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/batch_completer.h"
-#include "server/core/batcher.h"
-#include "server/core/device_scheduler.h"
-#include "server/core/task_queue.h"
+#include "server/core/scheduling/batch_completer.h"
+#include "server/core/scheduling/batcher.h"
+#include "server/core/scheduling/device_scheduler.h"
+#include "server/core/scheduling/task_queue.h"
 #include "server/device/device_error.h"
 #include "tests/kernels/effort.h"
 #include "tests/server/fake_device.h"

@@ -1,4 +1,4 @@
-#include "server/core/read_line.h"
+#include "server/core/admission/read_line.h"
 
 #include <array>
 #include <atomic>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
-#include "server/core/room.h"
+#include "server/core/admission/room.h"
+#include "server/core/base/refusal.h"
 
 namespace warpfold {
 namespace {

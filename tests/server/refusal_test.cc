@@ -1,4 +1,4 @@
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 
 #include <chrono>
 #include <optional>

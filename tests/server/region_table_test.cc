@@ -1,10 +1,9 @@
 // Regions of shared memory: what is registered, what is refused and counted, and when it goes.
-#include "server/core/region_table.h"
+#include "server/core/regions/region_table.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -14,9 +13,9 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
-#include "server/core/region_payload.h"
-#include "server/core/scheduler.h"
+#include "server/core/base/refusal.h"
+#include "server/core/request/region_payload.h"
+#include "server/core/scheduling/scheduler.h"
 #include "tests/server/fake_device.h"
 #include "tests/server/owned_task.h"
 #include "tests/shm_segment.h"

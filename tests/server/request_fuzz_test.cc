@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "server/core/limits.h"
-#include "server/core/request.h"
-#include "server/frontend/native_codec.h"
+#include "server/core/base/limits.h"
+#include "server/core/request/request.h"
+#include "server/frontend/native/native_codec.h"
 #include "tests/kernels/effort.h"
 #include "tests/kernels/exact/draw.h"
 

@@ -1,4 +1,4 @@
-#include "server/core/scheduler.h"
+#include "server/core/scheduling/scheduler.h"
 
 #include <chrono>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 #include "server/device/device_error.h"
 #include "tests/server/fake_device.h"
 #include "tests/server/fake_task.h"

@@ -15,8 +15,8 @@
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/frontend/tls.h"
-#include "server/owned_descriptor.h"
+#include "server/frontend/grpc/tls.h"
+#include "server/system/owned_descriptor.h"
 #include "tests/e2e/certificates.h"
 #include "tests/temp_folder.h"
 

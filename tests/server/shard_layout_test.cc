@@ -1,4 +1,4 @@
-#include "server/core/shard_layout.h"
+#include "server/core/tensors/shard_layout.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
 // Who may connect to a UNIX socket of the server, and where one can be.
-#include "server/socket_file.h"
+#include "server/system/socket_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/owned_descriptor.h"
+#include "server/system/owned_descriptor.h"
 #include "tests/temp_folder.h"
 
 namespace warpfold {

@@ -1,4 +1,4 @@
-#include "server/core/sojourn.h"
+#include "server/core/base/sojourn.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "server/core/spin_then_park.h"
+#include "server/core/base/spin_then_park.h"
 
 #include <deque>
 #include <thread>
@@ -7,7 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
-#include "server/core/scheduler.h"
+#include "server/core/scheduling/scheduler.h"
 #include "tests/server/fake_device.h"
 #include "tests/server/fake_task.h"
 

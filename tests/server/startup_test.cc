@@ -16,7 +16,7 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "server/device/cpu/cpu_executor.h"
-#include "server/frontend/running_server.h"
+#include "server/frontend/grpc/running_server.h"
 #include "server/server.h"
 #include "server/version.h"
 #include "spdlog/sinks/ostream_sink.h"

@@ -1,4 +1,4 @@
-#include "server/frontend/state_message.h"
+#include "server/frontend/native/state_message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/device/backend.h"
-#include "server/frontend/decode.h"
-#include "server/frontend/wire_message.h"
+#include "server/device/backend/backend.h"
+#include "server/frontend/native/decode.h"
+#include "server/frontend/wire/wire_message.h"
 #include "tests/device/part_cases.h"
 #include "tests/kernels/effort.h"
 

@@ -1,4 +1,4 @@
-#include "server/frontend/stream_payload.h"
+#include "server/frontend/calls/stream_payload.h"
 
 #include <chrono>
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 #include "tests/server/tensor_table_fixture.h"
 
 namespace warpfold {

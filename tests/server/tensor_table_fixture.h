@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/tensor_table.h"
+#include "server/core/tensors/tensor_table.h"
 #include "tests/server/fake_device.h"
 
 namespace warpfold {

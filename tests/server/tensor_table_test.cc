@@ -1,4 +1,4 @@
-#include "server/core/tensor_table.h"
+#include "server/core/tensors/tensor_table.h"
 
 #include <limits>
 #include <set>
@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/field_error.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 #include "tests/server/tensor_table_fixture.h"
 
 namespace warpfold {

@@ -1,4 +1,4 @@
-#include "server/core/upload_places.h"
+#include "server/core/admission/upload_places.h"
 
 #include <algorithm>
 #include <atomic>

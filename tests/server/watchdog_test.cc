@@ -1,4 +1,4 @@
-#include "server/core/watchdog.h"
+#include "server/core/base/watchdog.h"
 
 #include <atomic>
 #include <chrono>

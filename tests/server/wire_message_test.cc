@@ -1,4 +1,4 @@
-#include "server/frontend/wire_message.h"
+#include "server/frontend/wire/wire_message.h"
 
 #include <cstring>
 #include <iostream>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/core/refusal.h"
+#include "server/core/base/refusal.h"
 #include "tests/contract/values_of.h"
 #include "warpfold/v1/reduction.pb.h"
 

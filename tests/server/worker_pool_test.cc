@@ -1,6 +1,6 @@
 // The threads of a device, alone, against plain models: every task ends once, whatever is pushed,
 // taken back, lost or drained, and turns come in their order.
-#include "server/core/worker_pool.h"
+#include "server/core/scheduling/worker_pool.h"
 
 #include <atomic>
 #include <deque>

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/plan.h"
-#include "server/device/pieces.h"
+#include "server/device/reduce/pieces.h"
 
 namespace warpfold {
 

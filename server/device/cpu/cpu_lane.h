@@ -11,8 +11,8 @@
 
 #include "server/device/cpu/cpu_folds.h"
 #include "server/device/executor.h"
-#include "server/device/pieces.h"
-#include "server/device/results.h"
+#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/results.h"
 
 namespace warpfold {
 

@@ -1,5 +1,5 @@
 #include "server/device/cuda/cuda_folds.h"
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 
 namespace warpfold {
 

@@ -11,7 +11,7 @@
 #include "kernels/ops/catalogue.h"
 #include "kernels/targets.h"
 #include "server/device/host_bytes.h"
-#include "server/device/results.h"
+#include "server/device/reduce/results.h"
 
 namespace warpfold {
 namespace {

@@ -7,9 +7,9 @@
 #include "kernels/cuda/device.h"
 #include "server/device/cuda/cuda_batch_lane.h"
 #include "server/device/cuda/cuda_lane.h"
-#include "server/device/cuda/cuda_resources.h"
-#include "server/device/cuda/peer_memory.h"
-#include "server/device/cuda/shared_mapping.h"
+#include "server/device/cuda/memory/cuda_resources.h"
+#include "server/device/cuda/memory/peer_memory.h"
+#include "server/device/cuda/memory/shared_mapping.h"
 
 namespace warpfold {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cuda/launch_plan.h"
-#include "server/device/cuda/tensor_pool.h"
+#include "server/device/cuda/memory/tensor_pool.h"
 #include "server/device/executor.h"
 
 namespace warpfold {

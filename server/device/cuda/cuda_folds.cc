@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/float_sums.h"
 #include "kernels/targets.h"
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 
 namespace warpfold {
 namespace {

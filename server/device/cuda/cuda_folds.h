@@ -26,8 +26,8 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/plan.h"
 #include "server/device/cuda/cuda_sums.h"
-#include "server/device/folding.h"
-#include "server/device/pieces.h"
+#include "server/device/reduce/folding.h"
+#include "server/device/reduce/pieces.h"
 
 namespace warpfold {
 

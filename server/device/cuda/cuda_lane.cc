@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "kernels/targets.h"
-#include "server/device/part_values.h"
+#include "server/device/reduce/part_values.h"
 
 namespace warpfold {
 namespace {

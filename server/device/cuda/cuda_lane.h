@@ -25,10 +25,10 @@
 
 #include "kernels/cuda/launch_plan.h"
 #include "server/device/cuda/cuda_folds.h"
-#include "server/device/cuda/cuda_resources.h"
+#include "server/device/cuda/memory/cuda_resources.h"
 #include "server/device/executor.h"
-#include "server/device/pieces.h"
-#include "server/device/results.h"
+#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/results.h"
 
 namespace warpfold {
 

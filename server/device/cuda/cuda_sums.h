@@ -12,7 +12,7 @@
 #include "kernels/cuda/output_sums.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
-#include "server/device/pieces.h"
+#include "server/device/reduce/pieces.h"
 
 namespace warpfold {
 

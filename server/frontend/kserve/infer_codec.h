@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "inference/grpc_service.pb.h"
-#include "server/core/caller.h"
-#include "server/core/region_table.h"
-#include "server/frontend/codec.h"
+#include "server/core/base/caller.h"
+#include "server/core/regions/region_table.h"
 #include "server/frontend/kserve/infer_decode.h"
 #include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/kserve/models.h"
-#include "server/frontend/wire_message.h"
+#include "server/frontend/requests/codec.h"
+#include "server/frontend/wire/wire_message.h"
 
 namespace warpfold::kserve {
 

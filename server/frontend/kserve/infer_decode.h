@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
-#include "server/core/request.h"
+#include "server/core/request/request.h"
 #include "server/frontend/kserve/models.h"
 
 namespace warpfold::kserve {

@@ -9,8 +9,8 @@
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "inference/grpc_service.pb.h"
-#include "server/core/refusal.h"
-#include "server/frontend/wire_message.h"
+#include "server/core/base/refusal.h"
+#include "server/frontend/wire/wire_message.h"
 
 namespace warpfold::kserve {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "inference/grpc_service.pb.h"
-#include "server/frontend/codec.h"
 #include "server/frontend/kserve/models.h"
+#include "server/frontend/requests/codec.h"
 
 namespace warpfold::kserve {
 

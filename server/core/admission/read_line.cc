@@ -1,0 +1,178 @@
+#include "server/core/admission/read_line.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/admission/room.h"
+#include "server/core/base/refusal.h"
+
+namespace warpfold {
+namespace {
+
+// By then some have been read.
+constexpr std::chrono::milliseconds kRetryDelay{1000};
+constexpr std::int64_t kNoEra = -1;
+
+}  // namespace
+
+std::int64_t ReadLine::Turns::Count(std::int64_t now) {
+  Forget(now);
+  return counts_[0] + counts_[1];
+}
+
+void ReadLine::Turns::Begin(std::int64_t now) {
+  Forget(now);
+  ++Of(now);
+}
+
+void ReadLine::Turns::End(std::int64_t begun, std::int64_t now) {
+  Forget(now);
+  if (begun >= now - 1) --Of(begun);
+}
+
+void ReadLine::Turns::Forget(std::int64_t now) {
+  if (now > last_) Of(now) = 0;
+  if (now > last_ + 1) Of(now - 1) = 0;
+  last_ = now;
+}
+
+absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& member) {
+  member->client_ = &client;
+  Members turns;
+  {
+    absl::MutexLock lock(&mutex_);
+    See(client);
+    const std::int64_t own = std::ssize(client.line_);
+    if (waiting_ == 0 && turns_.Count(era_) < TurnsMax()) {
+      BeginTurn(*member);
+      turns.push_back(member);
+    } else if (const std::int64_t limit = LimitFor(own, waiting_max_); waiting_ < limit) {
+      client.line_.push_back(member);
+      ++waiting_;
+      if (own == 0) Wait(client);
+      turns = NextTurns();
+    } else {
+      ++refused_;
+      return RefusalStatus(RetryLater{kRetryDelay},
+                           absl::StrCat("the limit of ", limit,
+                                        " calls that wait to be read is reached "
+                                        "(--max-bytes-in-flight)"));
+    }
+  }
+  Begin(turns);
+  return absl::OkStatus();
+}
+
+void ReadLine::See(Client& client) {
+  if (!client.is_caller_ || client.seen_ == era_) return;
+  client.seen_ = era_;
+  ++callers_[static_cast<std::size_t>(era_ % 2)];
+}
+
+std::int64_t ReadLine::SharedTurns() {
+  static const std::int64_t turns =
+      2 * std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+  return turns;
+}
+
+std::int64_t ReadLine::TurnsMax() const {
+  return std::max(callers_[0], callers_[1]) > 1 ? SharedTurns() : kTurns;
+}
+
+void ReadLine::Wait(Client& client) {
+  if (client.among_ != nullptr) client.among_->erase(client.position_);
+  client.among_ = nullptr;
+  if (client.line_.empty()) return;
+  client.among_ = client.turns_.Count(era_) == 0 ? &without_turn_ : &with_turns_;
+  client.position_ = client.among_->insert(client.among_->end(), &client);
+}
+
+void ReadLine::Leave(Member& member) {
+  Members turns;
+  {
+    absl::MutexLock lock(&mutex_);
+    EndTurn(member);
+    turns = NextTurns();
+  }
+  Begin(turns);
+}
+
+void ReadLine::BeginTurn(Member& member) {
+  member.era_ = era_;
+  turns_.Begin(era_);
+  member.client_->turns_.Begin(era_);
+}
+
+void ReadLine::EndTurn(Member& member) {
+  const std::int64_t era = std::exchange(member.era_, kNoEra);
+  if (era == kNoEra) return;
+  Client& client = *member.client_;
+  turns_.End(era, era_);
+  client.turns_.End(era, era_);
+  if (client.among_ == &with_turns_ && client.turns_.Count(era_) == 0) Wait(client);
+}
+
+void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds lag) {
+  Members turns;
+  {
+    absl::MutexLock lock(&mutex_);
+    era_age_ += passed;
+    if (era_age_ >= kTurnMax + 2 * std::min(lag, kLagMax)) {
+      era_age_ = std::chrono::milliseconds(0);
+      ++era_;
+      callers_[static_cast<std::size_t>(era_ % 2)] = 0;
+      for (auto next = with_turns_.begin(); next != with_turns_.end();) {
+        Client& client = **next++;
+        if (client.turns_.Count(era_) == 0) Wait(client);
+      }
+    }
+    turns = NextTurns();
+  }
+  Begin(turns);
+}
+
+ReadLine::Client* ReadLine::NextClient() {
+  const std::int64_t turns = turns_.Count(era_);
+  if (!without_turn_.empty() && turns < kTurns + kOnlyTurns) return without_turn_.front();
+  if (!with_turns_.empty() && turns < TurnsMax()) return with_turns_.front();
+  return nullptr;
+}
+
+ReadLine::Members ReadLine::NextTurns() {
+  Members members;
+  while (Client* const client = NextClient()) {
+    BeginTurn(*client->line_.front());
+    members.push_back(std::move(client->line_.front()));
+    client->line_.pop_front();
+    --waiting_;
+    Wait(*client);
+  }
+  return members;
+}
+
+void ReadLine::Begin(const Members& members) {
+  for (const std::shared_ptr<Member>& member : members) {
+    if (member->OnTurn()) continue;
+    absl::MutexLock lock(&mutex_);
+    EndTurn(*member);
+  }
+}
+
+void ReadLine::SetBytesMax(std::int64_t bytes_max) {
+  absl::MutexLock lock(&mutex_);
+  waiting_max_ = std::max(kWaitingMaxMin, bytes_max / kWaitingCallBytes);
+}
+
+std::int64_t ReadLine::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return waiting_;
+}
+
+std::uint64_t ReadLine::refused() const {
+  absl::MutexLock lock(&mutex_);
+  return refused_;
+}
+
+}  // namespace warpfold

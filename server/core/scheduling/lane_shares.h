@@ -1,0 +1,67 @@
+// Whose turn it is where the tasks of several callers wait for the same lanes: that of the caller
+// who has had the least of them. So one who asks for more than its share keeps its own tasks
+// waiting, and who asks for less waits for one turn at most.
+//
+// Step of a request: 2, decide. A plain value for its owner's lock. What turns cost is known at
+// their ends only: until then a turn is charged as the caller's last one.
+//
+// Source: start-time fair queueing (P. Goyal, H. Vin, H. Cheng, SIGCOMM 1996).
+#ifndef WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_
+#define WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/core/request/task.h"
+
+namespace warpfold {
+
+class LaneShares {
+ public:
+  // What it has had. In whatever unit turns are charged.
+  double had(Task::Line line) const {
+    const auto found = uses_.find(line);
+    return found == uses_.end() ? 0 : found->second.had;
+  }
+
+  // Tasks of it wait, and none did: what it left to others meanwhile it does not get back.
+  void Join(Task::Line line) {
+    Use& use = uses_[line];
+    use.had = std::max(use.had, now_);
+  }
+
+  void Charge(Task::Line line, double cost) { Charge(uses_[line], cost); }
+
+  // A turn begins; what it is charged until its end.
+  double Begin(Task::Line line) {
+    Use& use = uses_[line];
+    const double charged = use.last;
+    Charge(use, charged);
+    return charged;
+  }
+  void End(Task::Line line, double charged, double cost) {
+    Use& use = uses_[line];
+    use.had += cost - charged;
+    use.last = cost;
+  }
+
+ private:
+  // Of the first turn, in seconds: so that even the first ones go round.
+  static constexpr double kFirstCharge = 1e-4;
+
+  struct Use {
+    double had = 0;
+    double last = kFirstCharge;
+  };
+  void Charge(Use& use, double cost) {
+    now_ = std::max(now_, use.had);
+    use.had += cost;
+  }
+
+  absl::flat_hash_map<Task::Line, Use> uses_;  // as many as callers have been known
+  double now_ = 0;                             // what whoever had the last turn had had before it
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_

@@ -1,0 +1,95 @@
+#include "server/core/tensors/tensor_homes.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
+#include "server/core/base/refusal.h"
+#include "server/core/tensors/shard_layout.h"
+
+namespace warpfold {
+TensorHomes::TensorHomes(const std::vector<std::unique_ptr<Executor>>& executors) {
+  for (const std::unique_ptr<Executor>& executor : executors) homes_.push_back({executor.get()});
+}
+
+std::vector<std::size_t> TensorHomes::Left() const {
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < homes_.size(); ++i) {
+    if (!homes_[i].lost) left.push_back(i);
+  }
+  std::stable_sort(left.begin(), left.end(), [this](std::size_t a, std::size_t b) {
+    return homes_[a].bytes < homes_[b].bytes;
+  });
+  return left;
+}
+
+template <typename Fits>
+std::vector<TensorPlace> TensorHomes::FirstThat(const Fits& fits,
+                                                const std::vector<std::size_t>& left,
+                                                const TensorShape& shape,
+                                                const ResidentLimits& limits) const {
+  std::size_t count = shape.size_bytes >= limits.split_bytes_min ? left.size() : 1;
+  for (; count > 0; --count) {
+    std::vector<TensorPlace> places;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : ShardEnds(shape, count)) {
+      const std::size_t home = left[places.size()];
+      places.push_back({home, homes_[home].executor, begin, end - begin});
+      begin = end;
+    }
+    if (std::all_of(places.begin(), places.end(), fits)) return places;
+  }
+  return {};
+}
+
+absl::Status TensorHomes::CheckFits(const TensorShape& shape, const ResidentLimits& limits) const {
+  const auto fits = [&limits](const TensorPlace& place) {
+    return place.size_bytes <= limits.bytes_max;
+  };
+  const std::vector<std::size_t> left = Left();
+  if (shape.size_bytes <= limits.tensor_bytes_max &&
+      (left.empty() || !FirstThat(fits, left, shape, limits).empty())) {
+    return absl::OkStatus();
+  }
+  return FieldStatus(
+      Field::kTensor,
+      RefusalStatus(
+          NeverFits{},
+          absl::StrCat(shape.size_bytes, " bytes are above the limit of resident tensors, ",
+                       limits.tensor_bytes_max, " each and ", limits.bytes_max, " on each of ",
+                       left.size(), " devices")));
+}
+
+absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape& shape,
+                                                              const ResidentLimits& limits) {
+  const std::vector<std::size_t> left = Left();
+  if (left.empty()) return absl::UnavailableError("every device is lost");
+  const auto fits = [this, &limits](const TensorPlace& place) {
+    return place.size_bytes <= limits.bytes_max - homes_[place.home].bytes;
+  };
+  std::vector<TensorPlace> places = FirstThat(fits, left, shape, limits);
+  if (places.empty()) {
+    // Not how many are held: other callers hold them.
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too few of the ", limits.bytes_max, " bytes on each device are left"));
+  }
+  for (const TensorPlace& place : places) homes_[place.home].bytes += place.size_bytes;
+  return places;
+}
+
+void TensorHomes::Unreserve(const std::vector<TensorPlace>& places) {
+  for (const TensorPlace& place : places) homes_[place.home].bytes -= place.size_bytes;
+}
+
+void TensorHomes::Lose(const DeviceInfo& device) {
+  for (Home& home : homes_) {
+    if (&home.executor->info() == &device) home.lost = true;
+  }
+}
+
+bool TensorHomes::AreAllLeft(const std::vector<TensorPlace>& places) const {
+  return std::none_of(places.begin(), places.end(),
+                      [this](const TensorPlace& place) { return homes_[place.home].lost; });
+}
+
+}  // namespace warpfold

@@ -1,0 +1,67 @@
+// How much of each device resident tensors hold, and where the next one goes.
+//
+// Step of a request: 2, decide. Small tensors go where there is most room; those of
+// ResidentLimits::split_bytes_min and more over as many devices as have room, the emptiest first.
+// Not safe for concurrent use: the tensor table's lock guards it.
+#ifndef WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_
+#define WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/core/base/limits.h"
+#include "server/core/tensors/tensor_lease.h"
+#include "server/device/executor.h"
+
+namespace warpfold {
+
+// A range of a tensor's bytes on one device, counted there.
+struct TensorPlace {
+  std::size_t home = 0;  // its number
+  Executor* executor = nullptr;
+  std::int64_t offset_bytes = 0;
+  std::int64_t size_bytes = 0;
+};
+
+class TensorHomes {
+ public:
+  explicit TensorHomes(const std::vector<std::unique_ptr<Executor>>& executors);
+
+  // Whether it would fit if no other tensor was there. RESOURCE_EXHAUSTED that never fits.
+  absl::Status CheckFits(const TensorShape& shape, const ResidentLimits& limits) const;
+
+  // Counts the tensor where it fits, and says where that is: in order, all of its bytes.
+  // RESOURCE_EXHAUSTED, without a kind: there is no room. UNAVAILABLE: no device is left.
+  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape,
+                                                   const ResidentLimits& limits);
+  void Unreserve(const std::vector<TensorPlace>& places);
+
+  // Puts nothing there any more.
+  void Lose(const DeviceInfo& device);
+  bool AreAllLeft(const std::vector<TensorPlace>& places) const;
+
+ private:
+  struct Home {
+    Executor* executor = nullptr;
+    std::int64_t bytes = 0;
+    bool lost = false;
+  };
+
+  // Those not lost, the emptiest first.
+  std::vector<std::size_t> Left() const;
+  // Of the layouts over `left`, from the one over the most of them on, the first of which `fits`
+  // says so of each place; none otherwise.
+  template <typename Fits>
+  std::vector<TensorPlace> FirstThat(const Fits& fits, const std::vector<std::size_t>& left,
+                                     const TensorShape& shape, const ResidentLimits& limits) const;
+
+  std::vector<Home> homes_;  // one an executor
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_

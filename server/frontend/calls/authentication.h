@@ -1,0 +1,31 @@
+// Who calls, and whether they may call this method: before anything of the call is read.
+//
+// Step of a request: 1. Pure functions of a call's metadata and connection.
+#ifndef WARPFOLD_SERVER_FRONTEND_CALLS_AUTHENTICATION_H_
+#define WARPFOLD_SERVER_FRONTEND_CALLS_AUTHENTICATION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "server/core/admission/caller_table.h"
+#include "server/observe/metrics/method.h"
+
+namespace warpfold {
+
+// Who calls, and whether that may be.
+struct Authenticated {
+  const Caller* caller;  // Nobody(), if it is not known who it is
+  absl::Status status;
+};
+
+// The caller by the name of its certificate, else by its bearer token, else by the listener that it
+// came by, else the anonymous one; Everyone() for calls that probes make. Valid as long as
+// `callers`, which asks somebody. UNAUTHENTICATED `authorization`: a token that is unknown, or
+// none where one is needed. PERMISSION_DENIED: the caller's scopes do not hold the method's.
+Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
+                           const grpc::CallbackServerContext& context);
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_CALLS_AUTHENTICATION_H_

@@ -1,0 +1,71 @@
+#include "server/frontend/calls/raw_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
+#include "grpcpp/impl/rpc_method.h"
+#include "grpcpp/impl/rpc_service_method.h"
+#include "server/frontend/calls/authentication.h"
+#include "server/frontend/calls/refused_call.h"
+
+namespace warpfold {
+namespace {
+
+Authenticated CallerOf(const Services& services, Method method,
+                       const grpc::CallbackServerContext& context) {
+  const CallerTable& callers = services.callers.Get();
+  if (callers.asks_nobody()) return {&Everyone(), absl::OkStatus()};
+  return Authenticate(callers, services.listener, method, context);
+}
+
+class CoreCallHandler final : public grpc::internal::MethodHandler {
+ public:
+  // `services` outlives it.
+  CoreCallHandler(Services& services, RawService::Served served)
+      : services_(services), served_(std::move(served)) {}
+
+  void RunHandler(const HandlerParameter& parameter) override {
+    ArrivedCall arrived{
+        .context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
+        .call = parameter.call,
+        .release = parameter.call_requester};
+    const auto [caller, status] = CallerOf(services_, served_.method, *arrived.context);
+    arrived.caller = caller;
+    if (status.ok()) return served_.begin(std::move(arrived));
+    AnsweredCall::Begin(
+        std::make_shared<RefusedCall>(services_, served_.method, std::move(arrived), status));
+  }
+
+ private:
+  Services& services_;
+  const RawService::Served served_;
+};
+
+}  // namespace
+
+void RawService::Add(Method method, std::unique_ptr<grpc::internal::MethodHandler> handler) {
+  const MethodFacts& facts = FactsOf(method);
+  paths_.push_back(absl::StrCat("/", facts.service, "/", facts.name));
+  // To gRPC all of them stream both ways: so their calls begin with the metadata.
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      paths_.back().c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+  MarkMethodRawCallback(static_cast<int>(paths_.size()) - 1, handler.release());
+}
+
+void RawService::Serve(Served served) {
+  const Method method = served.method;
+  Add(method, std::make_unique<CoreCallHandler>(services_, std::move(served)));
+}
+
+void RawService::ServeStream(Method method, BeginStream begin) {
+  Add(method,
+      std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
+          [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
+            const auto [caller, status] = CallerOf(services_, method, *context);
+            const ArrivedStream arrived{context, caller};
+            return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
+          }));
+}
+
+}  // namespace warpfold

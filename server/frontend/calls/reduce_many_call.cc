@@ -1,0 +1,335 @@
+#include "server/frontend/calls/reduce_many_call.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/frontend/calls/core_call.h"
+#include "server/frontend/calls/wait_limits.h"
+#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/requests/reduction.h"
+#include "server/frontend/requests/reply.h"
+#include "server/frontend/wire/status.h"
+
+namespace warpfold {
+
+class ReduceManyCall::Item final : public Reply {
+ public:
+  explicit Item(ReduceManyCall& stream)
+      : stream_(stream),
+        reduction_(stream.services_, stream.protocol_.method,
+                   stream.protocol_.new_codec(stream.caller_), *this) {
+    reduction_.submission().task().has_more_behind = true;
+  }
+
+  Reduction& reduction() { return reduction_; }
+
+  Items::iterator position;
+  std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
+
+ private:
+  const Caller& caller() const override { return stream_.caller_; }
+  std::chrono::system_clock::time_point deadline() const override {
+    return DeadlineOf(*stream_.context_);
+  }
+  std::string PeerName() const override { return stream_.context_->peer(); }
+  // One without a ticket is a refusal.
+  void Send(const absl::Status& /*status*/, grpc::ByteBuffer& message,
+            AdmissionTicket held) override {
+    const auto bytes = static_cast<std::int64_t>(message.Length());
+    if (held.is_empty()) {
+      held = stream_.ChargeRefusal(bytes);
+    } else {
+      held.Answered(bytes, kUnwrittenItemBytes);
+    }
+    stream_.ItemAnswered(position, {message, std::move(held)});
+  }
+
+  ReduceManyCall& stream_;
+  Reduction reduction_;
+};
+
+ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived)
+    : services_(services),
+      protocol_(std::move(protocol)),
+      context_(arrived.context),
+      caller_(*arrived.caller),
+      connection_(services.admission.connections().Find(
+          caller_, [this] { return std::string(context_->peer()); })),
+      record_(services.metrics, protocol_.method) {}
+
+ReduceManyCall::~ReduceManyCall() = default;
+
+RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol, ArrivedStream arrived) {
+  const std::shared_ptr<ReduceManyCall> call(
+      new ReduceManyCall(services, std::move(protocol), arrived));
+  call->self_ = call;
+  if (call->caller_.use != nullptr) ++call->caller_.use->streams;
+  services.watchdog.Add(*call);
+  call->Take(call->FirstSteps());
+  return call.get();
+}
+
+ReduceManyCall::Steps ReduceManyCall::FirstSteps() {
+  absl::MutexLock lock(&mutex_);
+  ending_ = services_.admission.open_calls().Enter(open_, connection_->open_calls);
+  return NextSteps();
+}
+
+void ReduceManyCall::OnDone() {
+  services_.watchdog.Remove(*this);
+  if (caller_.use != nullptr) --caller_.use->streams;
+  services_.admission.open_calls().Leave(open_);
+  const std::shared_ptr<ReduceManyCall> self = std::move(self_);
+  absl::MutexLock lock(&mutex_);
+  done_ = true;
+}
+
+void ReduceManyCall::OnReadDone(bool ok) {
+  if (ok) ServeItem();
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (!ok) {
+      ended_ = true;
+      if (context_->IsCancelled()) cancelled_ = true;  // OnCancel may come only after
+    }
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+void ReduceManyCall::ServeItem() {
+  auto read = std::make_unique<Item>(*this);
+  absl::Status status = read->reduction().Take(&request_);
+  Item* const added = AddItem(std::move(read));
+  if (added == nullptr) return;  // it came too late: the stream has ended
+  Reduction& item = added->reduction();
+  // A small one may be answered, and gone, when Start returns. It holds the lock of no stream: a
+  // cancellation either comes before the scheduler asks whether the item is wanted, or finds it
+  // there.
+  if (status.ok()) status = item.Start();
+  if (!status.ok()) item.Refuse(status);
+}
+
+AdmissionTicket ReduceManyCall::ChargeRefusal(std::int64_t bytes) {
+  AdmissionController& admission = services_.admission;
+  AdmissionTicket held = admission.ChargeRefusal(bytes + kUnwrittenItemBytes);
+  if (admission.IsFull()) {
+    absl::MutexLock lock(&mutex_);
+    held_back_ = true;
+  }
+  return held;
+}
+
+ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
+  absl::MutexLock lock(&mutex_);
+  if (finished_) return nullptr;
+  // A write goes on waiting, whatever its client asks meanwhile.
+  if (waits_ == Waits::kForMessage) {
+    waits_ = Waits::kNot;
+    services_.watchdog.NotDue(*this);
+  }
+  const Items::iterator position = items_.insert(items_.end(), std::move(item));
+  Item& added = **position;
+  added.position = position;
+  if (cancelled_)
+    added.reduction().submission().Withdraw();  // read too late to be found: nobody wants it
+  if (protocol_.order == Order::kAsAsked) {
+    added.place = outbox_.insert(outbox_.end(), std::nullopt);
+  }
+  return &added;
+}
+
+void ReduceManyCall::PutAnswer(const Item& item, Answer answer) {
+  if (cancelled_) return;
+  outbox_bytes_ += answer.message.Length();
+  auto& place = item.place.has_value() ? **item.place : outbox_.emplace_back();
+  place = std::move(answer);
+}
+
+void ReduceManyCall::ItemAnswered(Items::iterator position, Answer answer) {
+  Items gone;  // destroyed last: the caller is one of its members
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    PutAnswer(**position, std::move(answer));
+    gone.splice(gone.end(), items_, position);
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+void ReduceManyCall::OnWriteDone(bool ok) {
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    writing_held_.Release();
+    writing_bytes_ = 0;
+    waits_ = Waits::kNot;
+    has_written_ = true;
+    if (!ok) cancelled_ = true;
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+void ReduceManyCall::OnCancel() {
+  std::vector<Submission*> withdrawn;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    for (const std::unique_ptr<Item>& item : items_) {
+      Submission& submission = item->reduction().submission();
+      if (submission.Withdraw()) withdrawn.push_back(&submission);
+    }
+  }
+  for (Submission* submission : withdrawn) submission->AnswerWithdrawn();
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+void ReduceManyCall::OnOverdue() {
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_ || finished_) return;
+    if (waits_ == Waits::kForWrite) {
+      CountWriteOverdue(services_, protocol_.method, peer(), write_timeout_, writing_bytes_);
+      context_->TryCancel();
+    } else if (waits_ == Waits::kForMessage) {
+      ending_ = MessageOverdue(services_);
+    }
+    steps = NextSteps();
+  }
+  Take(steps);
+}
+
+bool ReduceManyCall::GiveWay(Shortage& shortage) {
+  Steps steps;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_) return true;
+    if (writing_ || (finished_ && shortage.calls > 0)) {
+      // What it was told last is not read either.
+      CountWritePressed(services_, protocol_.method, peer(), writing_bytes_);
+      context_->TryCancel();
+      shortage.bytes -= HeldByAnswers();
+    } else if (waits_ == Waits::kForMessage && shortage.calls > 0) {
+      ending_ = GaveWay(services_);
+      steps = NextSteps();
+    } else {
+      return false;
+    }
+    --shortage.calls;
+  }
+  Take(steps);
+  return true;
+}
+
+std::int64_t ReduceManyCall::HeldByAnswers() const {
+  std::int64_t bytes = writing_held_.bytes();
+  for (const std::optional<Answer>& answer : outbox_) {
+    if (answer.has_value()) bytes += answer->held.bytes();
+  }
+  return bytes;
+}
+
+void ReduceManyCall::NextWrite(Steps& steps) {
+  if (writing_ || outbox_.empty() || !outbox_.front().has_value()) return;
+  Answer& answer = *outbox_.front();
+  writing_bytes_ = answer.message.Length();
+  outbox_bytes_ -= writing_bytes_;
+  writing_held_ = std::move(answer.held);
+  response_.Swap(&answer.message);
+  outbox_.pop_front();
+  writing_ = steps.write = true;
+  // Not of the first write: it is done when the response's headers, which go with it, are on the
+  // wire, and a hint keeps them until something else is sent on the connection (gRPC 1.51).
+  steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
+}
+
+std::size_t ReduceManyCall::ItemsMax() const {
+  if (caller_.use == nullptr) return kItemsInFlightMax;
+  // Fewer than the caller's share (admission.h): what is not read is not refused either.
+  const std::int64_t of_all = services_.limits.Get().max_requests_in_flight / 4;
+  const std::int64_t of_this = of_all / std::max<std::int64_t>(caller_.use->streams, 1);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(of_this), 1, kItemsInFlightMax);
+}
+
+ReduceManyCall::Steps ReduceManyCall::NextSteps() {
+  Steps steps;
+  if (finished_) return steps;
+  if (cancelled_) {
+    outbox_.clear();
+    outbox_bytes_ = 0;
+  }
+  NextWrite(steps);
+  if (!writing_ && outbox_.empty()) held_back_ = false;
+  const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
+  const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
+  if (ending_.ok() && !reading_ && !ended_ && !cancelled_ && !held_back_ &&
+      in_flight < ItemsMax() && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
+    reading_ = steps.read = true;
+  }
+  Watch(in_flight);
+  const bool is_over = !ending_.ok() || (!reading_ && !writing_ && (ended_ || cancelled_));
+  if (is_over && items_.empty()) {
+    finished_ = steps.finish = true;
+    services_.admission.open_calls().End(open_);
+    steps.status = Ending();
+    services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
+  }
+  return steps;
+}
+
+void ReduceManyCall::Watch(std::size_t in_flight) {
+  const Limits& limits = services_.limits.Get();
+  const Waits waits = writing_                     ? Waits::kForWrite
+                      : reading_ && in_flight == 0 ? Waits::kForMessage
+                                                   : Waits::kNot;
+  if (waits == waits_) return;
+  waits_ = waits;
+  switch (waits) {
+    case Waits::kNot:
+      return services_.watchdog.NotDue(*this);
+    case Waits::kForMessage:
+      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
+      return services_.watchdog.DueIn(*this, limits.message_timeout);
+    case Waits::kForWrite: {
+      const auto bytes = static_cast<std::int64_t>(writing_bytes_);
+      write_timeout_ = limits.WriteTimeout(bytes);
+      services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(bytes));
+      return services_.watchdog.DueIn(*this, write_timeout_);
+    }
+  }
+}
+
+absl::Status ReduceManyCall::Ending() const {
+  if (cancelled_) return absl::CancelledError("the client cancelled the stream");
+  return ending_;
+}
+
+void ReduceManyCall::Take(const Steps& steps) {
+  // With more behind it the transport keeps a message and is done with it at once: they leave
+  // together, and the stream's rate is not that at which gRPC's threads wake up after each.
+  grpc::WriteOptions options;
+  if (steps.more) options.set_buffer_hint();
+  if (steps.write) StartWrite(&response_, options);
+  if (steps.read) StartRead(&request_);
+  if (!steps.finish) return;
+  record_.Handled(steps.status.code());
+  // One line for a stream: its items have theirs.
+  LogCall(services_.access_log, protocol_.method,
+          absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "", peer());
+  Finish(ToGrpcStatus(steps.status, *context_));
+}
+
+}  // namespace warpfold

@@ -1,0 +1,165 @@
+// ReduceMany and ModelStreamInfer: many small tensors on one stream, each answered by itself, in
+// the order the answers are ready or in the order the requests came.
+//
+// Step of a request: 1. Reactions parse, admit and queue items; lanes' threads hand the answers to
+// an outbox that is written one message at a time. At most kItemsInFlightMax items, and of callers
+// who are told apart a quarter of what the server takes in all their streams, are on their
+// way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
+// that does not read its answers is not read from either, and is let go when one has waited too
+// long, sooner while others are refused for want of bytes. An item's place among the requests in
+// flight ends when it has its answer, whose bytes stay held until it is written. So do those of
+// refusals, which are sent though there is no room: then no more is read until all are written.
+//
+// A stream is an open call (open_calls.h): one that waits for its client gives way to others.
+//
+// A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
+// gRPC does not tell half a message from none.
+#ifndef WARPFOLD_SERVER_FRONTEND_CALLS_REDUCE_MANY_CALL_H_
+#define WARPFOLD_SERVER_FRONTEND_CALLS_REDUCE_MANY_CALL_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/core/admission/admission.h"
+#include "server/core/base/watchdog.h"
+#include "server/frontend/calls/call_record.h"
+#include "server/frontend/calls/raw_service.h"
+#include "server/frontend/requests/codec.h"
+#include "server/frontend/requests/services.h"
+
+namespace warpfold {
+
+// Enough to keep every lane busy while answers travel; few enough that one stream cannot fill the
+// server's queue.
+inline constexpr std::size_t kItemsInFlightMax = 64;
+// Of answers that are ready: some of the largest that small tensors have.
+inline constexpr std::size_t kUnsentBytesMax = std::size_t{4} << 20;
+// What an answer that waits holds of memory beside its bytes: 0.8 KB of 32,000 of one float (RSS).
+inline constexpr std::int64_t kUnwrittenItemBytes = std::int64_t{1} << 10;
+
+class ReduceManyCall final : public RawReactor, public Watched {
+ public:
+  enum class Order { kAsReady, kAsAsked };
+
+  struct Protocol {
+    Method method;
+    Order order;
+    std::function<std::unique_ptr<Codec>(const Caller&)> new_codec;  // of one item
+  };
+
+  // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.
+  static RawReactor* Begin(Services& services, Protocol protocol, ArrivedStream arrived);
+
+  ~ReduceManyCall() override;
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  class Item;
+  using Items = std::list<std::unique_ptr<Item>>;
+  struct Answer {
+    // Takes the bytes of `from`: a ByteBuffer that is moved is copied.
+    Answer(grpc::ByteBuffer& from, AdmissionTicket ticket) : held(std::move(ticket)) {
+      message.Swap(&from);
+    }
+    Answer(Answer&& other) noexcept : held(std::move(other.held)) { message.Swap(&other.message); }
+    Answer& operator=(Answer&& other) noexcept {
+      message.Swap(&other.message);
+      held = std::move(other.held);
+      return *this;
+    }
+    ~Answer() = default;
+
+    grpc::ByteBuffer message;
+    AdmissionTicket held;  // until it is written
+  };
+  // Answers to be written, from the front; one that is not there yet holds up those behind it.
+  using Outbox = std::list<std::optional<Answer>>;
+  // What the watchdog is set on.
+  enum class Waits { kNot, kForMessage, kForWrite };
+
+  // What to tell gRPC once the lock is gone.
+  struct Steps {
+    bool read = false;
+    bool write = false;
+    bool more = false;  // to write, right after it
+    bool finish = false;
+    absl::Status status;  // to finish with
+  };
+
+  ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived);
+  Peer peer() const { return {context_->peer(), caller_.name}; }
+
+  // Before all else: takes its place among the open calls, and begins to read.
+  Steps FirstSteps() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Among the items, with a place in the outbox if answers go in the order asked. Null: the stream
+  // has ended.
+  Item* AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PutAnswer(const Item& item, Answer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the refusal of an item holds, of so many bytes, until it is written; nothing more is read
+  // meanwhile if there is no room.
+  AdmissionTicket ChargeRefusal(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The answer of the item at `position`, which goes.
+  void ItemAnswered(Items::iterator position, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::size_t ItemsMax() const;
+  // Decides, and notes the reads and writes as under way.
+  Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NextWrite(Steps& steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets the watchdog on what the stream waits for now.
+  void Watch(std::size_t in_flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnOverdue() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool GiveWay(Shortage& shortage) override ABSL_LOCKS_EXCLUDED(mutex_);
+  // By those that wait to be written.
+  std::int64_t HeldByAnswers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How the stream ends.
+  absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing of this object may be touched after it: the stream may be gone.
+  void Take(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Services& services_;
+  const Protocol protocol_;
+  grpc::CallbackServerContext* const context_;
+  const Caller& caller_;
+  const std::shared_ptr<Connection> connection_;
+  CallRecord record_;
+  std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone
+  grpc::ByteBuffer request_;              // of the one read under way
+  grpc::ByteBuffer response_;             // of the one write under way
+
+  absl::Mutex mutex_;
+  Items items_ ABSL_GUARDED_BY(mutex_);
+  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
+  AdmissionTicket writing_held_ ABSL_GUARDED_BY(mutex_);
+  std::size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};
+  std::size_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody reads answers any more
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;  // until all answers are written
+  OpenCalls::Place open_;
+  absl::Status ending_ ABSL_GUARDED_BY(mutex_);  // not OK: why the server ends the stream
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // the context is gone
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_FRONTEND_CALLS_REDUCE_MANY_CALL_H_

@@ -1,0 +1,29 @@
+#include "server/frontend/calls/refused_call.h"
+
+#include "server/frontend/calls/call_record.h"
+#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/wire/status.h"
+
+namespace warpfold {
+namespace {
+
+class RefusedStream final : public RawReactor {
+ public:
+  explicit RefusedStream(const grpc::Status& why) { Finish(why); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+void RefusedCall::BeginReading() { LogAndSend(why_); }
+
+RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream& arrived,
+                         const absl::Status& why) {
+  CallRecord record(services.metrics, method);
+  record.Handled(why.code());
+  LogCall(services.access_log, method, why, record.elapsed(), "",
+          {arrived.context->peer(), arrived.caller->name});
+  return new RefusedStream(ToGrpcStatus(why, *arrived.context));
+}
+
+}  // namespace warpfold

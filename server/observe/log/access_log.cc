@@ -1,0 +1,82 @@
+#include "server/observe/log/access_log.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/observe/metrics/code_name.h"
+
+namespace warpfold {
+namespace {
+
+constexpr std::size_t kRequestIdBytesMax = 256;
+
+// Our own faults and the device's are for the operator to see; the client's are the client's.
+LogLevel LevelOf(absl::StatusCode code) {
+  if (code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown) {
+    return LogLevel::kError;
+  }
+  return code == absl::StatusCode::kUnavailable ? LogLevel::kWarning : LogLevel::kInfo;
+}
+
+std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
+
+}  // namespace
+
+void AccessLog::SetOptions(const AccessLogOptions& options) {
+  fast_per_s_.store(options.fast_per_s, std::memory_order_relaxed);
+  failed_per_s_.store(options.failed_per_s, std::memory_order_relaxed);
+  malformed_per_s_.store(options.malformed_per_s, std::memory_order_relaxed);
+  slow_ns_.store(Nanoseconds(options.slow), std::memory_order_relaxed);
+}
+
+bool AccessLog::Takes(absl::StatusCode code, std::chrono::nanoseconds total, bool malformed) {
+  if (!log_.Writes(LevelOf(code))) return false;
+  if (malformed) return malformed_.Takes(malformed_per_s_.load(std::memory_order_relaxed));
+  if (code != absl::StatusCode::kOk) {
+    return failed_.Takes(failed_per_s_.load(std::memory_order_relaxed));
+  }
+  return Nanoseconds(total) >= slow_ns_.load(std::memory_order_relaxed) ||
+         fast_.Takes(fast_per_s_.load(std::memory_order_relaxed));
+}
+
+void AccessLog::Write(const RequestRecord& record, std::string_view request_id, const Peer& peer,
+                      absl::Span<const std::int64_t> shape, const absl::Status& status) {
+  const LogLevel level = LevelOf(record.code);
+  request_id = request_id.substr(0, kRequestIdBytesMax);  // refused for its size, it has any
+  const auto stage_ns = [&record](Stage stage) {
+    return Nanoseconds(record.stages[static_cast<std::size_t>(stage)]);
+  };
+  if (record.plan == nullptr) {
+    log_.Write(level, "access",
+               {{"method", Name(record.method)},
+                {"code", CodeName(record.code)},
+                {"request_id", request_id},
+                {"peer", peer.address},
+                {"caller", peer.caller},
+                {"total_ns", Nanoseconds(record.total)},
+                {"status", status.message()}});
+    return;
+  }
+  const Plan& plan = *record.plan;
+  const std::string ops =
+      absl::StrJoin(plan.ops, ",", [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); });
+  log_.Write(level, "access",
+             {{"method", Name(record.method)},
+              {"code", CodeName(record.code)},
+              {"request_id", request_id},
+              {"peer", peer.address},
+              {"caller", peer.caller},
+              {"ops", ops},
+              {"dtype", Name(plan.dtype)},
+              {"shape", absl::StrCat("[", absl::StrJoin(shape, ","), "]")},
+              {"bytes", plan.input_bytes},
+              {"total_ns", Nanoseconds(record.total)},
+              {"receive_ns", stage_ns(Stage::kReceive)},
+              {"queue_ns", stage_ns(Stage::kQueue)},
+              {"host_to_device_ns", stage_ns(Stage::kHostToDevice)},
+              {"kernel_ns", stage_ns(Stage::kKernel)},
+              {"device_to_host_ns", stage_ns(Stage::kDeviceToHost)},
+              {"reply_ns", stage_ns(Stage::kReply)},
+              {"status", status.message()}});
+}
+
+}  // namespace warpfold
