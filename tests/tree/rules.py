@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from layers import include_layers
 from readmes import folder_has_readme
 
 CXX = {".h", ".cc", ".cu", ".cuh"}
@@ -97,6 +98,8 @@ KINDS = {
     "the server": re.compile(r"^server/"),
     "the server's front end": re.compile(r"^server/frontend/"),
     "a client": re.compile(r"^client/"),
+    "kernels for a CPU": re.compile(r"^kernels/cpu/"),
+    "kernels for a GPU": re.compile(r"^kernels/cuda/"),
     "a test or a bench": re.compile(r"^(tests|bench)/"),
     "what it judges": re.compile(r"^kernels/(components|exact/\w+)\.h$"),
 }
@@ -137,6 +140,8 @@ EDGES = [
     Edge(("server", "kernels", "client"), ("a test or a bench",)),
     Edge(("server",), ("a client",)),
     Edge(("client",), ("the server",)),
+    Edge(("kernels/cpu",), ("kernels for a GPU",)),
+    Edge(("kernels/cuda",), ("kernels for a CPU",)),
     Edge(("",), (WIRE, "a log library"), suffixes=frozenset({".cu", ".cuh"})),
     Edge(JUDGES, ("what it judges",)),
 ]
@@ -367,6 +372,7 @@ def braces(text: str, start: int) -> str:
 
 RULES = [
     include_edges,
+    include_layers,
     waiting_cuda_calls,
     matches_on_error_texts,
     time_of_build,

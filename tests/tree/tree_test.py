@@ -7,6 +7,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import layers
 import readmes
 import rules
 
@@ -322,6 +323,33 @@ class SwitchesOverOpsAndDTypes(unittest.TestCase):
             with self.subTest(line=line):
                 files = {"kernels/a.h": line + "\n"}
                 self.assertFalse(found(rules.switches_over_ops_and_dtypes, files))
+
+
+class Layers(unittest.TestCase):
+    def found(self, folder, name):
+        return found(layers.include_layers, {f"{folder}/a.cc": f'#include "{name}"\n'})
+
+    def test_no_folder_is_below_itself(self):
+        for folder in layers.LAYERS:
+            self.assertNotIn(folder, layers.reach(folder))
+
+    def test_every_edge_that_is_not_in_the_table_is_found(self):
+        for folder in layers.LAYERS:
+            allowed = layers.reach(folder) | {folder}
+            for other in (*layers.LAYERS, *layers.ROOTS):
+                with self.subTest(folder=folder, other=other):
+                    wrong = self.found(folder, f"{other}/b.h")
+                    self.assertEqual(len(wrong), 0 if other in allowed else 1)
+
+    def test_a_folder_without_a_line_is_found(self):
+        self.assertTrue(self.found("server/core", "server/core/base/b.h"))
+        self.assertTrue(self.found("server/new", "absl/status/status.h"))
+        self.assertFalse(self.found("server", "server/frontend/grpc/grpc_server.h"))
+        self.assertFalse(self.found("tests/server", "server/frontend/grpc/grpc_server.h"))
+
+    def test_every_line_is_of_a_folder(self):
+        tree = rules.Tree.read(ROOT)
+        self.assertEqual([f for f in layers.LAYERS if not tree.has(f)], [])
 
 
 class READMEs(unittest.TestCase):
