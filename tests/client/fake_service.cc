@@ -267,7 +267,7 @@ grpc::Status FakeService::NextFailure(grpc::ServerContext& context) {
     info.mutable_retry_delay()->set_nanos(*failure_.retry_info_ms * 1'000'000);
     google::rpc::Status status;
     status.set_code(failure_.code);
-    status.add_details()->PackFrom(info);
+    static_cast<void>(status.add_details()->PackFrom(info));  // always true
     details = status.SerializeAsString();
   }
   return {failure_.code, failure_.message, details};
@@ -332,7 +332,7 @@ grpc::Status FakeService::ReduceMany(
     if (answered.ok()) answered = Answer(request, request.data(), *item.mutable_response());
     if (!answered.ok()) {
       item.clear_response();
-      item.mutable_status()->ParseFromString(answered.error_details());
+      static_cast<void>(item.mutable_status()->ParseFromString(answered.error_details()));
       item.mutable_status()->set_code(answered.error_code());
       item.mutable_status()->set_message(answered.error_message());
     }

@@ -74,7 +74,7 @@ TEST(RetryTest, TheTrailerWinsOverTheDetailAndTheDetailIsRoundedUp) {
   info.mutable_retry_delay()->set_seconds(2);
   info.mutable_retry_delay()->set_nanos(1);
   google::rpc::Status status;
-  status.add_details()->PackFrom(info);
+  ASSERT_TRUE(status.add_details()->PackFrom(info));
   const grpc::Status refused(grpc::StatusCode::RESOURCE_EXHAUSTED, "", status.SerializeAsString());
   EXPECT_EQ(PushbackOf(refused, std::nullopt), milliseconds(2001));
   EXPECT_EQ(PushbackOf(refused, 7), milliseconds(7));

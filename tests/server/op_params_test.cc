@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/dynamic_message.h"
@@ -104,7 +105,7 @@ TEST(ContractParamsTest, AreThoseOfTheCatalogue) {
     const google::protobuf::Descriptor* params = oneof->field(i)->message_type();
     for (int k = 0; k < params->field_count(); ++k) {
       EXPECT_EQ(params->field(k)->type(), google::protobuf::FieldDescriptor::TYPE_DOUBLE);
-      in_contract.push_back(oneof->field(i)->name() + "." + params->field(k)->name());
+      in_contract.push_back(absl::StrCat(oneof->field(i)->name(), ".", params->field(k)->name()));
     }
   }
   for (const Op op : kAllOps) {

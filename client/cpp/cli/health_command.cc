@@ -34,10 +34,9 @@ std::string StatusName(grpc::ByteBuffer& response) {
   grpc::ProtoBufferReader reader(&response);
   google::protobuf::io::CodedInputStream in(&reader);
   std::uint32_t status = 0;
-  if (in.ReadTag() == WireFormatLite::MakeTag(1, WireFormatLite::WIRETYPE_VARINT)) {
-    in.ReadVarint32(&status);
-  }
-  return status < std::size(kNames) ? kNames[status] : kNames[0];
+  if (in.ReadTag() != WireFormatLite::MakeTag(1, WireFormatLite::WIRETYPE_VARINT)) return kNames[0];
+  const bool is_read = in.ReadVarint32(&status);
+  return is_read && status < std::size(kNames) ? kNames[status] : kNames[0];
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ const char* DatatypeName(DType dtype) { return RowOf(dtype).kserve; }
 
 inference::DataType DatatypeInConfig(DType dtype) {
   inference::DataType in_config = inference::TYPE_INVALID;
-  inference::DataType_Parse(absl::StrCat("TYPE_", DatatypeName(dtype)), &in_config);
-  return in_config;
+  const bool is_known =
+      inference::DataType_Parse(absl::StrCat("TYPE_", DatatypeName(dtype)), &in_config);
+  return is_known ? in_config : inference::TYPE_INVALID;
 }
 
 absl::StatusOr<DType> DecodeDatatype(absl::string_view name) {

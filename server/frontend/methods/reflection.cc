@@ -30,7 +30,7 @@ void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
   if (!added.insert(&file).second) return;
   FileDescriptorProto proto;
   file.CopyTo(&proto);
-  proto.SerializeToString(out->add_file_descriptor_proto());
+  *out->add_file_descriptor_proto() = proto.SerializeAsString();
   for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, out);
 }
 

@@ -30,7 +30,7 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
     google::rpc::RetryInfo info;
     info.mutable_retry_delay()->set_seconds(delay->count() / 1000);
     info.mutable_retry_delay()->set_nanos(static_cast<int>(delay->count() % 1000) * 1'000'000);
-    rpc.add_details()->PackFrom(info);
+    static_cast<void>(rpc.add_details()->PackFrom(info));  // always true
   }
   return rpc;
 }

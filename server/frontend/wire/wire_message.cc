@@ -189,7 +189,8 @@ absl::Status Encode(const google::protobuf::MessageLite& message, grpc::ByteBuff
     if (block == nullptr) return NoHostMemory();
     slice = grpc::Slice(block, bytes, std::free);
   }
-  message.SerializeWithCachedSizesToArray(const_cast<std::uint8_t*>(slice.begin()));
+  static_cast<void>(  // the end of what was written
+      message.SerializeWithCachedSizesToArray(const_cast<std::uint8_t*>(slice.begin())));
   grpc::ByteBuffer(&slice, 1).Swap(out);
   return absl::OkStatus();
 }

@@ -24,6 +24,10 @@ namespace warpfold {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 enum class LogFormat { kText, kJson };
 
+// The standard one and Abseil's, which newer Abseils make the same.
+template <typename T>
+concept AnyStringView = std::same_as<T, std::string_view> || std::same_as<T, absl::string_view>;
+
 // A text, which is quoted and must outlive the call, or a whole number, which is not quoted.
 class LogValue {
  public:
@@ -31,8 +35,8 @@ class LogValue {
   // NOLINTBEGIN(google-explicit-constructor)
   LogValue(const char* text) : text_(text) {}
   LogValue(const std::string& text) : text_(text) {}
-  LogValue(std::string_view text) : text_(text) {}
-  LogValue(absl::string_view text) : text_(text.data(), text.size()) {}
+  template <AnyStringView View>
+  LogValue(View text) : text_(text.data(), text.size()) {}
   template <std::integral T>
   LogValue(T number) : number_(static_cast<std::int64_t>(number)) {}
   // NOLINTEND(google-explicit-constructor)
