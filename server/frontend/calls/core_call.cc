@@ -99,7 +99,7 @@ void CoreCall::Perform(const std::vector<grpc_op>& ops, Batch& batch) {
 void CoreCall::ReadNext() {
   BeginBatch();
   read_.RecvMessage(&received_);
-  arrived_.call->PerformOps(&read_);
+  read_.FillOps(arrived_.call);
 }
 
 void CoreCall::OnRead(bool ok) {

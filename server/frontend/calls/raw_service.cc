@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "grpcpp/impl/rpc_method.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "server/frontend/calls/authentication.h"
 #include "server/frontend/calls/refused_call.h"
+#include "server/frontend/wire/grpc_compat.h"
 
 namespace warpfold {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "grpc/grpc.h"
+#include "server/frontend/wire/grpc_compat.h"
 #include "server/system/regular_file.h"
 
 namespace warpfold {
@@ -116,23 +116,6 @@ std::shared_ptr<SSL_CTX> MakeContext(const std::string& certificate, const std::
   return is_taken ? context : nullptr;
 }
 
-// gRPC's C++ interface can watch files but cannot be handed a certificate, and once it has taken a
-// pair that does not fit (1.51) it serves none at all. The core's fetcher can.
-class FetchingCredentials final : public grpc::ServerCredentials {
- public:
-  explicit FetchingCredentials(grpc_server_credentials* credentials) : credentials_(credentials) {}
-  ~FetchingCredentials() override { grpc_server_credentials_release(credentials_); }
-  void SetAuthMetadataProcessor(
-      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {}
-
- private:
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
-  }
-
-  grpc_server_credentials* const credentials_;
-};
-
 }  // namespace
 
 absl::StatusOr<TlsCertificate::Pem> TlsCertificate::Read(const TlsFiles& files) {
@@ -212,7 +195,9 @@ std::shared_ptr<grpc::ServerCredentials> TlsCertificate::Credentials() {
                            : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   absl::MutexLock lock(&mutex_);
   Fetcher& fetcher = fetchers_.emplace_back(Fetcher{*this});
-  return std::make_shared<FetchingCredentials>(grpc_ssl_server_credentials_create_with_options(
+  // gRPC's C++ interface can watch files but cannot be handed a certificate, and once it has taken
+  // a pair that does not fit (1.51) it serves none at all. The core's fetcher can.
+  return std::make_shared<CoreServerCredentials>(grpc_ssl_server_credentials_create_with_options(
       grpc_ssl_server_credentials_create_options_using_config_fetcher(clients, &Fetch, &fetcher)));
 }
 
