@@ -10,6 +10,7 @@
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "server/frontend/grpc_compat.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "warpfold/v1/reduction.pb.h"
 
@@ -31,10 +32,17 @@ std::vector<nlohmann::json> LinesOf(int lines_per_s, const Act& act) {
   return lines;
 }
 
-void LogOfGrpc() {
+// As gRPC's own code does.
+void LogAsGrpc(const char* text) {
+#if WARPFOLD_GRPC_IS_NEWER_THAN_1_51
+  grpc_absl_log("file.cc", 12, GPR_LOG_SEVERITY_ERROR, text);
+#else
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);  // as it is once gRPC is in use
-  gpr_log("file.cc", 12, GPR_LOG_SEVERITY_ERROR, "handshake \"%s\"", "failed");
+  gpr_log("file.cc", 12, GPR_LOG_SEVERITY_ERROR, "%s", text);
+#endif
 }
+
+void LogOfGrpc() { LogAsGrpc("handshake \"failed\""); }
 
 TEST(LibraryLogTest, LinesOfGrpcAreLinesOfTheServer) {
   const std::vector<nlohmann::json> lines = LinesOf(1, LogOfGrpc);
@@ -61,8 +69,7 @@ TEST(LibraryLogTest, APeerCannotForgeALine) {
   {
     Log log({.format = LogFormat::kText}, std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
     const LibraryLog library_log(log);
-    gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-    gpr_log("file.cc", 12, GPR_LOG_SEVERITY_ERROR, "value=%s", "x\n2026 error device lost\x1b[2J");
+    LogAsGrpc("value=x\n2026 error device lost\x1b[2J");
   }
   const std::string text = out.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
