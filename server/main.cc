@@ -28,6 +28,7 @@
 #include "server/config.h"
 #include "server/config_flags.h"
 #include "server/core/admission/caller_table.h"
+#include "server/frontend/grpc/grpc_experiments.h"
 #include "server/frontend/grpc/library_log.h"
 #include "server/observe/log/log.h"
 #include "server/open_files.h"
@@ -261,6 +262,7 @@ int EndOfStdout(int status) {
 }
 
 int Main(int argc, char** argv) {
+  ChooseGrpcExperiments();
   EndWhenOutOfMemory();
   // Debian 12 builds Abseil without NDEBUG: at every lock its mutexes, gRPC's too, would look for
   // deadlocks, under one lock of the whole process. The tests that run in one process still do.

@@ -21,6 +21,8 @@
 
 namespace warpfold {
 
+inline constexpr bool kGrpcIsNewerThan151 = WARPFOLD_GRPC_IS_NEWER_THAN_1_51 != 0;
+
 // Credentials made by gRPC's core. Takes them: the later base releases what it is given.
 class CoreServerCredentials final : public grpc::ServerCredentials {
  public:
