@@ -11,7 +11,9 @@ namespace {
 
 ConnectionLimits ConnectionLimitsOf(const Config& config) {
   using Ms = std::chrono::milliseconds;
-  return {.streams_max = config.max_streams_per_connection,
+  return {.connections_max =
+              ConnectionsThatFit(OpenFilesLimit().soft, config.listen_addresses().size()),
+          .streams_max = config.max_streams_per_connection,
           .handshake_timeout = Ms(config.handshake_timeout_ms),
           .idle_timeout = Ms(config.connection_idle_timeout_ms),
           .age_max = Ms(config.max_connection_age_ms),

@@ -4,6 +4,7 @@
 #ifndef WARPFOLD_SERVER_OPEN_FILES_H_
 #define WARPFOLD_SERVER_OPEN_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -32,6 +33,10 @@ std::int64_t RaiseOpenFiles();
 // Regions of clients' memory hold one each for as long as they are registered: so many may be open
 // that most are left for connections.
 std::int64_t RegionsThatFit(std::int64_t open_files);
+
+// To each of `listeners` so many connections that the server itself and regions have descriptors,
+// too, whoever connects.
+int ConnectionsThatFit(std::int64_t open_files, std::size_t listeners);
 
 }  // namespace warpfold
 

@@ -2,6 +2,9 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "gtest/gtest.h"
 
 namespace warpfold {
@@ -22,6 +25,15 @@ TEST(OpenFilesTest, RegionsLeaveMostDescriptorsToConnections) {
   EXPECT_EQ(RegionsThatFit(65536), 16384);
   EXPECT_EQ(RegionsThatFit(120), 30);
   EXPECT_EQ(RegionsThatFit(0), 1);
+}
+
+TEST(OpenFilesTest, ConnectionsLeaveDescriptorsToTheServerAndToRegions) {
+  EXPECT_EQ(ConnectionsThatFit(65536, 1), 32752);
+  EXPECT_EQ(ConnectionsThatFit(65536, 4), 8188);
+  EXPECT_EQ(ConnectionsThatFit(120, 1), 44);
+  EXPECT_EQ(ConnectionsThatFit(kOpenFilesNeeded, 2), 4);
+  EXPECT_EQ(ConnectionsThatFit(std::numeric_limits<std::int64_t>::max(), 1),
+            std::numeric_limits<int>::max() - 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
+#include "server/frontend/wire/grpc_compat.h"
 #include "server/system/socket_file.h"
 
 namespace warpfold {
@@ -27,6 +28,7 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
       {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMsMin}};
   for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
+  if (limits.connections_max > 0) SetConnectionsMax(limits.connections_max, builder);
   if (limits.idle_timeout.count() > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToMs(limits.idle_timeout));
   }

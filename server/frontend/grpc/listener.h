@@ -29,8 +29,9 @@
 
 namespace warpfold {
 
-// What bounds a connection, whatever its calls are.
+// What bounds connections, whatever their calls are.
 struct ConnectionLimits {
+  int connections_max = 0;  // a listener's, where gRPC is newer than 1.51; 0: any number
   int streams_max = 128;
   std::chrono::milliseconds handshake_timeout{10'000};
   std::chrono::milliseconds idle_timeout{0};  // 0: none
