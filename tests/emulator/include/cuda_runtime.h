@@ -14,6 +14,10 @@
 #include "cuda_runtime_api.h"
 #include "tests/emulator/device.h"
 
+#if __has_include(<format>)
+#include <format>  // GCC 16's uses the name that is a macro below
+#endif
+
 #define __global__
 #define __device__
 #define __host__
