@@ -6,13 +6,15 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'HELP'
-Usage: .ci/root.sh [--limit=SECONDS] SUITE [demo|test]     (as root)
+Usage: .ci/root.sh [--limit=SECONDS] [--grpc=VERSION] SUITE [demo|test]     (as root)
 
-Makes a bare root of SUITE (bookworm, trixie or noble; deploy/debootstrap.sh) with git and make,
+Makes a bare root of SUITE (bookworm, trixie, sid or noble; deploy/debootstrap.sh) with git and make,
 clones the commit that is checked out, runs `make demo` (default) or `make test` there, and prints
 how long the clone and the command took together, and how many seconds of processor time. Only 2
 processors are used (CORES=N: others), no ccache, and nothing of this machine but its network, its
-CA certificates and its settings of proxies and of pip's index. The root is removed afterwards;
+CA certificates, its settings of proxies and of pip's index, and whether its apt takes an archive
+whose date has passed. --grpc=1.83 of sid: gRPC 1.83 from Debian's experimental, with the protobuf
+that it needs; an archive without it is a failure. The root is removed afterwards;
 KEEP=1 leaves it and says where it is. DEBIAN_MIRROR names another mirror.
 Exit status: the command's; 1 too when it took longer than SECONDS; 2 for bad arguments.
 HELP
@@ -22,6 +24,7 @@ HELP
 . .ci/machine.sh
 
 limit_s=
+grpc=
 arguments=()
 for argument in "$@"; do
   case "$argument" in
@@ -30,6 +33,7 @@ for argument in "$@"; do
       exit 0
       ;;
     --limit=*) limit_s=${argument#*=} ;;
+    --grpc=*) grpc=${argument#*=} ;;
     -*)
       usage >&2
       exit 2
@@ -40,7 +44,8 @@ done
 suite=${arguments[0]:-}
 target=${arguments[1]:-demo}
 if [ -z "$suite" ] || [ ${#arguments[@]} -gt 2 ] || [[ ! "$target" =~ ^(demo|test)$ ]] ||
-  [[ ! "$limit_s" =~ ^[0-9]*$ ]]; then
+  [[ ! "$limit_s" =~ ^[0-9]*$ ]] || [[ ! "$grpc" =~ ^([0-9]+\.[0-9]+)?$ ]] ||
+  { [ -n "$grpc" ] && [ "$suite" != sid ]; }; then
   usage >&2
   exit 2
 fi
@@ -70,6 +75,9 @@ if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
   cp /usr/local/share/ca-certificates/*.crt "$work/root/usr/local/share/ca-certificates/"
   chroot "$work/root" update-ca-certificates >"$work/certificates.log" 2>&1
 fi
+apt-config dump --format '%f "%v";%n' Acquire::Check-Valid-Until \
+  >"$work/root/etc/apt/apt.conf.d/90valid-until"
+if [ -n "$grpc" ]; then .ci/root-grpc.sh "$work/root" "$grpc"; fi
 git clone --quiet --bare . "$work/root/srv/warpfold.git"
 
 cores=$(first_processors "${CORES:-2}")

@@ -7,9 +7,9 @@ usage() {
   cat <<'HELP'
 Usage: deploy/debootstrap.sh SUITE FOLDER [PACKAGE,...]     (as root)
 
-Makes the smallest root of SUITE (bookworm and trixie: Debian 12 and 13; noble: Ubuntu 24.04), with
-the PACKAGES added, in FOLDER, which must not exist. Keeps it as an archive under
-${XDG_CACHE_HOME:-~/.cache}/warpfold for a week. DEBIAN_MIRROR names another mirror.
+Makes the smallest root of SUITE (bookworm and trixie: Debian 12 and 13; sid: Debian unstable;
+noble: Ubuntu 24.04), with the PACKAGES added, in FOLDER, which must not exist. Keeps it as an
+archive under ${XDG_CACHE_HOME:-~/.cache}/warpfold for a week. DEBIAN_MIRROR names another mirror.
 HELP
 }
 
@@ -27,10 +27,10 @@ suite=$1
 folder=$2
 packages=${3:-}
 case "$suite" in
-  bookworm | trixie) components=main mirror=http://deb.debian.org/debian ;;
+  bookworm | trixie | sid) components=main mirror=http://deb.debian.org/debian ;;
   noble) components=main,universe mirror=http://archive.ubuntu.com/ubuntu ;;
   *)
-    echo "debootstrap: unknown suite '$suite'; known: bookworm, trixie, noble" >&2
+    echo "debootstrap: unknown suite '$suite'; known: bookworm, trixie, sid, noble" >&2
     exit 2
     ;;
 esac
