@@ -71,6 +71,15 @@ class AttackedServer:
     def forget_peak(self):
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
+    def grpc_is_newer_than_1_51(self):
+        """Of gRPC the library that it has loaded."""
+        maps = Path(f"/proc/{self.process.pid}/maps").read_text()
+        return int(re.search(r"/libgrpc\+\+\.so\.1\.(\d+)", maps)[1]) > 51
+
+    def call_bytes(self):
+        """What a call holds of gRPC and the server while it waits. The server counts 16 KiB."""
+        return (28 if self.grpc_is_newer_than_1_51() else 16) << 10
+
     def threads(self):
         return self._status("Threads")
 

@@ -13,7 +13,6 @@ from waiting import until
 CONNECTIONS = 20
 CALLS = 1000  # on each
 HEALTH = "/grpc.health.v1.Health/Check"
-CALL_BYTES = 16 << 10  # of gRPC and the server, while an answer waits
 CALLS_MAX = 256
 
 
@@ -51,6 +50,6 @@ def test_unread_checks_are_few_and_probes_are_answered(attack):
         findings.expect(codes <= {CANCELLED, -1}, f"calls ended by {codes}")
         findings.expect_honest(honest)
         # All calls that a connection sends at once are here before the first of them begins.
-        findings.expect_memory(checks=(CALLS_MAX + CALLS) * CALL_BYTES)
+        findings.expect_memory(checks=(CALLS_MAX + CALLS) * server.call_bytes())
         findings.expect_recovered()
         findings.report()
