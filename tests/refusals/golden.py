@@ -22,8 +22,17 @@ class Answer(NamedTuple):
 NORMALISED = {"the deadline has passed": "Deadline Exceeded"}
 
 
+# gRPC's own words where newer ones than 1.51 have others: it ends what it cannot decompress by a
+# status, where 1.51 resets the stream.
+OF_NEWER_GRPC = "SERVER: Received message larger than max", "Received message larger than max"
+NOT_DECOMPRESSED = "Unexpected error decompressing data for algorithm gzip"
+RESET = "RESET", "", "HTTP/2 error 2"
+
+
 def normalised(answer):
-    text = NORMALISED.get(answer.text, answer.text)
+    if answer.text == NOT_DECOMPRESSED:
+        return Answer(*RESET)
+    text = NORMALISED.get(answer.text, answer.text).replace(*OF_NEWER_GRPC)
     return answer._replace(text=re.sub(r"(this server has )\w+(, \w+)+$", r"\1...", text))
 
 
