@@ -1,11 +1,14 @@
 #include "server/frontend/calls/raw_service.h"
 
+#include <chrono>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/impl/rpc_method.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "server/frontend/calls/authentication.h"
+#include "server/frontend/calls/core_call.h"
 #include "server/frontend/calls/refused_call.h"
 #include "server/frontend/wire/grpc_compat.h"
 
@@ -19,6 +22,19 @@ Authenticated CallerOf(const Services& services, Method method,
   return Authenticate(callers, services.listener, method, context);
 }
 
+// Who calls, and whether it may. 1.51 ends a call that comes when its deadline has passed; newer
+// gRPCs do it by a timer, and a quick answer would be there first.
+Authenticated Admit(const Services& services, Method method,
+                    const grpc::CallbackServerContext& context) {
+  Authenticated admitted = CallerOf(services, method, context);
+  if constexpr (kGrpcIsNewerThan151) {
+    if (admitted.status.ok() && DeadlineOf(context) <= std::chrono::system_clock::now()) {
+      admitted.status = absl::DeadlineExceededError("Deadline Exceeded");
+    }
+  }
+  return admitted;
+}
+
 class CoreCallHandler final : public grpc::internal::MethodHandler {
  public:
   // `services` outlives it.
@@ -30,7 +46,7 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
         .context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
         .call = parameter.call,
         .release = parameter.call_requester};
-    const auto [caller, status] = CallerOf(services_, served_.method, *arrived.context);
+    const auto [caller, status] = Admit(services_, served_.method, *arrived.context);
     arrived.caller = caller;
     if (status.ok()) return served_.begin(std::move(arrived));
     AnsweredCall::Begin(
@@ -62,7 +78,7 @@ void RawService::ServeStream(Method method, BeginStream begin) {
   Add(method,
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
           [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
-            const auto [caller, status] = CallerOf(services_, method, *context);
+            const auto [caller, status] = Admit(services_, method, *context);
             const ArrivedStream arrived{context, caller};
             return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
           }));
