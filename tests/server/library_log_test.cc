@@ -10,7 +10,7 @@
 #include "grpc/support/log.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "server/frontend/grpc_compat.h"
+#include "server/frontend/wire/grpc_compat.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "warpfold/v1/reduction.pb.h"
 
