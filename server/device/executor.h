@@ -100,7 +100,7 @@ class Lane {
   virtual absl::StatusOr<absl::Span<std::byte>> Buffer() = 0;
 
   // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
-  // Task on them may start.
+  // Work on them may start.
   virtual absl::Status Commit(std::size_t byte_count) = 0;
 
   // Instead of writing to the last Buffer(): as many bytes as it holds lie at `data`, in memory

@@ -1,9 +1,14 @@
 #include "server/frontend/wire/wire_message.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -205,6 +210,58 @@ TEST(WireMessageTest, RandomMutationsAgreeWithProtobuf) {
     ASSERT_EQ(BytesOf(*std::move(ours->payload)), theirs.data()) << ::testing::PrintToString(bytes);
   }
   EXPECT_GT(accepted, 1000);
+}
+
+std::string Joined(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+// A message of results, some of which are large.
+std::shared_ptr<v1::ReduceResponse> Response(const std::vector<std::size_t>& result_bytes) {
+  auto response = std::make_shared<v1::ReduceResponse>();
+  response->set_request_id("an id");
+  for (const std::size_t bytes : result_bytes) {
+    v1::Result& result = *response->add_results();
+    result.mutable_tensor()->add_shape(static_cast<std::int64_t>(bytes));
+    for (std::size_t i = 0; i < bytes; ++i) *result.mutable_data() += static_cast<char>(i * 131);
+  }
+  return response;
+}
+
+TEST(EncodeKeptTest, GivesTheBytesOfTheMessage) {
+  constexpr std::size_t kLarge = 300'000;
+  for (const std::vector<std::size_t>& sizes : std::vector<std::vector<std::size_t>>{
+           {}, {4}, {kLarge}, {kLarge, 0, 5000, kLarge, 3}, std::vector<std::size_t>(400, 300)}) {
+    const auto response = Response(sizes);
+    const std::string wanted = response->SerializeAsString();
+    grpc::ByteBuffer buffer;
+    ASSERT_TRUE(EncodeKept(response, &buffer).ok());
+    EXPECT_EQ(Joined(buffer), wanted) << sizes.size();
+  }
+}
+
+TEST(EncodeKeptTest, ALargeResultIsNotCopiedAndLivesUntilTheBufferGoes) {
+  auto response = Response({300'000});
+  const auto* const data =
+      reinterpret_cast<const std::uint8_t*>(response->results(0).data().data());
+  const std::weak_ptr<v1::ReduceResponse> kept = response;
+  grpc::ByteBuffer buffer;
+  ASSERT_TRUE(EncodeKept(std::move(response), &buffer).ok());
+  {
+    std::vector<grpc::Slice> slices;
+    ASSERT_TRUE(buffer.Dump(&slices).ok());
+    EXPECT_TRUE(std::any_of(slices.begin(), slices.end(),
+                            [data](const grpc::Slice& slice) { return slice.begin() == data; }));
+  }
+  EXPECT_FALSE(kept.expired());
+  buffer.Clear();
+  EXPECT_TRUE(kept.expired());
 }
 
 }  // namespace

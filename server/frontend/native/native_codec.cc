@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "kernels/field_error.h"
@@ -65,21 +66,21 @@ absl::Status NativeCodec::Encode(const Request& request, const absl::Status& sta
                                  grpc::ByteBuffer* message) {
   if (of_ == Of::kCall) {
     if (!status.ok()) return status;
-    v1::ReduceResponse response;
-    FillResponse(request, std::move(*answer), &response);
-    return warpfold::Encode(response, message);
+    const auto response = std::make_shared<v1::ReduceResponse>();
+    FillResponse(request, std::move(*answer), response.get());
+    return EncodeKept(response, message);
   }
-  v1::ReduceManyResponse item;
-  item.set_request_id(request.id);
+  const auto item = std::make_shared<v1::ReduceManyResponse>();
+  item->set_request_id(request.id);
   absl::Status encoded = status;
   if (encoded.ok()) {
-    FillResponse(request, std::move(*answer), item.mutable_response());
-    encoded = warpfold::Encode(item, message);
+    FillResponse(request, std::move(*answer), item->mutable_response());
+    encoded = EncodeKept(item, message);
   }
   if (!encoded.ok()) {
-    item.clear_response();
-    *item.mutable_status() = ToRpcStatus(encoded);
-    warpfold::Encode(item, message).IgnoreError();  // a few bytes: it fits
+    item->clear_response();
+    *item->mutable_status() = ToRpcStatus(encoded);
+    EncodeKept(item, message).IgnoreError();  // a few bytes: it fits
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/proto_buffer_reader.h"
@@ -71,6 +72,58 @@ void AppendBytes(const std::vector<grpc::Slice>& slices, std::size_t begin, std:
   SliceRun(slices, begin, end - begin)
       .ReadInto(absl::MakeSpan(reinterpret_cast<std::byte*>(out->data()) + at, end - begin));
 }
+
+// The slices of a message that is written to it, some of which are the message's own bytes.
+class KeptSlices final : public google::protobuf::io::ZeroCopyOutputStream {
+ public:
+  explicit KeptSlices(std::shared_ptr<const google::protobuf::MessageLite> message)
+      : message_(std::move(message)) {}
+
+  // REQUIRES: all is written. Once.
+  grpc::ByteBuffer Take() {
+    EndBlock();
+    return grpc::ByteBuffer(slices_.data(), slices_.size());
+  }
+
+  bool Next(void** data, int* size) override {
+    EndBlock();
+    block_ = grpc::Slice(kBlockBytes);
+    block_bytes_ = kBlockBytes;
+    written_bytes_ += kBlockBytes;
+    *data = const_cast<std::uint8_t*>(block_.begin());
+    *size = kBlockBytes;
+    return true;
+  }
+  void BackUp(int count) override {
+    block_bytes_ -= static_cast<std::size_t>(count);
+    written_bytes_ -= count;
+  }
+  std::int64_t ByteCount() const override { return written_bytes_; }
+  bool AllowsAliasing() const override { return true; }
+  bool WriteAliasedRaw(const void* data, int size) override {
+    EndBlock();
+    const auto bytes = static_cast<std::size_t>(size);
+    slices_.emplace_back(const_cast<void*>(data), bytes, LetGo, new Message(message_));
+    written_bytes_ += size;
+    return true;
+  }
+
+ private:
+  using Message = std::shared_ptr<const google::protobuf::MessageLite>;
+  static constexpr int kBlockBytes = 4096;  // what is not aliased is names and numbers
+  static void LetGo(void* message) { delete static_cast<Message*>(message); }
+
+  void EndBlock() {
+    if (block_bytes_ > 0) slices_.push_back(block_.sub(0, block_bytes_));
+    block_bytes_ = 0;
+  }
+
+  const Message message_;
+  std::vector<grpc::Slice> slices_;
+  grpc::Slice block_;            // that is being written
+  std::size_t block_bytes_ = 0;  // of it
+  std::int64_t written_bytes_ = 0;
+};
 
 }  // namespace
 
@@ -192,6 +245,25 @@ absl::Status Encode(const google::protobuf::MessageLite& message, grpc::ByteBuff
   static_cast<void>(  // the end of what was written
       message.SerializeWithCachedSizesToArray(const_cast<std::uint8_t*>(slice.begin())));
   grpc::ByteBuffer(&slice, 1).Swap(out);
+  return absl::OkStatus();
+}
+
+absl::Status EncodeKept(std::shared_ptr<const google::protobuf::MessageLite> message,
+                        grpc::ByteBuffer* out) {
+  const std::size_t bytes = message->ByteSizeLong();
+  if (bytes < kLargeBytes || bytes > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
+    return Encode(*message, out);
+  }
+  const google::protobuf::MessageLite& written = *message;
+  KeptSlices slices(std::move(message));
+  {
+    google::protobuf::io::CodedOutputStream coded(&slices);
+    coded.EnableAliasing(true);
+    if (!written.SerializeToCodedStream(&coded)) {
+      return absl::InternalError("the answer cannot be encoded");
+    }
+  }
+  slices.Take().Swap(out);
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #define WARPFOLD_SERVER_FRONTEND_WIRE_WIRE_MESSAGE_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -118,6 +119,11 @@ int FirstUnknownField(const google::protobuf::Message& message);
 // `message` as the bytes that a raw method sends. INTERNAL: above 2 GiB, which none can be.
 // RESOURCE_EXHAUSTED: NoHostMemory (host_bytes.h).
 absl::Status Encode(const google::protobuf::MessageLite& message, grpc::ByteBuffer* out);
+
+// The same, but a large message is not copied where it has large fields of bytes: `out` refers to
+// them, and keeps the message until it is written.
+absl::Status EncodeKept(std::shared_ptr<const google::protobuf::MessageLite> message,
+                        grpc::ByteBuffer* out);
 
 }  // namespace warpfold
 
