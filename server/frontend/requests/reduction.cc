@@ -1,6 +1,7 @@
 #include "server/frontend/requests/reduction.h"
 
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 #include <variant>
 
@@ -94,9 +95,7 @@ void Reduction::Refuse(const absl::Status& status) {
   request_.ReleaseSource(/*answered=*/false);
   submission_.ticket().Release();  // it is expected no more, however slowly its client reads that
   Record(status, TaskReport(), std::chrono::steady_clock::now());
-  grpc::ByteBuffer message;
-  const absl::Status told = codec_->Encode(request_, status, nullptr, &message);
-  reply_.Send(told, message, {});
+  Send(status, nullptr, {});
 }
 
 void Reduction::OnDone(TaskReport report) {
@@ -109,9 +108,14 @@ void Reduction::OnDone(TaskReport report) {
   request_.ReleaseSource(status.ok());
   if (status.ok()) status = codec_->Place(answer);
   Record(status, report, reply_start);
+  Send(status, &answer, std::move(submission_.ticket()));
+}
+
+void Reduction::Send(const absl::Status& status, Answer* answer, AdmissionTicket held) {
+  if (std::exchange(is_answered_, true)) std::abort();
   grpc::ByteBuffer message;
-  const absl::Status told = codec_->Encode(request_, status, &answer, &message);
-  reply_.Send(told, message, std::move(submission_.ticket()));
+  const absl::Status told = codec_->Encode(request_, status, answer, &message);
+  reply_.Send(told, message, std::move(held));
 }
 
 Answer Reduction::AnswerOf(TaskReport& report) const {

@@ -65,6 +65,8 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   absl::Status Make(RequestSpec spec);
   void OnDone(TaskReport report) override;
   Answer AnswerOf(TaskReport& report) const;
+  // Once: one that is sent twice would be written into another call.
+  void Send(const absl::Status& status, Answer* answer, AdmissionTicket held);
   // Counts and logs the end.
   void Record(const absl::Status& status, const TaskReport& report,
               std::chrono::steady_clock::time_point reply_start);
@@ -76,6 +78,7 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
   Request request_;
   bool is_planned_ = false;
+  bool is_answered_ = false;
   MessagePayload payload_;
   Submission submission_;  // last: its task points to the above
 };
