@@ -87,7 +87,6 @@ void ReduceManyCall::OnDone() {
 }
 
 void ReduceManyCall::OnReadDone(bool ok) {
-  if (caller_.use != nullptr) services_.admission.read_line().Leave(*this);
   if (ok) ServeItem();
   Steps steps;
   {
@@ -279,7 +278,6 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   if (ending_.ok() && !reading_ && !ended_ && !cancelled_ && !held_back_ &&
       in_flight < ItemsMax() && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
     reading_ = steps.read = true;
-    in_line_ = caller_.use != nullptr;
   }
   Watch(in_flight);
   const bool is_over = !ending_.ok() || (!reading_ && !writing_ && (ended_ || cancelled_));
@@ -294,9 +292,9 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
 
 void ReduceManyCall::Watch(std::size_t in_flight) {
   const Limits& limits = services_.limits.Get();
-  const Waits waits = writing_                                  ? Waits::kForWrite
-                      : reading_ && !in_line_ && in_flight == 0 ? Waits::kForMessage
-                                                                : Waits::kNot;
+  const Waits waits = writing_                     ? Waits::kForWrite
+                      : reading_ && in_flight == 0 ? Waits::kForMessage
+                                                   : Waits::kNot;
   if (waits == waits_) return;
   waits_ = waits;
   switch (waits) {
@@ -319,36 +317,13 @@ absl::Status ReduceManyCall::Ending() const {
   return ending_;
 }
 
-void ReduceManyCall::Read() {
-  if (caller_.use == nullptr) return StartRead(&request_);
-  const std::shared_ptr<Member> member(shared_from_this(), this);
-  // Where the line is full, a stream that has begun is read as if it were its turn.
-  if (!services_.admission.read_line().Enter(connection_->line, member).ok()) OnTurn();
-}
-
-bool ReduceManyCall::OnTurn() {
-  Steps steps;
-  bool reads = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    in_line_ = false;
-    reads = !finished_ && !cancelled_ && ending_.ok();
-    // With the lock, so that the stream does not end before: nothing of it is under way in line.
-    if (reads) StartRead(&request_);
-    if (!reads) reading_ = false;
-    steps = NextSteps();
-  }
-  Take(steps);
-  return reads;
-}
-
 void ReduceManyCall::Take(const Steps& steps) {
   // With more behind it the transport keeps a message and is done with it at once: they leave
   // together, and the stream's rate is not that at which gRPC's threads wake up after each.
   grpc::WriteOptions options;
   if (steps.more) options.set_buffer_hint();
   if (steps.write) StartWrite(&response_, options);
-  if (steps.read) Read();
+  if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
   record_.Handled(steps.status.code());
   // One line for a stream: its items have theirs.

@@ -10,9 +10,6 @@
 // flight ends when it has its answer, whose bytes stay held until it is written. So do those of
 // refusals, which are sent though there is no room: then no more is read until all are written.
 //
-// Streams of callers who are told apart are read in turns, a message a turn (read_line.h): a caller
-// with hundreds of streams keeps its own waiting, and not those of others.
-//
 // A stream is an open call (open_calls.h): one that waits for its client gives way to others.
 //
 // A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
@@ -35,7 +32,6 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/admission/admission.h"
-#include "server/core/admission/read_line.h"
 #include "server/core/base/watchdog.h"
 #include "server/frontend/calls/call_record.h"
 #include "server/frontend/calls/raw_service.h"
@@ -52,7 +48,7 @@ inline constexpr std::size_t kUnsentBytesMax = std::size_t{4} << 20;
 // What an answer that waits holds of memory beside its bytes: 0.8 KB of 32,000 of one float (RSS).
 inline constexpr std::int64_t kUnwrittenItemBytes = std::int64_t{1} << 10;
 
-class ReduceManyCall final : public RawReactor, public Watched, private ReadLine::Member {
+class ReduceManyCall final : public RawReactor, public Watched {
  public:
   enum class Order { kAsReady, kAsAsked };
 
@@ -131,9 +127,6 @@ class ReduceManyCall final : public RawReactor, public Watched, private ReadLine
   std::int64_t HeldByAnswers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How the stream ends.
   absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // In line, to read a message in its turn; or at once, where nobody is told apart.
-  void Read() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool OnTurn() override ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
   void Take(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -155,8 +148,7 @@ class ReduceManyCall final : public RawReactor, public Watched, private ReadLine
   std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};
   std::size_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // or in line for it
-  bool in_line_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed
