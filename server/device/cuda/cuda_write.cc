@@ -1,0 +1,23 @@
+#include "server/device/cuda/cuda_write.h"
+
+#include <utility>
+
+namespace warpfold {
+
+absl::StatusOr<absl::Span<std::byte>> CudaWrite::Buffer(CudaWorkspace& workspace) {
+  if (absl::Status status = workspace.slabs.Await(); !status.ok()) return status;
+  return absl::MakeSpan(workspace.slabs.current() + filled_, PieceBytes(workspace) - filled_);
+}
+
+absl::Status CudaWrite::Commit(CudaWorkspace& workspace, std::size_t byte_count) {
+  filled_ += byte_count;
+  if (filled_ < PieceBytes(workspace)) return absl::OkStatus();
+  SlabRing& slabs = workspace.slabs;
+  absl::Status sent = slabs.Copy(slabs.current(), d_to_, filled_, workspace.copies.get());
+  if (!sent.ok()) return sent;
+  d_to_ += filled_;
+  missing_bytes_ -= std::exchange(filled_, 0);
+  return absl::OkStatus();
+}
+
+}  // namespace warpfold
