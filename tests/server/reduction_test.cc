@@ -23,6 +23,7 @@ namespace {
 class FakeReply final : public Reply {
  public:
   const Caller& caller() const override { return Everyone(); }
+  std::chrono::steady_clock::time_point arrival() const override { return arrival_; }
   std::chrono::system_clock::time_point deadline() const override { return deadline_; }
   std::string PeerName() const override { return "ipv4:192.0.2.1:1"; }
   void StopReceiving() override { ++stops_; }
@@ -50,6 +51,7 @@ class FakeReply final : public Reply {
   int stops() const { return stops_; }
 
  private:
+  const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
   std::chrono::system_clock::time_point deadline_ = CancelToken::kNoDeadline;
   absl::Status status_;
   grpc::ByteBuffer answer_;

@@ -36,6 +36,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   static void Begin(std::shared_ptr<AnsweredCall> call);
 
   const Caller& caller() const final { return CoreCall::caller(); }
+  std::chrono::steady_clock::time_point arrival() const final { return record_.start(); }
   std::chrono::system_clock::time_point deadline() const final { return DeadlineOf(context()); }
   std::string PeerName() const final { return context().peer(); }
   void Send(const absl::Status& status, grpc::ByteBuffer& answer, AdmissionTicket held) final;

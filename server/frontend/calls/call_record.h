@@ -20,6 +20,7 @@ class CallRecord {
   // Call once, just before the RPC's Finish.
   void Handled(absl::StatusCode code) { metrics_.CountCallHandled(method_, code, elapsed()); }
 
+  std::chrono::steady_clock::time_point start() const { return start_; }
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
 
  private:

@@ -30,6 +30,7 @@ class ReduceManyCall::Item final : public Reply {
 
  private:
   const Caller& caller() const override { return stream_.caller_; }
+  std::chrono::steady_clock::time_point arrival() const override { return arrival_; }
   std::chrono::system_clock::time_point deadline() const override {
     return DeadlineOf(*stream_.context_);
   }
@@ -47,6 +48,7 @@ class ReduceManyCall::Item final : public Reply {
   }
 
   ReduceManyCall& stream_;
+  const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
   Reduction reduction_;
 };
 

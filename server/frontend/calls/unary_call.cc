@@ -7,20 +7,19 @@
 namespace warpfold {
 
 void UnaryCall::Begin(Services& services, Method method, ArrivedCall arrived, Reads reads,
-                      MakeHandler make_handler, ProbePlaces* probes) {
+                      const MakeHandler& make_handler, ProbePlaces* probes) {
   AnsweredCall::Begin(std::make_shared<UnaryCall>(services, method, std::move(arrived), reads,
                                                   make_handler, probes));
 }
 
-UnaryCall::UnaryCall(Services& services, Method method, ArrivedCall arrived, Reads reads,
-                     MakeHandler make_handler, ProbePlaces* probes)
-    : AnsweredCall(services, method, std::move(arrived)),
-      reads_(reads),
-      probes_(probes),
-      handler_(make_handler(*this)) {}
-
 UnaryCall::~UnaryCall() {
   if (probes_ != nullptr) probes_->GiveBack(*this);
+}
+
+UnaryHandler& UnaryCall::MakeHandlerNow() {
+  handler_ = make_handler_(*this);
+  handler_->OnWaitedInLine(waited_in_line_);
+  return *handler_;
 }
 
 void UnaryCall::BeginReading() {
@@ -42,7 +41,7 @@ bool UnaryCall::OnTurn() {
   Services& services = call_services();
   const std::chrono::milliseconds wait_max = services.limits.Get().queue_timeout;
   const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - in_line_since_;
-  handler_->OnWaitedInLine(waited);
+  waited_in_line_ = waited;
   const bool is_in_time = waited <= wait_max;
   if (!is_in_time) RefuseUnread(services.admission.RefuseQueued(wait_max));
   const bool reads = is_in_time && Read();
@@ -52,7 +51,7 @@ bool UnaryCall::OnTurn() {
 
 void UnaryCall::RefuseUnread(const absl::Status& status) {
   // One that gives way at the same moment has its status already.
-  if (EndReceiving()) handler_->Refuse(status);
+  if (EndReceiving()) MakeHandlerNow().Refuse(status);
 }
 
 absl::Status UnaryCall::TakePlace() {
@@ -86,20 +85,21 @@ void UnaryCall::OnMessage(grpc::ByteBuffer* message) {
   EndWait();
   LeaveOpen();
   // What is left of a client that went in the middle of its message.
-  if (message == nullptr) return handler_->Refuse(absl::CancelledError("message: none has come"));
-  handler_->Serve(message);
+  UnaryHandler& handler = MakeHandlerNow();
+  if (message == nullptr) return handler.Refuse(absl::CancelledError("message: none has come"));
+  handler.Serve(message);
   // Only now: a call that has its answer by now does not ask.
   NoticeCancel();
 }
 
 bool UnaryCall::EndWaiting() {
   if (!EndReceiving()) return false;
-  handler_->Refuse(GaveWay(call_services()));
+  MakeHandlerNow().Refuse(GaveWay(call_services()));
   return true;
 }
 
 void UnaryCall::OnWaitOverdue() {
-  if (EndReceiving()) handler_->Refuse(MessageOverdue(call_services()));
+  if (EndReceiving()) MakeHandlerNow().Refuse(MessageOverdue(call_services()));
 }
 
 }  // namespace warpfold

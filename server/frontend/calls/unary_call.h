@@ -7,9 +7,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/admission/read_line.h"
@@ -26,16 +27,21 @@ class UnaryCall final : public AnsweredCall, public ProbeCall, private ReadLine:
     kInTurn,  // read_line.h
     kAtOnce   // what operators ask
   };
-  // Made with the call, and destroyed with it.
-  using MakeHandler = absl::FunctionRef<std::unique_ptr<UnaryHandler>(UnaryCall&)>;
+  // Makes the handler once there is something for it: a call that waits is no larger than it has to
+  // be.
+  using MakeHandler = std::function<std::unique_ptr<UnaryHandler>(UnaryCall&)>;
 
-  // Begins to serve a call that has come; never waits. `probes`: null, or where it takes a place
-  // and needs no other room.
+  // Begins to serve a call that has come; never waits. `make_handler` outlives it. `probes`: null,
+  // or where it takes a place and needs no other room.
   static void Begin(Services& services, Method method, ArrivedCall arrived, Reads reads,
-                    MakeHandler make_handler, ProbePlaces* probes = nullptr);
+                    const MakeHandler& make_handler, ProbePlaces* probes = nullptr);
 
   UnaryCall(Services& services, Method method, ArrivedCall arrived, Reads reads,
-            MakeHandler make_handler, ProbePlaces* probes);
+            const MakeHandler& make_handler, ProbePlaces* probes)
+      : AnsweredCall(services, method, std::move(arrived)),
+        reads_(reads),
+        make_handler_(make_handler),
+        probes_(probes) {}
   ~UnaryCall() override;
 
  private:
@@ -51,16 +57,20 @@ class UnaryCall final : public AnsweredCall, public ProbeCall, private ReadLine:
   void EndForAnother() override;
   void OnMessage(grpc::ByteBuffer* message) override;
   void OnCancel() override { handler_->Cancel(); }
+  // Made now. Once, by whoever has ended the waiting (EndReceiving).
+  UnaryHandler& MakeHandlerNow();
   void OnWaitOverdue() override;
   // True for the first caller only: the request came, or it came too late.
   bool EndReceiving() { return receiving_.exchange(false); }
 
   const Reads reads_;
+  const MakeHandler& make_handler_;
   ProbePlaces* const probes_;
   std::atomic<bool> receiving_{true};
   std::chrono::steady_clock::time_point in_line_since_;
+  std::atomic<std::chrono::nanoseconds> waited_in_line_{std::chrono::nanoseconds(0)};
   std::chrono::milliseconds began_reading_at_{0};  // of the watchdog's time
-  const std::unique_ptr<UnaryHandler> handler_;
+  std::unique_ptr<UnaryHandler> handler_;
 };
 
 }  // namespace warpfold

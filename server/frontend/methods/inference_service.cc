@@ -36,13 +36,13 @@ void InferenceServiceImpl::ServeInference() {
   const auto new_codec = [this](InferCodec::Of of, const Caller& caller) {
     return std::make_unique<InferCodec>(of, counts_, services_.regions, caller);
   };
-  Serve({Method::kModelInfer, [this, new_codec](ArrivedCall arrived) {
+  const UnaryCall::MakeHandler reduction = [this, new_codec](UnaryCall& call) {
+    return std::make_unique<Reduction>(services_, Method::kModelInfer,
+                                       new_codec(InferCodec::Of::kCall, call.caller()), call);
+  };
+  Serve({Method::kModelInfer, [this, reduction](ArrivedCall arrived) {
            UnaryCall::Begin(services_, Method::kModelInfer, std::move(arrived),
-                            UnaryCall::Reads::kInTurn, [&](UnaryCall& call) {
-                              return std::make_unique<Reduction>(
-                                  services_, Method::kModelInfer,
-                                  new_codec(InferCodec::Of::kCall, call.caller()), call);
-                            });
+                            UnaryCall::Reads::kInTurn, reduction);
          }});
   ServeStream(Method::kModelStreamInfer, [this, new_codec](ArrivedStream arrived) {
     return ReduceManyCall::Begin(services_,

@@ -46,12 +46,12 @@ void Fill(const Limits& limits, v1::Limits* out) {
 
 ReductionServiceImpl::ReductionServiceImpl(const Services& services, v1::GetServerInfoResponse info)
     : RawService(services), info_(std::move(info)) {
-  Serve({Method::kReduce, [this](ArrivedCall arrived) {
+  const UnaryCall::MakeHandler reduction = [this](UnaryCall& call) {
+    return std::make_unique<Reduction>(services_, Method::kReduce, NewCodec(Of::kCall), call);
+  };
+  Serve({Method::kReduce, [this, reduction](ArrivedCall arrived) {
            UnaryCall::Begin(services_, Method::kReduce, std::move(arrived),
-                            UnaryCall::Reads::kInTurn, [this](UnaryCall& call) {
-                              return std::make_unique<Reduction>(services_, Method::kReduce,
-                                                                 NewCodec(Of::kCall), call);
-                            });
+                            UnaryCall::Reads::kInTurn, reduction);
          }});
   Serve({Method::kReduceStream, [this](ArrivedCall arrived) {
            UploadCall::Begin(services_, Method::kReduceStream, std::move(arrived),
@@ -67,10 +67,12 @@ ReductionServiceImpl::ReductionServiceImpl(const Services& services, v1::GetServ
          .new_codec = [](const Caller& /*caller*/) { return NewCodec(Of::kItem); }},
         arrived);
   });
-  Serve({Method::kMerge, [this](ArrivedCall arrived) {
-           UnaryCall::Begin(
-               services_, Method::kMerge, std::move(arrived), UnaryCall::Reads::kAtOnce,
-               [this](UnaryCall& call) { return std::make_unique<MergeHandler>(services_, call); });
+  const UnaryCall::MakeHandler merge = [this](UnaryCall& call) {
+    return std::make_unique<MergeHandler>(services_, call);
+  };
+  Serve({Method::kMerge, [this, merge](ArrivedCall arrived) {
+           UnaryCall::Begin(services_, Method::kMerge, std::move(arrived),
+                            UnaryCall::Reads::kAtOnce, merge);
          }});
   Serve(SmallHandler::Here<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
       services_, Method::kGetServerInfo, [this](const auto& /*request*/, auto* response) {

@@ -13,14 +13,13 @@ RawService::Served SmallHandler::ServedBy(Services& services, Method method, Whe
                                           ParseRequest parse, ProbePlaces* probes) {
   // Shared by all calls of the method.
   const auto shared = std::make_shared<const ParseRequest>(std::move(parse));
-  return {method, [&services, method, where, shared, probes](ArrivedCall arrived) {
-            UnaryCall::Begin(
-                services, method, std::move(arrived), UnaryCall::Reads::kAtOnce,
-                [&](UnaryCall& call) {
-                  return std::make_unique<SmallHandler>(services, method, call, where,
-                                                        /*needs_room=*/probes == nullptr, *shared);
-                },
-                probes);
+  const UnaryCall::MakeHandler make = [&services, method, where, shared, probes](UnaryCall& call) {
+    return std::make_unique<SmallHandler>(services, method, call, where,
+                                          /*needs_room=*/probes == nullptr, *shared);
+  };
+  return {method, [&services, method, make, probes](ArrivedCall arrived) {
+            UnaryCall::Begin(services, method, std::move(arrived), UnaryCall::Reads::kAtOnce, make,
+                             probes);
           }};
 }
 

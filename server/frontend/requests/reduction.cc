@@ -128,7 +128,7 @@ Answer Reduction::AnswerOf(TaskReport& report) const {
                   .host_to_device = times.host_to_device,
                   .kernel = times.kernel,
                   .device_to_host = times.device_to_host,
-                  .total = std::chrono::steady_clock::now() - arrival_};
+                  .total = std::chrono::steady_clock::now() - reply_.arrival()};
   return answer;
 }
 
@@ -141,7 +141,7 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
   record.plan = is_planned_ ? &request_.plan : nullptr;
   record.code = status.code();
   record.client_timed_out = !status.ok() && IsClientTimeout(status);
-  record.total = now - arrival_;
+  record.total = now - reply_.arrival();
   if (report.outcome.ok()) {
     const DeviceTimes& times = report.outcome->times;
     record.stages = {report.receive, report.queue,         times.host_to_device,

@@ -75,7 +75,6 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   const Method method_;
   const std::unique_ptr<Codec> codec_;
   Reply& reply_;
-  const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
   Request request_;
   bool is_planned_ = false;
   bool is_answered_ = false;

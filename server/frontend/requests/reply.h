@@ -17,8 +17,10 @@ class Reply {
  public:
   virtual ~Reply() = default;
 
-  // Who asked, until when the answer is wanted, and the client's address as gRPC writes it.
+  // Who asked, since when and until when the answer is wanted, and the client's address as gRPC
+  // writes it.
   virtual const Caller& caller() const = 0;
+  virtual std::chrono::steady_clock::time_point arrival() const = 0;
   virtual std::chrono::system_clock::time_point deadline() const = 0;
   virtual std::string PeerName() const = 0;
 
