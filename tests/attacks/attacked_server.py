@@ -36,7 +36,9 @@ class AttackedServer:
         self.process = process
         self.port = port
         self.metrics_port = metrics_port
-        self.credentials = None  # for its clients
+        # What its clients need for TLS, as grpc.ssl_channel_credentials takes it: the authority's
+        # certificate, and their own key and certificate.
+        self.pems = ()
         self._log = log
 
     def log(self):

@@ -6,7 +6,7 @@ import socket
 import numpy as np
 from findings import Findings
 from honest import Honest, beside, request
-from raw_http2 import RawConnection, message
+from raw_http2 import SENT, RawConnection, message
 from waiting import GUARD_S, until
 
 import warpfold
@@ -55,6 +55,7 @@ def test_a_connection_that_says_nothing_ends(attack):
         attack("--handshake-timeout-ms=300") as server,
         socket.create_connection(("127.0.0.1", server.port), GUARD_S) as silent,
     ):
+        SENT.add(connections=1)
         while silent.recv(4096):
             pass
 

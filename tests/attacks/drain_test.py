@@ -9,7 +9,7 @@ import termios
 
 from findings import Findings
 from honest import REDUCE_MANY_METHOD, request
-from raw_http2 import UNAVAILABLE, RawConnection, message
+from raw_http2 import SENT, UNAVAILABLE, RawConnection, message
 from waiting import until
 
 from warpfold._contract import REDUCE_METHOD, REDUCE_STREAM_METHOD, ReduceStreamRequest
@@ -34,6 +34,7 @@ def test_a_drain_ends_at_its_timeout(attack):
         peers = [stack.enter_context(RawConnection(server.port, window=0)) for _ in range(3)]
         silent = socket.create_connection(("127.0.0.1", server.port))
         stack.enter_context(silent)
+        SENT.add(connections=1)
         streams, unread, _ = peers  # the third has no call
         streams.send(streams.open(WATCH_METHOD), message(b""), end=True)
         streams.send(streams.open(REFLECTION_METHOD), message(b"\x3a\x00"))

@@ -60,10 +60,14 @@ class Certificates:
     def path(self, name):
         return self._folder / name
 
+    def pems(self, name=None):
+        """What grpc.ssl_channel_credentials takes, of who shows that certificate."""
+        files = ["ca.pem", *(f"{name}.{end}" for end in ("key", "pem") if name)]
+        return tuple(self.path(file).read_bytes() for file in files)
+
     def credentials(self, name=None):
         """gRPC's, of who shows that certificate; of who shows none."""
-        shown = [self.path(f"{name}.{end}").read_bytes() for end in ("key", "pem")] if name else []
-        return grpc.ssl_channel_credentials(self.path("ca.pem").read_bytes(), *shown)
+        return grpc.ssl_channel_credentials(*self.pems(name))
 
     def context(self, name="guest"):
         """Python's, of HTTP/2."""
@@ -188,7 +192,7 @@ def served_by_an_edge(attack, *flags, changes=None, callers="", map_lines="", **
             )
         )
         edge = stack.enter_context(running_edge(folder, certificates, changes or {}))
-        server.port, server.credentials = edge.port, certificates.credentials("guest")
+        server.port, server.pems = edge.port, certificates.pems("guest")
         yield server, edge
 
 

@@ -21,7 +21,14 @@ from attacked_server import MIB
 from findings import Findings
 from honest import Honest, beside, request
 from new_options import message_ms
-from raw_http2 import CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE, message
+from raw_http2 import (
+    CANCELLED,
+    DEADLINE_EXCEEDED,
+    RESOURCE_EXHAUSTED,
+    SENT,
+    UNAVAILABLE,
+    message,
+)
 from tiny_frames_test import FLAGS as TINY_FRAMES_FLAGS
 from tiny_frames_test import HELD as TINY_FRAMES_HELD
 from tiny_frames_test import MESSAGE_BYTES
@@ -89,6 +96,7 @@ class EdgeFindings(Findings):
         self.expect_memory(**server_held)
         peak = self._edge.peak_rss()
         bound = self._edge_warm + EDGE_WORKING_BYTES + edge_held
+        self.figures |= {"edge_peak": peak, "edge_bound": bound}
         self.expect(
             peak <= 1.1 * bound,
             f"nginx came to {peak / MIB:.0f} MiB, the bound is {bound / MIB:.0f}",
@@ -224,6 +232,7 @@ def test_connections_without_number_keep_nobody_out(served, say, first):
                 for i in range(OPENERS)
             ]
             opened = sum(int(opener.stdout.readline()) for opener in openers)
+            SENT.add(connections=opened, size=opened * len(bytes.fromhex(first)))
             more = edge.descriptors() - before
             say(f"{opened} connections that say {first!r}, nginx has {more} descriptors more")
             findings.expect(

@@ -1,5 +1,7 @@
 """What an attack did to a server: every promise that did not hold, with its figure."""
 
+import time
+
 from attacked_server import MIB
 from honest import Honest
 
@@ -24,6 +26,7 @@ class Findings:
         assert not honest.failures, honest.verdict()
         server.forget_peak()
         self._warm = server.rss()
+        self.figures = {"warm": self._warm}  # bytes and seconds, for measure.py
 
     def expect(self, holds, otherwise):
         if not holds:
@@ -33,6 +36,7 @@ class Findings:
         """That RSS never was above what the server held warm and `held_bytes`, and 10 %."""
         bound = self._warm + WORKING_BYTES + sum(held_bytes.values())
         peak = self._server.peak_rss()
+        self.figures |= {"peak": peak, "bound": bound}
         held_bytes = {"working": WORKING_BYTES, **held_bytes}
         parts = ", ".join(f"{name} {size / MIB:.0f}" for name, size in held_bytes.items())
         self.expect(
@@ -61,11 +65,13 @@ class Findings:
 
     def expect_recovered(self):
         """Gauges at zero and an honest round without a failure, now that the attack is over."""
+        self.figures["over_at"] = time.monotonic()
         try:
             self._server.await_idle()
         except AssertionError as error:
             self.found.append(str(error))
             return
+        self.figures["idle_at"] = time.monotonic()
         honest = Honest(self._server)
         honest.round()
         honest.close()

@@ -15,6 +15,7 @@ SEED = 20261125
 SUM, MAX = _contract.OPS["sum"], _contract.OPS["max"]
 ReduceManyResponse = _contract._messages["warpfold.v1.ReduceManyResponse"]
 REDUCE_MANY_METHOD = _contract.REDUCE_METHOD + "Many"
+KINDS = ("reduce", "reduce_stream", "reduce_many", "info")  # calls, as Honest has them
 
 
 def request(shape, dtype, ops=(SUM,), axes=(), data=None, name=""):
@@ -39,20 +40,39 @@ class ItemFailed(Exception):
         return [("grpc-status-details-bin", self._status.SerializeToString())]
 
 
-class Honest:
+class Outcome:
+    """What became of honest calls."""
+
+    def __init__(self):
+        self.answered = 0
+        self.failures = []
+
+    def verdict(self):
+        """What failed, in a few words; empty if nothing did."""
+        if not self.failures:
+            return ""
+        return (
+            f"{len(self.failures)} of {self.answered + len(self.failures)} honest calls failed, "
+            f"the first: {self.failures[0]}"
+        )
+
+
+class Honest(Outcome):
     """One connection of gRPC's own client. What is refused is a failure.
 
     `patient`: a refusal that the server says will pass is tried again, as the contract allows.
     """
 
     def __init__(self, server, patient=False):
+        super().__init__()
         self._patient = patient
         options = [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
-        if server.credentials is None:
-            self._channel = grpc.insecure_channel(f"localhost:{server.port}", options)
+        target = f"localhost:{server.port}"
+        if server.pems:
+            credentials = grpc.ssl_channel_credentials(*server.pems)
+            self._channel = grpc.secure_channel(target, credentials, options)
         else:
-            target = f"localhost:{server.port}"
-            self._channel = grpc.secure_channel(target, server.credentials, options)
+            self._channel = grpc.insecure_channel(target, options)
         self._random = np.random.default_rng(SEED)
         unary, stream = self._channel.unary_unary, self._channel.stream_unary
         self._reduce = unary(
@@ -67,8 +87,7 @@ class Honest:
             REDUCE_MANY_METHOD, response_deserializer=ReduceManyResponse.FromString
         )
         self._stop = threading.Event()
-        self.answered = 0
-        self.failures = []
+        self.tried_again = 0
 
     def close(self):
         self._channel.close()
@@ -128,11 +147,12 @@ class Honest:
                 wait_s = pushback_s(error.trailing_metadata() or ())
                 if not self._patient or wait_s is None or time.monotonic() > give_up_at:
                     raise
+                self.tried_again += 1
                 self._stop.wait(wait_s)
 
     def round(self, *calls):
         """Each of its `calls`, of every kind where none is named, once; failures are kept."""
-        for call in calls or (self.reduce, self.reduce_stream, self.reduce_many, self.info):
+        for call in calls or [getattr(self, kind) for kind in KINDS]:
             try:
                 self._try(call)
                 self.answered += 1
@@ -140,15 +160,6 @@ class Honest:
                 self.failures.append(f"{call.__name__}: {error.code().name} {error.details()}")
             except (AssertionError, ItemFailed) as error:
                 self.failures.append(f"{call.__name__}: {error}")
-
-    def verdict(self):
-        """What failed, in a few words; empty if nothing did."""
-        if not self.failures:
-            return ""
-        return (
-            f"{len(self.failures)} of {self.answered + len(self.failures)} honest calls failed, "
-            f"the first: {self.failures[0]}"
-        )
 
 
 @contextlib.contextmanager

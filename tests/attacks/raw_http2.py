@@ -7,6 +7,7 @@ whole. Frames are RFC 9113's; headers come from hpack.
 import select
 import socket
 import struct
+import threading
 import time
 from dataclasses import dataclass
 
@@ -28,6 +29,23 @@ def message(payload, announced=None):
     return struct.pack(">BI", 0, len(payload) if announced is None else announced) + payload
 
 
+class Sent:
+    """What the attackers of this process have sent: connections, and bytes (before TLS)."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.connections = 0
+        self.bytes = 0
+
+    def add(self, connections=0, size=0):
+        with self._lock:
+            self.connections += connections
+            self.bytes += size
+
+
+SENT = Sent()
+
+
 @dataclass
 class Stream:
     """A call. `code` is its gRPC status; -1 if it was reset, or its connection ended, without."""
@@ -47,6 +65,7 @@ class RawConnection:
 
     def __init__(self, port, window=65535, address="127.0.0.1"):
         self._socket = self._connect(port, address)
+        SENT.add(connections=1)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._encoder, self._decoder = hpack.Encoder(), hpack.Decoder()
         self._input = bytearray()
@@ -84,6 +103,8 @@ class RawConnection:
             self._socket.sendall(data)
         except OSError:
             self._end_all("the connection ended")
+        else:
+            SENT.add(size=len(data))
 
     def _end_all(self, text):
         self.closed = True

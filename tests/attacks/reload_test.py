@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 
-import grpc
 import pytest
 from findings import Findings
 from honest import beside
@@ -107,10 +106,9 @@ def test_a_certificate_that_is_no_file_changes_nothing(attack, tmp_path, pair, w
     files = {"key": tmp_path / "key.pem", "certificate": tmp_path / "certificate.pem"}
     for path, text in zip(files.values(), pair):
         path.write_bytes(text)
-    credentials = grpc.ssl_channel_credentials(pair[1])
     flags = (f"--tls-key={files['key']}", f"--tls-cert={files['certificate']}")
     with attack(*flags, run_by=BOUND_MEMORY) as server:
-        server.credentials = credentials
+        server.pems = (pair[1],)
         findings = Findings(server)
         replace(files[which], make)
         with beside(server) as honest:
