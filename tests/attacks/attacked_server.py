@@ -73,10 +73,13 @@ class AttackedServer:
     def forget_peak(self):
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
-    def grpc_is_newer_than_1_51(self):
-        """Of gRPC the library that it has loaded."""
+    def grpc_version(self):
+        """Of gRPC the library that it has loaded, such as "1.51"."""
         maps = Path(f"/proc/{self.process.pid}/maps").read_text()
-        return int(re.search(r"/libgrpc\+\+\.so\.1\.(\d+)", maps)[1]) > 51
+        return re.search(r"/libgrpc\+\+\.so\.(\d+\.\d+)", maps)[1]
+
+    def grpc_is_newer_than_1_51(self):
+        return int(self.grpc_version().partition(".")[2]) > 51
 
     def call_bytes(self):
         """What a call holds of gRPC and the server while it waits. The server counts 16 KiB."""

@@ -1,58 +1,42 @@
 #!/usr/bin/env python3
-"""What the attacks cost honest clients: figures, no verdict.
+"""What the attacks cost the server and its honest clients: figures, no verdict.
 
-usage: measure.py [--seconds S] [ATTACK...]
+usage: measure.py [--seconds S] [--output FILE] [ATTACK...]
 
-Runs each attack over and over for S seconds against a server of its own ($WARPFOLD_SERVER names the
-binary; options that it does not have are left out). Server, honest client and attacker are on
-processors of their own where there are enough. Prints a line of JSON an attack: the honest client's
-p50 and p99 of a 4 KiB Reduce without and under the attack, refused and failed calls, the server's
-processor seconds a call, and the time from the attack's end until the gauges are at zero.
+Runs the tests of this folder, or those whose names have ATTACK in them, against the server that
+$WARPFOLD_SERVER names, else bin/warpfold-server or build/release/server/warpfold-server of this
+tree. Server, honest client and attackers are processes of their own, on processors of their own
+where there are enough. A test that has an honest client beside its attack is begun again until the
+client has called for S seconds.
+
+Prints a line of JSON an attack: the connections and bytes that the attackers sent to one server
+(all that raw_http2.py sent, before TLS), the server's peak of resident memory and the bound that
+the test derives, p50 and p99 of honest calls without and beside the attack, how many failed, how
+many were refused and tried again (where the test lets its client be patient), the server's
+processor time for a round of honest calls, and the time from the attack's last act until the server
+holds nothing for any request. A promise that does not hold is in the line, too. FILE gets all of
+it. Exit status: pytest's, for errors of a script. Needs grpcio, protobuf, numpy, pytest and what
+requirements.txt names; prlimit, taskset and openssl; nginx for the attacks at the edge.
 """
 
 import argparse
-import contextlib
+import datetime
 import json
 import os
+import shlex
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE / path) for path in (".", "../client_python", "../../client/python")]
-
-import grpc  # noqa: E402
-import half_messages_test  # noqa: E402
-import header_only_streams_test  # noqa: E402
-import many_connections_test  # noqa: E402
-import numpy as np  # noqa: E402
-import parse_bombs_test  # noqa: E402
-import slow_senders_test  # noqa: E402
-import tiny_frames_test  # noqa: E402
-import unread_answers_test  # noqa: E402
-from attacked_server import MIB, attacked, without_unknown_options  # noqa: E402
-from honest import Honest  # noqa: E402
-from raw_http2 import RawConnection  # noqa: E402
-
-ATTACKS = {
-    module.__name__.removesuffix("_test"): module
-    for module in (
-        unread_answers_test,
-        header_only_streams_test,
-        slow_senders_test,
-        half_messages_test,
-        many_connections_test,
-        parse_bombs_test,
-        tiny_frames_test,
-    )
-}
+ROLES = ("server", "honest", "attackers")
+SERVERS = ("bin/warpfold-server", "build/release/server/warpfold-server")
 
 
 def processors():
-    """(the server's, the honest client's, the attacker's): apart where there are three."""
+    """(the server's, the honest client's, the attackers'): apart where there are three."""
     all_of_them = sorted(os.sched_getaffinity(0))
     if len(all_of_them) < 3:
         return {all_of_them[0]}, {all_of_them[-1]}, {all_of_them[-1]}
@@ -61,88 +45,64 @@ def processors():
     return set(rest), set(all_of_them[-clients:]), set(all_of_them[-2 * clients : -clients])
 
 
-def pinned(where):
-    return ["taskset", "--cpu-list", ",".join(map(str, where))]
+def commit():
+    """Of the tree, or of the bundle."""
+    command = ["git", "-C", HERE, "describe", "--always", "--dirty", "--match=v*"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        version = ROOT / "VERSION"
+        return version.read_text().strip() if version.exists() else "unknown"
 
 
-def call_until(port, seconds):
-    """The honest process: one call after another; prints what became of them."""
-    honest = Honest(SimpleNamespace(port=port, credentials=None))
-    took_s, failed = [], Counter()
-    end = time.monotonic() + seconds
-    while (began := time.monotonic()) < end:
-        try:
-            honest.reduce()
-            took_s.append(time.monotonic() - began)
-        except grpc.RpcError as error:
-            failed[error.code().name] += 1
-    p50, p99 = np.percentile(took_s, (50, 99)) * 1e3 if took_s else (None, None)
-    print(json.dumps({"calls": len(took_s), "p50_ms": p50, "p99_ms": p99, "failed": failed}))
-
-
-def start_honest(server, seconds, where):
-    command = [sys.executable, "-B", __file__, "--honest", str(server.port), str(seconds)]
-    return subprocess.Popen(pinned(where) + command, stdout=subprocess.PIPE, text=True)
-
-
-def figures(server, honest, before_s):
-    result = json.loads(honest.communicate()[0])
-    result["server_cpu_s_a_call"] = (server.cpu_s() - before_s) / max(result["calls"], 1)
-    return result
-
-
-def attack_until_done(module, server, honest):
-    window = 0 if module is unread_answers_test else 65535
-    go_on = getattr(module, "go_on", lambda client: client.read(0.1))
-    connections = getattr(module, "CONNECTIONS", 1)
-    while honest.poll() is None:
-        with contextlib.ExitStack() as stack:
-            clients = []
-            for _ in range(connections):
-                clients.append(stack.enter_context(RawConnection(server.port, window)))
-                module.begin(clients[-1])
-            while honest.poll() is None and clients[-1].open_calls():
-                go_on(clients[-1])
-
-
-def measure(name, seconds, apart):
-    module = ATTACKS[name]
-    on_server, on_honest, on_attacker = apart
-    flags = without_unknown_options(module.FLAGS)
-    with attacked(*flags, run_by=pinned(on_server)) as server:
-        result = {"attack": name, "processors": [len(on_server), len(on_honest), len(on_attacker)]}
-        before_s = server.cpu_s()
-        unloaded = start_honest(server, seconds, on_honest)
-        unloaded.wait()
-        result["unloaded"] = figures(server, unloaded, before_s)
-        server.forget_peak()
-        before_s = server.cpu_s()
-        honest = start_honest(server, seconds, on_honest)
-        attack_until_done(module, server, honest)
-        ended = time.monotonic()
-        result["attacked"] = figures(server, honest, before_s)
-        try:
-            server.await_idle()
-            result["recovered_after_s"] = time.monotonic() - ended
-        except AssertionError as error:
-            result["recovered_after_s"] = str(error)
-        result["peak_rss_mib"] = server.peak_rss() / MIB
-    return result
+def model_of_processor():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((s.partition(":")[2].strip() for s in lines if s.startswith("model name")), "")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK")
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--honest", nargs=2, metavar=("PORT", "S"), help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, metavar="FILE")
+    parser.add_argument("--commit", default=commit(), help="the server's; of this tree by default")
+    parser.add_argument("--date", default=str(datetime.date.today()))
     options = parser.parse_args()
-    if options.honest:
-        call_until(int(options.honest[0]), float(options.honest[1]))
-        return
-    apart = processors()
+    for server in SERVERS:
+        if (ROOT / server).exists():
+            os.environ.setdefault("WARPFOLD_SERVER", str(ROOT / server))
+    count, apart = len(os.sched_getaffinity(0)), processors()
     os.sched_setaffinity(0, apart[-1])
-    for name in options.attacks or ATTACKS:
-        print(json.dumps(measure(name, options.seconds, apart)), flush=True)
+
+    import pytest  # after --help, which needs neither
+    from measuring import Measuring
+
+    result = {
+        "processor": model_of_processor(),
+        "processors": {"all": count, **dict(zip(ROLES, map(len, apart)))},
+        "date": options.date,
+        "commit": options.commit,
+        "command": shlex.join(["tests/attacks/measure.py", *sys.argv[1:]]),
+        "grpc": None,
+        "attacks": [],
+    }
+
+    def report(attack):
+        result["grpc"] = measuring.grpc
+        result["attacks"].append(attack)
+        print(json.dumps(attack), flush=True)
+        if options.output:  # each time: a run that is cut short leaves what it has
+            options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+    measuring = Measuring(options.seconds, apart, report)
+    arguments = [str(HERE), "-o", "addopts=", "-s", "-p", "no:cacheprovider", "-p", "no:terminal"]
+    if options.attacks:
+        arguments += ["-k", " or ".join(options.attacks)]
+    code = pytest.main(arguments, plugins=[measuring])
+    measuring.close()
+    sys.exit(code)
 
 
 if __name__ == "__main__":
