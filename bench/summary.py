@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Quotes committed results in README.md and docs/measurements.md: no figure is typed by hand.
+"""Quotes committed results in README.md and pages of docs: no figure is typed by hand.
 
   bench/summary.py           rewrites the parts of each page between two marks
   bench/summary.py --check   exit status 1 when such a part is not what bench/results say
@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 
-from quote import cpu_sums, exact_sums, hard_data, kernels, pays, service, shapes
+from quote import attacks, cpu_sums, exact_sums, hard_data, kernels, pays, service, shapes
 from quote.form import ROOT, load, source_text
 
 EXACT = "exact-peers-h100.json"
@@ -56,7 +56,9 @@ def measurements_lines():
 
 # The parts that each page has, by name.
 PAGES = {"README.md": {"pays": pays.readme_lines, "exact": exact_readme_lines},
-         "docs/measurements.md": {"all": measurements_lines}}
+         "docs/measurements.md": {"all": measurements_lines},
+         "docs/threat-model.md": {"attacks": attacks.server_lines,
+                                  "attacks_edge": attacks.edge_lines}}
 
 
 def rewritten(page, text):
