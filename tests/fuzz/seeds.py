@@ -58,6 +58,13 @@ CALLERS = {
     "header": f"Bearer {HASH}",
 }
 
+TRACE_IDS = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"
+TRACEPARENTS = {
+    "sampled": f"00-{TRACE_IDS}-01",
+    "unsampled": f"00-{TRACE_IDS}-00",
+    "later_version": f"cc-{TRACE_IDS}-01-what the future will be like",
+}
+
 
 def encode(proto: str, message: str, text: str) -> bytes:
     return subprocess.run(
@@ -114,6 +121,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
         },
         "config_file": {name: text.encode() for name, text in CONFIGS.items()},
         "listen_addresses": {name: text.encode() for name, text in ADDRESSES.items()},
+        "traceparent": {name: text.encode() for name, text in TRACEPARENTS.items()},
         "callers_file": {name: text.encode() for name, text in CALLERS.items()},
     }  # fmt: skip
 
