@@ -115,6 +115,22 @@ TEST_F(AccessLogTest, ARequestThatWasNotUnderstoodHasALineWithItsReason) {
   EXPECT_EQ(line.at("status"), "ops: none");
   EXPECT_EQ(line.at("caller"), "");
   EXPECT_FALSE(line.contains("dtype"));
+  EXPECT_FALSE(line.contains("trace_id")) << "of a caller who traces nothing";
+}
+
+TEST_F(AccessLogTest, ALineOfATracedCallHasItsTraceAndTheServersSpan) {
+  for (const bool has_plan : {false, true}) {
+    out_.str("");
+    Make({});
+    const Plan plan = *MakePlan({.dtype = DType::kI8, .shape = {1}, .ops = {Op::kSum}});
+    const ServerSpan span{.context = {.trace_id = {0x0a, 0xff}, .span_id = {0, 0, 7}}};
+    access_log_->Write({.plan = has_plan ? &plan : nullptr}, "", {.address = "peer", .span = &span},
+                       {1}, absl::OkStatus());
+    const nlohmann::json line = Line();
+    EXPECT_EQ(line.at("trace_id"), "0aff0000000000000000000000000000");
+    EXPECT_EQ(line.at("span_id"), "0000070000000000");
+    EXPECT_EQ(line.contains("dtype"), has_plan);
+  }
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class FrontendFixture : public ::testing::Test {
     options_.limits.stream_idle_timeout = std::chrono::milliseconds(60000);
     regions_ = std::make_unique<RegionTable>(devices_, options_.limits.regions);
     auto server = GrpcServer::Start(options_, {std::move(callers_), {}}, admission_, *scheduler_,
-                                    *tensors_, *regions_, metrics_, access_log_);
+                                    *tensors_, *regions_, metrics_, *used_access_log_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     server_->StartServing();
@@ -86,6 +86,7 @@ class FrontendFixture : public ::testing::Test {
   Metrics metrics_{{}};
   Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   AccessLog access_log_{log_, {}};
+  AccessLog* used_access_log_ = &access_log_;  // before Serve
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TensorTable> tensors_;
   std::unique_ptr<RegionTable> regions_;

@@ -24,7 +24,7 @@ LAYERS = {
     "server/observe/trace": (),
     "server/observe/log": ("server/observe/metrics", "server/observe/trace"),
     "server/observe/gpu": ("server/observe/metrics",),
-    "server/frontend/wire": ("server/core/request",),
+    "server/frontend/wire": ("server/core/request", "server/observe/trace"),
     "server/frontend/requests": (
         "server/frontend/wire",
         "server/core/admission",

@@ -39,6 +39,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   std::chrono::steady_clock::time_point arrival() const final { return record_.start(); }
   std::chrono::system_clock::time_point deadline() const final { return DeadlineOf(context()); }
   std::string PeerName() const final { return context().peer(); }
+  const ServerSpan* span() const final { return CoreCall::span(); }
   void Send(const absl::Status& status, grpc::ByteBuffer& answer, AdmissionTicket held) final;
   // The same of a call that has no tensor, and which has its access line here: counted with
   // `request_id`.
@@ -71,7 +72,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   Services& call_services() { return services_; }
   Connection& connection() { return *connection_; }
   Method method() const { return method_; }
-  Peer PeerAt(std::string address) const { return {std::move(address), caller().name}; }
+  Peer PeerAt(std::string address) const { return {std::move(address), caller().name, span()}; }
 
  private:
   void OnDone() final;

@@ -156,6 +156,9 @@ void CoreCall::OnWrite(bool ok) {
 
 void CoreCall::Finish(const absl::Status& status, const grpc::ByteBuffer& answer) {
   if (!status.ok()) status_ = ToWireStatus(status);
+  if (arrived_.span.has_value()) {
+    status_.trailers.emplace_back("traceparent", ToTraceparent(arrived_.span->context));
+  }
   const bool has_answer = status.ok() && answer.Valid();
   std::vector<grpc_op> ops = Sending(has_answer ? &answer : nullptr);
   for (const auto& [key, value] : status_.trailers) {

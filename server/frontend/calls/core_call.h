@@ -30,6 +30,7 @@
 #include "grpcpp/support/callback_common.h"
 #include "server/core/base/caller.h"
 #include "server/frontend/wire/status.h"
+#include "server/observe/trace/server_span.h"
 
 namespace warpfold {
 
@@ -39,6 +40,7 @@ struct ArrivedCall {
   grpc::internal::Call* call;
   std::function<void()> release;  // lets gRPC forget it, and the context
   const Caller* caller = &Nobody();
+  std::optional<ServerSpan> span = std::nullopt;  // where the client traces it
 };
 
 // Until when the answer is wanted.
@@ -76,9 +78,9 @@ class CoreCall {
   // Sends one answer, and more may follow. From any thread; not while another is being written.
   void Write(const grpc::ByteBuffer& answer);
 
-  // Sends the answer, if `status` is OK and there is one, and the status, and ends the call. From
-  // any thread, once, and not while an answer is being written; the call may be gone when it
-  // returns.
+  // Sends the answer, if `status` is OK and there is one, and the status, with the traceparent of
+  // the server's span where the client traces the call, and ends the call. From any thread, once,
+  // and not while an answer is being written; the call may be gone when it returns.
   void Finish(const absl::Status& status, const grpc::ByteBuffer& answer);
 
   // Ends what still waits for the client, whose address it returns. From any thread; none, and
@@ -89,6 +91,8 @@ class CoreCall {
   bool IsBroken() const;
   grpc::CallbackServerContext& context() const { return *arrived_.context; }
   const Caller& caller() const { return *arrived_.caller; }
+  // Null: the client does not trace it.
+  const ServerSpan* span() const { return arrived_.span.has_value() ? &*arrived_.span : nullptr; }
 
  private:
   // gRPC runs it when the operations that it was given to are done.

@@ -1,6 +1,9 @@
 #include "server/frontend/calls/raw_service.h"
 
 #include <chrono>
+#include <iterator>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -35,6 +38,13 @@ Authenticated Admit(const Services& services, Method method,
   return admitted;
 }
 
+// Where the client traces the call. More than one traceparent are none.
+std::optional<ServerSpan> SpanOf(const grpc::CallbackServerContext& context) {
+  const auto [first, last] = context.client_metadata().equal_range("traceparent");
+  if (first == last || std::next(first) != last) return std::nullopt;
+  return SpanIn(std::string_view(first->second.data(), first->second.size()));
+}
+
 class CoreCallHandler final : public grpc::internal::MethodHandler {
  public:
   // `services` outlives it.
@@ -48,6 +58,7 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
         .release = parameter.call_requester};
     const auto [caller, status] = Admit(services_, served_.method, *arrived.context);
     arrived.caller = caller;
+    arrived.span = SpanOf(*arrived.context);
     if (status.ok()) return served_.begin(std::move(arrived));
     AnsweredCall::Begin(
         std::make_shared<RefusedCall>(services_, served_.method, std::move(arrived), status));
@@ -79,7 +90,7 @@ void RawService::ServeStream(Method method, BeginStream begin) {
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
           [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
             const auto [caller, status] = Admit(services_, method, *context);
-            const ArrivedStream arrived{context, caller};
+            const ArrivedStream arrived{context, caller, SpanOf(*context)};
             return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
           }));
 }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "grpcpp/impl/service_type.h"
@@ -21,6 +22,7 @@
 #include "server/frontend/calls/core_call.h"
 #include "server/frontend/requests/services.h"
 #include "server/observe/metrics/method.h"
+#include "server/observe/trace/server_span.h"
 
 namespace warpfold {
 
@@ -30,6 +32,9 @@ using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 struct ArrivedStream {
   grpc::CallbackServerContext* context;
   const Caller* caller;
+  std::optional<ServerSpan> span;
+
+  const ServerSpan* span_or_null() const { return span.has_value() ? &*span : nullptr; }
 };
 
 class RawService : public grpc::Service {

@@ -18,6 +18,8 @@ class ReduceManyCall::Item final : public Reply {
  public:
   explicit Item(ReduceManyCall& stream)
       : stream_(stream),
+        span_(stream.span_.has_value() ? std::optional(SpanIn(stream.span_->context))
+                                       : std::nullopt),
         reduction_(stream.services_, stream.protocol_.method,
                    stream.protocol_.new_codec(stream.caller_), *this) {
     reduction_.submission().task().has_more_behind = true;
@@ -35,6 +37,7 @@ class ReduceManyCall::Item final : public Reply {
     return DeadlineOf(*stream_.context_);
   }
   std::string PeerName() const override { return stream_.context_->peer(); }
+  const ServerSpan* span() const override { return span_.has_value() ? &*span_ : nullptr; }
   // One without a ticket is a refusal.
   void Send(const absl::Status& /*status*/, grpc::ByteBuffer& message,
             AdmissionTicket held) override {
@@ -49,6 +52,7 @@ class ReduceManyCall::Item final : public Reply {
 
   ReduceManyCall& stream_;
   const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
+  const std::optional<ServerSpan> span_;  // within the stream's
   Reduction reduction_;
 };
 
@@ -57,6 +61,7 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStr
       protocol_(std::move(protocol)),
       context_(arrived.context),
       caller_(*arrived.caller),
+      span_(arrived.span),
       connection_(services.admission.connections().Find(
           caller_, [this] { return std::string(context_->peer()); })),
       record_(services.metrics, protocol_.method) {}
@@ -331,7 +336,7 @@ void ReduceManyCall::Take(const Steps& steps) {
   // One line for a stream: its items have theirs.
   LogCall(services_.access_log, protocol_.method,
           absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "", peer());
-  Finish(ToGrpcStatus(steps.status, *context_));
+  Finish(ToGrpcStatus(steps.status, span(), *context_));
 }
 
 }  // namespace warpfold

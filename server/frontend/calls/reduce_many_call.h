@@ -101,7 +101,9 @@ class ReduceManyCall final : public RawReactor, public Watched {
   };
 
   ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived);
-  Peer peer() const { return {context_->peer(), caller_.name}; }
+  // Null: the client traces nothing.
+  const ServerSpan* span() const { return span_.has_value() ? &*span_ : nullptr; }
+  Peer peer() const { return {context_->peer(), caller_.name, span()}; }
 
   // Before all else: takes its place among the open calls, and begins to read.
   Steps FirstSteps() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -134,6 +136,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   const Protocol protocol_;
   grpc::CallbackServerContext* const context_;
   const Caller& caller_;
+  const std::optional<ServerSpan> span_;
   const std::shared_ptr<Connection> connection_;
   CallRecord record_;
   std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone

@@ -22,8 +22,8 @@ RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream&
   CallRecord record(services.metrics, method);
   record.Handled(why.code());
   LogCall(services.access_log, method, why, record.elapsed(), "",
-          {arrived.context->peer(), arrived.caller->name});
-  return new RefusedStream(ToGrpcStatus(why, *arrived.context));
+          {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()});
+  return new RefusedStream(ToGrpcStatus(why, arrived.span_or_null(), *arrived.context));
 }
 
 }  // namespace warpfold

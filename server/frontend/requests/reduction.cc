@@ -152,7 +152,7 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
   AccessLog& access_log = services_.access_log;
   const bool is_malformed = !status.ok() && IsMalformed(status);
   if (!access_log.Takes(record.code, record.total, is_malformed)) return;
-  access_log.Write(record, request_.id, {reply_.PeerName(), reply_.caller().name},
+  access_log.Write(record, request_.id, {reply_.PeerName(), reply_.caller().name, reply_.span()},
                    request_.plan.shape, status);
 }
 

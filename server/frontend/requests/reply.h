@@ -10,6 +10,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/admission/admission.h"
 #include "server/core/base/caller.h"
+#include "server/observe/trace/server_span.h"
 
 namespace warpfold {
 
@@ -23,6 +24,8 @@ class Reply {
   virtual std::chrono::steady_clock::time_point arrival() const = 0;
   virtual std::chrono::system_clock::time_point deadline() const = 0;
   virtual std::string PeerName() const = 0;
+  // The server's, in the client's trace; null: the client traces nothing.
+  virtual const ServerSpan* span() const = 0;
 
   // No more of the request is wanted: lets go of what has come of its tensor. Before Send, while
   // the request still has its ticket.

@@ -46,9 +46,11 @@ WireStatus ToWireStatus(const absl::Status& status) {
   return wire;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context) {
+grpc::Status ToGrpcStatus(const absl::Status& status, const ServerSpan* span,
+                          grpc::CallbackServerContext& context) {
   const WireStatus wire = ToWireStatus(status);
   for (const auto& [key, value] : wire.trailers) context.AddTrailingMetadata(key, value);
+  if (span != nullptr) context.AddTrailingMetadata("traceparent", ToTraceparent(span->context));
   return {static_cast<grpc::StatusCode>(wire.code), wire.message};
 }
 

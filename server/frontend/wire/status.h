@@ -13,6 +13,7 @@
 #include "grpc/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
+#include "server/observe/trace/server_span.h"
 
 namespace warpfold {
 
@@ -29,8 +30,10 @@ struct WireStatus {
 };
 WireStatus ToWireStatus(const absl::Status& status);
 
-// The same for gRPC's reactors; the trailing metadata are for `context`.
-grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context);
+// The same for gRPC's reactors; `context` gets the trailing metadata, and the traceparent of `span`
+// unless that is null.
+grpc::Status ToGrpcStatus(const absl::Status& status, const ServerSpan* span,
+                          grpc::CallbackServerContext& context);
 
 }  // namespace warpfold
 

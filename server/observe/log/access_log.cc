@@ -1,5 +1,8 @@
 #include "server/observe/log/access_log.h"
 
+#include <initializer_list>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/observe/metrics/code_name.h"
@@ -45,38 +48,44 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id, 
   const auto stage_ns = [&record](Stage stage) {
     return Nanoseconds(record.stages[static_cast<std::size_t>(stage)]);
   };
-  if (record.plan == nullptr) {
-    log_.Write(level, "access",
-               {{"method", Name(record.method)},
-                {"code", CodeName(record.code)},
-                {"request_id", request_id},
-                {"peer", peer.address},
-                {"caller", peer.caller},
-                {"total_ns", Nanoseconds(record.total)},
-                {"status", status.message()}});
-    return;
+  std::vector<LogField> fields = {{"method", Name(record.method)},
+                                  {"code", CodeName(record.code)},
+                                  {"request_id", request_id},
+                                  {"peer", peer.address},
+                                  {"caller", peer.caller}};
+  const auto add = [&fields](std::initializer_list<LogField> more) {
+    for (const LogField& field : more) fields.push_back(field);
+  };
+  std::string trace_id;
+  std::string span_id;
+  if (peer.span != nullptr) {
+    trace_id = ToHex(peer.span->context.trace_id);
+    span_id = ToHex(peer.span->context.span_id);
+    add({{"trace_id", trace_id}, {"span_id", span_id}});
   }
-  const Plan& plan = *record.plan;
-  const std::string ops =
-      absl::StrJoin(plan.ops, ",", [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); });
-  log_.Write(level, "access",
-             {{"method", Name(record.method)},
-              {"code", CodeName(record.code)},
-              {"request_id", request_id},
-              {"peer", peer.address},
-              {"caller", peer.caller},
-              {"ops", ops},
-              {"dtype", Name(plan.dtype)},
-              {"shape", absl::StrCat("[", absl::StrJoin(shape, ","), "]")},
-              {"bytes", plan.input_bytes},
-              {"total_ns", Nanoseconds(record.total)},
-              {"receive_ns", stage_ns(Stage::kReceive)},
-              {"queue_ns", stage_ns(Stage::kQueue)},
-              {"host_to_device_ns", stage_ns(Stage::kHostToDevice)},
-              {"kernel_ns", stage_ns(Stage::kKernel)},
-              {"device_to_host_ns", stage_ns(Stage::kDeviceToHost)},
-              {"reply_ns", stage_ns(Stage::kReply)},
-              {"status", status.message()}});
+  std::string ops;
+  std::string shape_text;
+  if (record.plan == nullptr) {
+    add({{"total_ns", Nanoseconds(record.total)}});
+  } else {
+    const Plan& plan = *record.plan;
+    ops = absl::StrJoin(plan.ops, ",",
+                        [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); });
+    shape_text = absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+    add({{"ops", ops},
+         {"dtype", Name(plan.dtype)},
+         {"shape", shape_text},
+         {"bytes", plan.input_bytes},
+         {"total_ns", Nanoseconds(record.total)},
+         {"receive_ns", stage_ns(Stage::kReceive)},
+         {"queue_ns", stage_ns(Stage::kQueue)},
+         {"host_to_device_ns", stage_ns(Stage::kHostToDevice)},
+         {"kernel_ns", stage_ns(Stage::kKernel)},
+         {"device_to_host_ns", stage_ns(Stage::kDeviceToHost)},
+         {"reply_ns", stage_ns(Stage::kReply)}});
+  }
+  add({{"status", status.message()}});
+  log_.Write(level, "access", fields);
 }
 
 }  // namespace warpfold

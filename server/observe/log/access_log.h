@@ -20,6 +20,7 @@
 #include "server/observe/log/line_rate.h"
 #include "server/observe/log/log.h"
 #include "server/observe/metrics/metrics.h"
+#include "server/observe/trace/server_span.h"
 
 namespace warpfold {
 
@@ -32,8 +33,9 @@ struct AccessLogOptions {
 
 // Who called.
 struct Peer {
-  std::string address;           // as gRPC writes it
-  std::string_view caller = {};  // its name, where the server asks for one; outlives the log
+  std::string address;               // as gRPC writes it
+  std::string_view caller = {};      // its name, where the server asks for one; outlives the log
+  const ServerSpan* span = nullptr;  // in its trace; null: it traces nothing
 };
 
 class AccessLog {

@@ -73,7 +73,7 @@ void Log::SetLevel(LogLevel level) { logger_->set_level(SpdlogLevel(level)); }
 
 bool Log::Writes(LogLevel level) const { return logger_->should_log(SpdlogLevel(level)); }
 
-void Log::Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+void Log::Write(LogLevel level, std::string_view message, absl::Span<const LogField> fields) {
   if (!Writes(level)) return;
   std::string line;
   if (format_ == LogFormat::kJson) {

@@ -8,13 +8,13 @@
 
 #include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/observe/log/descriptor_sink.h"
 #include "spdlog/async_logger.h"
 #include "spdlog/details/thread_pool.h"
@@ -75,7 +75,7 @@ class Log {
   // True when a line of `level` is written at all: ask before building an expensive message.
   bool Writes(LogLevel level) const;
   // Queues a line; never waits for whoever reads it.
-  void Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+  void Write(LogLevel level, std::string_view message, absl::Span<const LogField> fields = {});
 
   // Lines that were lost: pushed out of the queue, not taken by stderr.
   std::uint64_t dropped_by_queue() const { return threads_->overrun_counter(); }
