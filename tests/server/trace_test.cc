@@ -3,10 +3,14 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "inference/grpc_service.grpc.pb.h"
 #include "nlohmann/json.hpp"
+#include "server/observe/trace/span_sink.h"
 #include "server/observe/trace/trace_context.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "tests/server/frontend_fixture.h"
@@ -220,6 +224,114 @@ TEST_F(TraceTest, TwoTraceparentsAreNone) {
   EXPECT_TRUE(stub_->Reduce(&context, Request(), &response).ok());
   EXPECT_FALSE(Answered(context).has_value());
   EXPECT_FALSE(Lines().at(0).contains("trace_id"));
+}
+
+// Who takes spans.
+class FakeSink final : public SpanSink {
+ public:
+  void Take(SpanFacts facts) override {
+    absl::MutexLock lock(&mutex_);
+    spans_.push_back(std::move(facts));
+  }
+  DroppedSpans dropped() const override { return {}; }
+  std::vector<SpanFacts> spans() const {
+    absl::MutexLock lock(&mutex_);
+    return spans_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<SpanFacts> spans_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SpansTest : public TraceTest {
+ protected:
+  void SetUp() override {
+    options_.spans = &sink_;
+    TraceTest::SetUp();
+  }
+  // Ends the server.
+  std::vector<SpanFacts> Spans() {
+    server_ = nullptr;
+    return sink_.spans();
+  }
+
+  FakeSink sink_;
+};
+
+TEST_F(SpansTest, ASampledRequestIsHandedOnWithWhatWasAskedAndItsStages) {
+  grpc::ClientContext context;
+  context.AddMetadata("traceparent", kTraceparent);
+  v1::ReduceRequest request = Request();
+  request.set_request_id("an id");
+  v1::ReduceResponse response;
+  ASSERT_TRUE(stub_->Reduce(&context, request, &response).ok());
+  const std::vector<SpanFacts> spans = Spans();
+  ASSERT_EQ(spans.size(), 1);
+  const SpanFacts& span = spans[0];
+  EXPECT_EQ(span.span.context, *Answered(context));
+  EXPECT_EQ(ToHex(span.span.parent), kParent);
+  EXPECT_EQ(span.method, Method::kReduce);
+  EXPECT_FALSE(span.is_item);
+  EXPECT_EQ(span.code, absl::StatusCode::kOk);
+  EXPECT_EQ(span.request_id, "an id");
+  EXPECT_EQ(span.device, response.device());
+  ASSERT_TRUE(span.tensor.has_value());
+  EXPECT_EQ(span.tensor->ops, "sum");
+  EXPECT_EQ(span.tensor->dtype, "i64");
+  EXPECT_EQ(span.tensor->bytes, 8);
+  ASSERT_TRUE(span.stages.has_value());
+  EXPECT_EQ((*span.stages)[static_cast<std::size_t>(Stage::kQueue)].count(),
+            response.timing().queue_ns());
+  EXPECT_GE(span.total.count(), response.timing().total_ns());
+}
+
+TEST_F(SpansTest, ItemsAreWithinTheirStream) {
+  grpc::ClientContext context;
+  context.AddMetadata("traceparent", kTraceparent);
+  const auto stream = stub_->ReduceMany(&context);
+  v1::ReduceManyResponse answer;
+  stream->Write(Request());
+  ASSERT_TRUE(stream->Read(&answer));
+  stream->WritesDone();
+  ASSERT_TRUE(stream->Finish().ok());
+  const std::vector<SpanFacts> spans = Spans();
+  ASSERT_EQ(spans.size(), 2);
+  EXPECT_TRUE(spans[0].is_item);
+  EXPECT_TRUE(spans[0].stages.has_value());
+  EXPECT_FALSE(spans[1].is_item);
+  EXPECT_FALSE(spans[1].stages.has_value());
+  EXPECT_EQ(spans[0].span.parent, spans[1].span.context.span_id);
+  EXPECT_EQ(ToHex(spans[1].span.parent), kParent);
+}
+
+TEST_F(SpansTest, ARefusalAndACallWithoutATensorHaveASpanWithoutStages) {
+  grpc::ClientContext refused;
+  refused.AddMetadata("traceparent", kTraceparent);
+  v1::ReduceRequest wrong = Request();
+  wrong.clear_ops();
+  v1::ReduceResponse response;
+  EXPECT_FALSE(stub_->Reduce(&refused, wrong, &response).ok());
+  grpc::ClientContext asked;
+  asked.AddMetadata("traceparent", kTraceparent);
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(stub_->GetServerInfo(&asked, {}, &info).ok());
+  const std::vector<SpanFacts> spans = Spans();
+  ASSERT_EQ(spans.size(), 2);
+  EXPECT_EQ(spans[0].code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(spans[1].method, Method::kGetServerInfo);
+  EXPECT_EQ(spans[1].span.context, *Answered(asked));
+  for (const SpanFacts& span : spans) EXPECT_FALSE(span.stages.has_value());
+}
+
+TEST_F(SpansTest, OneThatIsNotSampledIsNotHandedOn) {
+  for (const std::string& text : {std::string(), kTraceparent.substr(0, 53) + "00"}) {
+    grpc::ClientContext context;
+    if (!text.empty()) context.AddMetadata("traceparent", text);
+    v1::ReduceResponse response;
+    ASSERT_TRUE(stub_->Reduce(&context, Request(), &response).ok());
+  }
+  EXPECT_TRUE(Spans().empty());
 }
 
 // Whom the server does not know, before anything of the call is read.

@@ -21,8 +21,8 @@ LAYERS = {
     "server/core/scheduling": ("server/core/splitting",),
     "server/core/self_test": ("server/core/scheduling",),
     "server/observe/metrics": ("server/system",),
-    "server/observe/trace": (),
-    "server/observe/log": ("server/observe/metrics", "server/observe/trace"),
+    "server/observe/trace": ("server/observe/metrics",),
+    "server/observe/log": ("server/observe/trace",),
     "server/observe/gpu": ("server/observe/metrics",),
     "server/frontend/wire": ("server/core/request", "server/observe/trace"),
     "server/frontend/requests": (

@@ -21,8 +21,9 @@ RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream&
                          const absl::Status& why) {
   CallRecord record(services.metrics, method);
   record.Handled(why.code());
-  LogCall(services.access_log, method, why, record.elapsed(), "",
-          {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()});
+  const Peer peer{arrived.context->peer(), arrived.caller->name, arrived.span_or_null()};
+  LogCall(services.access_log, method, why, record.elapsed(), "", peer);
+  TraceCall(services, method, why, record.elapsed(), "", peer);
   return new RefusedStream(ToGrpcStatus(why, arrived.span_or_null(), *arrived.context));
 }
 

@@ -131,7 +131,8 @@ class GrpcServerImpl final : public GrpcServer {
                   .access_log = access_log,
                   .uploads = uploads_,
                   .drain_end = drain_end_,
-                  .piece_bytes = options.piece_bytes} {
+                  .piece_bytes = options.piece_bytes,
+                  .spans = options.spans} {
     received_.Resize(ReceivedBytesMax(options.limits));
   }
   ~GrpcServerImpl() override { Shutdown(std::chrono::milliseconds(0)); }

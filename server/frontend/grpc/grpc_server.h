@@ -22,6 +22,7 @@
 #include "server/frontend/grpc/tls.h"
 #include "server/observe/log/access_log.h"
 #include "server/observe/metrics/metrics.h"
+#include "server/observe/trace/span_sink.h"
 #include "server/system/listen_address.h"
 
 namespace warpfold {
@@ -43,6 +44,7 @@ struct GrpcServerOptions {
   std::string version;
   std::string backend;
   std::vector<DeviceInfo> devices;
+  SpanSink* spans = nullptr;  // outlives the server; null: nobody takes spans
 };
 
 // Who may call.

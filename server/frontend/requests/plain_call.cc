@@ -1,5 +1,7 @@
 #include "server/frontend/requests/plain_call.h"
 
+#include <string>
+
 #include "server/core/base/refusal.h"
 
 namespace warpfold {
@@ -11,6 +13,18 @@ void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
   if (!access_log.Takes(status.code(), took, IsMalformed(status))) return;
   access_log.Write({.method = method, .code = status.code(), .total = took}, request_id, peer, {},
                    status);
+}
+
+void TraceCall(const Services& services, Method method, const absl::Status& status,
+               std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
+  if (peer.span == nullptr || !peer.span->context.is_sampled || services.spans == nullptr) return;
+  services.spans->Take({.span = *peer.span,
+                        .method = method,
+                        .code = status.code(),
+                        .end = std::chrono::system_clock::now(),
+                        .total = took,
+                        .request_id = std::string(request_id),
+                        .caller = std::string(peer.caller)});
 }
 
 bool AnswersWhileStarting(Method method) {

@@ -1,5 +1,5 @@
-// What calls without a tensor have in common: their access line, and who is answered while the
-// server starts.
+// What calls without a tensor have in common: their access line, their span, and who is answered
+// while the server starts.
 //
 // Step of a request: the way back. Any thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_REQUESTS_PLAIN_CALL_H_
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "server/frontend/requests/services.h"
 #include "server/observe/log/access_log.h"
 #include "server/observe/metrics/method.h"
 
@@ -18,6 +19,11 @@ namespace warpfold {
 // Writes the access line of a call that took `took`, if it gets one.
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
              std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
+
+// Hands on the span of a call that took `took` until now, if the client has it sampled and somebody
+// takes spans. Once a call.
+void TraceCall(const Services& services, Method method, const absl::Status& status,
+               std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
 
 // What clients ask, of Health or in the Open Inference Protocol, to learn whether there is a
 // server.

@@ -7,10 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/field_error.h"
 #include "server/core/base/refusal.h"
 #include "server/observe/log/access_log.h"
-#include "server/observe/metrics/metrics.h"
+#include "server/observe/trace/span_sink.h"
 
 namespace warpfold {
 namespace {
@@ -148,12 +149,35 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
                      times.kernel,   times.device_to_host, now - reply_start};
   }
   services_.metrics.CountRequest(record);
+  if (reply_.span() != nullptr) Trace(record, report);
 
   AccessLog& access_log = services_.access_log;
   const bool is_malformed = !status.ok() && IsMalformed(status);
   if (!access_log.Takes(record.code, record.total, is_malformed)) return;
   access_log.Write(record, request_.id, {reply_.PeerName(), reply_.caller().name, reply_.span()},
                    request_.plan.shape, status);
+}
+
+void Reduction::Trace(const RequestRecord& record, const TaskReport& report) const {
+  const ServerSpan& span = *reply_.span();
+  if (!span.context.is_sampled || services_.spans == nullptr) return;
+  SpanFacts facts{.span = span,
+                  .method = method_,
+                  .is_item = method_ == Method::kReduceMany || method_ == Method::kModelStreamInfer,
+                  .code = record.code,
+                  .end = std::chrono::system_clock::now(),
+                  .total = record.total,
+                  .request_id = request_.id,
+                  .caller = reply_.caller().name};
+  if (record.plan != nullptr) {
+    const auto add_name = [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); };
+    facts.tensor = {.ops = absl::StrJoin(record.plan->ops, ",", add_name),
+                    .dtype = Name(record.plan->dtype),
+                    .bytes = record.plan->input_bytes};
+  }
+  if (report.device != nullptr) facts.device = report.device->name;
+  if (report.outcome.ok()) facts.stages = record.stages;
+  services_.spans->Take(std::move(facts));
 }
 
 }  // namespace warpfold

@@ -24,6 +24,7 @@
 #include "server/frontend/requests/unary_handler.h"
 #include "server/frontend/wire/wire_message.h"
 #include "server/observe/metrics/method.h"
+#include "server/observe/metrics/metrics.h"
 
 namespace warpfold {
 
@@ -70,6 +71,8 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   // Counts and logs the end.
   void Record(const absl::Status& status, const TaskReport& report,
               std::chrono::steady_clock::time_point reply_start);
+  // Hands on its span, if the client has it sampled and somebody takes spans.
+  void Trace(const RequestRecord& record, const TaskReport& report) const;
 
   Services& services_;
   const Method method_;

@@ -18,6 +18,7 @@
 #include "server/frontend/requests/drain_end.h"
 #include "server/observe/log/access_log.h"
 #include "server/observe/metrics/metrics.h"
+#include "server/observe/trace/span_sink.h"
 
 namespace warpfold {
 
@@ -36,6 +37,7 @@ struct Services {
   UploadPlaces& uploads;
   const DrainEnd& drain_end;
   std::int64_t piece_bytes;   // that a lane takes at a time
+  SpanSink* spans = nullptr;  // null: nobody takes spans
   std::string listener = {};  // by which calls come: its address's name
 };
 
