@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_options.h"
+#include "server/observe/trace/otlp.h"
 #include "server/system/host_port.h"
 #include "server/system/listen_address.h"
 
@@ -50,10 +52,22 @@ std::optional<BadOption> FindBadAddress(const Config& config) {
   return std::nullopt;
 }
 
+std::optional<BadOption> FindBadEndpoint(const std::string& endpoint) {
+  if (endpoint.empty()) return std::nullopt;
+  if (!HasOtlp()) {
+    return BadOption{"otlp-endpoint", "this server was built without opentelemetry-cpp"};
+  }
+  if (absl::StartsWith(endpoint, "http://") || absl::StartsWith(endpoint, "https://")) {
+    return std::nullopt;
+  }
+  return BadOption{"otlp-endpoint", absl::StrCat("'", endpoint, "' is no URL of http or https")};
+}
+
 }  // namespace
 
 std::optional<BadOption> Config::FindBad() const {
   if (std::optional<BadOption> bad = FindBadAddress(*this); bad.has_value()) return bad;
+  if (std::optional<BadOption> bad = FindBadEndpoint(otlp_endpoint); bad.has_value()) return bad;
   if (slab_bytes % kSlabUnit != 0) {
     return BadOption{"slab-bytes", absl::StrCat(slab_bytes, " is not a multiple of ", kSlabUnit)};
   }

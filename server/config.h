@@ -117,6 +117,8 @@ struct Config {
   std::int64_t access_log_slow_ms = 1000;
   std::int64_t log_malformed_per_s = 10;
 
+  std::string otlp_endpoint;  // of spans; empty: none are sent
+
   // None: each value is good, alone and beside the others.
   std::optional<BadOption> FindBad() const;
 

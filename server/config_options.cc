@@ -181,6 +181,9 @@ constexpr ConfigOption kOptions[] = {
      "A success that takes as long is not fast: it always has a line", 0, kDayMs},
     {"log-queue-lines", &Config::log_queue_lines, "lines", kAtStart,
      "Log lines that wait to be written; more push out the oldest", 1, 1 << 20},
+    {"otlp-endpoint", &Config::otlp_endpoint, "url", kAtStart,
+     "Collector of OpenTelemetry that gets the spans of requests whose clients have them sampled "
+     "(http://HOST:4318); builds with opentelemetry-cpp alone have it; none: no spans"},
 };
 
 }  // namespace

@@ -31,7 +31,8 @@ Limits LimitsOf(const Config& config) {
   return limits;
 }
 
-GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls) {
+GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls,
+                                SpanSink* spans) {
   GrpcServerOptions options{.listen = config.listen_addresses(),
                             .tls = tls,
                             .takes_compressed = config.compression == Compression::kTaken,
@@ -44,7 +45,8 @@ GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, Tl
                             .limits = LimitsOf(config),
                             .version = kVersion,
                             .backend = Name(devices.backend),
-                            .devices = {}};
+                            .devices = {},
+                            .spans = spans};
   for (const auto& executor : devices.executors) options.devices.push_back(executor->info());
   return options;
 }

@@ -14,7 +14,8 @@ namespace warpfold {
 Limits LimitsOf(const Config& config);
 
 // `tls` outlives the server; null: no TLS.
-GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls);
+GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls,
+                                SpanSink* spans);
 
 }  // namespace warpfold
 

@@ -19,8 +19,10 @@
 #include "server/observe/gpu/gpu_metrics.h"
 #include "server/observe/metrics/occupancy.h"
 #include "server/observe/metrics/process_metrics.h"
+#include "server/observe/trace/span_collector.h"
 #include "server/port_file.h"
 #include "server/probe.h"
+#include "server/send_spans.h"
 #include "server/startup.h"
 #include "server/system/nvml.h"
 #include "server/system/socket_file.h"
@@ -123,6 +125,7 @@ absl::Status Server::StartParts() {
   if (!callers.ok()) return callers.status();
   SayWhoMayCall(config_, *callers, log_);
   if (absl::Status status = StartScheduler(); !status.ok()) return status;
+  spans_ = SendSpans(config_.otlp_endpoint, log_);
   // Until MakeReady: no client ever meets a device that has not given the known bits.
   admission_.HoldBack("loading kernels");
   if (absl::Status status = StartGrpc(*std::move(callers)); !status.ok()) return status;
@@ -197,6 +200,7 @@ absl::Status Server::StartMetrics() {
   });
   std::vector<std::shared_ptr<prometheus::Collectable>> pages{metrics_.registry(), occupancy,
                                                               std::make_shared<ProcessCollector>()};
+  if (spans_ != nullptr) pages.push_back(std::make_shared<SpanCollector>(*spans_));
   absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open();
   if (nvml.ok()) {
     pages.push_back(std::make_shared<GpuCollector>(*std::move(nvml)));
@@ -233,7 +237,7 @@ Admitted Server::Admit(CallerTable callers) const {
 }
 
 absl::Status Server::StartGrpc(CallerTable callers) {
-  const GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get());
+  const GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get(), spans_.get());
   for (const ListenAddress& address : options.listen) {
     const UnixSocket* socket = address.unix_socket();
     absl::Status free =

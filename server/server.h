@@ -30,6 +30,7 @@
 #include "server/observe/log/log.h"
 #include "server/observe/metrics/metrics.h"
 #include "server/observe/metrics/metrics_server.h"
+#include "server/observe/trace/span_sink.h"
 #include "server/page_access.h"
 #include "server/self_probe.h"
 
@@ -117,6 +118,7 @@ class Server {
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS
+  std::unique_ptr<SpanSink> spans_;      // null: nobody takes spans
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<MetricsServer> metrics_server_;  // asks grpc_ who may read it
   std::unique_ptr<SelfProbe> self_probe_;          // while it says that it is ready

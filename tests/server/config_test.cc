@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/config_flags.h"
 #include "server/config_options.h"
+#include "server/observe/trace/otlp.h"
 #include "server/option_text.h"
 #include "tests/temp_folder.h"
 
@@ -53,6 +54,18 @@ TEST(ConfigTest, ASizeIsANumberAndPerhapsAUnit) {
                                  "--slab-bytes=1.5MiB", "--slab-bytes=1MiB1"}) {
     const std::string refusal = Refusal({flag});
     EXPECT_NE(refusal.find("is no size"), std::string::npos) << refusal;
+  }
+}
+
+TEST(ConfigTest, SpansGoToACollectorByHttpWhereTheBuildHasTheLibrary) {
+  if (HasOtlp()) {
+    EXPECT_EQ(Read({"--otlp-endpoint=http://collector:4318"})->otlp_endpoint,
+              "http://collector:4318");
+    EXPECT_EQ(Refusal({"--otlp-endpoint=collector:4317"}),
+              "otlp-endpoint: 'collector:4317' is no URL of http or https");
+  } else {
+    EXPECT_EQ(Refusal({"--otlp-endpoint=http://collector:4318"}),
+              "otlp-endpoint: this server was built without opentelemetry-cpp");
   }
 }
 

@@ -22,6 +22,8 @@
 #include "server/observe/metrics/metrics_server.h"
 #include "server/observe/metrics/occupancy.h"
 #include "server/observe/metrics/process_metrics.h"
+#include "server/observe/trace/span_collector.h"
+#include "server/observe/trace/span_queue.h"
 #include "server/system/nvml.h"
 
 namespace warpfold {
@@ -293,24 +295,20 @@ TEST(OccupancyCollectorTest, GivesEachDevicesBytesAndSeconds) {
 
 // "name | type | labels" of every family, and of every row of the table in docs/metrics.md.
 std::set<std::string> Registered() {
-  const Metrics metrics({});
-  auto families = metrics.registry()->Collect();
-  for (auto& family : OccupancyCollector(AnOccupancy).Collect()) {
-    families.push_back(std::move(family));
-  }
-  for (auto& family : ProcessCollector().Collect()) families.push_back(std::move(family));
-  for (auto& family : GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect()) {
-    families.push_back(std::move(family));
-  }
   std::set<std::string> rows;
-  for (const prometheus::MetricFamily& family : families) {
-    std::set<std::string> labels;
-    for (const auto& metric : family.metric) {
-      for (const auto& label : metric.label) labels.insert(label.name);
+  for (const auto& page :
+       {Metrics({}).registry()->Collect(), OccupancyCollector(AnOccupancy).Collect(),
+        ProcessCollector().Collect(), GpuCollector(*Nvml::Open(WARPFOLD_FAKE_NVML)).Collect(),
+        SpanCollector(SpanQueue([](const auto&) { return true; }, [](bool) {})).Collect()}) {
+    for (const prometheus::MetricFamily& family : page) {
+      std::set<std::string> labels;
+      for (const auto& metric : family.metric) {
+        for (const auto& label : metric.label) labels.insert(label.name);
+      }
+      std::string joined;
+      for (const std::string& label : labels) joined += (joined.empty() ? "" : ", ") + label;
+      rows.insert(family.name + " | " + TypeName(family.type) + " | " + joined);
     }
-    std::string joined;
-    for (const std::string& label : labels) joined += (joined.empty() ? "" : ", ") + label;
-    rows.insert(family.name + " | " + TypeName(family.type) + " | " + joined);
   }
   return rows;
 }
