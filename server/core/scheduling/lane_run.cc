@@ -24,7 +24,7 @@ bool LaneRun::Turn(Lane& lane, Patience patience) {
   return true;
 }
 
-LaneRun::End LaneRun::Run(Lane& lane, const ReducePayload& /*action*/, Patience patience) {
+LaneRun::End LaneRun::Run(Lane& lane, const ReducePayload& /*reduce*/, Patience patience) {
   const Plan& plan = *task_.plan;
   std::optional<absl::Status> received = Receive(
       lane, plan.input_bytes, [&] { return lane.Begin(plan); }, patience);

@@ -45,11 +45,11 @@ class LaneRun {
   // None: it waits for its client.
   using End = std::optional<absl::StatusOr<Outcome>>;
 
-  End Run(Lane& lane, const ReducePayload& action, Patience patience);
-  End Run(Lane& lane, const ReduceTensor& action, Patience patience);
-  End Run(Lane& lane, const WriteTensor& action, Patience patience);
-  End Run(Lane& lane, const RunOnHost& action, Patience patience);
-  End Run(Lane& lane, const UseLane& action, Patience patience);
+  End Run(Lane& lane, const ReducePayload& reduce, Patience patience);
+  End Run(Lane& lane, const ReduceTensor& tensor, Patience patience);
+  End Run(Lane& lane, const WriteTensor& write, Patience patience);
+  End Run(Lane& lane, const RunOnHost& host, Patience patience);
+  End Run(Lane& lane, const UseLane& use, Patience patience);
   // Fills the lane with `bytes` of the payload, to its end. None: it waits for its client.
   std::optional<absl::Status> Receive(Lane& lane, std::int64_t bytes,
                                       absl::FunctionRef<absl::Status()> begin, Patience patience);

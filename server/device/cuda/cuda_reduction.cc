@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/targets.h"
+#include "server/device/reduce/part_values.h"
 
 namespace warpfold {
 namespace {
