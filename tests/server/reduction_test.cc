@@ -26,6 +26,7 @@ class FakeReply final : public Reply {
   std::chrono::steady_clock::time_point arrival() const override { return arrival_; }
   std::chrono::system_clock::time_point deadline() const override { return deadline_; }
   std::string PeerName() const override { return "ipv4:192.0.2.1:1"; }
+  const ServerSpan* span() const override { return nullptr; }
   void StopReceiving() override { ++stops_; }
   void Send(const absl::Status& status, grpc::ByteBuffer& answer, AdmissionTicket held) override {
     status_ = status;
