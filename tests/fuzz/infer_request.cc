@@ -11,7 +11,7 @@
 namespace warpfold {
 namespace {
 
-absl::Status Plan(grpc::ByteBuffer* message) {
+absl::Status DecodeAndPlan(grpc::ByteBuffer* message) {
   static kserve::ModelCounts& counts = *new kserve::ModelCounts;
   static RegionTable& regions = *new RegionTable({}, {});
   kserve::InferCodec codec(kserve::InferCodec::Of::kCall, counts, regions, Everyone());
@@ -25,7 +25,7 @@ absl::Status Plan(grpc::ByteBuffer* message) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   grpc::ByteBuffer buffer = warpfold::fuzz::MessageOf(data, size);
-  if (const absl::Status status = warpfold::Plan(&buffer); !status.ok()) {
+  if (const absl::Status status = warpfold::DecodeAndPlan(&buffer); !status.ok()) {
     warpfold::fuzz::RequireRefusal(status);
   }
   return 0;

@@ -10,7 +10,7 @@
 namespace warpfold {
 namespace {
 
-absl::Status Plan(grpc::ByteBuffer* message) {
+absl::Status DecodeAndPlan(grpc::ByteBuffer* message) {
   Decoded decoded;
   NativeCodec codec(NativeCodec::Of::kCall);
   if (absl::Status read = codec.Decode(message, &decoded); !read.ok()) return read;
@@ -26,7 +26,7 @@ absl::Status Plan(grpc::ByteBuffer* message) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   grpc::ByteBuffer message = warpfold::fuzz::MessageOf(data, size);
-  const absl::Status status = warpfold::Plan(&message);
+  const absl::Status status = warpfold::DecodeAndPlan(&message);
   if (!status.ok()) warpfold::fuzz::RequireRefusal(status);
   return 0;
 }
