@@ -109,7 +109,7 @@ TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
 TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
   Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
   absl::Notification stream_gate;
-  FakeTask stream(4, &stream_gate, /*waits_for_client=*/true);
+  FakeTask stream(4, &stream_gate, /*is_sending=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();
   HoldBatchLanes(1);
@@ -185,7 +185,7 @@ TEST_F(BatchTest, OthersPassABatchThatWaits) {
   HoldBatchLanes(kBatchLanes);
   Tasks tasks;
   FakeTask& batched = Submit(tasks, 4);
-  FakeTask stream(4, nullptr, /*waits_for_client=*/true);
+  FakeTask stream(4, nullptr, /*is_sending=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   EXPECT_EQ(Sum(stream.Await()), 10);
   EXPECT_FALSE(batched.is_done());

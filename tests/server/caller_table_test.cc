@@ -84,9 +84,10 @@ TEST(CallerTableTest, ChangesAreToldByName) {
            {token + scopes, other + scopes},
            {token + scopes, both + scopes},
            {both + scopes, token + scopes},
-           {token + scopes, token + " certificate=a" + scopes},
-           {token + " certificate=a" + scopes, token + " certificate=b" + scopes},
-           {token + " listener=unix:/run/a" + scopes, token + scopes}}) {
+           {token + scopes, absl::StrCat(token, " certificate=a", scopes)},
+           {absl::StrCat(token, " certificate=a", scopes),
+            absl::StrCat(token, " certificate=b", scopes)},
+           {absl::StrCat(token, " listener=unix:/run/a", scopes), token + scopes}}) {
     EXPECT_EQ(changes(line("c", before), line("c", after)), "+ - *c") << before << " " << after;
   }
   // Who takes another's token has changed, as has who had it.

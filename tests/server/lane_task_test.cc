@@ -29,7 +29,7 @@ class LaneTaskTest : public ::testing::Test {
 TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
   // More than the fake's slab.
   const auto memory = *second().AllocateTensor(100 * sizeof(std::int64_t));
-  FakeTask write(100, nullptr, /*waits_for_client=*/true);
+  FakeTask write(100, nullptr, /*is_sending=*/true);
   write.SetAction(WriteTensor{memory->data(), 800}, &second().info());
   ASSERT_TRUE(scheduler_->Submit(&write).ok());
   EXPECT_TRUE(write.Await().outcome.ok()) << write.Await().outcome.status();

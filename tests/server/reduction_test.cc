@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "grpcpp/support/proto_buffer_reader.h"
 #include "gtest/gtest.h"
 #include "server/core/scheduling/scheduler.h"
 #include "server/frontend/native/native_codec.h"

@@ -81,7 +81,7 @@ TEST(DeviceSchedulerTest, SmallTaskIsDoneByTheThreadThatBringsIt) {
   EXPECT_EQ(scheduler->state().lanes_in_use, 0);
 
   FakeTask large(5);
-  FakeTask slow(4, nullptr, /*waits_for_client=*/true);
+  FakeTask slow(4, nullptr, /*is_sending=*/true);
   FakeTask waits_in_the_end(4);
   waits_in_the_end.done_waits = true;
   for (FakeTask* task : {&large, &slow, &waits_in_the_end}) {
@@ -142,7 +142,7 @@ TEST(DeviceSchedulerTest, TasksThatWaitForALaneFillNoQueueOfBatches) {
   const auto scheduler = Make(device, 1, 2);
   std::deque<FakeTask> streams;
   for (int i = 0; i < 3; ++i) {
-    streams.emplace_back(4, &gate, /*waits_for_client=*/true);
+    streams.emplace_back(4, &gate, /*is_sending=*/true);
     ASSERT_TRUE(scheduler->Submit(&streams.back()).ok());
     if (i == 0) streams[0].fake_payload().opened().WaitForNotification();
   }
@@ -258,7 +258,7 @@ TEST(DeviceSchedulerTest, SlowSendersLeaveALaneForWholeRequests) {
   absl::Notification gate;
   std::vector<std::unique_ptr<FakeTask>> slow;
   for (int i = 0; i < 5; ++i) {
-    slow.push_back(std::make_unique<FakeTask>(4, &gate, /*waits_for_client=*/true));
+    slow.push_back(std::make_unique<FakeTask>(4, &gate, /*is_sending=*/true));
     ASSERT_TRUE(scheduler->Submit(slow.back().get()).ok());
   }
   FakeTask whole;
@@ -372,7 +372,7 @@ TEST(DeviceSchedulerTest, NoOtherErrorLosesTheDevice) {
     EXPECT_EQ(task.Await().outcome.status(), error);
   }
   FakeTask host;
-  host.SetAction(RunOnHost{[] { return DeviceLostError("a peer's device"); }}, /*device=*/nullptr);
+  host.SetAction(RunOnHost{[] { return DeviceLostError("a peer's device"); }}, /*where=*/nullptr);
   ASSERT_TRUE(scheduler->Submit(&host).ok());
   EXPECT_TRUE(IsDeviceLost(host.Await().outcome.status()));
   EXPECT_EQ(scheduler->state().devices_lost, 0);

@@ -36,7 +36,7 @@ void ExpectEveryTaskEndsOnce(unsigned seed) {
   FakeDevice device;
   constexpr int kTasks = 50'000;
   std::deque<CountedTask> tasks;
-  for (int i = 0; i < kTasks; ++i) tasks.emplace_back(1, /*waits_for_client=*/i % 3 == 0);
+  for (int i = 0; i < kTasks; ++i) tasks.emplace_back(1, /*is_sending=*/i % 3 == 0);
   std::atomic<int> clients{0};
   std::atomic<bool> too_many{false};
   std::set<const Task*> removed;
@@ -264,7 +264,7 @@ void ExpectTurnsOfTheModel(unsigned seed) {
   const auto push = [&] {
     missing.push_back(static_cast<int>(random() % 4));
     tasks.emplace_back(missing.back(),
-                       /*waits_for_client=*/missing.back() > 0 || random() % 2 == 0);
+                       /*is_sending=*/missing.back() > 0 || random() % 2 == 0);
     new_ones.push_back(tasks.size() - 1);
     // Its own clock: no two of them come at the same time.
     stepped.pool().Push({&tasks.back(), PoolClock::time_point(PoolClock::duration(tasks.size()))});
