@@ -86,9 +86,7 @@ void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
 
 void AnsweredCall::LogAndSend(const absl::Status& status, const std::string& request_id,
                               grpc::ByteBuffer& answer, AdmissionTicket held) {
-  const Peer peer = PeerAt(PeerName());
-  LogCall(services_.access_log, method_, status, elapsed(), request_id, peer);
-  TraceCall(services_, method_, status, elapsed(), request_id, peer);
+  ReportCall(services_, method_, status, elapsed(), request_id, PeerAt(PeerName()));
   Send(status, answer, std::move(held));
 }
 

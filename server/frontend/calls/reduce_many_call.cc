@@ -334,10 +334,8 @@ void ReduceManyCall::Take(const Steps& steps) {
   if (!steps.finish) return;
   record_.Handled(steps.status.code());
   // One line for a stream: its items have theirs.
-  const Peer client = peer();
-  LogCall(services_.access_log, protocol_.method,
-          absl::Status(steps.status.code(), "the stream ended"), record_.elapsed(), "", client);
-  TraceCall(services_, protocol_.method, steps.status, record_.elapsed(), "", client);
+  ReportCall(services_, protocol_.method, absl::Status(steps.status.code(), "the stream ended"),
+             record_.elapsed(), "", peer());
   Finish(ToGrpcStatus(steps.status, span(), *context_));
 }
 

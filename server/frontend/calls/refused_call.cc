@@ -21,9 +21,8 @@ RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream&
                          const absl::Status& why) {
   CallRecord record(services.metrics, method);
   record.Handled(why.code());
-  const Peer peer{arrived.context->peer(), arrived.caller->name, arrived.span_or_null()};
-  LogCall(services.access_log, method, why, record.elapsed(), "", peer);
-  TraceCall(services, method, why, record.elapsed(), "", peer);
+  ReportCall(services, method, why, record.elapsed(), "",
+             {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()});
   return new RefusedStream(ToGrpcStatus(why, arrived.span_or_null(), *arrived.context));
 }
 

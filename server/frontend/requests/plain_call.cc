@@ -15,8 +15,9 @@ void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
                    status);
 }
 
-void TraceCall(const Services& services, Method method, const absl::Status& status,
-               std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
+void ReportCall(const Services& services, Method method, const absl::Status& status,
+                std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
+  LogCall(services.access_log, method, status, took, request_id, peer);
   if (peer.span == nullptr || !peer.span->context.is_sampled || services.spans == nullptr) return;
   services.spans->Take({.span = *peer.span,
                         .method = method,

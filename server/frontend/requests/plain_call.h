@@ -20,10 +20,10 @@ namespace warpfold {
 void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
              std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
 
-// Hands on the span of a call that took `took` until now, if the client has it sampled and somebody
-// takes spans. Once a call.
-void TraceCall(const Services& services, Method method, const absl::Status& status,
-               std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
+// Of a call that ends now: the same, and hands on its span, if the client has it sampled and
+// somebody takes spans. Once a call.
+void ReportCall(const Services& services, Method method, const absl::Status& status,
+                std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
 
 // What clients ask, of Health or in the Open Inference Protocol, to learn whether there is a
 // server.
