@@ -28,7 +28,7 @@ class ReduceManyCall::Item final : public Reply {
   Reduction& reduction() { return reduction_; }
 
   Items::iterator position;
-  std::optional<Outbox::iterator> place;  // none: at the end, when the answer is ready
+  std::optional<Outbox::Position> place;  // none: at the end, when the answer is ready
 
  private:
   const Caller& caller() const override { return stream_.caller_; }
@@ -145,24 +145,17 @@ ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
   if (cancelled_)
     added.reduction().submission().Withdraw();  // read too late to be found: nobody wants it
   if (protocol_.order == Order::kAsAsked) {
-    added.place = outbox_.insert(outbox_.end(), std::nullopt);
+    added.place = outbox_.Reserve();
   }
   return &added;
 }
 
-void ReduceManyCall::PutAnswer(const Item& item, Answer answer) {
-  if (cancelled_) return;
-  outbox_bytes_ += answer.message.Length();
-  auto& place = item.place.has_value() ? **item.place : outbox_.emplace_back();
-  place = std::move(answer);
-}
-
-void ReduceManyCall::ItemAnswered(Items::iterator position, Answer answer) {
+void ReduceManyCall::ItemAnswered(Items::iterator position, Outbox::Answer answer) {
   Items gone;  // destroyed last: the caller is one of its members
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);
-    PutAnswer(**position, std::move(answer));
+    if (!cancelled_) outbox_.Put(std::move(answer), (*position)->place);
     gone.splice(gone.end(), items_, position);
     steps = NextSteps();
   }
@@ -228,7 +221,7 @@ bool ReduceManyCall::GiveWay(Shortage& shortage) {
       // What it was told last is not read either.
       CountWritePressed(services_, protocol_.method, peer(), writing_bytes_);
       context_->TryCancel();
-      shortage.bytes -= HeldByAnswers();
+      shortage.bytes -= writing_held_.bytes() + outbox_.held_bytes();
     } else if (waits_ == Waits::kForMessage && shortage.calls > 0) {
       ending_ = GaveWay(services_);
       steps = NextSteps();
@@ -241,26 +234,16 @@ bool ReduceManyCall::GiveWay(Shortage& shortage) {
   return true;
 }
 
-std::int64_t ReduceManyCall::HeldByAnswers() const {
-  std::int64_t bytes = writing_held_.bytes();
-  for (const std::optional<Answer>& answer : outbox_) {
-    if (answer.has_value()) bytes += answer->held.bytes();
-  }
-  return bytes;
-}
-
 void ReduceManyCall::NextWrite(Steps& steps) {
-  if (writing_ || outbox_.empty() || !outbox_.front().has_value()) return;
-  Answer& answer = *outbox_.front();
+  if (writing_ || !outbox_.HasNext()) return;
+  Outbox::Answer answer = outbox_.TakeNext();
   writing_bytes_ = answer.message.Length();
-  outbox_bytes_ -= writing_bytes_;
   writing_held_ = std::move(answer.held);
   response_.Swap(&answer.message);
-  outbox_.pop_front();
   writing_ = steps.write = true;
   // Not of the first write: it is done when the response's headers, which go with it, are on the
   // wire, and a hint keeps them until something else is sent on the connection (gRPC 1.51).
-  steps.more = has_written_ && !outbox_.empty() && outbox_.front().has_value();
+  steps.more = has_written_ && outbox_.HasNext();
 }
 
 std::size_t ReduceManyCall::ItemsMax() const {
@@ -274,16 +257,13 @@ std::size_t ReduceManyCall::ItemsMax() const {
 ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   Steps steps;
   if (finished_) return steps;
-  if (cancelled_) {
-    outbox_.clear();
-    outbox_bytes_ = 0;
-  }
+  if (cancelled_) outbox_.Clear();
   NextWrite(steps);
   if (!writing_ && outbox_.empty()) held_back_ = false;
   const std::size_t unplaced = protocol_.order == Order::kAsReady ? items_.size() : 0;
   const std::size_t in_flight = unplaced + outbox_.size() + (writing_ ? 1 : 0);
   if (ending_.ok() && !reading_ && !ended_ && !cancelled_ && !held_back_ &&
-      in_flight < ItemsMax() && outbox_bytes_ + writing_bytes_ < kUnsentBytesMax) {
+      in_flight < ItemsMax() && outbox_.bytes() + writing_bytes_ < kUnsentBytesMax) {
     reading_ = steps.read = true;
   }
   Watch(in_flight);

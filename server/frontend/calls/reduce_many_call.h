@@ -34,6 +34,7 @@
 #include "server/core/admission/admission.h"
 #include "server/core/base/watchdog.h"
 #include "server/frontend/calls/call_record.h"
+#include "server/frontend/calls/outbox.h"
 #include "server/frontend/calls/raw_service.h"
 #include "server/frontend/requests/codec.h"
 #include "server/frontend/requests/services.h"
@@ -70,24 +71,6 @@ class ReduceManyCall final : public RawReactor, public Watched {
  private:
   class Item;
   using Items = std::list<std::unique_ptr<Item>>;
-  struct Answer {
-    // Takes the bytes of `from`: a ByteBuffer that is moved is copied.
-    Answer(grpc::ByteBuffer& from, AdmissionTicket ticket) : held(std::move(ticket)) {
-      message.Swap(&from);
-    }
-    Answer(Answer&& other) noexcept : held(std::move(other.held)) { message.Swap(&other.message); }
-    Answer& operator=(Answer&& other) noexcept {
-      message.Swap(&other.message);
-      held = std::move(other.held);
-      return *this;
-    }
-    ~Answer() = default;
-
-    grpc::ByteBuffer message;
-    AdmissionTicket held;  // until it is written
-  };
-  // Answers to be written, from the front; one that is not there yet holds up those behind it.
-  using Outbox = std::list<std::optional<Answer>>;
   // What the watchdog is set on.
   enum class Waits { kNot, kForMessage, kForWrite };
 
@@ -111,12 +94,11 @@ class ReduceManyCall final : public RawReactor, public Watched {
   // Among the items, with a place in the outbox if answers go in the order asked. Null: the stream
   // has ended.
   Item* AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
-  void PutAnswer(const Item& item, Answer answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What the refusal of an item holds, of so many bytes, until it is written; nothing more is read
   // meanwhile if there is no room.
   AdmissionTicket ChargeRefusal(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The answer of the item at `position`, which goes.
-  void ItemAnswered(Items::iterator position, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ItemAnswered(Items::iterator position, Outbox::Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   std::size_t ItemsMax() const;
   // Decides, and notes the reads and writes as under way.
   Steps NextSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,8 +107,6 @@ class ReduceManyCall final : public RawReactor, public Watched {
   void Watch(std::size_t in_flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOverdue() override ABSL_LOCKS_EXCLUDED(mutex_);
   bool GiveWay(Shortage& shortage) override ABSL_LOCKS_EXCLUDED(mutex_);
-  // By those that wait to be written.
-  std::int64_t HeldByAnswers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How the stream ends.
   absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
@@ -149,7 +129,6 @@ class ReduceManyCall final : public RawReactor, public Watched {
   AdmissionTicket writing_held_ ABSL_GUARDED_BY(mutex_);
   std::size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};
-  std::size_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
