@@ -70,7 +70,8 @@ Occupancy Probe(const ProbedParts& parts) {
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_answers = static_cast<double>(admitted.refused_answers);
   now.refusals_open_calls = static_cast<double>(parts.admission.open_calls().refused() +
-                                                parts.admission.read_line().refused());
+                                                parts.admission.read_line().refused() +
+                                                parts.admission.item_line().refused());
   now.refusals_too_large = static_cast<double>(admitted.refused_too_large);
   now.refusals_draining = static_cast<double>(admitted.refused_closed);
   now.refusals_starting = static_cast<double>(admitted.refused_starting);

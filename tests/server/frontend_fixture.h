@@ -24,6 +24,9 @@ namespace warpfold {
 // Serves from Serve on; what a test admits has to have ended when it does.
 class FrontendFixture : public ::testing::Test {
  protected:
+  explicit FrontendFixture(const AdmissionOptions& admission = {.max_requests_in_flight = 3})
+      : admission_(admission) {}
+
   void Serve(std::unique_ptr<Executor> device, const SchedulerOptions& options) {
     devices_.push_back(std::move(device));
     scheduler_ = *Scheduler::Create(devices_, options);
@@ -81,7 +84,7 @@ class FrontendFixture : public ::testing::Test {
   }
 
   std::vector<std::unique_ptr<Executor>> devices_;
-  AdmissionController admission_{{.max_requests_in_flight = 3}};
+  AdmissionController admission_;
   CallerTable callers_;  // before Serve
   Metrics metrics_{{}};
   Log log_{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};

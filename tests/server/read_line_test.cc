@@ -62,7 +62,7 @@ class ReadLineTest : public ::testing::Test {
 };
 
 TEST_F(ReadLineTest, CallersWhoShowNamesTakeTurns) {
-  const std::int64_t turns = ReadLine::SharedTurns();
+  const std::int64_t turns = ReadLine::OfCalls().shared_turns;
   ASSERT_LT(turns, kTurns / 2);
   ReadLine::Client greedy(/*is_caller=*/true);
   ReadLine::Client modest(/*is_caller=*/true);
@@ -88,6 +88,46 @@ TEST_F(ReadLineTest, CallersWhoShowNamesTakeTurns) {
   const auto alone = Enter(greedy, 1);
   EXPECT_EQ(Turns(many), turns + 100);
   EXPECT_EQ(Turns(alone), 1);
+}
+
+TEST_F(ReadLineTest, ATurnThatIsRenewedLastsAndAnotherDoesNot) {
+  ReadLine line(std::int64_t{1} << 30, {.shared_turns = 2, .turn_max = std::chrono::hours(1)});
+  ReadLine::Client greedy(/*is_caller=*/true);
+  ReadLine::Client modest(/*is_caller=*/true);
+  const auto seen = std::make_shared<Call>();
+  ASSERT_TRUE(line.Enter(modest, seen).ok());
+  line.Leave(*seen);
+  EXPECT_FALSE(line.Renew(*seen)) << "it has left";
+  Calls calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(std::make_shared<Call>());
+    ASSERT_TRUE(line.Enter(greedy, calls.back()).ok());
+  }
+  EXPECT_EQ(Turns(calls), 2);
+  EXPECT_TRUE(line.Renew(*calls[0]));
+  EXPECT_FALSE(line.Renew(*calls[3])) << "it waits";
+  line.Pass(ReadLine::kTurnMax, kNoLag);
+  EXPECT_EQ(Turns(calls), 2) << "eras are not those of Pass";
+  line.Leave(*calls[0]);
+  EXPECT_EQ(Turns(calls), 3);
+}
+
+TEST_F(ReadLineTest, ATurnOfItemsThatIsNotRenewedEnds) {
+  ReadLine line(std::int64_t{1} << 30,
+                {.shared_turns = 1, .turn_max = std::chrono::microseconds(0)});
+  ReadLine::Client greedy(/*is_caller=*/true);
+  ReadLine::Client modest(/*is_caller=*/true);
+  const auto seen = std::make_shared<Call>();
+  ASSERT_TRUE(line.Enter(modest, seen).ok());
+  line.Leave(*seen);
+  const auto idle = std::make_shared<Call>();
+  ASSERT_TRUE(line.Enter(greedy, idle).ok());
+  const auto next = std::make_shared<Call>();
+  ASSERT_TRUE(line.Enter(greedy, next).ok());
+  line.Pass(milliseconds(0), kNoLag);
+  line.Pass(milliseconds(0), kNoLag);
+  EXPECT_EQ(next->turns, 1) << "each change is an era";
+  EXPECT_FALSE(line.Renew(*idle));
 }
 
 TEST_F(ReadLineTest, SoManyHaveTheirTurnAndTheNextWhenOneLeaves) {
@@ -117,7 +157,7 @@ TEST_F(ReadLineTest, ThoseThatHaveNoUseForTheirTurnsLeaveThemToTheNext) {
   for (const auto& call : useless) call->stays = false;
   const auto last = Enter(2);
   line_.Leave(*first[0]);
-  EXPECT_EQ(Turns(useless), 1) << "whoever brings it about refuses no more than it has to";
+  EXPECT_EQ(Turns(useless), ReadLine::kBegunMax) << "nobody refuses the whole line";
   for (std::int64_t i = 1; i < kTurns; ++i) line_.Leave(*first[i]);
   line_.Pass(milliseconds(1), kNoLag);
   line_.Pass(milliseconds(1), kNoLag);

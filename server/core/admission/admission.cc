@@ -281,6 +281,7 @@ void AdmissionController::SetLimits(std::int64_t max_requests_in_flight,
   options_.max_bytes_in_flight = max_bytes_in_flight;
   open_calls_.SetBytesMax(max_bytes_in_flight);
   read_line_.SetBytesMax(max_bytes_in_flight);
+  item_line_.SetBytesMax(max_bytes_in_flight);
 }
 
 void AdmissionController::SetPressure(Pressure pressure) {

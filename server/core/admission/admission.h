@@ -130,6 +130,7 @@ struct AdmissionOptions {
   std::int64_t high_pressure_bytes_max = std::int64_t{1} << 20;  // of a payload, at kHigh
   // The same while the server starts, which takes seconds or minutes.
   std::chrono::milliseconds starting_retry_delay{1000};
+  ReadLine::Rules item_turns = ReadLine::OfItems();
 };
 
 struct AdmissionState {
@@ -158,7 +159,8 @@ class AdmissionController {
   explicit AdmissionController(const AdmissionOptions& options)
       : options_(options),
         open_calls_(options.max_bytes_in_flight),
-        read_line_(options.max_bytes_in_flight) {}
+        read_line_(options.max_bytes_in_flight),
+        item_line_(options.max_bytes_in_flight, options.item_turns) {}
   AdmissionController(const AdmissionController&) = delete;
   AdmissionController& operator=(const AdmissionController&) = delete;
 
@@ -193,6 +195,9 @@ class AdmissionController {
   const OpenCalls& open_calls() const { return open_calls_; }
   ReadLine& read_line() { return read_line_; }
   const ReadLine& read_line() const { return read_line_; }
+  // Of streams whose next item has come.
+  ReadLine& item_line() { return item_line_; }
+  const ReadLine& item_line() const { return item_line_; }
 
   // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
   // many as may be.
@@ -276,6 +281,7 @@ class AdmissionController {
   Connections connections_;
   OpenCalls open_calls_;
   ReadLine read_line_;
+  ReadLine item_line_;
   Sojourn sojourn_;
   std::uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
 };

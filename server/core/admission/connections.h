@@ -21,10 +21,11 @@
 namespace warpfold {
 
 struct Connection {
-  explicit Connection(bool is_callers) : line(is_callers) {}
+  explicit Connection(bool is_callers) : line(is_callers), items(is_callers) {}
 
   OpenCalls::Share open_calls;
-  ReadLine::Client line;
+  ReadLine::Client line;   // of AdmissionController::read_line
+  ReadLine::Client items;  // of item_line
 };
 
 class Connections {

@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::milliseconds kRetryDelay{1000};
 constexpr std::int64_t kNoEra = -1;
 
+std::int64_t Processors() { return std::max<std::int64_t>(std::thread::hardware_concurrency(), 1); }
+
 }  // namespace
 
 std::int64_t ReadLine::Turns::Count(std::int64_t now) {
@@ -43,6 +45,7 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
+    Age();
     See(client);
     const std::int64_t own = std::ssize(client.line_);
     if (waiting_ == 0 && turns_.Count(era_) < TurnsMax()) {
@@ -66,19 +69,21 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
 }
 
 void ReadLine::See(Client& client) {
-  if (!client.is_caller_ || client.seen_ == era_) return;
-  client.seen_ = era_;
-  ++callers_[static_cast<std::size_t>(era_ % 2)];
+  if (!client.is_caller_ || client.seen_ == seen_era_) return;
+  client.seen_ = seen_era_;
+  ++callers_[static_cast<std::size_t>(seen_era_ % 2)];
 }
 
-std::int64_t ReadLine::SharedTurns() {
-  static const std::int64_t turns =
-      2 * std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
-  return turns;
+ReadLine::Rules ReadLine::OfCalls() {
+  return {.shared_turns = 2 * Processors(), .turn_max = std::nullopt};
+}
+
+ReadLine::Rules ReadLine::OfItems() {
+  return {.shared_turns = Processors(), .turn_max = kItemTurnMax};
 }
 
 std::int64_t ReadLine::TurnsMax() const {
-  return std::max(callers_[0], callers_[1]) > 1 ? SharedTurns() : kTurns;
+  return std::max(callers_[0], callers_[1]) > 1 ? rules_.shared_turns : kTurns;
 }
 
 void ReadLine::Wait(Client& client) {
@@ -89,10 +94,21 @@ void ReadLine::Wait(Client& client) {
   client.position_ = client.among_->insert(client.among_->end(), &client);
 }
 
+bool ReadLine::Renew(Member& member) {
+  absl::MutexLock lock(&mutex_);
+  Age();
+  if (member.era_ == kNoEra || member.era_ < era_ - 1) return false;
+  turns_.End(member.era_, era_);
+  member.client_->turns_.End(member.era_, era_);
+  BeginTurn(member);
+  return true;
+}
+
 void ReadLine::Leave(Member& member) {
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
+    Age();
     EndTurn(member);
     turns = NextTurns();
   }
@@ -121,16 +137,30 @@ void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds 
     era_age_ += passed;
     if (era_age_ >= kTurnMax + 2 * std::min(lag, kLagMax)) {
       era_age_ = std::chrono::milliseconds(0);
-      ++era_;
-      callers_[static_cast<std::size_t>(era_ % 2)] = 0;
-      for (auto next = with_turns_.begin(); next != with_turns_.end();) {
-        Client& client = **next++;
-        if (client.turns_.Count(era_) == 0) Wait(client);
-      }
+      ++seen_era_;
+      callers_[static_cast<std::size_t>(seen_era_ % 2)] = 0;
+      if (!rules_.turn_max.has_value()) NextEra();
     }
+    Age();
     turns = NextTurns();
   }
   Begin(turns);
+}
+
+void ReadLine::Age() {
+  if (!rules_.turn_max.has_value()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - era_began_ < *rules_.turn_max) return;
+  era_began_ = now;
+  NextEra();
+}
+
+void ReadLine::NextEra() {
+  ++era_;
+  for (auto next = with_turns_.begin(); next != with_turns_.end();) {
+    Client& client = **next++;
+    if (client.turns_.Count(era_) == 0) Wait(client);
+  }
 }
 
 ReadLine::Client* ReadLine::NextClient() {
@@ -152,11 +182,18 @@ ReadLine::Members ReadLine::NextTurns() {
   return members;
 }
 
-void ReadLine::Begin(const Members& members) {
-  for (const std::shared_ptr<Member>& member : members) {
-    if (member->OnTurn()) continue;
+void ReadLine::Begin(Members members) {
+  for (std::int64_t begun = 0; !members.empty() && begun < kBegunMax;) {
+    begun += std::ssize(members);
+    Members unused;
+    for (std::shared_ptr<Member>& member : members) {
+      if (!member->OnTurn()) unused.push_back(std::move(member));
+    }
+    members.clear();
+    if (unused.empty()) return;
     absl::MutexLock lock(&mutex_);
-    EndTurn(*member);
+    for (const std::shared_ptr<Member>& member : unused) EndTurn(*member);
+    if (begun < kBegunMax) members = NextTurns();
   }
 }
 

@@ -13,16 +13,17 @@
 #include "server/frontend/wire/status.h"
 
 namespace warpfold {
-
 class ReduceManyCall::Item final : public Reply {
  public:
-  explicit Item(ReduceManyCall& stream)
+  Item(ReduceManyCall& stream, std::chrono::nanoseconds waited)
       : stream_(stream),
+        arrival_(std::chrono::steady_clock::now() - waited),
         span_(stream.span_.has_value() ? std::optional(SpanIn(stream.span_->context))
                                        : std::nullopt),
         reduction_(stream.services_, stream.protocol_.method,
                    stream.protocol_.new_codec(stream.caller_), *this) {
     reduction_.submission().task().has_more_behind = true;
+    reduction_.OnWaitedInLine(waited);
   }
 
   Reduction& reduction() { return reduction_; }
@@ -51,7 +52,7 @@ class ReduceManyCall::Item final : public Reply {
   }
 
   ReduceManyCall& stream_;
-  const std::chrono::steady_clock::time_point arrival_ = std::chrono::steady_clock::now();
+  const std::chrono::steady_clock::time_point arrival_;
   const std::optional<ServerSpan> span_;  // within the stream's
   Reduction reduction_;
 };
@@ -94,24 +95,75 @@ void ReduceManyCall::OnDone() {
 }
 
 void ReduceManyCall::OnReadDone(bool ok) {
-  if (ok) ServeItem();
+  if (ok && !IsServedAtOnce()) return EnterLine();
+  if (ok) ServeItem(std::chrono::nanoseconds(0), absl::OkStatus());
+  const std::shared_ptr<ItemTurn> ended = EndRead(ok);
+  if (ended != nullptr) ended->Leave();
+}
+
+bool ReduceManyCall::IsServedAtOnce() {
+  const auto bytes = static_cast<std::int64_t>(request_.Length());
+  if (caller_.use == nullptr || bytes > ReadLine::kSmallMessageBytes) return true;
+  absl::MutexLock lock(&mutex_);
+  return turn_ != nullptr && turn_->TakesItem();
+}
+
+void ReduceManyCall::EnterLine() {
+  const auto turn = std::make_shared<ItemTurn>(
+      services_.admission.item_line(), connection_,
+      [call = self_](const std::shared_ptr<ItemTurn>& begun) { return call->OnTurn(begun); });
+  std::shared_ptr<ItemTurn> last;
+  {
+    absl::MutexLock lock(&mutex_);
+    in_line_ = true;
+    last = std::move(turn_);
+    NoticeMessage();
+  }
+  if (last != nullptr) last->Leave();
+  const absl::Status entered = turn->Enter();
+  if (entered.ok()) return;  // it may have had its turn, and the stream be over
+  ServeItem(turn->waited(), entered);
+  EndRead(/*ok=*/true);
+}
+
+bool ReduceManyCall::OnTurn(const std::shared_ptr<ItemTurn>& turn) {
+  const std::chrono::nanoseconds waited = turn->waited();
+  const std::chrono::milliseconds wait_max = services_.limits.Get().queue_timeout;
+  {
+    absl::MutexLock lock(&mutex_);
+    turn_ = turn;
+  }
+  ServeItem(waited,
+            waited > wait_max ? services_.admission.RefuseQueued(wait_max) : absl::OkStatus());
+  return EndRead(/*ok=*/true) == nullptr;
+}
+
+std::shared_ptr<ItemTurn> ReduceManyCall::EndRead(bool ok) {
   Steps steps;
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
+    reading_ = in_line_ = false;
     if (!ok) {
       ended_ = true;
       if (context_->IsCancelled()) cancelled_ = true;  // OnCancel may come only after
     }
     steps = NextSteps();
   }
-  Take(steps);
+  TakeCalls(steps);
+  return std::move(steps.ended);
 }
 
-void ReduceManyCall::ServeItem() {
-  auto read = std::make_unique<Item>(*this);
-  absl::Status status = read->reduction().Take(&request_);
-  Item* const added = AddItem(std::move(read));
+void ReduceManyCall::NoticeMessage() {
+  if (waits_ != Waits::kForMessage) return;  // a write goes on waiting, whatever its client asks
+  waits_ = Waits::kNot;
+  services_.watchdog.NotDue(*this);
+}
+
+void ReduceManyCall::ServeItem(std::chrono::nanoseconds waited, absl::Status status) {
+  auto read = std::make_unique<Item>(*this, waited);
+  status.Update(read->reduction().Take(&request_));
+  const bool is_done_here = !status.ok() || read->reduction().HasPayload();
+  Item* const added = AddItem(std::move(read), is_done_here);
   if (added == nullptr) return;  // it came too late: the stream has ended
   Reduction& item = added->reduction();
   // A small one may be answered, and gone, when Start returns. It holds the lock of no stream: a
@@ -131,14 +183,11 @@ AdmissionTicket ReduceManyCall::ChargeRefusal(std::int64_t bytes) {
   return held;
 }
 
-ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item) {
+ReduceManyCall::Item* ReduceManyCall::AddItem(std::unique_ptr<Item> item, bool is_done_here) {
   absl::MutexLock lock(&mutex_);
   if (finished_) return nullptr;
-  // A write goes on waiting, whatever its client asks meanwhile.
-  if (waits_ == Waits::kForMessage) {
-    waits_ = Waits::kNot;
-    services_.watchdog.NotDue(*this);
-  }
+  NoticeMessage();
+  if (!is_done_here && turn_ != nullptr) turn_->EndWithThisItem();
   const Items::iterator position = items_.insert(items_.end(), std::move(item));
   Item& added = **position;
   added.position = position;
@@ -268,20 +317,24 @@ ReduceManyCall::Steps ReduceManyCall::NextSteps() {
   }
   Watch(in_flight);
   const bool is_over = !ending_.ok() || (!reading_ && !writing_ && (ended_ || cancelled_));
-  if (is_over && items_.empty()) {
+  if (is_over && items_.empty() && !in_line_) {
     finished_ = steps.finish = true;
     services_.admission.open_calls().End(open_);
     steps.status = Ending();
     services_.watchdog.GivesWayIn(*this, PressedWriteTimeout(0));
+  }
+  if (turn_ != nullptr && !in_line_ && (cancelled_ || finished_ || turn_->ends())) {
+    steps.ended = std::move(turn_);
   }
   return steps;
 }
 
 void ReduceManyCall::Watch(std::size_t in_flight) {
   const Limits& limits = services_.limits.Get();
-  const Waits waits = writing_                     ? Waits::kForWrite
-                      : reading_ && in_flight == 0 ? Waits::kForMessage
-                                                   : Waits::kNot;
+  const bool waits_for_message = reading_ && !in_line_ && in_flight == 0;
+  const Waits waits = writing_            ? Waits::kForWrite
+                      : waits_for_message ? Waits::kForMessage
+                                          : Waits::kNot;
   if (waits == waits_) return;
   waits_ = waits;
   switch (waits) {
@@ -305,6 +358,11 @@ absl::Status ReduceManyCall::Ending() const {
 }
 
 void ReduceManyCall::Take(const Steps& steps) {
+  TakeCalls(steps);
+  if (steps.ended != nullptr) steps.ended->Leave();
+}
+
+void ReduceManyCall::TakeCalls(const Steps& steps) {
   // With more behind it the transport keeps a message and is done with it at once: they leave
   // together, and the stream's rate is not that at which gRPC's threads wake up after each.
   grpc::WriteOptions options;

@@ -10,6 +10,10 @@
 // flight ends when it has its answer, whose bytes stay held until it is written. So do those of
 // refusals, which are sent though there is no room: then no more is read until all are written.
 //
+// Where callers are told apart, a small item waits until its stream has a turn (item_turn.h): so
+// however many streams one caller has, those of another get the processors, too. An item whose
+// tensor is on the server ends the turn: others do its work.
+//
 // A stream is an open call (open_calls.h): one that waits for its client gives way to others.
 //
 // A stream that has nothing on its way and brings no whole message for --message-timeout-ms ends:
@@ -34,6 +38,7 @@
 #include "server/core/admission/admission.h"
 #include "server/core/base/watchdog.h"
 #include "server/frontend/calls/call_record.h"
+#include "server/frontend/calls/item_turn.h"
 #include "server/frontend/calls/outbox.h"
 #include "server/frontend/calls/raw_service.h"
 #include "server/frontend/requests/codec.h"
@@ -81,6 +86,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
     bool more = false;  // to write, right after it
     bool finish = false;
     absl::Status status;  // to finish with
+    std::shared_ptr<ItemTurn> ended;
   };
 
   ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived);
@@ -90,10 +96,21 @@ class ReduceManyCall final : public RawReactor, public Watched {
 
   // Before all else: takes its place among the open calls, and begins to read.
   Steps FirstSteps() ABSL_LOCKS_EXCLUDED(mutex_);
-  void ServeItem() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the message read last is served at once: it needs no turn, or is within the stream's.
+  bool IsServedAtOnce() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EnterLine() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Serves the message read last. Whether the turn lasts.
+  bool OnTurn(const std::shared_ptr<ItemTurn>& turn) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The message read last, which has waited. One that is refused already is parsed, too: its client
+  // knows the answer by its id.
+  void ServeItem(std::chrono::nanoseconds waited, absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The turn that ends with it, if one does.
+  std::shared_ptr<ItemTurn> EndRead(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The watchdog waits for no message any more.
+  void NoticeMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Among the items, with a place in the outbox if answers go in the order asked. Null: the stream
-  // has ended.
-  Item* AddItem(std::unique_ptr<Item> item) ABSL_LOCKS_EXCLUDED(mutex_);
+  // has ended. One that is not done here is the last of its turn.
+  Item* AddItem(std::unique_ptr<Item> item, bool is_done_here) ABSL_LOCKS_EXCLUDED(mutex_);
   // What the refusal of an item holds, of so many bytes, until it is written; nothing more is read
   // meanwhile if there is no room.
   AdmissionTicket ChargeRefusal(std::int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -111,6 +128,8 @@ class ReduceManyCall final : public RawReactor, public Watched {
   absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing of this object may be touched after it: the stream may be gone.
   void Take(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
+  // All but the turn that has ended.
+  void TakeCalls(const Steps& steps) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Services& services_;
   const Protocol protocol_;
@@ -130,7 +149,9 @@ class ReduceManyCall final : public RawReactor, public Watched {
   std::size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::chrono::milliseconds write_timeout_ ABSL_GUARDED_BY(mutex_){0};
   Waits waits_ ABSL_GUARDED_BY(mutex_) = Waits::kNot;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<ItemTurn> turn_ ABSL_GUARDED_BY(mutex_);  // null: it has none
+  bool in_line_ ABSL_GUARDED_BY(mutex_) = false;  // the message: the stream does not end meanwhile
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // until the message is an item
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_written_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // the client half-closed

@@ -40,6 +40,7 @@ Shortage TakeShortage(AdmissionController& admission) {
   OpenCalls& calls = admission.open_calls();
   const std::chrono::milliseconds lag = calls.lag().Take();
   admission.read_line().Pass(kWatchdogTurn, lag);
+  admission.item_line().Pass(kWatchdogTurn, lag);
   admission.connections().ForgetIdle();
   const std::int64_t open = calls.count();
   const std::int64_t calls_max = calls.max();

@@ -59,6 +59,9 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
     submission_.AddQueueTime(waited);
   }
 
+  // From Take on: its tensor came with the message.
+  bool HasPayload() const { return request_.payload_bytes() > 0; }
+
   Submission& submission() { return submission_; }
   const Plan& plan() const { return request_.plan; }
 
