@@ -66,7 +66,6 @@ Occupancy Probe(const ProbedParts& parts) {
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);
   now.refusals_lanes = static_cast<double>(admitted.refused_lanes);
-  now.refusals_caller_share = static_cast<double>(admitted.refused_share);
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_answers = static_cast<double>(admitted.refused_answers);
   now.refusals_open_calls = static_cast<double>(parts.admission.open_calls().refused() +
@@ -90,6 +89,8 @@ Occupancy Probe(const ProbedParts& parts) {
   now.resident = ToOccupancy(resident);
   const RegionTableState shared = parts.regions.state();
   now.refusals_regions = static_cast<double>(shared.refused);
+  now.refusals_caller_share =
+      static_cast<double>(admitted.refused_share + resident.refused_share + shared.refused_share);
   now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
   now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
   for (const auto& executor : parts.devices.executors) {

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 inline TensorShape Bytes(std::int64_t count) { return {DType::kU8, {count}, count}; }
 
-class TensorTableTest : public testing::Test {
+class TensorTableTest : public ::testing::Test {
  protected:
   static constexpr ResidentLimits kLimits = {.bytes_max = 100,
                                              .tensor_bytes_max = 80,

@@ -32,16 +32,6 @@ absl::Status CheckFits(const HeldBytes& held, std::int64_t bytes_max) {
   return absl::OkStatus();
 }
 
-// Whether a caller that holds `held` of `max` would, with `more`, hold more than is left then: so
-// there is always room for another. What is its only one it may have.
-//
-// Source: dynamic queue thresholds (A. Choudhury, E. Hahne, IEEE/ACM Transactions on Networking 6,
-// 1998).
-bool IsBeyondShare(std::int64_t held, std::int64_t more, std::int64_t max,
-                   std::int64_t held_by_all) {
-  return held > 0 && held + more > max - held_by_all - more;
-}
-
 }  // namespace
 
 absl::StatusOr<AdmissionTicket> AdmissionController::Admit(const HeldBytes& held, CallerUse* use) {
@@ -135,19 +125,19 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held, const CallerU
 
 absl::Status AdmissionController::CheckShare(const HeldBytes& held, const CallerUse* use) {
   if (use == nullptr) return absl::OkStatus();
-  if (IsBeyondShare(use->requests, 1, options_.max_requests_in_flight, state_.requests_in_flight)) {
-    return RefuseShare("requests in flight (--max-requests-in-flight)");
-  }
-  if (IsBeyondShare(use->bytes, held.payload + held.results, options_.max_bytes_in_flight,
-                    state_.bytes_in_flight)) {
-    return RefuseShare("bytes in flight (--max-bytes-in-flight)");
-  }
-  return absl::OkStatus();
+  absl::Status within =
+      ShareOf(kSharedRequests,
+              {use->requests, state_.requests_in_flight, options_.max_requests_in_flight}, 1);
+  if (!within.ok()) return within;
+  return ShareOf(kSharedBytes, {use->bytes, state_.bytes_in_flight, options_.max_bytes_in_flight},
+                 held.payload + held.results);
 }
 
-absl::Status AdmissionController::RefuseShare(const char* of) {
-  ++state_.refused_share;
-  return RefusalStatus(Later(), absl::StrCat("the caller holds its share of ", of));
+absl::Status AdmissionController::ShareOf(const Shared& of, const SharedUse& use,
+                                          std::int64_t more) {
+  absl::Status within = warpfold::CheckShare(of, use, more, Later());
+  if (!within.ok()) ++state_.refused_share;
+  return within;
 }
 
 absl::Status AdmissionController::CheckPressure(const HeldBytes& held) {
@@ -219,9 +209,8 @@ absl::Status AdmissionController::CheckLanesLocked(const CallerUse* use) {
   const std::int64_t requests_max = options_.max_requests_in_flight;
   const std::int64_t lane_requests_max = requests_max - requests_max / 4;
   if (state_.lane_requests < lane_requests_max) {
-    const bool is_beyond = use != nullptr && IsBeyondShare(use->lane_requests, 1, lane_requests_max,
-                                                           state_.lane_requests);
-    return is_beyond ? RefuseShare("requests in flight that need a lane") : absl::OkStatus();
+    if (use == nullptr) return absl::OkStatus();
+    return ShareOf(kSharedLanes, {use->lane_requests, state_.lane_requests, lane_requests_max}, 1);
   }
   ++state_.refused_lanes;
   return RefusalStatus(Later(),

@@ -16,9 +16,8 @@
 // only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
 // retried after the delay it names, the second never fits.
 //
-// Where callers are told apart, each holds no more places, lanes and bytes than are left: a caller
-// alone half of each, and with two that ask for all a third is left for others. CallerUse counts
-// what it holds, and outlives the tickets.
+// Where callers are told apart, each holds no more places, lanes and bytes than are left
+// (caller_share.h). CallerUse counts what it holds, and outlives the tickets.
 //
 // Safe from any thread. Tickets give back what they hold in their destructor and must not outlive
 // the controller.
@@ -37,6 +36,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/core/admission/connections.h"
 #include "server/core/base/caller.h"
+#include "server/core/base/caller_share.h"
 #include "server/core/base/refusal.h"
 #include "server/core/base/sojourn.h"
 
@@ -241,7 +241,9 @@ class AdmissionController {
   // Whether a caller stays within its share with another request that holds `held`.
   absl::Status CheckShare(const HeldBytes& held, const CallerUse* use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status RefuseShare(const char* of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of one thing; counts it if it is refused.
+  absl::Status ShareOf(const Shared& of, const SharedUse& use, std::int64_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPressure(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

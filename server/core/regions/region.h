@@ -37,6 +37,7 @@ struct RegionName {
 
 // Unchanged from its registration to its end.
 struct Region {
+  std::string owner;
   RegionKind kind = RegionKind::kSystem;
   std::int64_t size_bytes = 0;
   // kSystem

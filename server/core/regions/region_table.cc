@@ -28,7 +28,7 @@ RegionTable::RegionTable(const std::vector<std::unique_ptr<Executor>>& executors
 }
 
 absl::Status RegionTable::CheckOffer(const RegionName& name, RegionKind kind,
-                                     std::int64_t size_bytes) {
+                                     std::int64_t size_bytes) const {
   const bool is_system = kind == RegionKind::kSystem;
   if (is_system ? limits_.shared_prefix.empty() : limits_.cuda_bytes_max == 0) {
     return FieldStatus(is_system ? Field::kKey : Field::kHandle,
@@ -43,17 +43,20 @@ absl::Status RegionTable::CheckOffer(const RegionName& name, RegionKind kind,
     return FieldStatus(Field::kName,
                        absl::AlreadyExistsError("a region of that name is registered"));
   }
-  const std::int64_t bytes_max = is_system ? limits_.shared_bytes_max : limits_.cuda_bytes_max;
-  if (size_bytes > bytes_max) {
-    return FieldStatus(
-        Field::kSizeBytes,
-        RefusalStatus(NeverFits{}, absl::StrCat(size_bytes, " are above the limit of such memory, ",
-                                                bytes_max)));
-  }
+  if (size_bytes <= BytesMax(kind)) return absl::OkStatus();
+  return FieldStatus(
+      Field::kSizeBytes,
+      RefusalStatus(NeverFits{}, absl::StrCat(size_bytes, " are above the limit of such memory, ",
+                                              BytesMax(kind))));
+}
+
+absl::Status RegionTable::CheckRoom(RegionKind kind, std::int64_t size_bytes) {
   std::int64_t regions = 0;
-  for (const RegionCount& count : counts_.open) regions += count.regions;
-  const std::int64_t bytes = counts_.of(kind).bytes;
-  if (regions < limits_.regions_max && size_bytes <= bytes_max - bytes) return absl::OkStatus();
+  for (const Holdings& held : held_) regions += held.all().count;
+  const std::int64_t bytes_max = BytesMax(kind);
+  if (regions < limits_.regions_max && size_bytes <= bytes_max - HeldOf(kind).all().bytes) {
+    return absl::OkStatus();
+  }
   ++counts_.refused;
   // Not how many are held: other callers hold them.
   return RefusalStatus(RetryLater{limits_.retry_delay},
@@ -61,29 +64,49 @@ absl::Status RegionTable::CheckOffer(const RegionName& name, RegionKind kind,
                                     " regions and ", bytes_max, " bytes are left"));
 }
 
+absl::Status RegionTable::CheckOwnersShare(const std::string& owner, RegionKind kind,
+                                           std::int64_t size_bytes) {
+  if (owner.empty()) return absl::OkStatus();  // everyone's
+  const RetryLater later{limits_.retry_delay};
+  SharedUse regions{.max = limits_.regions_max};
+  for (const Holdings& held : held_) {
+    regions.held += held.Of(owner).count;
+    regions.held_by_all += held.all().count;
+  }
+  absl::Status share = CheckShare(kSharedRegions, regions, 1, later);
+  if (share.ok()) {
+    const Holdings& held = HeldOf(kind);
+    share = CheckShare(kind == RegionKind::kSystem ? kSharedSystemBytes : kSharedCudaBytes,
+                       {held.Of(owner).bytes, held.all().bytes, BytesMax(kind)}, size_bytes, later);
+  }
+  if (!share.ok()) ++counts_.refused_share;
+  return share;
+}
+
 absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const RegionName& name,
                                                              RegionKind kind,
                                                              std::int64_t size_bytes) {
   auto region = std::make_unique<Region>();
+  region->owner = name.owner;
   region->kind = kind;
   region->size_bytes = size_bytes;
   absl::MutexLock lock(&mutex_);
-  if (absl::Status status = CheckOffer(name, kind, size_bytes); !status.ok()) return status;
-  RegionCount& count = counts_.of(kind);
-  ++count.regions;
-  count.bytes += size_bytes;
+  absl::Status status = CheckOffer(name, kind, size_bytes);
+  if (status.ok()) status = CheckRoom(kind, size_bytes);
+  if (status.ok()) status = CheckOwnersShare(name.owner, kind, size_bytes);
+  if (!status.ok()) return status;
+  HeldOf(kind).Add(name.owner, size_bytes);
   regions_[name] = nullptr;
   return region;
 }
 
 void RegionTable::Close(Region* region) {
+  const std::string owner = region->owner;
   const RegionKind kind = region->kind;
   const std::int64_t size_bytes = region->size_bytes;
   delete region;
   absl::MutexLock lock(&mutex_);
-  RegionCount& count = counts_.of(kind);
-  --count.regions;
-  count.bytes -= size_bytes;
+  HeldOf(kind).Remove(owner, size_bytes);
 }
 
 absl::Status RegionTable::OpenShared(Region& region, const std::string& key,
@@ -248,7 +271,11 @@ std::vector<RegionReport> RegionTable::List(const Caller& caller) const {
 
 RegionTableState RegionTable::state() const {
   absl::MutexLock lock(&mutex_);
-  return counts_;
+  RegionTableState state = counts_;
+  for (std::size_t kind = 0; kind < held_.size(); ++kind) {
+    state.open[kind] = {held_[kind].all().count, held_[kind].all().bytes};
+  }
+  return state;
 }
 
 }  // namespace warpfold

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/base/caller.h"
+#include "server/core/base/caller_share.h"
 #include "server/core/base/limits.h"
 #include "server/core/regions/closing_thread.h"
 #include "server/core/regions/region.h"
@@ -39,6 +40,7 @@ struct RegionCount {
 struct RegionTableState {
   std::array<RegionCount, kRegionKindCount> open;  // by RegionKind
   std::uint64_t refused = 0;                       // so far, for want of room
+  std::uint64_t refused_share = 0;                 // so far, as their owner's share was held
 
   const RegionCount& of(RegionKind kind) const { return open[static_cast<std::size_t>(kind)]; }
   RegionCount& of(RegionKind kind) { return open[static_cast<std::size_t>(kind)]; }
@@ -107,8 +109,19 @@ class RegionTable {
   // A region that `open` opens, under its name once that is done.
   absl::Status Add(const RegionName& name, RegionKind kind, std::int64_t size_bytes,
                    const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CheckOffer(const RegionName& name, RegionKind kind, std::int64_t size_bytes)
+  absl::Status CheckOffer(const RegionName& name, RegionKind kind, std::int64_t size_bytes) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // What an offer that is one is refused for now; counts it then.
+  absl::Status CheckRoom(RegionKind kind, std::int64_t size_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckOwnersShare(const std::string& owner, RegionKind kind, std::int64_t size_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t BytesMax(RegionKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return kind == RegionKind::kSystem ? limits_.shared_bytes_max : limits_.cuda_bytes_max;
+  }
+  Holdings& HeldOf(RegionKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return held_[static_cast<std::size_t>(kind)];
+  }
   // One that is counted until it is closed; its name is taken, and nobody finds it yet.
   absl::StatusOr<std::unique_ptr<Region>> Reserve(const RegionName& name, RegionKind kind,
                                                   std::int64_t size_bytes)
@@ -123,7 +136,8 @@ class RegionTable {
   std::vector<Executor*> executors_;  // unchanged from the start
   mutable absl::Mutex mutex_;
   RegionLimits limits_ ABSL_GUARDED_BY(mutex_);
-  RegionTableState counts_ ABSL_GUARDED_BY(mutex_);
+  RegionTableState counts_ ABSL_GUARDED_BY(mutex_);                      // all but `open`
+  std::array<Holdings, kRegionKindCount> held_ ABSL_GUARDED_BY(mutex_);  // by RegionKind
   ClosingThread closing_;  // after what it uses, before what it closes
   std::map<RegionName, SharedRegion> regions_ ABSL_GUARDED_BY(mutex_);  // null: being registered
 };

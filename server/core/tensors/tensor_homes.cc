@@ -60,8 +60,8 @@ absl::Status TensorHomes::CheckFits(const TensorShape& shape, const ResidentLimi
                        left.size(), " devices")));
 }
 
-absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape& shape,
-                                                              const ResidentLimits& limits) {
+absl::StatusOr<std::vector<TensorPlace>> TensorHomes::FindRoom(const TensorShape& shape,
+                                                               const ResidentLimits& limits) const {
   const std::vector<std::size_t> left = Left();
   if (left.empty()) return absl::UnavailableError("every device is lost");
   const auto fits = [this, &limits](const TensorPlace& place) {
@@ -73,7 +73,18 @@ absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape&
     return absl::ResourceExhaustedError(
         absl::StrCat("too few of the ", limits.bytes_max, " bytes on each device are left"));
   }
-  for (const TensorPlace& place : places) homes_[place.home].bytes += place.size_bytes;
+  return places;
+}
+
+absl::Status TensorHomes::CheckRoom(const TensorShape& shape, const ResidentLimits& limits) const {
+  return FindRoom(shape, limits).status();
+}
+
+absl::StatusOr<std::vector<TensorPlace>> TensorHomes::Reserve(const TensorShape& shape,
+                                                              const ResidentLimits& limits) {
+  absl::StatusOr<std::vector<TensorPlace>> places = FindRoom(shape, limits);
+  if (!places.ok()) return places;
+  for (const TensorPlace& place : *places) homes_[place.home].bytes += place.size_bytes;
   return places;
 }
 

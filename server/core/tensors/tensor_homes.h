@@ -34,8 +34,12 @@ class TensorHomes {
   // Whether it would fit if no other tensor was there. RESOURCE_EXHAUSTED that never fits.
   absl::Status CheckFits(const TensorShape& shape, const ResidentLimits& limits) const;
 
-  // Counts the tensor where it fits, and says where that is: in order, all of its bytes.
-  // RESOURCE_EXHAUSTED, without a kind: there is no room. UNAVAILABLE: no device is left.
+  // Whether it fits now. RESOURCE_EXHAUSTED, without a kind: there is no room. UNAVAILABLE: no
+  // device is left.
+  absl::Status CheckRoom(const TensorShape& shape, const ResidentLimits& limits) const;
+
+  // Counts the tensor where it fits, and says where that is: in order, all of its bytes. As
+  // CheckRoom.
   absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape,
                                                    const ResidentLimits& limits);
   void Unreserve(const std::vector<TensorPlace>& places);
@@ -43,6 +47,7 @@ class TensorHomes {
   // Puts nothing there any more.
   void Lose(const DeviceInfo& device);
   bool AreAllLeft(const std::vector<TensorPlace>& places) const;
+  std::int64_t left() const { return static_cast<std::int64_t>(Left().size()); }
 
  private:
   struct Home {
@@ -53,6 +58,8 @@ class TensorHomes {
 
   // Those not lost, the emptiest first.
   std::vector<std::size_t> Left() const;
+  absl::StatusOr<std::vector<TensorPlace>> FindRoom(const TensorShape& shape,
+                                                    const ResidentLimits& limits) const;
   // Of the layouts over `left`, from the one over the most of them on, the first of which `fits`
   // says so of each place; none otherwise.
   template <typename Fits>

@@ -67,48 +67,36 @@ bool HasRoomFor(const ResidentTensor& tensor, const ByteRange& range) {
 
 TensorTable::TensorTable(const std::vector<std::unique_ptr<Executor>>& executors,
                          const ResidentLimits& limits, Clock clock)
-    : clock_(std::move(clock)), limits_(limits), homes_(executors) {}
+    : clock_(std::move(clock)), limits_(limits), room_(executors) {}
 
-absl::StatusOr<std::vector<TensorPlace>> TensorTable::Reserve(const TensorShape& shape) {
-  absl::StatusOr<std::vector<TensorPlace>> places =
-      absl::ResourceExhaustedError(absl::StrCat(limits_.tensors_max, " tensors"));
-  if (reserved_ < limits_.tensors_max) places = homes_.Reserve(shape, limits_);
-  if (places.ok()) ++reserved_;
-  return places;
-}
-
-void TensorTable::Unreserve(const std::vector<TensorPlace>& places) {
-  homes_.Unreserve(places);
-  --reserved_;
-}
-
-std::vector<TensorTable::SharedTensor> TensorTable::MakeRoom(const TensorShape& shape) {
+std::vector<TensorTable::SharedTensor> TensorTable::Unused() const {
   std::vector<SharedTensor> unused;
-  TensorHomes after = homes_;
   const auto now = clock_();
-  const ResidentLimits limits = limits_;
-  const std::int64_t reserved = reserved_;
   for (const auto& [id, tensor] : tensors_) {
-    if (tensor->in_use() || now - tensor->last_use < limits.ttl) continue;
-    unused.push_back(tensor);
-    after.Unreserve(tensor->places);
+    if (!tensor->in_use() && now - tensor->last_use >= limits_.ttl) unused.push_back(tensor);
   }
-  const auto fits_without = [&](std::size_t count, TensorHomes homes) {
-    return reserved - static_cast<std::int64_t>(count) < limits.tensors_max &&
-           homes.Reserve(shape, limits).ok();
-  };
-  if (unused.empty() || !fits_without(unused.size(), after)) return {};
   std::stable_sort(unused.begin(), unused.end(), [](const SharedTensor& a, const SharedTensor& b) {
     return a->last_use < b->last_use;
   });
-  std::size_t count = 0;
-  for (after = homes_; !fits_without(count, after); ++count) after.Unreserve(unused[count]->places);
-  unused.resize(count);
-  for (const SharedTensor& tensor : unused) {
+  return unused;
+}
+
+absl::StatusOr<std::vector<TensorPlace>> TensorTable::Reserve(const TensorRoom::Asked& asked,
+                                                              std::vector<SharedTensor>& gone) {
+  using Lack = TensorRoom::Plan::Lack;
+  TensorRoom::Plan plan = room_.PlanFor(asked, {});
+  if (plan.lack != Lack::kNothing) plan = room_.PlanFor(asked, Unused());
+  if (plan.lack != Lack::kNothing) {
+    ++(plan.lack == Lack::kShare ? counts_.refused_share : counts_.refused);
+    return plan.why;
+  }
+  if (plan.ends.empty()) return room_.Take(asked);
+  for (const SharedTensor& tensor : plan.ends) {
     tensors_.erase(tensor->id);
     NoteEnd(*tensor, TensorEnd::kMadeRoom);
   }
-  return unused;
+  gone = std::move(plan.ends);
+  return std::vector<TensorPlace>();
 }
 
 absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
@@ -128,8 +116,9 @@ absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
 }
 
 // A tensor at its homes, its memory taken; nobody else knows it yet.
-absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
+absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, TensorShape shape) {
   auto tensor = std::make_shared<ResidentTensor>();
+  tensor->access = std::move(access);
   tensor->shape = std::move(shape);
   absl::StatusOr<std::vector<TensorPlace>> places;
   std::vector<SharedTensor> gone;
@@ -137,18 +126,15 @@ absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(TensorShape shape) {
     for (const SharedTensor& other : gone) Free(*other);
     gone.clear();
     absl::MutexLock lock(&mutex_);
-    places = Reserve(tensor->shape);
-    if (absl::IsResourceExhausted(places.status())) gone = MakeRoom(tensor->shape);
+    places = Reserve({tensor->access.owner, tensor->shape, limits_}, gone);
   } while (!gone.empty());
-  absl::Status made = places.status();
-  if (made.ok()) {
-    tensor->places = *std::move(places);
-    made = TakeMemory(*tensor);
-    if (made.ok()) return tensor;
-    tensor->memory.clear();  // calls to the devices: without the lock
-  }
+  if (!places.ok()) return places.status();
+  tensor->places = *std::move(places);
+  const absl::Status made = TakeMemory(*tensor);
+  if (made.ok()) return tensor;
+  tensor->memory.clear();  // calls to the devices: without the lock
   absl::MutexLock lock(&mutex_);
-  if (!tensor->places.empty()) Unreserve(tensor->places);
+  room_.GiveBack(tensor->access.owner, tensor->places);
   if (!absl::IsResourceExhausted(made)) return made;
   ++counts_.refused;
   return RefusalStatus(RetryLater{limits_.retry_delay},
@@ -161,22 +147,21 @@ absl::StatusOr<TensorTable::Created> TensorTable::Create(Access access, TensorSh
   {
     absl::MutexLock lock(&mutex_);
     absl::Status status = CheckTtl(ttl, limits_);
-    if (status.ok()) status = homes_.CheckFits(shape, limits_);
+    if (status.ok()) status = room_.homes().CheckFits(shape, limits_);
     if (!status.ok()) return status;
     if (ttl == milliseconds(0)) ttl = limits_.ttl;
   }
   absl::StatusOr<std::string> id = MakeId();
   if (!id.ok()) return id.status();
-  absl::StatusOr<SharedTensor> made = Make(std::move(shape));
+  absl::StatusOr<SharedTensor> made = Make(std::move(access), std::move(shape));
   if (!made.ok()) return made.status();
   ResidentTensor& tensor = **made;
   tensor.id = *id;
-  tensor.access = std::move(access);
   tensor.ttl = ttl;
   tensor.last_use = clock_();
   absl::MutexLock lock(&mutex_);
-  if (!homes_.AreAllLeft(tensor.places)) {  // meanwhile
-    Unreserve(tensor.places);
+  if (!room_.homes().AreAllLeft(tensor.places)) {  // meanwhile
+    room_.GiveBack(tensor.access.owner, tensor.places);
     return absl::UnavailableError("the device was lost");
   }
   tensors_[*id] = *std::move(made);
@@ -276,7 +261,7 @@ void TensorTable::Free(ResidentTensor& tensor) {
   absl::MutexLock lock(&mutex_);
   --counts_.ending.tensors;
   counts_.ending.bytes -= tensor.shape.size_bytes;
-  Unreserve(tensor.places);
+  room_.GiveBack(tensor.access.owner, tensor.places);
 }
 
 template <typename Predicate>
@@ -305,7 +290,7 @@ void TensorTable::Sweep() {
 void TensorTable::DropDevice(const DeviceInfo& device) {
   {
     absl::MutexLock lock(&mutex_);
-    homes_.Lose(device);
+    room_.Lose(device);
   }
   EndAll(TensorEnd::kDeviceLost, [&device](const ResidentTensor& tensor) {
     return std::any_of(tensor.shards.begin(), tensor.shards.end(),

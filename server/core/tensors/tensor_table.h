@@ -29,8 +29,8 @@
 #include "server/core/base/caller.h"
 #include "server/core/base/cancel_token.h"
 #include "server/core/base/limits.h"
-#include "server/core/tensors/tensor_homes.h"
 #include "server/core/tensors/tensor_lease.h"
+#include "server/core/tensors/tensor_room.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -52,6 +52,7 @@ struct TensorTableState {
   std::int64_t writes = 0;
   std::array<std::uint64_t, kTensorEndCount> ended{};  // so far, by TensorEnd
   std::uint64_t refused = 0;                           // so far, for want of room
+  std::uint64_t refused_share = 0;                     // so far, as their owner's share was held
 };
 
 // A tensor as ListTensors tells of it.
@@ -82,8 +83,9 @@ class TensorTable {
   };
   // Takes memory on the device that has the most room, or on several (tensor_homes.h). Where none
   // has, tensors that nobody has used for the default ttl end, the longest unused first, if that
-  // makes room. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED,
-  // with a delay or never fitting; UNAVAILABLE: no device is left.
+  // makes room; where the owner holds its share (caller_share.h), such tensors of its own. A `ttl`
+  // of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a delay or never
+  // fitting; UNAVAILABLE: no device is left.
   absl::StatusOr<Created> Create(Access access, TensorShape shape, std::chrono::milliseconds ttl)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -121,17 +123,17 @@ class TensorTable {
   friend class TensorWriteLease;
   using SharedTensor = std::shared_ptr<ResidentTensor>;
 
-  // Counts one tensor and its bytes where they fit, and says where.
-  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape)
+  // Counts a tensor and its bytes where they fit, and says where; counts it, too, if it is refused.
+  // Where others have to end for it notes that in `gone`, for the caller to Free them and to try
+  // again.
+  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorRoom::Asked& asked,
+                                                   std::vector<SharedTensor>& gone)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Unreserve(const std::vector<TensorPlace>& places) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes the end of those that have to go for `shape` to fit, for the caller to Free. None: it
-  // does not fit even so.
-  std::vector<SharedTensor> MakeRoom(const TensorShape& shape)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those that may end for want of room, the longest unused first.
+  std::vector<SharedTensor> Unused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the devices of its places.
   absl::Status TakeMemory(ResidentTensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<SharedTensor> Make(TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<SharedTensor> Make(Access access, TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);
   // NOT_FOUND, too, of what the caller may not do with it.
   using May = bool (Access::*)(const Caller& caller) const;
   absl::StatusOr<SharedTensor> Find(const std::string& id, const Caller& caller, May may) const
@@ -154,10 +156,9 @@ class TensorTable {
   const Clock clock_;
   mutable absl::Mutex mutex_;
   ResidentLimits limits_ ABSL_GUARDED_BY(mutex_);
-  TensorHomes homes_ ABSL_GUARDED_BY(mutex_);
+  TensorRoom room_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, SharedTensor> tensors_ ABSL_GUARDED_BY(mutex_);  // by id
-  std::int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // tensors being made, there, or ending
-  TensorTableState counts_ ABSL_GUARDED_BY(mutex_);    // all but `incomplete` and `complete`
+  TensorTableState counts_ ABSL_GUARDED_BY(mutex_);  // all but `incomplete` and `complete`
 };
 
 }  // namespace warpfold

@@ -1,0 +1,43 @@
+#include "server/core/base/caller_share.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace warpfold {
+namespace {
+
+// Source: dynamic queue thresholds (A. Choudhury, E. Hahne, IEEE/ACM Transactions on Networking 6,
+// 1998).
+bool IsBeyondShare(const SharedUse& use, std::int64_t more) {
+  return use.held > 0 && use.held + more > use.max - use.held_by_all - more;
+}
+
+std::string Option(const Shared& of) {
+  return *of.option == '\0' ? "" : absl::StrCat(" (--", of.option, ")");
+}
+
+}  // namespace
+
+absl::Status CheckShare(const Shared& of, const SharedUse& use, std::int64_t more,
+                        const RetryLater& later) {
+  if (!IsBeyondShare(use, more)) return absl::OkStatus();
+  return RefusalStatus(later, absl::StrCat("the caller holds its share of ", of.name, Option(of)));
+}
+
+Holding Holdings::Of(const std::string& owner) const {
+  const auto found = by_owner_.find(owner);
+  return found == by_owner_.end() ? Holding() : found->second;
+}
+
+void Holdings::Add(const std::string& owner, std::int64_t bytes) {
+  by_owner_[owner] += {1, bytes};
+  all_ += {1, bytes};
+}
+
+void Holdings::Remove(const std::string& owner, std::int64_t bytes) {
+  const auto found = by_owner_.find(owner);
+  found->second -= {1, bytes};
+  if (found->second.count == 0) by_owner_.erase(found);
+  all_ -= {1, bytes};
+}
+
+}  // namespace warpfold

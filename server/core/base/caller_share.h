@@ -1,0 +1,80 @@
+// What one caller may hold of what all share: no more than is left then, so that there is always
+// room for another. Alone it has half, and beside another who asks for all a third.
+//
+// Step of a request: 2, decide. Plain values for their owner's lock.
+#ifndef WARPFOLD_SERVER_CORE_BASE_CALLER_SHARE_H_
+#define WARPFOLD_SERVER_CORE_BASE_CALLER_SHARE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "server/core/base/refusal.h"
+
+namespace warpfold {
+
+// What callers share of the server, as its refusals name it.
+struct Shared {
+  const char* name;
+  const char* option;  // its limit; empty: another limit's part
+};
+inline constexpr Shared kSharedRequests = {"requests in flight", "max-requests-in-flight"};
+inline constexpr Shared kSharedLanes = {"requests in flight that need a lane", ""};
+inline constexpr Shared kSharedBytes = {"bytes in flight", "max-bytes-in-flight"};
+inline constexpr Shared kSharedTensors = {"resident tensors", "max-resident-tensors"};
+inline constexpr Shared kSharedTensorBytes = {"resident bytes", "max-resident-bytes"};
+inline constexpr Shared kSharedRegions = {"regions", "max-memory-regions"};
+inline constexpr Shared kSharedSystemBytes = {"shared memory", "max-shared-memory-bytes"};
+inline constexpr Shared kSharedCudaBytes = {"memory on GPUs", "max-cuda-memory-bytes"};
+
+// How much of it one caller, and all of them with it, hold.
+struct SharedUse {
+  std::int64_t held = 0;
+  std::int64_t held_by_all = 0;
+  std::int64_t max = 0;  // that all may hold
+};
+
+// Whether the caller may hold `more`. RESOURCE_EXHAUSTED with `later`: it holds its share. What is
+// its only one it may have.
+absl::Status CheckShare(const Shared& of, const SharedUse& use, std::int64_t more,
+                        const RetryLater& later);
+
+// Things of callers that are counted, with their bytes.
+struct Holding {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+
+  Holding& operator+=(const Holding& other) {
+    count += other.count;
+    bytes += other.bytes;
+    return *this;
+  }
+  Holding& operator-=(const Holding& other) {
+    count -= other.count;
+    bytes -= other.bytes;
+    return *this;
+  }
+};
+
+// What each caller holds, by its name. Who holds nothing is not in it.
+class Holdings {
+ public:
+  Holding Of(const std::string& owner) const;
+  const Holding& all() const { return all_; }
+  std::size_t owners() const { return by_owner_.size(); }
+
+  // One thing of so many bytes.
+  void Add(const std::string& owner, std::int64_t bytes);
+  // REQUIRES: it was added.
+  void Remove(const std::string& owner, std::int64_t bytes);
+
+ private:
+  absl::flat_hash_map<std::string, Holding> by_owner_;
+  Holding all_;
+};
+
+}  // namespace warpfold
+
+#endif  // WARPFOLD_SERVER_CORE_BASE_CALLER_SHARE_H_
