@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/option_text.h"
 #include "server/system/regular_file.h"
 
 namespace warpfold {
@@ -57,7 +58,7 @@ absl::StatusOr<CallerTable> ReadCallers(const std::string& path,
   if (!text.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("callers-file: ", text.status().message()));
   }
-  absl::StatusOr<CallerTable> callers = CallerTable::Parse(*text, NamesOf(addresses));
+  absl::StatusOr<CallerTable> callers = CallerTable::Parse(*text, NamesOf(addresses), ReadSize);
   if (callers.ok()) return callers;
   return absl::InvalidArgumentError(
       absl::StrCat("callers-file: ", path, ": ", callers.status().message()));

@@ -112,16 +112,20 @@ std::string SizeToNumber(const std::string& text) {
   }
 }
 
-std::string ReadNumber(const ConfigOption& option, std::string& text) {
-  const std::string number = InBytes(option) ? SizeToNumber(text) : text;
+std::optional<std::int64_t> ReadWhole(const std::string& text) {
   std::int64_t value = 0;
-  if (!absl::SimpleAtoi(number, &value)) {
+  return absl::SimpleAtoi(text, &value) ? std::optional(value) : std::nullopt;
+}
+
+std::string ReadNumber(const ConfigOption& option, std::string& text) {
+  const std::optional<std::int64_t> value = InBytes(option) ? ReadSize(text) : ReadWhole(text);
+  if (!value.has_value()) {
     return absl::StrCat("'", text, "' is no ",
                         InBytes(option) ? "size: a whole number of bytes, or of KiB, MiB, GiB, TiB"
                                         : "whole number");
   }
-  text = absl::StrCat(value);
-  return RangeProblem(option, value);
+  text = absl::StrCat(*value);
+  return RangeProblem(option, *value);
 }
 
 template <typename Enum>
@@ -133,6 +137,10 @@ std::string ReadChoice(const Choices<Enum>& choices, const std::string& names, s
 }
 
 }  // namespace
+
+std::optional<std::int64_t> ReadSize(const std::string& text) {
+  return ReadWhole(SizeToNumber(text));
+}
 
 std::string ReadText(const ConfigOption& option, std::string& text) {
   return VisitField(option, [&](auto field) -> std::string {

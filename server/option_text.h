@@ -5,6 +5,8 @@
 #ifndef WARPFOLD_SERVER_OPTION_TEXT_H_
 #define WARPFOLD_SERVER_OPTION_TEXT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "server/config.h"
@@ -15,6 +17,9 @@ namespace warpfold {
 // Turns `text`, as a person writes the option's value ("4MiB", "cuda"), into the number that CLI11
 // converts. Returns what is wrong with it, "'4XB' is no size: ..."; empty: nothing.
 std::string ReadText(const ConfigOption& option, std::string& text);
+
+// "4MiB" as 4194304: how sizes of options, and of the file of callers, are read. None: no size.
+std::optional<std::int64_t> ReadSize(const std::string& text);
 
 // As a person writes it: "4MiB" for 4194304.
 std::string ValueText(const ConfigOption& option, const Config& config);

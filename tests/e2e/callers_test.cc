@@ -1,4 +1,5 @@
 // Callers of one server that want all of it: each holds its share of what is resident.
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,14 @@ class CallersTest : public ::testing::Test {
     while (Create(token).ok()) ++count;
     return count;
   }
+  // Sends SIGHUP and waits until its `result` is counted.
+  void Reload(const std::string& result) const {
+    const std::string series =
+        absl::StrCat("warpfold_config_reloads_total{result=\"", result, "\"}");
+    const double before = Metric(series);
+    server_->Signal(SIGHUP);
+    ASSERT_EQ(AwaitMetric(server_->metrics_port(), series, before + 1), before + 1);
+  }
   double Metric(const std::string& series) const {
     return MetricValue(MetricsPage(server_->metrics_port()), series);
   }
@@ -70,6 +79,37 @@ TEST_F(CallersTest, OneCallerLeavesTensorsToAnother) {
   EXPECT_EQ(Fill(kModest), 4);
   EXPECT_EQ(Metric("warpfold_admission_refusals_total{reason=\"caller_share\"}"), 3);
   EXPECT_EQ(Metric("warpfold_admission_refusals_total{reason=\"resident\"}"), 0);
+}
+
+TEST_F(CallersTest, AQuotaTakesThePlaceOfTheShare) {
+  WriteCallers("max-resident-bytes=12KiB");
+  Start({"--max-resident-bytes=16KiB"});
+  EXPECT_EQ(Fill(kGreedy), 12);
+  EXPECT_EQ(Create(kGreedy).error_message(),
+            "the caller holds its quota of resident bytes (max-resident-bytes in the callers' "
+            "file)");
+  EXPECT_EQ(Fill(kModest), 2) << "a share of what is left";
+  // A file that is wrong changes nothing.
+  WriteCallers("max-resident-bytes=14TB");
+  Reload("ok");
+  WriteCallers("max-resident-bytes=lots");
+  Reload("refused");
+  EXPECT_TRUE(Create(kGreedy).ok());
+  WriteCallers("max-resident-bytes=1KiB");
+  Reload("ok");
+  EXPECT_EQ(Create(kGreedy).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(CallersTest, AQuotaThatIsNoneEndsTheStart) {
+  WriteCallers("max-resident-bytes=lots");
+  std::string errors;
+  EXPECT_EQ(RunServerBinary({"--callers-file=" + folder_.Path("callers"),
+                             "--listen-address=127.0.0.1:0", "--metrics-address=none"},
+                            &errors),
+            1);
+  EXPECT_NE(errors.find("callers: line 1: max-resident-bytes: is no size"), std::string::npos)
+      << errors;
+  EXPECT_EQ(errors.find("lots"), std::string::npos) << errors;
 }
 
 }  // namespace

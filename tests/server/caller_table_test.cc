@@ -87,7 +87,10 @@ TEST(CallerTableTest, ChangesAreToldByName) {
            {token + scopes, absl::StrCat(token, " certificate=a", scopes)},
            {absl::StrCat(token, " certificate=a", scopes),
             absl::StrCat(token, " certificate=b", scopes)},
-           {absl::StrCat(token, " listener=unix:/run/a", scopes), token + scopes}}) {
+           {absl::StrCat(token, " listener=unix:/run/a", scopes), token + scopes},
+           {token + scopes, absl::StrCat(token, scopes, " max-regions=3")},
+           {absl::StrCat(token, scopes, " max-regions=3"),
+            absl::StrCat(token, scopes, " max-regions=4")}}) {
     EXPECT_EQ(changes(line("c", before), line("c", after)), "+ - *c") << before << " " << after;
   }
   // Who takes another's token has changed, as has who had it.
@@ -150,6 +153,40 @@ TEST(CallerTableTest, ACallersUseOutlivesItsLine) {
   EXPECT_EQ(after.OfToken(kToken)->use, before.OfToken(kOther)->use) << "b's, by another token";
 }
 
+TEST(CallerTableTest, ReadsQuotas) {
+  const auto size = [](const std::string& text) {
+    return text == "a lot" || text == "8GiB" ? std::optional(std::int64_t{8} << 30)
+                                             : ReadWholeNumber(text);
+  };
+  const absl::StatusOr<CallerTable> table = CallerTable::Parse(
+      "caller=a certificate=a scopes=reduce max-resident-bytes=8GiB max-resident-tensors=100 "
+      "max-regions=32 max-requests-in-flight=5 max-bytes-in-flight=1000\n"
+      "caller=b certificate=b scopes=reduce max-regions=1",
+      {}, size);
+  ASSERT_TRUE(table.ok()) << table.status();
+  const Caller& a = *table->OfCertificate("a");
+  EXPECT_EQ(a.quotas, (CallerQuotas{.requests = 5,
+                                    .bytes = 1000,
+                                    .resident_tensors = 100,
+                                    .resident_bytes = std::int64_t{8} << 30,
+                                    .regions = 32}));
+  EXPECT_EQ(a.use->QuotaOfRequests(), 5);
+  EXPECT_EQ(a.use->QuotaOfBytes(), 1000);
+  EXPECT_EQ(table->OfCertificate("b")->quotas, CallerQuotas{.regions = 1});
+  EXPECT_EQ(table->OfCertificate("b")->use->QuotaOfRequests(), std::nullopt);
+}
+
+TEST(CallerTableTest, ANewQuotaHoldsForCallsOfBefore) {
+  const std::string line = "caller=a certificate=a scopes=reduce ";
+  const CallerTable before = Parsed(line + "max-requests-in-flight=5 max-bytes-in-flight=7");
+  CallerTable after = Parsed(line + "max-requests-in-flight=6");
+  after.KeepUse(before);
+  const CallerUse& use = *before.OfCertificate("a")->use;
+  EXPECT_EQ(&use, after.OfCertificate("a")->use.get());
+  EXPECT_EQ(use.QuotaOfRequests(), 6);
+  EXPECT_EQ(use.QuotaOfBytes(), std::nullopt);
+}
+
 TEST(CallerTableTest, NamesTheLineThatIsWrong) {
   const std::string hash = HexOf(kToken);
   const std::string good = absl::StrCat("caller=a token-sha256=", hash, " scopes=reduce\n");
@@ -200,6 +237,22 @@ TEST(CallerTableTest, NamesTheLineThatIsWrong) {
        "line 1: token-sha256: is no SHA-256"},
       {absl::StrCat("caller=a scopes=reduce token-sha256=", hash, ","),
        "line 1: token-sha256: is no SHA-256"},
+      {absl::StrCat("caller=a scopes=reduce max-regions=", kToken),
+       "line 1: max-regions: is no whole number of 1 or more"},
+      {absl::StrCat("caller=a scopes=reduce max-resident-bytes=", kToken),
+       "line 1: max-resident-bytes: is no size of 1 byte or more: a whole number of bytes, or of "
+       "KiB, MiB, GiB, TiB"},
+      {"caller=a scopes=reduce max-regions=0", "line 1: max-regions: is no whole number of 1"},
+      {"caller=a scopes=reduce max-regions=-1", "line 1: max-regions: is no whole number of 1"},
+      {"caller=a scopes=reduce max-regions=", "line 1: max-regions: is no whole number of 1"},
+      {"caller=a scopes=reduce max-regions=1GiB", "line 1: max-regions: is no whole number of 1"},
+      {"caller=a scopes=reduce max-bytes-in-flight=0",
+       "line 1: max-bytes-in-flight: is no size of 1 byte or more"},
+      {"caller=a scopes=reduce max-regions=1 max-regions=1", "line 1: max-regions: is there twice"},
+      {"caller=a scopes=reduce max-tensors=1",
+       "line 1: a key is unknown: there are caller, token-sha256, certificate, listener, scopes, "
+       "max-requests-in-flight, max-bytes-in-flight, max-resident-tensors, max-resident-bytes, "
+       "max-regions"},
       {absl::StrCat("caller=a scopes=reduce ", kToken), "line 1: a word has no '='"},
       {absl::StrCat("caller=a scopes=reduce ", kToken, "=1"),
        "line 1: a key is unknown: there are"},

@@ -243,6 +243,53 @@ TEST_F(AdmissionSharesTest, ACallerHoldsAsManyLanesAsAreLeft) {
   EXPECT_EQ(greedy_.lane_requests, 0);
 }
 
+TEST_F(AdmissionSharesTest, AQuotaTakesThePlaceOfTheShare) {
+  greedy_.SetQuotas({.requests = 12, .bytes = 1200});
+  modest_.SetQuotas({.requests = 2, .bytes = 100});
+  EXPECT_EQ(Fill(&greedy_), 12);
+  EXPECT_EQ(admission_.Admit({}, &greedy_).status().message(),
+            "the caller holds its quota of requests in flight (max-requests-in-flight in the "
+            "callers' file)");
+  EXPECT_EQ(Fill(&modest_), 2);
+  EXPECT_EQ(Fill(&third_), 1) << "a share of what is left";
+  EXPECT_EQ(admission_.state().refused_share, 4U);
+  int lanes = 0;
+  for (std::size_t i = 0; i < 12; ++i) lanes += tickets_[i].TakeLane().ok() ? 1 : 0;
+  EXPECT_EQ(lanes, 12) << "with no share of the lanes";
+}
+
+TEST_F(AdmissionSharesTest, AQuotaAboveTheLimitIsTheLimit) {
+  greedy_.SetQuotas({.requests = 100, .bytes = 10'000});
+  EXPECT_EQ(Fill(&greedy_), 16);
+  EXPECT_EQ(admission_.state().refused_requests, 1U);
+  tickets_.clear();
+  EXPECT_FALSE(admission_.Admit({.payload = 1601}, &greedy_).ok());
+}
+
+TEST_F(AdmissionSharesTest, WhatIsAboveAQuotaOfBytesNeverFits) {
+  greedy_.SetQuotas({.bytes = 500});
+  const absl::Status never = admission_.Admit({.payload = 400, .results = 101}, &greedy_).status();
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(never)));
+  EXPECT_EQ(never.message(),
+            "501 are above the caller's quota of bytes in flight, 500 (max-bytes-in-flight in the "
+            "callers' file)");
+  EXPECT_EQ(admission_.state().refused_too_large, 1U);
+  EXPECT_FALSE(admission_.Expect({.payload = 501}, &greedy_).ok());
+  EXPECT_EQ(Fill(&greedy_, {.payload = 200}), 2);
+  EXPECT_EQ(admission_.Admit({.payload = 200}, &greedy_).status().message(),
+            "the caller holds its quota of bytes in flight (max-bytes-in-flight in the callers' "
+            "file)");
+  // What one that is in holds counts as well.
+  EXPECT_TRUE(tickets_[0].TryHold(100).ok());
+  const absl::Status more = tickets_[0].TryHold(1);
+  EXPECT_TRUE(std::holds_alternative<RetryLater>(*RefusalOf(more))) << more;
+  const absl::Status much = tickets_[0].TryHold(501);
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(much))) << much;
+  EXPECT_EQ(greedy_.bytes, 500);
+  greedy_.SetQuotas({});
+  EXPECT_TRUE(tickets_[0].TryHold(300).ok()) << "a share is asked for as a request comes in";
+}
+
 TEST_F(AdmissionSharesTest, AStreamIsItsCallersFromItsHeaderOn) {
   absl::StatusOr<AdmissionTicket> stream = admission_.Expect({.payload = 100}, &greedy_);
   ASSERT_TRUE(stream.ok());

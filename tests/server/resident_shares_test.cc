@@ -53,14 +53,16 @@ class TensorSharesTest : public TensorTableTest {
     limits.bytes_max = limits.tensor_bytes_max = bytes;
     table_->SetLimits(limits);
   }
-  absl::StatusOr<TensorTable::Created> Ask(const std::string& owner, std::int64_t bytes) {
-    return table_->Create({owner}, Bytes(bytes), milliseconds(5000));
+  absl::StatusOr<TensorTable::Created> Ask(const std::string& owner, std::int64_t bytes,
+                                           const CallerQuotas& quotas = {}) {
+    return table_->Create({owner}, Bytes(bytes), milliseconds(5000), quotas);
   }
   // The ids of as many as it gets.
-  std::vector<std::string> Fill(const std::string& owner, std::int64_t bytes) {
+  std::vector<std::string> Fill(const std::string& owner, std::int64_t bytes,
+                                const CallerQuotas& quotas = {}) {
     std::vector<std::string> ids;
     while (true) {
-      const absl::StatusOr<TensorTable::Created> created = Ask(owner, bytes);
+      const absl::StatusOr<TensorTable::Created> created = Ask(owner, bytes, quotas);
       if (!created.ok()) {
         EXPECT_TRUE(MayBeTriedAgain(created.status())) << created.status();
         return ids;
@@ -163,6 +165,36 @@ TEST_F(TensorSharesTest, AFullServerSaysSo) {
   EXPECT_EQ(table_->state().refused, 2U);
 }
 
+TEST_F(TensorSharesTest, AQuotaTakesThePlaceOfTheShare) {
+  const CallerQuotas large{.resident_tensors = 12, .resident_bytes = 1200};
+  EXPECT_EQ(Fill("greedy", 10, large).size(), 12U);
+  EXPECT_EQ(Ask("greedy", 10, large).status().message(),
+            "the caller holds its quota of resident tensors (max-resident-tensors in the callers' "
+            "file)");
+  const CallerQuotas small{.resident_tensors = 2};
+  EXPECT_EQ(Fill("modest", 10, small).size(), 2U);
+  EXPECT_EQ(Fill("third", 10).size(), 1U) << "a share of what is left";
+  EXPECT_EQ(table_->state().refused_share, 4U);
+}
+
+TEST_F(TensorSharesTest, AQuotaOfBytes) {
+  const CallerQuotas quotas{.resident_bytes = 1000};
+  EXPECT_EQ(Fill("greedy", 300, quotas).size(), 3U) << "two are its share";
+  EXPECT_EQ(Ask("greedy", 300, quotas).status().message(),
+            "the caller holds its quota of resident bytes (max-resident-bytes in the callers' "
+            "file)");
+  EXPECT_TRUE(Ask("greedy", 100, quotas).ok());
+  const absl::Status never = Ask("other", 1001, quotas).status();
+  EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(never)));
+  EXPECT_EQ(never.message(),
+            "tensor: 1001 are above the caller's quota of resident bytes, 1000 (max-resident-bytes "
+            "in the callers' file)");
+  // A smaller one later holds for what is made from then on.
+  EXPECT_FALSE(Ask("greedy", 1, {.resident_bytes = 10}).ok());
+  now_ += milliseconds(1000);
+  EXPECT_EQ(Fill("greedy", 5, {.resident_bytes = 10}).size(), 2U) << "unused ones of its own end";
+}
+
 class RegionSharesTest : public ::testing::Test {
  protected:
   RegionSharesTest() {
@@ -173,11 +205,13 @@ class RegionSharesTest : public ::testing::Test {
     limits_.cuda_bytes_max = 80;
     table_ = std::make_unique<RegionTable>(devices_, limits_);
   }
-  absl::Status Register(const std::string& owner, std::int64_t bytes) {
-    return table_->RegisterShared({owner, absl::StrCat("r", next_++)}, segment_.key(), 0, bytes);
+  absl::Status Register(const std::string& owner, std::int64_t bytes,
+                        const CallerQuotas& quotas = {}) {
+    return table_->RegisterShared({owner, absl::StrCat("r", next_++)}, segment_.key(), 0, bytes,
+                                  quotas);
   }
-  absl::Status RegisterCuda(const std::string& owner) {
-    return table_->RegisterCuda({owner, absl::StrCat("r", next_++)}, "8 bytes.", 0, 8);
+  absl::Status RegisterCuda(const std::string& owner, const CallerQuotas& quotas = {}) {
+    return table_->RegisterCuda({owner, absl::StrCat("r", next_++)}, "8 bytes.", 0, 8, quotas);
   }
   // How many it gets.
   template <typename Offer>
@@ -235,6 +269,16 @@ TEST_F(RegionSharesTest, ACallerHoldsAsManyBytesAsAreLeft) {
 TEST_F(RegionSharesTest, EveryoneHoldsAll) {
   EXPECT_EQ(Fill("", 100), 16);
   EXPECT_EQ(table_->state().refused_share, 0U);
+}
+
+TEST_F(RegionSharesTest, AQuotaTakesThePlaceOfTheShare) {
+  const CallerQuotas large{.regions = 10};
+  EXPECT_EQ(Fill([&] { return Register("greedy", 8, large); }), 10);
+  for (const absl::Status& status : {Register("greedy", 8, large), RegisterCuda("greedy", large)}) {
+    EXPECT_EQ(status.message(),
+              "the caller holds its quota of regions (max-regions in the callers' file)");
+  }
+  EXPECT_EQ(Fill([&] { return RegisterCuda("modest", {.regions = 1}); }), 1);
 }
 
 TEST_F(RegionSharesTest, ARegionThatDoesNotOpenIsNobodys) {

@@ -113,6 +113,9 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held, const CallerU
     ++state_.refused_too_large;
     return fits;
   }
+  if (use != nullptr) {
+    if (absl::Status fits = CheckFitsQuota(held, *use); !fits.ok()) return fits;
+  }
   if (absl::Status room = CheckPressure(held); !room.ok()) return room;
   if (state_.requests_in_flight >= options_.max_requests_in_flight) {
     ++state_.refused_requests;
@@ -120,24 +123,7 @@ absl::Status AdmissionController::CheckRoom(const HeldBytes& held, const CallerU
                                                " requests in flight is reached"));
   }
   absl::Status room = CheckBytes(held);
-  return room.ok() ? CheckShare(held, use) : room;
-}
-
-absl::Status AdmissionController::CheckShare(const HeldBytes& held, const CallerUse* use) {
-  if (use == nullptr) return absl::OkStatus();
-  absl::Status within =
-      ShareOf(kSharedRequests,
-              {use->requests, state_.requests_in_flight, options_.max_requests_in_flight}, 1);
-  if (!within.ok()) return within;
-  return ShareOf(kSharedBytes, {use->bytes, state_.bytes_in_flight, options_.max_bytes_in_flight},
-                 held.payload + held.results);
-}
-
-absl::Status AdmissionController::ShareOf(const Shared& of, const SharedUse& use,
-                                          std::int64_t more) {
-  absl::Status within = warpfold::CheckShare(of, use, more, Later());
-  if (!within.ok()) ++state_.refused_share;
-  return within;
+  return room.ok() && use != nullptr ? CheckShare(held, *use) : room;
 }
 
 absl::Status AdmissionController::CheckPressure(const HeldBytes& held) {
@@ -209,7 +195,8 @@ absl::Status AdmissionController::CheckLanesLocked(const CallerUse* use) {
   const std::int64_t requests_max = options_.max_requests_in_flight;
   const std::int64_t lane_requests_max = requests_max - requests_max / 4;
   if (state_.lane_requests < lane_requests_max) {
-    if (use == nullptr) return absl::OkStatus();
+    // A quota of requests bounds them, too.
+    if (use == nullptr || use->QuotaOfRequests().has_value()) return absl::OkStatus();
     return ShareOf(kSharedLanes, {use->lane_requests, state_.lane_requests, lane_requests_max}, 1);
   }
   ++state_.refused_lanes;

@@ -16,8 +16,8 @@
 // only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
 // retried after the delay it names, the second never fits.
 //
-// Where callers are told apart, each holds no more places, lanes and bytes than are left
-// (caller_share.h). CallerUse counts what it holds, and outlives the tickets.
+// Where callers are told apart, each holds no more places, lanes and bytes than are left, or than
+// its quota (caller_share.h). CallerUse counts what it holds, and outlives the tickets.
 //
 // Safe from any thread. Tickets give back what they hold in their destructor and must not outlive
 // the controller.
@@ -239,10 +239,19 @@ class AdmissionController {
   absl::Status CheckRoom(const HeldBytes& held, const CallerUse* use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a caller stays within its share with another request that holds `held`.
-  absl::Status CheckShare(const HeldBytes& held, const CallerUse* use)
+  absl::Status CheckShare(const HeldBytes& held, const CallerUse& use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same of one thing; counts it if it is refused.
+  absl::Status BytesShare(const HeldBytes& held, const CallerUse& use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of one of these; counts it if it is refused.
   absl::Status ShareOf(const Shared& of, const SharedUse& use, std::int64_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one request may be within its caller's quota.
+  absl::Status CheckFitsQuota(const HeldBytes& held, const CallerUse& use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a request in the server may hold `held` more: within the limits and the quota. A share
+  // is asked for as it comes in alone.
+  absl::Status CheckMore(const HeldBytes& held, const CallerUse* use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckPressure(const HeldBytes& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

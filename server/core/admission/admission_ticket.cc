@@ -19,7 +19,7 @@ AdmissionTicket::~AdmissionTicket() { Release(); }
 absl::Status AdmissionTicket::TryHold(const HeldBytes& held) {
   if (has_.controller == nullptr) return absl::OkStatus();
   absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckBytes(held);
+  absl::Status room = has_.controller->CheckMore(held, has_.use);
   if (room.ok()) has_.controller->Hold(held, this);
   return room;
 }

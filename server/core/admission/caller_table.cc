@@ -16,9 +16,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/core/base/caller_share.h"
 
 namespace warpfold {
 namespace {
@@ -68,6 +70,31 @@ absl::StatusOr<ScopeSet> ReadScopes(absl::string_view text) {
   return scopes;
 }
 
+struct QuotaRow {
+  const char* key;
+  std::optional<std::int64_t> CallerQuotas::*field;
+  bool in_bytes;
+};
+constexpr QuotaRow kQuotas[] = {
+    {kSharedRequests.quota, &CallerQuotas::requests, false},
+    {kSharedBytes.quota, &CallerQuotas::bytes, true},
+    {kSharedTensors.quota, &CallerQuotas::resident_tensors, false},
+    {kSharedTensorBytes.quota, &CallerQuotas::resident_bytes, true},
+    {kSharedRegions.quota, &CallerQuotas::regions, false},
+};
+
+absl::Status ReadQuota(const QuotaRow& row, const std::string& text, const SizeReader& read_size,
+                       CallerQuotas& quotas) {
+  std::optional<std::int64_t>& quota = quotas.*row.field;
+  if (quota.has_value()) return Bad(absl::StrCat(row.key, ": is there twice"));
+  quota = row.in_bytes ? read_size(text) : ReadWholeNumber(text);
+  if (quota.has_value() && *quota >= 1) return absl::OkStatus();
+  return Bad(absl::StrCat(row.key, row.in_bytes
+                                       ? ": is no size of 1 byte or more: a whole number of "
+                                         "bytes, or of KiB, MiB, GiB, TiB"
+                                       : ": is no whole number of 1 or more"));
+}
+
 // Adds whoever has a key in `some` that is not theirs in `others`.
 template <typename Map>
 void AddMoved(const Map& some, const Map& others, std::set<std::string>& names) {
@@ -86,8 +113,9 @@ struct CallerTable::Line {
   std::vector<std::string> token_hashes;
   std::vector<std::string> certificates;
   std::vector<std::string> listeners;
+  CallerQuotas quotas;
 
-  absl::Status Take(absl::string_view word) {
+  absl::Status Take(absl::string_view word, const SizeReader& read_size) {
     const std::size_t equals = word.find('=');
     if (equals == absl::string_view::npos)
       return Bad("a word has no '=': a line is key=value ..., no blank in a value");
@@ -108,12 +136,26 @@ struct CallerTable::Line {
       (key == "listener" ? listeners : certificates).push_back(value);
       if (value.empty()) return Bad(absl::StrCat(key, ": has no value"));
     } else {
-      return Bad(
-          "a key is unknown: there are caller, token-sha256, certificate, listener and scopes");
+      return TakeQuota(key, value, read_size);
     }
     return absl::OkStatus();
   }
+
+  absl::Status TakeQuota(absl::string_view key, const std::string& value,
+                         const SizeReader& read_size) {
+    std::string known = "caller, token-sha256, certificate, listener, scopes";
+    for (const QuotaRow& row : kQuotas) {
+      if (key == row.key) return ReadQuota(row, value, read_size, quotas);
+      absl::StrAppend(&known, ", ", row.key);
+    }
+    return Bad(absl::StrCat("a key is unknown: there are ", known));
+  }
 };
+
+std::optional<std::int64_t> ReadWholeNumber(const std::string& text) {
+  std::int64_t value = 0;
+  return absl::SimpleAtoi(text, &value) ? std::optional(value) : std::nullopt;
+}
 
 absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& listeners) {
   if (absl::Status status = CheckName(line.name); !status.ok()) return status;
@@ -134,7 +176,10 @@ absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& 
                    : "caller: anonymous shows nothing");
   }
   const Caller& caller =
-      callers_.emplace_back(Caller{line.name, *scopes, std::make_shared<CallerUse>()});
+      callers_.emplace_back(Caller{.name = line.name,
+                                   .scopes = *scopes,
+                                   .use = std::make_shared<CallerUse>(line.quotas),
+                                   .quotas = line.quotas});
   if (shows_nothing) anonymous_ = &caller;
   for (const std::string& hex : line.token_hashes) {
     absl::StatusOr<TokenHash> hash = ReadHash(hex);
@@ -161,7 +206,8 @@ absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& 
 }
 
 absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
-                                               const std::vector<std::string>& listeners) {
+                                               const std::vector<std::string>& listeners,
+                                               const SizeReader& read_size) {
   CallerTable table;
   int number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -172,7 +218,7 @@ absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
     absl::Status status;
     for (const absl::string_view word :
          absl::StrSplit(words, absl::ByAnyChar(" \t\r"), absl::SkipEmpty())) {
-      status = read.Take(word);
+      status = read.Take(word, read_size);
       if (!status.ok()) break;
     }
     if (status.ok()) status = table.Add(read, listeners);
@@ -188,6 +234,7 @@ void CallerTable::KeepUse(const CallerTable& before) {
     for (const Caller& known : before.callers_) {
       if (known.name == caller.name) caller.use = known.use;
     }
+    caller.use->SetQuotas(caller.quotas);
   }
 }
 
@@ -198,8 +245,8 @@ CallerChanges CallerTable::Since(const CallerTable& before) const {
     AddMoved(some->by_certificate_, others->by_certificate_, differing);
     AddMoved(some->by_listener_, others->by_listener_, differing);
   }
-  std::map<std::string, ScopeSet> gone;
-  for (const Caller& caller : before.callers_) gone.emplace(caller.name, caller.scopes);
+  std::map<std::string, const Caller*> gone;
+  for (const Caller& caller : before.callers_) gone.emplace(caller.name, &caller);
   CallerChanges changes;
   for (const Caller& caller : callers_) {
     const auto known = gone.find(caller.name);
@@ -207,12 +254,13 @@ CallerChanges CallerTable::Since(const CallerTable& before) const {
       changes.added.push_back(caller.name);
       continue;
     }
-    if (known->second != caller.scopes || differing.contains(caller.name)) {
+    if (known->second->scopes != caller.scopes || known->second->quotas != caller.quotas ||
+        differing.contains(caller.name)) {
       changes.changed.push_back(caller.name);
     }
     gone.erase(known);
   }
-  for (const auto& [name, scopes] : gone) changes.removed.push_back(name);
+  for (const auto& [name, caller] : gone) changes.removed.push_back(name);
   std::sort(changes.added.begin(), changes.added.end());
   std::sort(changes.changed.begin(), changes.changed.end());
   return changes;

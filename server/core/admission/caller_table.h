@@ -1,5 +1,6 @@
-// The callers that a server knows, and what tells them apart: tokens, of which it has the SHA-256
-// alone, names of certificates, and listeners. docs/callers.md has the file that says so.
+// The callers that a server knows, what tells them apart, and their quotas: tokens, of which it has
+// the SHA-256 alone, names of certificates, and listeners. docs/callers.md has the file that says
+// so.
 //
 // Step of a request: 1. Unchanged once made, so safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_ADMISSION_CALLER_TABLE_H_
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,10 +41,15 @@ absl::Status CheckToken(absl::string_view token);
 struct CallerChanges {
   std::vector<std::string> added;
   std::vector<std::string> removed;
-  std::vector<std::string> changed;  // what they may do, or what tells them apart
+  std::vector<std::string> changed;  // what they may do or hold, or what tells them apart
 
   bool empty() const { return added.empty() && removed.empty() && changed.empty(); }
 };
+
+// A size as the file has it ("8GiB"), in bytes. None: it is no size.
+using SizeReader = std::function<std::optional<std::int64_t>(const std::string&)>;
+// Of bytes alone.
+std::optional<std::int64_t> ReadWholeNumber(const std::string& text);
 
 class CallerTable {
  public:
@@ -54,9 +61,11 @@ class CallerTable {
   // Of a file's text, for a server with these listeners. INVALID_ARGUMENT "line 3: ...", which
   // never has a value of the file: it might be a secret in the wrong place.
   static absl::StatusOr<CallerTable> Parse(absl::string_view text,
-                                           const std::vector<std::string>& listeners);
+                                           const std::vector<std::string>& listeners,
+                                           const SizeReader& read_size = ReadWholeNumber);
 
-  // Callers who are in `before`, too, hold here what they hold there.
+  // Callers who are in `before`, too, hold here what they hold there; the quotas are those of here
+  // for the calls of both.
   void KeepUse(const CallerTable& before);
 
   CallerChanges Since(const CallerTable& before) const;

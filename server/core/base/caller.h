@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,21 +53,53 @@ class ScopeSet {
   unsigned bits_ = 0;
 };
 
+// What the operator lets a caller hold instead of its share (caller_share.h). None: its share.
+struct CallerQuotas {
+  std::optional<std::int64_t> requests = std::nullopt;  // in flight
+  std::optional<std::int64_t> bytes = std::nullopt;     // in flight
+  std::optional<std::int64_t> resident_tensors = std::nullopt;
+  std::optional<std::int64_t> resident_bytes = std::nullopt;
+  std::optional<std::int64_t> regions = std::nullopt;
+
+  bool operator==(const CallerQuotas&) const = default;
+};
+
 // What one caller holds of what all share. Its address tells the caller's tasks from those of
 // others.
 struct CallerUse {
+  explicit CallerUse(const CallerQuotas& quotas = {}) { SetQuotas(quotas); }
+
+  // From now on, of what is in flight.
+  void SetQuotas(const CallerQuotas& quotas) {
+    requests_quota_ = quotas.requests.value_or(kNoQuota);
+    bytes_quota_ = quotas.bytes.value_or(kNoQuota);
+  }
+  std::optional<std::int64_t> QuotaOfRequests() const { return QuotaIn(requests_quota_); }
+  std::optional<std::int64_t> QuotaOfBytes() const { return QuotaIn(bytes_quota_); }
+
   // Of admission.h, under its lock.
   std::int64_t requests = 0;       // in flight
   std::int64_t lane_requests = 0;  // of them, those that need a lane
   std::int64_t bytes = 0;          // in flight
 
   std::atomic<std::int64_t> streams{0};  // of many items each, that are open
+
+ private:
+  static constexpr std::int64_t kNoQuota = -1;
+  static std::optional<std::int64_t> QuotaIn(const std::atomic<std::int64_t>& quota) {
+    const std::int64_t value = quota;
+    return value == kNoQuota ? std::nullopt : std::optional(value);
+  }
+
+  std::atomic<std::int64_t> requests_quota_{kNoQuota};
+  std::atomic<std::int64_t> bytes_quota_{kNoQuota};
 };
 
 struct Caller {
   std::string name;  // empty: one of all, on a server that asks nobody
   ScopeSet scopes;
   std::shared_ptr<CallerUse> use = nullptr;  // null: everyone's, who share with nobody
+  CallerQuotas quotas{};
 };
 
 // Whose requests are served where nobody is asked: may do all.

@@ -15,10 +15,25 @@ std::string Option(const Shared& of) {
   return *of.option == '\0' ? "" : absl::StrCat(" (--", of.option, ")");
 }
 
+std::string Quota(const Shared& of) {
+  return absl::StrCat(" (", of.quota, " in the callers' file)");
+}
+
 }  // namespace
+
+absl::Status CheckFitsQuota(const Shared& of, const std::optional<std::int64_t>& quota,
+                            std::int64_t more) {
+  if (!quota.has_value() || more <= *quota) return absl::OkStatus();
+  return RefusalStatus(NeverFits{}, absl::StrCat(more, " are above the caller's quota of ", of.name,
+                                                 ", ", *quota, Quota(of)));
+}
 
 absl::Status CheckShare(const Shared& of, const SharedUse& use, std::int64_t more,
                         const RetryLater& later) {
+  if (use.quota.has_value()) {
+    if (use.held + more <= *use.quota) return absl::OkStatus();
+    return RefusalStatus(later, absl::StrCat("the caller holds its quota of ", of.name, Quota(of)));
+  }
   if (!IsBeyondShare(use, more)) return absl::OkStatus();
   return RefusalStatus(later, absl::StrCat("the caller holds its share of ", of.name, Option(of)));
 }

@@ -1,5 +1,6 @@
 // What one caller may hold of what all share: no more than is left then, so that there is always
-// room for another. Alone it has half, and beside another who asks for all a third.
+// room for another. Alone it has half, and beside another who asks for all a third. An operator's
+// quota takes the place of that.
 //
 // Step of a request: 2, decide. Plain values for their owner's lock.
 #ifndef WARPFOLD_SERVER_CORE_BASE_CALLER_SHARE_H_
@@ -7,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,14 +20,19 @@ namespace warpfold {
 // What callers share of the server, as its refusals name it.
 struct Shared {
   const char* name;
-  const char* option;  // its limit; empty: another limit's part
+  const char* option;      // its limit; empty: another limit's part
+  const char* quota = "";  // its key in the file of callers; empty: it has none
 };
-inline constexpr Shared kSharedRequests = {"requests in flight", "max-requests-in-flight"};
+inline constexpr Shared kSharedRequests = {"requests in flight", "max-requests-in-flight",
+                                           "max-requests-in-flight"};
 inline constexpr Shared kSharedLanes = {"requests in flight that need a lane", ""};
-inline constexpr Shared kSharedBytes = {"bytes in flight", "max-bytes-in-flight"};
-inline constexpr Shared kSharedTensors = {"resident tensors", "max-resident-tensors"};
-inline constexpr Shared kSharedTensorBytes = {"resident bytes", "max-resident-bytes"};
-inline constexpr Shared kSharedRegions = {"regions", "max-memory-regions"};
+inline constexpr Shared kSharedBytes = {"bytes in flight", "max-bytes-in-flight",
+                                        "max-bytes-in-flight"};
+inline constexpr Shared kSharedTensors = {"resident tensors", "max-resident-tensors",
+                                          "max-resident-tensors"};
+inline constexpr Shared kSharedTensorBytes = {"resident bytes", "max-resident-bytes",
+                                              "max-resident-bytes"};
+inline constexpr Shared kSharedRegions = {"regions", "max-memory-regions", "max-regions"};
 inline constexpr Shared kSharedSystemBytes = {"shared memory", "max-shared-memory-bytes"};
 inline constexpr Shared kSharedCudaBytes = {"memory on GPUs", "max-cuda-memory-bytes"};
 
@@ -34,10 +41,15 @@ struct SharedUse {
   std::int64_t held = 0;
   std::int64_t held_by_all = 0;
   std::int64_t max = 0;  // that all may hold
+  std::optional<std::int64_t> quota = std::nullopt;
 };
 
-// Whether the caller may hold `more`. RESOURCE_EXHAUSTED with `later`: it holds its share. What is
-// its only one it may have.
+// Whether `more` at once may be within the caller's quota. RESOURCE_EXHAUSTED that never fits.
+absl::Status CheckFitsQuota(const Shared& of, const std::optional<std::int64_t>& quota,
+                            std::int64_t more);
+
+// Whether the caller may hold `more`. RESOURCE_EXHAUSTED with `later`: it holds its share, or its
+// quota. What is its only one it may have beyond the share.
 absl::Status CheckShare(const Shared& of, const SharedUse& use, std::int64_t more,
                         const RetryLater& later);
 

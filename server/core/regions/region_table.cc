@@ -65,10 +65,10 @@ absl::Status RegionTable::CheckRoom(RegionKind kind, std::int64_t size_bytes) {
 }
 
 absl::Status RegionTable::CheckOwnersShare(const std::string& owner, RegionKind kind,
-                                           std::int64_t size_bytes) {
+                                           std::int64_t size_bytes, const CallerQuotas& quotas) {
   if (owner.empty()) return absl::OkStatus();  // everyone's
   const RetryLater later{limits_.retry_delay};
-  SharedUse regions{.max = limits_.regions_max};
+  SharedUse regions{.max = limits_.regions_max, .quota = quotas.regions};
   for (const Holdings& held : held_) {
     regions.held += held.Of(owner).count;
     regions.held_by_all += held.all().count;
@@ -85,7 +85,8 @@ absl::Status RegionTable::CheckOwnersShare(const std::string& owner, RegionKind 
 
 absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const RegionName& name,
                                                              RegionKind kind,
-                                                             std::int64_t size_bytes) {
+                                                             std::int64_t size_bytes,
+                                                             const CallerQuotas& quotas) {
   auto region = std::make_unique<Region>();
   region->owner = name.owner;
   region->kind = kind;
@@ -93,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Region>> RegionTable::Reserve(const RegionName& n
   absl::MutexLock lock(&mutex_);
   absl::Status status = CheckOffer(name, kind, size_bytes);
   if (status.ok()) status = CheckRoom(kind, size_bytes);
-  if (status.ok()) status = CheckOwnersShare(name.owner, kind, size_bytes);
+  if (status.ok()) status = CheckOwnersShare(name.owner, kind, size_bytes, quotas);
   if (!status.ok()) return status;
   HeldOf(kind).Add(name.owner, size_bytes);
   regions_[name] = nullptr;
@@ -124,8 +125,9 @@ absl::Status RegionTable::OpenShared(Region& region, const std::string& key,
 }
 
 absl::Status RegionTable::Add(const RegionName& name, RegionKind kind, std::int64_t size_bytes,
+                              const CallerQuotas& quotas,
                               const std::function<absl::Status(Region&)>& open) {
-  absl::StatusOr<std::unique_ptr<Region>> region = Reserve(name, kind, size_bytes);
+  absl::StatusOr<std::unique_ptr<Region>> region = Reserve(name, kind, size_bytes, quotas);
   if (!region.ok()) return region.status();
   absl::Status status = open(**region);
   if (!status.ok()) Close(region->release());
@@ -140,19 +142,21 @@ absl::Status RegionTable::Add(const RegionName& name, RegionKind kind, std::int6
 }
 
 absl::Status RegionTable::RegisterShared(const RegionName& name, const std::string& key,
-                                         std::int64_t offset_bytes, std::int64_t size_bytes) {
+                                         std::int64_t offset_bytes, std::int64_t size_bytes,
+                                         const CallerQuotas& quotas) {
   std::string prefix;
   {
     absl::MutexLock lock(&mutex_);
     prefix = limits_.shared_prefix;
   }
-  return Add(name, RegionKind::kSystem, size_bytes,
+  return Add(name, RegionKind::kSystem, size_bytes, quotas,
              [&](Region& region) { return OpenShared(region, key, prefix, offset_bytes); });
 }
 
 absl::Status RegionTable::RegisterCuda(const RegionName& name, const std::string& handle,
-                                       std::int64_t device_ordinal, std::int64_t size_bytes) {
-  return Add(name, RegionKind::kCuda, size_bytes, [&](Region& region) -> absl::Status {
+                                       std::int64_t device_ordinal, std::int64_t size_bytes,
+                                       const CallerQuotas& quotas) {
+  return Add(name, RegionKind::kCuda, size_bytes, quotas, [&](Region& region) -> absl::Status {
     // Not its place among the executors: GPUs may have been left out.
     const auto found = std::find_if(executors_.begin(), executors_.end(), [&](const auto& device) {
       return device->info().ordinal == device_ordinal;

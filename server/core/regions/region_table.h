@@ -70,14 +70,14 @@ class RegionTable {
   // `name`; ALREADY_EXISTS; RESOURCE_EXHAUSTED, with a delay or never fitting; and as
   // SharedSegment::Open and Executor::MapShared.
   absl::Status RegisterShared(const RegionName& name, const std::string& key,
-                              std::int64_t offset_bytes, std::int64_t size_bytes)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                              std::int64_t offset_bytes, std::int64_t size_bytes,
+                              const CallerQuotas& quotas = {}) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Opens another process's memory on device number `device_ordinal`. UNIMPLEMENTED `handle`: off;
   // INVALID_ARGUMENT `device_ordinal`; and as RegisterShared and Executor::OpenPeer.
   absl::Status RegisterCuda(const RegionName& name, const std::string& handle,
-                            std::int64_t device_ordinal, std::int64_t size_bytes)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+                            std::int64_t device_ordinal, std::int64_t size_bytes,
+                            const CallerQuotas& quotas = {}) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION of `memory`.
   absl::StatusOr<RegionLease> Use(const RegionName& name, std::int64_t offset_bytes,
@@ -108,14 +108,15 @@ class RegionTable {
 
   // A region that `open` opens, under its name once that is done.
   absl::Status Add(const RegionName& name, RegionKind kind, std::int64_t size_bytes,
-                   const std::function<absl::Status(Region&)>& open) ABSL_LOCKS_EXCLUDED(mutex_);
+                   const CallerQuotas& quotas, const std::function<absl::Status(Region&)>& open)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckOffer(const RegionName& name, RegionKind kind, std::int64_t size_bytes) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // What an offer that is one is refused for now; counts it then.
   absl::Status CheckRoom(RegionKind kind, std::int64_t size_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckOwnersShare(const std::string& owner, RegionKind kind, std::int64_t size_bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckOwnersShare(const std::string& owner, RegionKind kind, std::int64_t size_bytes,
+                                const CallerQuotas& quotas) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t BytesMax(RegionKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return kind == RegionKind::kSystem ? limits_.shared_bytes_max : limits_.cuda_bytes_max;
   }
@@ -124,7 +125,8 @@ class RegionTable {
   }
   // One that is counted until it is closed; its name is taken, and nobody finds it yet.
   absl::StatusOr<std::unique_ptr<Region>> Reserve(const RegionName& name, RegionKind kind,
-                                                  std::int64_t size_bytes)
+                                                  std::int64_t size_bytes,
+                                                  const CallerQuotas& quotas)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OpenShared(Region& region, const std::string& key, const std::string& prefix,
                           std::int64_t offset_bytes) const;

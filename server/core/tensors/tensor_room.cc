@@ -53,10 +53,12 @@ class TensorRoom::Trial {
     const ResidentLimits& limits = asked_.limits;
     const RetryLater later{limits.retry_delay};
     absl::Status share = warpfold::CheckShare(
-        kSharedTensors, {own_.count, all_.count, limits.tensors_max}, 1, later);
+        kSharedTensors,
+        {own_.count, all_.count, limits.tensors_max, asked_.quotas.resident_tensors}, 1, later);
     if (!share.ok()) return share;
     const std::int64_t bytes_max = limits.bytes_max * homes_.left();
-    return warpfold::CheckShare(kSharedTensorBytes, {own_.bytes, all_.bytes, bytes_max},
+    return warpfold::CheckShare(kSharedTensorBytes,
+                                {own_.bytes, all_.bytes, bytes_max, asked_.quotas.resident_bytes},
                                 asked_.shape.size_bytes, later);
   }
 

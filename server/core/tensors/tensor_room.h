@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/core/base/caller.h"
 #include "server/core/base/caller_share.h"
 #include "server/core/base/limits.h"
 #include "server/core/tensors/resident_tensor.h"
@@ -28,6 +29,7 @@ class TensorRoom {
   // A tensor that is to be made.
   struct Asked {
     const std::string& owner;  // empty: everyone's, which is no share
+    const CallerQuotas& quotas;
     const TensorShape& shape;
     const ResidentLimits& limits;
   };

@@ -36,6 +36,12 @@ absl::Status CheckTtl(milliseconds ttl, const ResidentLimits& limits) {
                                                 limits.ttl_max.count()));
 }
 
+absl::Status CheckFitsQuota(const TensorShape& shape, const CallerQuotas& quotas) {
+  absl::Status fits =
+      warpfold::CheckFitsQuota(kSharedTensorBytes, quotas.resident_bytes, shape.size_bytes);
+  return fits.ok() ? fits : FieldStatus(Field::kTensor, fits);
+}
+
 absl::Status CheckRange(std::int64_t offset_bytes, std::int64_t size_bytes,
                         std::int64_t tensor_bytes) {
   if (offset_bytes < 0 || offset_bytes > tensor_bytes) {
@@ -116,7 +122,8 @@ absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
 }
 
 // A tensor at its homes, its memory taken; nobody else knows it yet.
-absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, TensorShape shape) {
+absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, TensorShape shape,
+                                                            const CallerQuotas& quotas) {
   auto tensor = std::make_shared<ResidentTensor>();
   tensor->access = std::move(access);
   tensor->shape = std::move(shape);
@@ -126,7 +133,7 @@ absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, Tenso
     for (const SharedTensor& other : gone) Free(*other);
     gone.clear();
     absl::MutexLock lock(&mutex_);
-    places = Reserve({tensor->access.owner, tensor->shape, limits_}, gone);
+    places = Reserve({tensor->access.owner, quotas, tensor->shape, limits_}, gone);
   } while (!gone.empty());
   if (!places.ok()) return places.status();
   tensor->places = *std::move(places);
@@ -142,18 +149,20 @@ absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, Tenso
 }
 
 absl::StatusOr<TensorTable::Created> TensorTable::Create(Access access, TensorShape shape,
-                                                         milliseconds ttl) {
+                                                         milliseconds ttl,
+                                                         const CallerQuotas& quotas) {
   Sweep();
   {
     absl::MutexLock lock(&mutex_);
     absl::Status status = CheckTtl(ttl, limits_);
     if (status.ok()) status = room_.homes().CheckFits(shape, limits_);
+    if (status.ok()) status = CheckFitsQuota(shape, quotas);
     if (!status.ok()) return status;
     if (ttl == milliseconds(0)) ttl = limits_.ttl;
   }
   absl::StatusOr<std::string> id = MakeId();
   if (!id.ok()) return id.status();
-  absl::StatusOr<SharedTensor> made = Make(std::move(access), std::move(shape));
+  absl::StatusOr<SharedTensor> made = Make(std::move(access), std::move(shape), quotas);
   if (!made.ok()) return made.status();
   ResidentTensor& tensor = **made;
   tensor.id = *id;

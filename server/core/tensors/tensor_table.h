@@ -83,11 +83,11 @@ class TensorTable {
   };
   // Takes memory on the device that has the most room, or on several (tensor_homes.h). Where none
   // has, tensors that nobody has used for the default ttl end, the longest unused first, if that
-  // makes room; where the owner holds its share (caller_share.h), such tensors of its own. A `ttl`
-  // of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a delay or never
-  // fitting; UNAVAILABLE: no device is left.
-  absl::StatusOr<Created> Create(Access access, TensorShape shape, std::chrono::milliseconds ttl)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // makes room; where the owner holds its share or its quota (caller_share.h), such tensors of its
+  // own. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a
+  // delay or never fitting; UNAVAILABLE: no device is left.
+  absl::StatusOr<Created> Create(Access access, TensorShape shape, std::chrono::milliseconds ttl,
+                                 const CallerQuotas& quotas = {}) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a reduction, which ends the tensor if it is to `consume` it. NOT_FOUND,
   // FAILED_PRECONDITION; PERMISSION_DENIED `consume`.
@@ -133,7 +133,8 @@ class TensorTable {
   std::vector<SharedTensor> Unused() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the devices of its places.
   absl::Status TakeMemory(ResidentTensor& tensor) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<SharedTensor> Make(Access access, TensorShape shape) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<SharedTensor> Make(Access access, TensorShape shape, const CallerQuotas& quotas)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // NOT_FOUND, too, of what the caller may not do with it.
   using May = bool (Access::*)(const Caller& caller) const;
   absl::StatusOr<SharedTensor> Find(const std::string& id, const Caller& caller, May may) const

@@ -53,10 +53,10 @@ void InferenceServiceImpl::ServeSystemMemory() {
       SmallHandler::OnWorker<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
           services_, Method::kSystemSharedMemoryRegister,
           [this](const Caller& caller, const auto& request, auto* /*response*/) {
-            return Renamed(
-                services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
-                                                 static_cast<std::int64_t>(request.offset()),
-                                                 static_cast<std::int64_t>(request.byte_size())));
+            return Renamed(services_.regions.RegisterShared(
+                {caller.name, request.name()}, request.key(),
+                static_cast<std::int64_t>(request.offset()),
+                static_cast<std::int64_t>(request.byte_size()), caller.quotas));
           }));
   // As in Triton, a name that is not there is no error.
   Serve(SmallHandler::Later<SystemSharedMemoryUnregisterRequest,
@@ -87,7 +87,7 @@ void InferenceServiceImpl::ServeCudaMemory() {
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return Renamed(services_.regions.RegisterCuda(
             {caller.name, request.name()}, request.raw_handle(), request.device_id(),
-            static_cast<std::int64_t>(request.byte_size())));
+            static_cast<std::int64_t>(request.byte_size()), caller.quotas));
       }));
   Serve(SmallHandler::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,

@@ -95,8 +95,9 @@ absl::Status TensorServiceImpl::Create(const Caller& caller, const v1::CreateTen
   if (!shape.ok()) return shape.status();
   if (absl::Status status = CheckReaders(request); !status.ok()) return status;
   Access access{caller.name, {request.readers().begin(), request.readers().end()}};
-  absl::StatusOr<TensorTable::Created> created = services_.tensors.Create(
-      std::move(access), *std::move(shape), std::chrono::milliseconds(request.ttl_ms()));
+  absl::StatusOr<TensorTable::Created> created =
+      services_.tensors.Create(std::move(access), *std::move(shape),
+                               std::chrono::milliseconds(request.ttl_ms()), caller.quotas);
   if (!created.ok()) return created.status();
   response->set_tensor_id(created->id);
   response->set_ttl_ms(created->ttl.count());
@@ -108,13 +109,15 @@ void TensorServiceImpl::ServeRegions() {
       services_, Method::kRegisterSharedMemory,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
-                                                request.offset_bytes(), request.size_bytes());
+                                                request.offset_bytes(), request.size_bytes(),
+                                                caller.quotas);
       }));
   Serve(SmallHandler::OnWorker<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
       services_, Method::kRegisterCudaMemory,
       [this](const Caller& caller, const auto& request, auto* /*response*/) {
         return services_.regions.RegisterCuda({caller.name, request.name()}, request.handle(),
-                                              request.device_ordinal(), request.size_bytes());
+                                              request.device_ordinal(), request.size_bytes(),
+                                              caller.quotas);
       }));
   Serve(SmallHandler::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
       services_, Method::kUnregisterMemory,
