@@ -145,6 +145,46 @@ TEST(LaneSharesTest, ATurnIsChargedAsTheLastOneUntilItEnds) {
   EXPECT_EQ(shares.had(&kModest), 0);
 }
 
+// Callers come and go where addresses tell them apart.
+TEST(LaneSharesTest, WhoHasGoneIsForgotten) {
+  LaneShares shares;
+  std::deque<CallerUse> callers(10'000);
+  for (const CallerUse& caller : callers) {
+    shares.Join(&caller);
+    shares.Charge(&caller, 1);
+    EXPECT_LE(shares.size(), 256U);
+  }
+  // Who is known again has had as much as the others.
+  shares.Join(&callers.front());
+  EXPECT_GE(shares.had(&callers.front()), shares.had(&callers.back()) - 1);
+}
+
+TEST_F(TaskQueueSharesTest, LinesOfWhoHasGoneAreForgotten) {
+  Push(kGreedy, 1);
+  std::deque<CallerUse> callers(1000);
+  for (const CallerUse& caller : callers) {
+    Push(caller, 1);
+    EXPECT_TRUE(queue_.Remove(&tasks_.back()));
+    EXPECT_LE(queue_.lines(), 64U);
+  }
+  Push(kModest, 1);
+  EXPECT_TRUE(queue_.is_shared());
+  EXPECT_EQ(queue_.Pop().task, &tasks_.front());
+  EXPECT_EQ(queue_.Pop().task, &tasks_.back());
+}
+
+// All that wait are kept, however many they are.
+TEST_F(TaskQueueSharesTest, ManyCallersWait) {
+  std::deque<CallerUse> callers(1000);
+  for (const CallerUse& caller : callers) Push(caller, 1);
+  EXPECT_EQ(queue_.size(), 1000U);
+  for (std::size_t i = 0; i < callers.size(); ++i) {
+    const Task::Line line = queue_.Pop().task->line;
+    EXPECT_EQ(line, &callers[i]);
+    shares_.Charge(line, 1);
+  }
+}
+
 TEST(BatcherSharesTest, ABatchHasBothCallers) {
   FakeDevice device;
   const BatchLimits limits{.tensors = 4, .bytes = 1 << 20};

@@ -28,10 +28,18 @@ void TaskQueue::Push(const QueuedTask& queued) {
   const Task::Line of = queued.task->line;
   auto line = std::find_if(lines_.begin(), lines_.end(),
                            [of](const Line& known) { return known.of == of; });
-  if (line == lines_.end()) line = lines_.insert(lines_.end(), Line{of, {}});
+  if (line == lines_.end()) {
+    if (lines_.size() >= forgets_at_) Forget();
+    line = lines_.insert(lines_.end(), Line{of, {}});
+  }
   if (is_shared() && line->tasks.empty()) shares_.Join(of);
   line->tasks.Push(queued);
   ++size_;
+}
+
+void TaskQueue::Forget() {
+  std::erase_if(lines_, [](const Line& line) { return line.tasks.empty(); });
+  forgets_at_ = std::max(kLinesKept, 2 * lines_.size());
 }
 
 QueuedTask TaskQueue::Pop() {

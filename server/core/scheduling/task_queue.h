@@ -33,6 +33,7 @@ class TaskQueue {
   std::size_t size() const { return size_; }
   // Tasks of several callers have waited here.
   bool is_shared() const { return lines_.size() > 1; }
+  std::size_t lines() const { return lines_.size(); }
   bool Has(const Task* task) const;
   // REQUIRES: !empty().
   const QueuedTask& front() const { return lines_[Next()].tasks.front(); }
@@ -52,9 +53,15 @@ class TaskQueue {
     KeyedFifo<QueuedTask> tasks;
   };
   std::size_t Next() const;
+  // Without the lines in which nothing waits.
+  void Forget();
+
+  // Callers come and go where addresses tell them apart.
+  static constexpr std::size_t kLinesKept = 64;
 
   LaneShares& shares_;
-  std::deque<Line> lines_;  // as many as callers have waited here; most are empty
+  std::deque<Line> lines_;  // most are empty
+  std::size_t forgets_at_ = kLinesKept;
   std::size_t size_ = 0;
 };
 
