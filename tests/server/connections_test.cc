@@ -27,12 +27,47 @@ TEST(ConnectionsTest, ThoseOfACallerWithANameAreOne) {
   Connections connections;
   const Caller trainer{.name = "trainer", .scopes = {}};
   const Caller other{.name = "other", .scopes = {}};
-  const Caller anonymous{.name = kAnonymousCaller, .scopes = {}};
   const std::shared_ptr<Connection> first = connections.Find(trainer, At("ipv4:10.0.0.1:5000"));
   EXPECT_EQ(connections.Find(trainer, At("ipv4:10.0.0.2:5001")), first);
   EXPECT_NE(connections.Find(other, At("ipv4:10.0.0.1:5000")), first);
-  EXPECT_NE(connections.Find(anonymous, At("ipv4:10.0.0.1:5000")),
-            connections.Find(anonymous, At("ipv4:10.0.0.1:5001")));
+}
+
+TEST(ConnectionsTest, ThoseOfAnAddressAreOneWhereOthersShowNames) {
+  Connections connections;
+  const Caller anonymous{.name = kAnonymousCaller, .scopes = {}};
+  const std::shared_ptr<Connection> first = connections.Find(anonymous, At("ipv4:10.0.0.1:5000"));
+  EXPECT_EQ(connections.Find(anonymous, At("ipv4:10.0.0.1:5001")), first);
+  EXPECT_EQ(connections.AtAddressOf("ipv4:10.0.0.1:5002"), first);
+  EXPECT_NE(connections.Find(anonymous, At("ipv4:10.0.0.2:5000")), first);
+  EXPECT_NE(connections.Find(Everyone(), At("ipv4:10.0.0.1:5000")), first);
+  EXPECT_NE(connections.Find(Everyone(), At("unix:")), connections.AtAddressOf("unix:"))
+      << "a probe's";
+}
+
+TEST(ConnectionsTest, AnAddressIsACallerUntilItIsForgotten) {
+  Connections connections;
+  const Caller anonymous{
+      .name = kAnonymousCaller, .scopes = {Scope::kReduce}, .quotas = {.requests = 3}};
+  std::shared_ptr<Connection> one = connections.AtAddressOf("ipv4:10.0.0.1:5000");
+  const std::shared_ptr<Connection> two = connections.AtAddressOf("ipv4:10.0.0.2:5000");
+  const Caller& caller = one->As(anonymous);
+  EXPECT_EQ(&one->As(anonymous), &caller);
+  EXPECT_EQ(caller.name, kAnonymousCaller);
+  EXPECT_TRUE(caller.scopes.Has(Scope::kReduce));
+  EXPECT_EQ(caller.use->QuotaOfRequests(), 3);
+  EXPECT_NE(caller.use, two->As(anonymous).use) << "another's";
+  // The file of callers is read again.
+  const Caller after{.name = kAnonymousCaller, .scopes = {}, .quotas = {.requests = 4}};
+  EXPECT_FALSE(one->As(after).scopes.Has(Scope::kReduce));
+  EXPECT_TRUE(caller.scopes.Has(Scope::kReduce)) << "a call that has begun";
+  EXPECT_EQ(one->As(after).use, caller.use) << "it holds what it held";
+  EXPECT_EQ(&one->As(after), &one->As(Caller(after))) << "read again, and the same";
+  EXPECT_EQ(caller.use->QuotaOfRequests(), 4);
+  const std::weak_ptr<CallerUse> use = caller.use;
+  one.reset();
+  for (int i = 0; i < 2; ++i) connections.ForgetIdle();
+  EXPECT_TRUE(use.expired());
+  EXPECT_EQ(connections.count(), 1);
 }
 
 TEST(ConnectionsTest, IsForgottenAWhileAfterItsLastCall) {

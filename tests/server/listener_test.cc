@@ -91,6 +91,35 @@ TEST_F(ListenerTest, ACallerIsWhoComesByIts) {
   EXPECT_EQ(Reduce(edge_, "token-of-a-stranger"), grpc::StatusCode::UNAUTHENTICATED);
 }
 
+// Of three places a caller alone has one, as one is then left for others.
+TEST_F(ListenerTest, AnonymousCallersAreOneForEachAddress) {
+  Serve("caller=anonymous scopes=reduce\n");
+  const auto tcp = v1::ReductionService::NewStub(To(Tcp()));
+  const auto local = v1::ReductionService::NewStub(To(local_));
+  Call of_tcp;
+  of_tcp.request = Request();
+  tcp->async()->Reduce(&of_tcp.context, &of_tcp.request, &of_tcp.response, of_tcp.Ending());
+  AwaitInFlight(1);
+  for (const std::shared_ptr<grpc::Channel>& same : {To(Tcp()), ConnectTo(server_->port())}) {
+    grpc::ClientContext context;
+    v1::ReduceResponse response;
+    const grpc::Status refused =
+        v1::ReductionService::NewStub(same)->Reduce(&context, Request(), &response);
+    EXPECT_EQ(refused.error_message(),
+              "the caller holds its share of requests in flight (--max-requests-in-flight)");
+  }
+  Call of_local;
+  of_local.request = Request();
+  local->async()->Reduce(&of_local.context, &of_local.request, &of_local.response,
+                         of_local.Ending());
+  AwaitInFlight(2);
+  device_->Open();
+  for (Call* call : {&of_tcp, &of_local}) {
+    call->done.WaitForNotification();
+    EXPECT_TRUE(call->status.ok()) << call->status.error_message();
+  }
+}
+
 TEST_F(ListenerTest, TheyShareOneAdmission) {
   Serve("");
   grpc::ClientContext context;

@@ -1,18 +1,41 @@
 #include "server/core/admission/connections.h"
 
+#include <utility>
+
 #include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "server/core/admission/peer_address.h"
 
 namespace warpfold {
 
+const Caller& Connection::As(const Caller& anonymous) {
+  absl::MutexLock lock(&mutex_);
+  if (!callers_.empty()) callers_.front().use->SetQuotas(anonymous.quotas);
+  for (const Caller& known : callers_) {
+    if (known.scopes == anonymous.scopes && known.quotas == anonymous.quotas) return known;
+  }
+  Caller caller = anonymous;
+  caller.use =
+      callers_.empty() ? std::make_shared<CallerUse>(anonymous.quotas) : callers_.front().use;
+  return callers_.emplace_front(std::move(caller));
+}
+
 std::shared_ptr<Connection> Connections::Find(const Caller& caller,
                                               absl::FunctionRef<std::string()> peer) {
-  const bool is_known = !caller.name.empty() && caller.name != kAnonymousCaller;
-  const std::string address = is_known ? "" : peer();
-  const std::string& key = is_known ? caller.name : address;
+  if (caller.name.empty()) return FindBy(peer(), /*is_callers=*/false);
+  if (caller.name == kAnonymousCaller) return AtAddressOf(peer());
+  return FindBy(caller.name, /*is_callers=*/true);
+}
+
+std::shared_ptr<Connection> Connections::AtAddressOf(absl::string_view peer) {
+  return FindBy(absl::StrCat("@", AddressOf(peer)), /*is_callers=*/true);
+}
+
+std::shared_ptr<Connection> Connections::FindBy(const std::string& key, bool is_callers) {
   Shard& shard = shards_[absl::HashOf(key) % shards_.size()];
   absl::MutexLock lock(&shard.mutex);
   std::shared_ptr<Connection>& connection = shard.known[key].connection;
-  if (connection == nullptr) connection = std::make_shared<Connection>(is_known);
+  if (connection == nullptr) connection = std::make_shared<Connection>(is_callers);
   return connection;
 }
 

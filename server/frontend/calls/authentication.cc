@@ -109,20 +109,28 @@ absl::StatusOr<const Caller*> Identify(const CallerTable& callers, const std::st
   return Unauthenticated("is missing: this server asks its callers for a token");
 }
 
+// Whether the caller's scopes hold the method's.
+absl::Status CheckScope(const Caller& caller, Method method, const std::optional<Scope>& scope) {
+  if (!scope.has_value() || caller.scopes.Has(*scope)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "caller '", caller.name, "' may not ", Name(method), ": it lacks the scope ", Name(*scope)));
+}
+
 }  // namespace
 
-Authenticated Authenticate(const CallerTable& callers, const std::string& listener, Method method,
+Authenticated Authenticate(const CallerTable& callers, Connections& connections,
+                           const std::string& listener, Method method,
                            const grpc::CallbackServerContext& context) {
   const Asks asks = AsksOf(method);
   if (!asks.for_a_caller) return {&Everyone(), absl::OkStatus()};
   const absl::StatusOr<const Caller*> caller = Identify(callers, listener, context);
   if (!caller.ok()) return {&Nobody(), caller.status()};
-  if (!asks.scope.has_value() || (*caller)->scopes.Has(*asks.scope)) {
-    return {*caller, absl::OkStatus()};
+  Authenticated found{*caller, CheckScope(**caller, method, asks.scope)};
+  if (found.caller == callers.anonymous()) {
+    found.at_address = connections.AtAddressOf(context.peer());
+    found.caller = &found.at_address->As(*found.caller);
   }
-  return {*caller, absl::PermissionDeniedError(
-                       absl::StrCat("caller '", (*caller)->name, "' may not ", Name(method),
-                                    ": it lacks the scope ", Name(*asks.scope)))};
+  return found;
 }
 
 }  // namespace warpfold

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/callback_common.h"
+#include "server/core/admission/connections.h"
 #include "server/core/base/caller.h"
 #include "server/frontend/wire/status.h"
 #include "server/observe/trace/server_span.h"
@@ -41,6 +43,8 @@ struct ArrivedCall {
   std::function<void()> release;  // lets gRPC forget it, and the context
   const Caller* caller = &Nobody();
   std::optional<ServerSpan> span = std::nullopt;  // where the client traces it
+  // Keeps an anonymous caller; the call's connection.
+  std::shared_ptr<Connection> at_address = nullptr;
 };
 
 // Until when the answer is wanted.

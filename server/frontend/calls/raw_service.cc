@@ -22,7 +22,8 @@ Authenticated CallerOf(const Services& services, Method method,
                        const grpc::CallbackServerContext& context) {
   const CallerTable& callers = services.callers.Get();
   if (callers.asks_nobody()) return {&Everyone(), absl::OkStatus()};
-  return Authenticate(callers, services.listener, method, context);
+  return Authenticate(callers, services.admission.connections(), services.listener, method,
+                      context);
 }
 
 // Who calls, and whether it may. 1.51 ends a call that comes when its deadline has passed; newer
@@ -56,8 +57,9 @@ class CoreCallHandler final : public grpc::internal::MethodHandler {
         .context = static_cast<grpc::CallbackServerContext*>(parameter.server_context),
         .call = parameter.call,
         .release = parameter.call_requester};
-    const auto [caller, status] = Admit(services_, served_.method, *arrived.context);
+    auto [caller, status, at_address] = Admit(services_, served_.method, *arrived.context);
     arrived.caller = caller;
+    arrived.at_address = std::move(at_address);
     arrived.span = SpanOf(*arrived.context);
     if (status.ok()) return served_.begin(std::move(arrived));
     AnsweredCall::Begin(
@@ -89,8 +91,8 @@ void RawService::ServeStream(Method method, BeginStream begin) {
   Add(method,
       std::make_unique<grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>>(
           [this, method, begin = std::move(begin)](grpc::CallbackServerContext* context) {
-            const auto [caller, status] = Admit(services_, method, *context);
-            const ArrivedStream arrived{context, caller, SpanOf(*context)};
+            const auto [caller, status, at_address] = Admit(services_, method, *context);
+            const ArrivedStream arrived{context, caller, SpanOf(*context), at_address};
             return status.ok() ? begin(arrived) : RefuseStream(services_, method, arrived, status);
           }));
 }

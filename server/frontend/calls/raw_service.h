@@ -33,6 +33,7 @@ struct ArrivedStream {
   grpc::CallbackServerContext* context;
   const Caller* caller;
   std::optional<ServerSpan> span;
+  std::shared_ptr<Connection> at_address;  // as there, until the stream has its connection
 
   const ServerSpan* span_or_null() const { return span.has_value() ? &*span : nullptr; }
 };
