@@ -138,10 +138,21 @@ class UploadPlacesCallTest : public FrontendFixture {
     options_.limits.queue_timeout = std::chrono::milliseconds(60'000);
     server_->SetLimits(options_.limits);
   }
+  // Beside one that keeps sending.
+  void TryASecondStream(bool& is_refused);
 };
 
-// The first one's client keeps sending: it has the place.
+// The first one's client keeps sending: it has the place. Where it does not come to that for 100
+// ms, on a busy machine, the second has the place instead, and they begin anew.
 TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
+  bool is_refused = false;
+  for (int attempt = 0; attempt < 20 && !is_refused && !HasFailure(); ++attempt) {
+    TryASecondStream(is_refused);
+  }
+  EXPECT_TRUE(is_refused);
+}
+
+void UploadPlacesCallTest::TryASecondStream(bool& is_refused) {
   grpc::ClientContext context;
   v1::ReduceResponse response;
   const auto writer = stub_->ReduceStream(&context, &response);
@@ -152,15 +163,20 @@ TEST_F(UploadPlacesCallTest, AStreamThatWaitsTooLongForAPlaceIsRefused) {
     while (!is_over && writer->Write(Chunk("x"))) std::this_thread::yield();
   });
   grpc::ClientContext second;
+  second.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
   v1::ReduceResponse none;
   const auto waits = stub_->ReduceStream(&second, &none);
-  ASSERT_TRUE(waits->Write(Header(1 << 20)));
+  waits->Write(Header(1 << 20));
   const grpc::Status status = waits->Finish();
   is_over = true;
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(status.error_message(),
-            "the request waited its turn for longer than 1 ms (--queue-timeout-ms)");
-  EXPECT_EQ(admission_.state().requests_expected, 1) << "who has the answer is open no more";
+  is_refused = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+  if (is_refused) {
+    EXPECT_EQ(status.error_message(),
+              "the request waited its turn for longer than 1 ms (--queue-timeout-ms)");
+    EXPECT_EQ(admission_.state().requests_expected, 1) << "who has the answer is open no more";
+  } else {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
   context.TryCancel();
   sender.join();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
