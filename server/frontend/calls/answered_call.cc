@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/frontend/calls/wait_limits.h"
-#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/requests/call_record.h"
 
 namespace warpfold {
 
@@ -14,7 +14,7 @@ AnsweredCall::AnsweredCall(Services& services, Method method, ArrivedCall arrive
       services_(services),
       method_(method),
       connection_(services.admission.connections().Find(caller(), [this] { return PeerName(); })),
-      record_(services.metrics, method) {}
+      start_(std::chrono::steady_clock::now()) {}
 
 void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {
   AnsweredCall& begun = *call;
@@ -66,7 +66,7 @@ bool AnsweredCall::GiveWay(Shortage& shortage) {
 
 void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
                         AdmissionTicket held) {
-  record_.Handled(status.code());
+  services_.metrics.CountCallHandled(method_, status.code(), elapsed());
   answer_bytes_ = status.ok() ? answer.Length() : 0;
   const auto bytes = static_cast<std::int64_t>(answer_bytes_);
   held_ = std::move(held);
@@ -86,7 +86,7 @@ void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
 
 void AnsweredCall::LogAndSend(const absl::Status& status, const std::string& request_id,
                               grpc::ByteBuffer& answer, AdmissionTicket held) {
-  ReportCall(services_, method_, status, elapsed(), request_id, PeerAt(PeerName()));
+  RecordCall(services_, method_, status, elapsed(), request_id, PeerAt(PeerName()));
   Send(status, answer, std::move(held));
 }
 

@@ -21,7 +21,6 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/admission/admission.h"
 #include "server/core/base/watchdog.h"
-#include "server/frontend/calls/call_record.h"
 #include "server/frontend/calls/core_call.h"
 #include "server/frontend/requests/reply.h"
 #include "server/frontend/requests/services.h"
@@ -36,7 +35,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   static void Begin(std::shared_ptr<AnsweredCall> call);
 
   const Caller& caller() const final { return CoreCall::caller(); }
-  std::chrono::steady_clock::time_point arrival() const final { return record_.start(); }
+  std::chrono::steady_clock::time_point arrival() const final { return start_; }
   std::chrono::system_clock::time_point deadline() const final { return DeadlineOf(context()); }
   std::string PeerName() const final { return context().peer(); }
   const ServerSpan* span() const final { return CoreCall::span(); }
@@ -49,7 +48,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
 
   // What the call is charged while its answer is unread, beside that.
   std::int64_t call_bytes() const { return services_.admission.open_calls().call_bytes(); }
-  std::chrono::nanoseconds elapsed() const { return record_.elapsed(); }
+  std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
 
  protected:
   // Never waits.
@@ -82,7 +81,7 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   Services& services_;
   const Method method_;
   const std::shared_ptr<Connection> connection_;
-  CallRecord record_;
+  const std::chrono::steady_clock::time_point start_;
   std::shared_ptr<AnsweredCall> self_;  // from Begin to OnDone
   OpenCalls::Place open_;               // from EnterOpen to LeaveOpen
   AdmissionTicket held_;                // while the answer is being written

@@ -7,7 +7,7 @@
 
 #include "server/frontend/calls/core_call.h"
 #include "server/frontend/calls/wait_limits.h"
-#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/requests/call_record.h"
 #include "server/frontend/requests/reduction.h"
 #include "server/frontend/requests/reply.h"
 #include "server/frontend/wire/status.h"
@@ -65,7 +65,7 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStr
       span_(arrived.span),
       connection_(services.admission.connections().Find(
           caller_, [this] { return std::string(context_->peer()); })),
-      record_(services.metrics, protocol_.method) {}
+      start_(std::chrono::steady_clock::now()) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
 
@@ -298,7 +298,8 @@ void ReduceManyCall::NextWrite(Steps& steps) {
 std::size_t ReduceManyCall::ItemsMax() const {
   if (caller_.use == nullptr) return kItemsInFlightMax;
   // Fewer than the caller's share (admission.h): what is not read is not refused either.
-  const std::int64_t of_all = services_.limits.Get().max_requests_in_flight / 4;
+  const std::int64_t share = services_.limits.Get().max_requests_in_flight / 4;
+  const std::int64_t of_all = std::min(caller_.use->QuotaOfRequests().value_or(share), share);
   const std::int64_t of_this = of_all / std::max<std::int64_t>(caller_.use->streams, 1);
   return std::clamp<std::size_t>(static_cast<std::size_t>(of_this), 1, kItemsInFlightMax);
 }
@@ -370,10 +371,11 @@ void ReduceManyCall::TakeCalls(const Steps& steps) {
   if (steps.write) StartWrite(&response_, options);
   if (steps.read) StartRead(&request_);
   if (!steps.finish) return;
-  record_.Handled(steps.status.code());
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start_;
+  services_.metrics.CountCallHandled(protocol_.method, steps.status.code(), took);
   // One line for a stream: its items have theirs.
-  ReportCall(services_, protocol_.method, absl::Status(steps.status.code(), "the stream ended"),
-             record_.elapsed(), "", peer());
+  RecordCall(services_, protocol_.method, absl::Status(steps.status.code(), "the stream ended"),
+             took, "", peer());
   Finish(ToGrpcStatus(steps.status, span(), *context_));
 }
 

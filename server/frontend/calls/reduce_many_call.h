@@ -37,7 +37,6 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/admission/admission.h"
 #include "server/core/base/watchdog.h"
-#include "server/frontend/calls/call_record.h"
 #include "server/frontend/calls/item_turn.h"
 #include "server/frontend/calls/outbox.h"
 #include "server/frontend/calls/raw_service.h"
@@ -137,7 +136,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   const Caller& caller_;
   const std::optional<ServerSpan> span_;
   const std::shared_ptr<Connection> connection_;
-  CallRecord record_;
+  const std::chrono::steady_clock::time_point start_;
   std::shared_ptr<ReduceManyCall> self_;  // from Begin to OnDone
   grpc::ByteBuffer request_;              // of the one read under way
   grpc::ByteBuffer response_;             // of the one write under way

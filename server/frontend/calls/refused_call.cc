@@ -1,7 +1,8 @@
 #include "server/frontend/calls/refused_call.h"
 
-#include "server/frontend/calls/call_record.h"
-#include "server/frontend/requests/plain_call.h"
+#include <chrono>
+
+#include "server/frontend/requests/call_record.h"
 #include "server/frontend/wire/status.h"
 
 namespace warpfold {
@@ -19,9 +20,9 @@ void RefusedCall::BeginReading() { LogAndSend(why_); }
 
 RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream& arrived,
                          const absl::Status& why) {
-  CallRecord record(services.metrics, method);
-  record.Handled(why.code());
-  ReportCall(services, method, why, record.elapsed(), "",
+  constexpr std::chrono::nanoseconds kTook{0};
+  services.metrics.CountCallHandled(method, why.code(), kTook);
+  RecordCall(services, method, why, kTook, "",
              {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()});
   return new RefusedStream(ToGrpcStatus(why, arrived.span_or_null(), *arrived.context));
 }

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "server/core/base/refusal.h"
-#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/requests/call_record.h"
 
 namespace warpfold {
 namespace {

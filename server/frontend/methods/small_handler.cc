@@ -5,9 +5,19 @@
 #include <utility>
 
 #include "server/core/request/request.h"
-#include "server/frontend/requests/plain_call.h"
 
 namespace warpfold {
+namespace {
+
+// What clients ask, of Health or in the Open Inference Protocol, to learn whether there is a
+// server.
+bool AnswersWhileStarting(Method method) {
+  return method == Method::kHealthCheck || method == Method::kServerLive ||
+         method == Method::kServerReady || method == Method::kServerMetadata ||
+         method == Method::kModelReady;
+}
+
+}  // namespace
 
 RawService::Served SmallHandler::ServedBy(Services& services, Method method, Where where,
                                           ParseRequest parse, ProbePlaces* probes) {

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kernels/field_error.h"
 #include "server/core/base/refusal.h"
+#include "server/frontend/requests/call_record.h"
 #include "server/observe/log/access_log.h"
 #include "server/observe/trace/span_sink.h"
 
@@ -149,7 +149,7 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
                      times.kernel,   times.device_to_host, now - reply_start};
   }
   services_.metrics.CountRequest(record);
-  if (reply_.span() != nullptr) Trace(record, report);
+  if (TakesSpan(services_, reply_.span())) Trace(record, report);
 
   AccessLog& access_log = services_.access_log;
   const bool is_malformed = !status.ok() && IsMalformed(status);
@@ -159,19 +159,16 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
 }
 
 void Reduction::Trace(const RequestRecord& record, const TaskReport& report) const {
-  const ServerSpan& span = *reply_.span();
-  if (!span.context.is_sampled || services_.spans == nullptr) return;
-  SpanFacts facts{.span = span,
+  SpanFacts facts{.span = *reply_.span(),
                   .method = method_,
-                  .is_item = method_ == Method::kReduceMany || method_ == Method::kModelStreamInfer,
+                  .is_item = HasItems(method_),
                   .code = record.code,
                   .end = std::chrono::system_clock::now(),
                   .total = record.total,
                   .request_id = request_.id,
                   .caller = reply_.caller().name};
   if (record.plan != nullptr) {
-    const auto add_name = [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); };
-    facts.tensor = {.ops = absl::StrJoin(record.plan->ops, ",", add_name),
+    facts.tensor = {.ops = OpNames(*record.plan),
                     .dtype = Name(record.plan->dtype),
                     .bytes = record.plan->input_bytes};
   }

@@ -74,7 +74,7 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   // Counts and logs the end.
   void Record(const absl::Status& status, const TaskReport& report,
               std::chrono::steady_clock::time_point reply_start);
-  // Hands on its span, if the client has it sampled and somebody takes spans.
+  // REQUIRES: TakesSpan.
   void Trace(const RequestRecord& record, const TaskReport& report) const;
 
   Services& services_;

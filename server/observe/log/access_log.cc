@@ -24,6 +24,11 @@ std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.co
 
 }  // namespace
 
+std::string OpNames(const Plan& plan) {
+  return absl::StrJoin(plan.ops, ",",
+                       [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); });
+}
+
 void AccessLog::SetOptions(const AccessLogOptions& options) {
   fast_per_s_.store(options.fast_per_s, std::memory_order_relaxed);
   failed_per_s_.store(options.failed_per_s, std::memory_order_relaxed);
@@ -69,8 +74,7 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id, 
     add({{"total_ns", Nanoseconds(record.total)}});
   } else {
     const Plan& plan = *record.plan;
-    ops = absl::StrJoin(plan.ops, ",",
-                        [](std::string* out, Op op) { absl::StrAppend(out, Name(op)); });
+    ops = OpNames(plan);
     shape_text = absl::StrCat("[", absl::StrJoin(shape, ","), "]");
     add({{"ops", ops},
          {"dtype", Name(plan.dtype)},

@@ -38,6 +38,9 @@ struct Peer {
   const ServerSpan* span = nullptr;  // in its trace; null: it traces nothing
 };
 
+// "sum,max".
+std::string OpNames(const Plan& plan);
+
 class AccessLog {
  public:
   // `log` must outlive this.

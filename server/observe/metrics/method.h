@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 
 namespace warpfold {
 
@@ -99,6 +100,12 @@ inline constexpr std::size_t kTensorMethodCount = 5;  // the first five reduce t
 
 constexpr const MethodFacts& FactsOf(Method method) {
   return kMethods[static_cast<std::size_t>(method)];
+}
+
+// A stream of requests, each answered by itself.
+constexpr bool HasItems(Method method) {
+  return static_cast<std::size_t>(method) < kTensorMethodCount &&
+         std::string_view(FactsOf(method).type) == "bidi_stream";
 }
 
 // "Reduce", as in the proto.

@@ -1,8 +1,9 @@
-#include "server/frontend/requests/plain_call.h"
+#include "server/frontend/requests/call_record.h"
 
 #include <string>
 
 #include "server/core/base/refusal.h"
+#include "server/observe/trace/span_sink.h"
 
 namespace warpfold {
 
@@ -15,10 +16,10 @@ void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
                    status);
 }
 
-void ReportCall(const Services& services, Method method, const absl::Status& status,
+void RecordCall(const Services& services, Method method, const absl::Status& status,
                 std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
   LogCall(services.access_log, method, status, took, request_id, peer);
-  if (peer.span == nullptr || !peer.span->context.is_sampled || services.spans == nullptr) return;
+  if (!TakesSpan(services, peer.span)) return;
   services.spans->Take({.span = *peer.span,
                         .method = method,
                         .code = status.code(),
@@ -26,12 +27,6 @@ void ReportCall(const Services& services, Method method, const absl::Status& sta
                         .total = took,
                         .request_id = std::string(request_id),
                         .caller = std::string(peer.caller)});
-}
-
-bool AnswersWhileStarting(Method method) {
-  return method == Method::kHealthCheck || method == Method::kServerLive ||
-         method == Method::kServerReady || method == Method::kServerMetadata ||
-         method == Method::kModelReady;
 }
 
 }  // namespace warpfold
